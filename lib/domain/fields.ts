@@ -1,0 +1,222 @@
+import { type ErrorDetail, TillError } from '../errors.ts'
+
+/**
+ * Turns an untrusted value into a `T`, or adds to `problems` what is wrong with it; what it returns
+ * then is never used. `field` is the path that the message names (`config.webhook_url`).
+ */
+export type Rule<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
+
+/** A rule for each field of `T`. */
+export type Fields<T> = { readonly [K in keyof Required<T>]: Rule<T[K] | undefined> }
+
+export type JsonObject = { [key: string]: unknown }
+
+/** An object's listed fields by their rules, unknown fields left out; throws naming every bad one. */
+export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
+  if (!isObject(input)) throw invalid('The body must be a JSON object')
+  const problems: ErrorDetail[] = []
+  const parsed: JsonObject = {}
+  for (const [field, rule] of Object.entries<Rule<unknown>>(fields)) {
+    const value = rule(input[field], field, problems)
+    if (value !== undefined) parsed[field] = value
+  }
+  if (problems.length > 0) throw invalidFields(problems)
+  return parsed as T
+}
+
+/** The error for bad fields: one sentence for a person, the details for a program. */
+export function invalidFields(problems: readonly ErrorDetail[]): TillError {
+  const [first] = problems
+  const message =
+    problems.length === 1 && first
+      ? `${first.field ?? 'The request'} ${first.message}`
+      : `${problems.length} fields are invalid`
+  return new TillError('invalid_request', message, problems)
+}
+
+/** The error for one bad field that only a look at the stored records can find. */
+export function invalidField(field: string, code: string, message: string): TillError {
+  return invalidFields([{ field, code, message }])
+}
+
+function invalid(message: string): TillError {
+  return new TillError('invalid_request', message)
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function required<T>(rule: Rule<T>): Rule<T | undefined> {
+  return (value, field, problems) => {
+    if (value !== undefined) return rule(value, field, problems)
+    problems.push({ field, code: 'required', message: 'is required' })
+    return undefined
+  }
+}
+
+export function optional<T>(rule: Rule<T>): Rule<T | undefined>
+export function optional<T>(rule: Rule<T>, fallback: () => T): Rule<T>
+export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefined> {
+  return (value, field, problems) =>
+    value === undefined ? fallback?.() : rule(value, field, problems)
+}
+
+/** A rule from a test and the sentence that says what was expected. */
+export function rule<T>(test: (value: unknown) => value is T, expected: string): Rule<T> {
+  return (value, field, problems) => {
+    if (!test(value)) problems.push({ field, code: 'invalid', message: expected })
+    return value as T
+  }
+}
+
+const CONTROL_CHARACTER = /\p{Cc}/u
+
+/** Well-formed Unicode without U+0000 of `min` to `max` characters (code points). */
+export function text(min: number, max: number, options: { control?: boolean } = {}): Rule<string> {
+  const control = options.control ?? true
+  const kind = control ? '' : ' without control characters'
+  return rule(
+    (value): value is string =>
+      isText(value) && isLength(value, min, max) && (control || !CONTROL_CHARACTER.test(value)),
+    `must be a string of ${min} to ${max} characters${kind}`,
+  )
+}
+
+export function pattern(regexp: RegExp, expected: string): Rule<string> {
+  return rule((value): value is string => typeof value === 'string' && regexp.test(value), expected)
+}
+
+export function oneOf<const T extends string>(values: readonly T[]): Rule<T> {
+  return rule(
+    (value): value is T => (values as readonly unknown[]).includes(value),
+    `must be one of ${values.join(', ')}`,
+  )
+}
+
+export const boolean = rule(
+  (value): value is boolean => typeof value === 'boolean',
+  'must be true or false',
+)
+
+export const httpUrl = rule(
+  (value): value is string => isText(value) && /^https?:$/.test(protocolOf(value) ?? ''),
+  'must be an http or https URL',
+)
+
+/** Any absolute URL that can not run as a script where a client follows it: `https:`, `myapp:`. */
+export const linkUrl = rule(
+  (value): value is string =>
+    isText(value) && /^(?!(javascript|data|vbscript):)./.test(protocolOf(value) ?? ''),
+  'must be an absolute URL',
+)
+
+export const currency = pattern(/^[A-Z]{3}$/, 'must be a currency code of three capitals: USD')
+
+export const bundleId = pattern(
+  /^(?=.{3,155}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/,
+  'must be in reverse-domain form, at least two labels of letters, digits, _ and -: com.example.game',
+)
+
+/** A URI scheme (RFC 3986 section 3.1), or the empty string for none. */
+export const deepLinkScheme = pattern(
+  /^([A-Za-z][A-Za-z0-9+.-]{0,254})?$/,
+  'must be a URI scheme without "://": mygame',
+)
+
+export function list<T>(entry: Rule<T>, max: number): Rule<T[]> {
+  return (value, field, problems) => {
+    if (!Array.isArray(value) || value.length > max) {
+      problems.push({
+        field,
+        code: 'invalid',
+        message: `must be an array of at most ${max} entries`,
+      })
+      return []
+    }
+    return value.map((each, index) => entry(each, `${field}[${index}]`, problems))
+  }
+}
+
+/** A free-form object whose listed keys, where present, follow their rules; other keys are kept. */
+export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<JsonObject> {
+  return (value, field, problems) => {
+    const before = problems.length
+    const object = freeForm(value, field, problems)
+    if (problems.length > before) return object
+    for (const [key, check] of Object.entries(keys)) {
+      if (Object.hasOwn(object, key)) check(object[key], `${field}.${key}`, problems)
+    }
+    return object
+  }
+}
+
+const MAX_DEPTH = 32
+const MAX_BYTES = 64 * 1024
+
+/** A JSON object of any content, at most 32 deep and 64 KiB, that every storage keeps unchanged. */
+export const freeForm: Rule<JsonObject> = (value, field, problems) => {
+  const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
+  if (message) problems.push({ field, code: 'invalid', message })
+  return value as JsonObject
+}
+
+// Without recursion: JSON.parse takes a million levels, a recursive walk would not. The count of
+// values bounds the walk where an embedding program hands in a graph with cycles.
+function freeFormProblem(root: JsonObject): string | undefined {
+  const open: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }]
+  for (let visited = 0; open.length > 0; visited++) {
+    if (visited > MAX_BYTES) return TOO_LARGE
+    const { value, depth } = open.pop() as { value: unknown; depth: number }
+    if (typeof value === 'object' && value !== null) {
+      if (depth > MAX_DEPTH) return `must not nest more than ${MAX_DEPTH} deep`
+      if (!isPlain(value)) return 'must hold JSON values only'
+      for (const [key, member] of Object.entries(value)) {
+        if (!isText(key)) return MALFORMED_TEXT
+        open.push({ value: member, depth: depth + 1 })
+      }
+    } else {
+      const problem = scalarProblem(value)
+      if (problem) return problem
+    }
+  }
+  return utf8Length(JSON.stringify(root)) > MAX_BYTES ? TOO_LARGE : undefined
+}
+
+const TOO_LARGE = `must not take more than ${MAX_BYTES / 1024} KiB as JSON`
+const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
+
+function scalarProblem(value: unknown): string | undefined {
+  if (value === null || typeof value === 'boolean') return undefined
+  if (typeof value === 'string') return isText(value) ? undefined : MALFORMED_TEXT
+  if (typeof value !== 'number') return 'must hold JSON values only'
+  if (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) {
+    return 'must hold finite numbers, integers within ±(2^53−1): send larger ones as strings'
+  }
+  return undefined
+}
+
+function isPlain(value: object): boolean {
+  if (Array.isArray(value)) return true
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Whether it is a string that every storage can keep: no lone surrogates, no U+0000. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+}
+
+/** Whether a string has `min` to `max` characters, counted as code points. */
+function isLength(value: string, min: number, max: number): boolean {
+  if (value.length < min || value.length > 2 * max) return false
+  return value.length <= max || [...value].length <= max
+}
+
+function utf8Length(value: string): number {
+  return new TextEncoder().encode(value).length
+}
+
+function protocolOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).protocol : undefined
+}

@@ -1,0 +1,77 @@
+import {
+  type Fields,
+  freeForm,
+  type JsonObject,
+  oneOf,
+  optional,
+  parseObject,
+  pattern,
+  type Rule,
+  required,
+  text,
+} from './fields.ts'
+import { storeId } from './store.ts'
+
+/** A product that can be bought in a store (specification, "Item"). */
+export interface Item {
+  readonly id: string
+  readonly account_id: string
+  readonly project_id: string
+  readonly store_id: string
+  /** The SKU, unique within its store. */
+  readonly name: string
+  readonly display_name: string
+  readonly description: string
+  /** Minor currency units, 0 to 2^53−1. */
+  readonly price: number
+  readonly type: ItemType
+  readonly metadata: JsonObject
+  readonly created_at: string
+}
+
+export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
+export type ItemType = (typeof ITEM_TYPES)[number]
+
+export interface NewItem {
+  readonly store_id: string
+  readonly name: string
+  readonly display_name: string
+  readonly description: string
+  readonly price: number
+  readonly type: ItemType
+  readonly meta: JsonObject
+}
+
+const fields: Fields<NewItem> = {
+  store_id: required(storeId),
+  name: required(
+    pattern(/^[A-Za-z0-9_]{1,255}$/, 'must be 1 to 255 Latin letters, digits and underscores'),
+  ),
+  display_name: required(text(1, 255)),
+  description: optional(text(0, 4096), () => ''),
+  price: required(price()),
+  type: required(oneOf(ITEM_TYPES)),
+  meta: optional(freeForm, () => ({})),
+}
+
+export function parseNewItem(input: unknown): NewItem {
+  return parseObject(input, fields)
+}
+
+/** A price as endpoint 4 takes it: a string of digits. A JSON number is refused, never guessed at. */
+function price(): Rule<number> {
+  return (value, field, problems) => {
+    const amount = parseMinorUnits(value)
+    if (amount !== undefined) return amount
+    const message = 'must be a string of digits, in minor units up to 2^53−1: "499" for 4.99'
+    problems.push({ field, code: 'invalid', message })
+    return 0
+  }
+}
+
+/** An amount in minor units from its decimal digits, or undefined. */
+export function parseMinorUnits(value: unknown): number | undefined {
+  if (typeof value !== 'string' || !/^\d{1,32}$/.test(value)) return undefined
+  const amount = Number(value)
+  return Number.isSafeInteger(amount) ? amount : undefined
+}

@@ -1,0 +1,118 @@
+import {
+  boolean,
+  bundleId,
+  config,
+  currency,
+  deepLinkScheme,
+  type Fields,
+  freeForm,
+  httpUrl,
+  type JsonObject,
+  list,
+  oneOf,
+  optional,
+  parseObject,
+  type Rule,
+  required,
+  text,
+} from './fields.ts'
+import { status } from './status.ts'
+
+/** One game or application, bound to an account (specification, "Project"). */
+export interface Project {
+  readonly id: string
+  readonly account_id: string
+  readonly name: string
+  readonly bundle_id: string
+  readonly platform: string
+  readonly status: string
+  readonly dlscheme: string
+  readonly public_key: string
+  readonly config: JsonObject
+  readonly created_at: string
+}
+
+export interface NewProject {
+  readonly account_id: string
+  readonly name: string
+  readonly bundle_id: string
+  readonly platform: string
+  readonly status: string
+  readonly dlscheme: string
+  readonly config: JsonObject
+}
+
+/** The fields of endpoint 9, and the status, which only an account changes. */
+export interface ProjectChange {
+  readonly id: string
+  readonly name?: string
+  readonly platform?: string
+  readonly config?: JsonObject
+  readonly status?: string
+}
+
+/** Both lists of the specification: which one is enforced is unresolved there. */
+export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'] as const
+
+const configKeys = {
+  sandbox_enabled: boolean,
+  webhook_url: httpUrl,
+  webhook_secret: text(1, 1024),
+  allowed_currencies: list(currency, 500),
+  custom_settings: freeForm,
+}
+
+/** On change, `null` removes the stored secret. */
+const changedConfigKeys = { ...configKeys, webhook_secret: nullable(configKeys.webhook_secret) }
+
+export function parseNewProject(
+  input: unknown,
+  platforms: readonly string[] = PLATFORMS,
+): NewProject {
+  const fields: Fields<NewProject> = {
+    account_id: required(text(1, 64)),
+    name: required(text(1, 255)),
+    bundle_id: required(bundleId),
+    platform: required(oneOf(platforms)),
+    status: optional(status, () => 'active'),
+    dlscheme: optional(deepLinkScheme, () => ''),
+    config: optional(config(configKeys), () => ({})),
+  }
+  return parseObject(input, fields)
+}
+
+/** `by` decides whether `status` is a field of the change or unknown and ignored (endpoint 9). */
+export function parseProjectChange(
+  input: unknown,
+  by: 'account' | 'session',
+  platforms: readonly string[] = PLATFORMS,
+): ProjectChange {
+  const fields: Fields<ProjectChange> = {
+    id: required(text(1, 64)),
+    name: optional(text(1, 255)),
+    platform: optional(oneOf(platforms)),
+    config: optional(config(changedConfigKeys)),
+    status: by === 'account' ? optional(status) : () => undefined,
+  }
+  return parseObject(input, fields)
+}
+
+/** The project after a change: `config` is replaced whole, but for a secret that it leaves out. */
+export function changeProject(current: Project, change: ProjectChange): Project {
+  const { id: _, config: sent, ...rest } = change
+  if (!sent) return { ...current, ...rest }
+  const { webhook_secret: stored } = current.config
+  const merged = stored === undefined ? { ...sent } : { webhook_secret: stored, ...sent }
+  if (merged.webhook_secret === null) delete merged.webhook_secret
+  return { ...current, ...rest, config: merged }
+}
+
+/** A project as it may be shown to one who did not send its secret. */
+export function withoutProjectSecrets(project: Project): Project {
+  const { webhook_secret: _, ...config } = project.config
+  return { ...project, config }
+}
+
+function nullable<T>(rule: Rule<T>): Rule<T | null> {
+  return (value, field, problems) => (value === null ? null : rule(value, field, problems))
+}

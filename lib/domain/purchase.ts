@@ -1,0 +1,216 @@
+import type { ErrorDetail } from '../errors.ts'
+import { freeForm, isObject, isText, type JsonObject } from './fields.ts'
+import { parseInstant } from './instant.ts'
+import { parseMinorUnits } from './item.ts'
+
+/** What a row of a purchase file becomes. */
+export interface NewPurchase {
+  /** The physical line of the file on which the row starts, header = 1. */
+  readonly line: number
+  readonly transaction_id: string
+  readonly sku: string
+  /** Unix milliseconds. */
+  readonly purchased_at: number
+  readonly user_id?: string
+  readonly quantity: number
+  /** Minor currency units; with a price there is a currency. */
+  readonly price?: number
+  readonly currency?: string
+  readonly status: PurchaseStatus
+  readonly metadata: JsonObject
+}
+
+/** A past purchase, as it is kept. */
+export interface Purchase extends Omit<NewPurchase, 'line'> {
+  readonly store_id: string
+  readonly import_id: string
+}
+
+export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
+export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
+
+/** The columns of the canonical file, in its order. */
+export const PURCHASE_FIELDS = [
+  'transaction_id',
+  'sku',
+  'purchased_at',
+  'user_id',
+  'quantity',
+  'price',
+  'currency',
+  'status',
+  'metadata',
+] as const
+export type PurchaseField = (typeof PURCHASE_FIELDS)[number]
+
+/** The text of a row's cells; an empty cell is one that is not there. */
+export type PurchaseCells = { readonly [F in PurchaseField]: string }
+
+/** What a row is judged by beside itself. */
+export interface PurchaseRules {
+  /** The store's currency, for rows with a price and no currency. */
+  readonly currency?: string
+  /** The project's `allowed_currencies`; empty allows all. */
+  readonly currencies: ReadonlySet<string>
+}
+
+type Report = (field: PurchaseField, code: string, message: string) => void
+
+/** A purchase from a row's cells, or undefined when `report` was told what is wrong with it. */
+export function parsePurchase(
+  cells: PurchaseCells,
+  line: number,
+  rules: PurchaseRules,
+  report: Report,
+): NewPurchase | undefined {
+  let good = true
+  const wrong: Report = (field, code, message) => {
+    good = false
+    report(field, code, message)
+  }
+  const user_id = parseUser(cells.user_id, wrong)
+  const price = parsePrice(cells.price, wrong)
+  const currency = parseCurrency(cells.currency, price, rules, wrong)
+  const purchase = {
+    line,
+    transaction_id: parseId(cells.transaction_id, 'transaction_id', wrong),
+    sku: parseId(cells.sku, 'sku', wrong),
+    purchased_at: parsePurchasedAt(cells.purchased_at, wrong),
+    quantity: parseQuantity(cells.quantity, wrong),
+    status: parseStatus(cells.status, wrong),
+    metadata: parseMetadata(cells.metadata, wrong),
+    ...(user_id === undefined ? {} : { user_id }),
+    ...(price === undefined ? {} : { price }),
+    ...(currency === undefined ? {} : { currency }),
+  }
+  return good ? purchase : undefined
+}
+
+function parseId(cell: string, field: 'transaction_id' | 'sku', wrong: Report): string {
+  if (cell === '') wrong(field, 'required', 'is required')
+  else if (!isShortText(cell)) wrong(field, 'invalid', NOT_SHORT_TEXT)
+  return cell
+}
+
+const NOT_SHORT_TEXT = 'must be 1 to 255 characters without U+0000'
+
+function isShortText(cell: string): boolean {
+  return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
+}
+
+function parseUser(cell: string, wrong: Report): string | undefined {
+  if (cell === '') return undefined
+  if (!isShortText(cell)) wrong('user_id', 'invalid', NOT_SHORT_TEXT)
+  return cell
+}
+
+function parsePurchasedAt(cell: string, wrong: Report): number {
+  if (cell === '') wrong('purchased_at', 'required', 'is required')
+  else {
+    const instant = parseInstant(cell)
+    if (instant !== undefined) return instant
+    const expected = 'ISO 8601 with a zone (2024-03-01T12:34:56Z), Unix seconds or milliseconds'
+    wrong('purchased_at', 'invalid', `must be ${expected}`)
+  }
+  return 0
+}
+
+function parseQuantity(cell: string, wrong: Report): number {
+  if (cell === '' || cell === '1') return 1
+  const quantity = /^\d{1,7}$/.test(cell) ? Number(cell) : 0
+  if (quantity < 1 || quantity > 1_000_000) {
+    wrong('quantity', 'invalid', 'must be a whole number from 1 to 1000000')
+  }
+  return quantity
+}
+
+function parsePrice(cell: string, wrong: Report): number | undefined {
+  if (cell === '') return undefined
+  const price = parseMinorUnits(cell)
+  if (price === undefined) {
+    const hint = /^\d+[.,]\d+$/.test(cell) ? ': this one looks like major units' : ''
+    wrong('price', 'invalid', `must be digits only, in minor units (499 for 4.99)${hint}`)
+  }
+  return price
+}
+
+function parseCurrency(
+  cell: string,
+  price: number | undefined,
+  rules: PurchaseRules,
+  wrong: Report,
+): string | undefined {
+  const currency = cell === '' && price !== undefined ? rules.currency : cell || undefined
+  if (currency === undefined) {
+    if (price !== undefined) {
+      wrong('currency', 'required', 'is required with a price: the store has no default currency')
+    }
+    return undefined
+  }
+  if (!/^[A-Z]{3}$/.test(currency)) {
+    wrong('currency', 'invalid', 'must be a currency code of three capitals: USD')
+  } else if (rules.currencies.size > 0 && !rules.currencies.has(currency)) {
+    const allowed = [...rules.currencies].join(', ')
+    wrong('currency', 'not_allowed', `must be one of the project's allowed currencies: ${allowed}`)
+  }
+  return currency
+}
+
+function parseStatus(cell: string, wrong: Report): PurchaseStatus {
+  if (cell === '') return 'purchased'
+  if (!(PURCHASE_STATUSES as readonly string[]).includes(cell)) {
+    wrong('status', 'invalid', `must be one of ${PURCHASE_STATUSES.join(', ')}`)
+  }
+  return cell as PurchaseStatus
+}
+
+function parseMetadata(cell: string, wrong: Report): JsonObject {
+  if (cell === '') return {}
+  const value = parseJson(cell)
+  if (!isObject(value)) {
+    wrong('metadata', 'invalid', 'must be a JSON object')
+    return {}
+  }
+  const problems: ErrorDetail[] = []
+  freeForm(value, 'metadata', problems)
+  for (const { code, message } of problems) wrong('metadata', code, message)
+  return value
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What becomes of a row whose transaction is already there. */
+export type Repeat =
+  | { readonly outcome: 'skipped' | 'updated' }
+  | { readonly outcome: 'conflict'; readonly field: PurchaseField }
+
+const IDENTITY = ['sku', 'user_id', 'price', 'currency', 'quantity'] as const
+
+/** How far each status is on the way `pending → purchased → refunded | cancelled`. */
+const PROGRESS: Record<PurchaseStatus, number> = {
+  pending: 0,
+  purchased: 1,
+  refunded: 2,
+  cancelled: 2,
+}
+
+/** The fields that decide about a repeated transaction. */
+export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
+
+/**
+ * Judges a row against the stored purchase of the same transaction. A status further back than the
+ * stored one is an older export of what is known already, so it is skipped like an identical row.
+ */
+export function judgeRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): Repeat {
+  const field = IDENTITY.find((each) => stored[each] !== sent[each])
+  if (field) return { outcome: 'conflict', field }
+  if (PROGRESS[sent.status] > PROGRESS[stored.status]) return { outcome: 'updated' }
+  const sameEnd = PROGRESS[sent.status] < PROGRESS[stored.status] || sent.status === stored.status
+  return sameEnd ? { outcome: 'skipped' } : { outcome: 'conflict', field: 'status' }
+}

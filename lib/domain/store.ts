@@ -1,0 +1,110 @@
+import {
+  boolean,
+  bundleId,
+  config,
+  currency,
+  type Fields,
+  httpUrl,
+  isObject,
+  type JsonObject,
+  linkUrl,
+  list,
+  oneOf,
+  optional,
+  parseObject,
+  pattern,
+  type Rule,
+  required,
+  text,
+} from './fields.ts'
+import { status } from './status.ts'
+
+/** A payment-provider configuration of a project (specification, "Store"). */
+export interface Store {
+  readonly account_id: string
+  readonly project_id: string
+  /** Unique within the account. */
+  readonly store_id: string
+  readonly store_type: StoreType
+  readonly is_sandbox: boolean
+  readonly status: string
+  readonly store_config: JsonObject
+  readonly created_at: string
+}
+
+export const STORE_TYPES = ['iap', 'web', 'custom'] as const
+export type StoreType = (typeof STORE_TYPES)[number]
+
+export interface NewStore {
+  readonly project_id: string
+  readonly store_id?: string
+  readonly store_type: StoreType
+  readonly is_sandbox: boolean
+  readonly status: string
+  readonly store_config: JsonObject
+}
+
+export const storeId = pattern(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
+
+const IAP_PLATFORMS = ['google_play', 'app_store', 'epic_game_store', 'steam']
+
+const iapPlatform: Rule<unknown> = (value, field, problems) => {
+  if (value === 'google_play') return
+  problems.push(
+    IAP_PLATFORMS.includes(value as string)
+      ? {
+          field,
+          code: 'unsupported',
+          message: `is not supported yet: ${value}; only google_play is`,
+        }
+      : { field, code: 'invalid', message: `must be one of ${IAP_PLATFORMS.join(', ')}` },
+  )
+}
+
+const secret = text(1, 8192)
+
+const commonKeys = {
+  currency,
+  webhook_enabled: boolean,
+  webhook_url: httpUrl,
+  webhook_secret: secret,
+  test_mode: boolean,
+}
+
+const configs: Record<StoreType, Rule<JsonObject>> = {
+  web: config({
+    ...commonKeys,
+    payment_methods: list(text(1, 255), 100),
+    return_url: linkUrl,
+    cancel_url: linkUrl,
+  }),
+  iap: config({ ...commonKeys, platform: iapPlatform, bundle_id: bundleId, shared_secret: secret }),
+  custom: config({ ...commonKeys, provider: text(1, 255), api_key: secret }),
+}
+
+const SECRET_KEYS = ['shared_secret', 'api_key', 'webhook_secret']
+
+export function parseNewStore(input: unknown): NewStore {
+  const type = isObject(input) ? (input.store_type as StoreType) : undefined
+  const configOfType = (type && Object.hasOwn(configs, type) && configs[type]) || config(commonKeys)
+  const fields: Fields<NewStore> = {
+    project_id: required(text(1, 64)),
+    store_id: optional(storeId),
+    store_type: required(oneOf(STORE_TYPES)),
+    is_sandbox: optional(boolean, () => false),
+    status: optional(status, () => 'active'),
+    store_config: optional(configOfType, () => ({})),
+  }
+  return parseObject(input, fields)
+}
+
+/** A store as it may be shown to one who did not send its secrets. */
+export function withoutStoreSecrets(store: Store): Store {
+  const shown = Object.entries(store.store_config).filter(([key]) => !SECRET_KEYS.includes(key))
+  return { ...store, store_config: Object.fromEntries(shown) }
+}
+
+/** What names the store of a list or an import. */
+export function parseStoreQuery(input: unknown): { readonly store_id: string } {
+  return parseObject(input, { store_id: required(storeId) })
+}
