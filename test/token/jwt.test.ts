@@ -1,0 +1,695 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import * as jose from 'jose'
+import { type Claims, type SigningKey, signToken, verifyToken } from '../../lib/token/jwt.ts'
+
+const now = 1_800_000_000
+const expected = { iss: 'tillkit', now }
+const key: SigningKey = { kid: 'k2', secret: Buffer.alloc(32, 'second') }
+const olderKey: SigningKey = { kid: 'k1', secret: Buffer.alloc(64, 'first') }
+const keys = [key, olderKey]
+const header = { alg: 'HS256', typ: 'JWT', kid: 'k2' }
+const claims: Claims = {
+  iss: 'tillkit',
+  sub: 'user-7 é 😀',
+  project_id: 'p-1',
+  scope: 'items:read projects:write',
+  jti: 'j-1',
+  iat: now,
+  exp: now + 3600,
+}
+
+describe('signToken', () => {
+  test('makes a token that verifyToken gives back as the same claims', () => {
+    assert.deepEqual(verify(signToken(claims, key)), claims)
+  })
+
+  test('makes a token that jose verifies, with alg, typ and kid in its header', async () => {
+    const token = signToken(claims, key)
+
+    const verified = await jose.jwtVerify(token, key.secret, judgeOptions)
+
+    assert.deepEqual(verified.payload, claims)
+    assert.deepEqual(verified.protectedHeader, header)
+  })
+
+  test('makes the very token that jose makes of the same members in the same order', async () => {
+    const judged = await new jose.SignJWT({ ...claims }).setProtectedHeader(header).sign(key.secret)
+
+    assert.equal(signToken(claims, key), judged)
+  })
+
+  test('signs nothing but the claims it knows', () => {
+    const token = signToken({ ...claims, admin: true } as Claims, key)
+
+    assert.deepEqual(jose.decodeJwt(token), claims)
+  })
+
+  const badClaims: Record<string, object> = {
+    'an empty string': { sub: '' },
+    'a lone surrogate': { sub: '\ud800' },
+    'a fraction of a second': { exp: now + 0.5 },
+    'no finite time': { exp: Number.NaN },
+    'a missing claim': { jti: undefined },
+    'more than the length that is accepted': { sub: 'x'.repeat(8192) },
+  }
+  for (const [what, change] of Object.entries(badClaims)) {
+    test(`throws for claims with ${what}`, () => {
+      assert.throws(() => signToken({ ...claims, ...change }, key), TypeError)
+    })
+  }
+
+  const badKeys: Record<string, SigningKey> = {
+    'a secret of 31 bytes': { kid: 'k', secret: Buffer.alloc(31) },
+    'an empty kid': { kid: '', secret: Buffer.alloc(32) },
+    'a kid with a lone surrogate': { kid: '\udfff', secret: Buffer.alloc(32) },
+    'a kid too long for a header': { kid: 'k'.repeat(512), secret: Buffer.alloc(32) },
+  }
+  for (const [what, bad] of Object.entries(badKeys)) {
+    test(`throws for a key with ${what}, and so does verifyToken`, () => {
+      assert.throws(() => signToken(claims, bad), TypeError)
+      assert.throws(() => verifyToken(signToken(claims, key), [bad, key], expected), TypeError)
+    })
+  }
+})
+
+describe('verifyToken and keys', () => {
+  test('the example in its documentation holds', () => {
+    const seconds = Math.floor(Date.now() / 1000)
+    const current = { ...claims, iat: seconds, exp: seconds + 60 }
+
+    const token = signToken(current, key)
+
+    assert.deepEqual(verifyToken(token, keys, { iss: 'tillkit', now: seconds }), current)
+  })
+
+  test('accepts what every key of the ring signed', () => {
+    assert.deepEqual(verify(signToken(claims, key)), claims)
+    assert.deepEqual(verify(signToken(claims, olderKey)), claims)
+  })
+
+  test('refuses the token of a key that left the ring', () => {
+    assert.equal(verifyToken(signToken(claims, olderKey), [key], expected), undefined)
+    assert.equal(verifyToken(signToken(claims, key), [], expected), undefined)
+  })
+
+  test('refuses a token signed with another secret under a known kid', () => {
+    assert.equal(verify(signToken(claims, { ...key, secret: Buffer.alloc(32, 'x') })), undefined)
+    assert.equal(verify(signToken(claims, { ...olderKey, kid: key.kid })), undefined)
+  })
+
+  const badKids: [string, unknown][] = [
+    ['unknown', 'k3'],
+    ['missing', undefined],
+    ['null', null],
+    ['empty', ''],
+    ['an array of a known one', ['k2']],
+    ['an object', { toString: 'k2' }],
+    ['an index of the ring', 0],
+    ['__proto__', '__proto__'],
+    ['a name that objects inherit', 'constructor'],
+    ['a path', '../../dev/null'],
+    ['in another case', 'K2'],
+    ['with a space after it', 'k2 '],
+    ['with a NUL after it', 'k2\0'],
+  ]
+  for (const [what, kid] of badKids) {
+    test(`refuses a kid that is ${what}`, () => {
+      assert.equal(verify(forge({ ...header, kid }, claims)), undefined)
+    })
+  }
+
+  test('takes a kid for a name only, even __proto__', () => {
+    const odd: SigningKey = { kid: '__proto__', secret: Buffer.alloc(32, 'odd') }
+
+    assert.deepEqual(verifyToken(signToken(claims, odd), [key, odd], expected), claims)
+  })
+})
+
+describe('verifyToken and tokens of other tools', () => {
+  test('accepts a token of jose with header members and claims in any order', async () => {
+    const reversed = Object.fromEntries(Object.entries(claims).reverse())
+    const token = await new jose.SignJWT(reversed)
+      .setProtectedHeader({ kid: 'k2', typ: 'JWT', alg: 'HS256' })
+      .sign(key.secret)
+
+    assert.deepEqual(verify(token), claims)
+  })
+
+  test('accepts JSON with white space, escapes and exponents', () => {
+    const payload = JSON.stringify({ ...claims, sub: 'a/"\\é', iat: 0 }, null, 2)
+      .replace('a/', '\\u0061\\/')
+      .replace('"iat": 0', '"\\u0069at": 1.8e9')
+
+    assert.equal(verify(forge(header, payload))?.sub, 'a/"\\é')
+    assert.equal(verify(forge(header, payload))?.iat, now)
+  })
+
+  test('leaves out what it does not know, as RFC 7519 section 4 has it', () => {
+    const more = { ...claims, admin: true, nested: [{ '"sub"': ['"', { sub: 'x' }] }] }
+
+    assert.deepEqual(verify(forge({ ...header, cty: 'x', x5c: ['y'] }, more)), claims)
+  })
+
+  for (const narrowing of [{ aud: 'elsewhere' }, { nbf: now - 60 }, { aud: null }, { nbf: null }]) {
+    test(`refuses ${JSON.stringify(narrowing)}, which it would have to process`, () => {
+      assert.equal(verify(forge(header, { ...claims, ...narrowing })), undefined)
+    })
+  }
+})
+
+describe('verifyToken and headers', () => {
+  test('refuses alg none, with and without a signature', () => {
+    for (const alg of ['none', 'None', 'NONE', 'nOnE', '']) {
+      const token = forge({ ...header, alg }, claims)
+      assert.equal(verify(token), undefined, alg)
+      assert.equal(verify(withSignature(token, '')), undefined, alg)
+    }
+  })
+
+  test('refuses other algorithms, though they sign with our own secret', async () => {
+    for (const alg of ['HS384', 'HS512']) {
+      const token = await new jose.SignJWT({ ...claims })
+        .setProtectedHeader({ ...header, alg })
+        .sign(Buffer.alloc(64, 'first'))
+      assert.equal(verifyToken(token, [{ ...olderKey, kid: 'k2' }], expected), undefined, alg)
+    }
+  })
+
+  const badHeaders: Record<string, object | string> = {
+    'names RS256': { ...header, alg: 'RS256' },
+    'names HS384 over an HS256 signature': { ...header, alg: 'HS384' },
+    'names the algorithm in lower case': { ...header, alg: 'hs256' },
+    'names the algorithm in an array': { ...header, alg: ['HS256'] },
+    'names no algorithm': { ...header, alg: undefined },
+    'has no typ': { ...header, typ: undefined },
+    'has the typ of an access token': { ...header, typ: 'at+jwt' },
+    'has the typ in lower case': { ...header, typ: 'jwt' },
+    'has crit': { ...header, crit: ['exp'], exp: 1 },
+    'has an empty crit': { ...header, crit: [] },
+    'has crit null': { ...header, crit: null },
+    'has b64 made critical': { ...header, crit: ['b64'], b64: false },
+    'repeats alg': '{"alg":"none","alg":"HS256","typ":"JWT","kid":"k2"}',
+    'repeats kid': '{"alg":"HS256","typ":"JWT","kid":"k1","kid":"k2"}',
+    'repeats kid, once escaped': '{"alg":"HS256","typ":"JWT","kid":"k1","\\u006bid":"k2"}',
+    'is an array': '["HS256","JWT","k2"]',
+    'is null': 'null',
+    'is text': '"HS256"',
+    'is empty': '',
+    'has a BOM': `\ufeff${JSON.stringify(header)}`,
+    'has something after it': `${JSON.stringify(header)}{}`,
+    'is longer than is read before the signature': { ...header, pad: 'x'.repeat(512) },
+  }
+  for (const [what, bad] of Object.entries(badHeaders)) {
+    test(`refuses a header that ${what}`, () => {
+      assert.equal(verify(forge(bad, claims)), undefined)
+    })
+  }
+})
+
+describe('verifyToken and claims', () => {
+  for (const name of Object.keys(claims)) {
+    test(`refuses a token without ${name}`, () => {
+      assert.equal(verify(forge(header, { ...claims, [name]: undefined })), undefined)
+    })
+  }
+
+  for (const name of ['iss', 'sub', 'project_id', 'scope', 'jti']) {
+    test(`refuses ${name} that is no non-empty well-formed text`, () => {
+      for (const bad of ['', '\ud800', 'x\udc00', 1, true, null, ['tillkit'], {}]) {
+        const token = forge(header, { ...claims, [name]: bad })
+        assert.equal(verify(token), undefined, JSON.stringify(bad))
+      }
+    })
+  }
+
+  const badTimes = [
+    'NaN',
+    'Infinity',
+    '1e999',
+    '-1e999',
+    '"1800000001"',
+    'null',
+    'true',
+    '[1800000001]',
+  ]
+  const oddTimes = [...badTimes, '1800000001.5', '01800000001', '9007199254740993', '', '{}']
+  for (const name of ['iat', 'exp']) {
+    test(`refuses ${name} that is no whole number of seconds`, () => {
+      for (const time of oddTimes) {
+        const payload = JSON.stringify({ ...claims, [name]: 0 }).replace(
+          `"${name}":0`,
+          `"${name}":${time}`,
+        )
+        assert.equal(verify(forge(header, payload)), undefined, time)
+      }
+    })
+  }
+
+  test('refuses a negative exp', () => {
+    assert.equal(verify(forge(header, { ...claims, exp: -1 })), undefined)
+  })
+
+  test('refuses another issuer', () => {
+    assert.equal(verify(forge(header, { ...claims, iss: 'Tillkit' })), undefined)
+    assert.equal(verifyToken(signToken(claims, key), keys, { iss: '', now }), undefined)
+  })
+
+  test('a token lives until less than 5 s after exp', () => {
+    assert.notEqual(verify(signToken({ ...claims, exp: now - 4 }, key)), undefined)
+    assert.equal(verify(signToken({ ...claims, exp: now - 5 }, key)), undefined)
+    assert.equal(verify(signToken({ ...claims, exp: now - 3600 }, key)), undefined)
+  })
+
+  test('a token may be issued up to 5 s ahead of our clock', () => {
+    assert.notEqual(verify(signToken({ ...claims, iat: now + 5 }, key)), undefined)
+    assert.equal(verify(signToken({ ...claims, iat: now + 6 }, key)), undefined)
+  })
+
+  test('no token is valid by a clock that tells no time', () => {
+    assert.equal(verifyToken(signToken(claims, key), keys, { ...expected, now: NaN }), undefined)
+  })
+
+  const whole = JSON.stringify(claims)
+  const badPayloads: Record<string, string> = {
+    'repeats sub': whole.replace('{', '{"sub":"admin",'),
+    'repeats sub at its end': whole.replace('}', ',"sub":"admin"}'),
+    'repeats sub, once escaped': whole.replace('{', '{"s\\u0075b":"admin",'),
+    'repeats exp with the same value': whole.replace('{', `{"exp":${claims.exp},`),
+    'repeats exp, first an object': whole.replace('{', '{"exp":{"a":1},'),
+    'repeats a claim that is not ours': whole.replace('{', '{"a":1,"a":2,'),
+    'hides a quote before a repeated sub': whole.replace('{', '{"sub":"\\\\\\"",'),
+    'is an array': `[${whole}]`,
+    'is a string': JSON.stringify(whole),
+    'is null': 'null',
+    'is empty': '',
+    'is cut': whole.slice(0, -1),
+    'has a trailing comma': whole.replace('}', ',}'),
+    'has something after it': `${whole}x`,
+    'has a BOM': `\ufeff${whole}`,
+  }
+  for (const [what, payload] of Object.entries(badPayloads)) {
+    test(`refuses a payload that ${what}`, () => {
+      assert.equal(verify(forge(header, payload)), undefined)
+    })
+  }
+
+  test('does not throw for a payload that nests as deep as fits, be it signed', () => {
+    const deep = `${'['.repeat(2800)}${']'.repeat(2800)}`
+
+    assert.doesNotThrow(() => verify(forge(header, whole.replace('}', `,"a":${deep}}`))))
+  })
+
+  test('refuses invalid UTF-8 in a signed payload and in a signed header', () => {
+    const invalid = {
+      latin1: 'e9',
+      overlong: 'c0af',
+      surrogate: 'eda080',
+      cut: 'f09f98',
+      high: 'f5808080',
+    }
+    for (const [what, hex] of Object.entries(invalid)) {
+      const bytes = (text: string) =>
+        Buffer.from(Buffer.from(text).toString('hex').replace('7e', hex), 'hex')
+      const sub = bytes(JSON.stringify({ ...claims, sub: 'x~' })).toString('base64url')
+      const cty = bytes(JSON.stringify({ ...header, cty: 'x~' })).toString('base64url')
+
+      assert.equal(verify(sign(encode(JSON.stringify(header)), sub)), undefined, what)
+      assert.equal(verify(sign(cty, encode(whole))), undefined, what)
+    }
+  })
+})
+
+describe('verifyToken and spellings', () => {
+  // Segments with all that can be spelled otherwise: '-' and '_' in them, and bits left over.
+  const odd = signed({ ...header, cty: '~~~???ÿ' }, { ...claims, sub: '~~~???ÿ~~~???' }, 2)
+  const [oddHeader = '', oddPayload = '', oddSignature = ''] = odd.split('.')
+
+  test('accepts the canonical one', () => {
+    assert.equal(verify(odd)?.sub, '~~~???ÿ~~~???')
+    assert.match(oddHeader + oddPayload, /-.*_|_.*-/)
+  })
+
+  const spellings: Record<string, (segment: string) => string> = {
+    padding: (segment) => `${segment}${'='.repeat(-segment.length & 3)}`,
+    'one sign of padding too many': (segment) => `${segment}===`,
+    'the plain alphabet': (segment) => segment.replaceAll('-', '+').replaceAll('_', '/'),
+    'a space before it': (segment) => ` ${segment}`,
+    'a line break after it': (segment) => `${segment}\n`,
+    'a tab within': (segment) => `${segment.slice(0, 8)}\t${segment.slice(8)}`,
+    'a NUL after it': (segment) => `${segment}\0`,
+    'a character that decoders skip': (segment) => `${segment.slice(0, 8)}*${segment.slice(8)}`,
+    'a character beyond ASCII with the same low byte': (segment) =>
+      String.fromCharCode(segment.charCodeAt(0) + 0x100) + segment.slice(1),
+    'bits that stand for nothing': (segment) =>
+      segment.slice(0, -1) + nextLetter(segment.slice(-1)),
+    'a character that completes no byte': (segment) =>
+      `${segment}${'A'.repeat((5 - segment.length) & 3)}`,
+  }
+  for (const [what, spell] of Object.entries(spellings)) {
+    test(`refuses ${what} in any segment, signed or not`, () => {
+      const badHeader = spell(oddHeader)
+      const badPayload = spell(oddPayload)
+      const badSignature = spell(oddSignature)
+
+      if (badHeader !== oddHeader) {
+        assert.equal(verify(`${badHeader}.${oddPayload}.${oddSignature}`), undefined)
+        assert.equal(verify(sign(badHeader, oddPayload)), undefined)
+      }
+      if (badPayload !== oddPayload) {
+        assert.equal(verify(`${oddHeader}.${badPayload}.${oddSignature}`), undefined)
+        assert.equal(verify(sign(oddHeader, badPayload)), undefined)
+      }
+      if (badSignature !== oddSignature) {
+        assert.equal(verify(`${oddHeader}.${oddPayload}.${badSignature}`), undefined)
+      }
+      assert.notDeepEqual(
+        [badHeader, badPayload, badSignature],
+        [oddHeader, oddPayload, oddSignature],
+        'the spelling differs somewhere',
+      )
+    })
+  }
+
+  test('refuses a token with any one character replaced by any other', () => {
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \0é'
+    for (const token of [signToken(claims, key), odd]) {
+      for (let at = 0; at < token.length; at++) {
+        for (const letter of letters) {
+          if (letter === token[at]) continue
+          const flipped = token.slice(0, at) + letter + token.slice(at + 1)
+          assert.equal(verify(flipped), undefined, `${letter} at ${at}`)
+        }
+      }
+    }
+  })
+
+  test('refuses a token with any one character left out or doubled', () => {
+    const token = signToken(claims, key)
+    for (let at = 0; at < token.length; at++) {
+      assert.equal(verify(token.slice(0, at) + token.slice(at + 1)), undefined, `without ${at}`)
+      assert.equal(verify(token.slice(0, at + 1) + token.slice(at)), undefined, `twice ${at}`)
+    }
+  })
+})
+
+describe('verifyToken and structure', () => {
+  const token = signToken(claims, key)
+  const [first = '', second = '', third = ''] = token.split('.')
+  const malformed: Record<string, string> = {
+    nothing: '',
+    'one segment': first,
+    'two segments': `${first}.${second}`,
+    'two segments and a dot': `${first}.${second}.`,
+    'dots alone': '..',
+    'a dot after it': `${token}.`,
+    'a dot before it': `.${token}`,
+    'a fourth segment': `${token}.${third}`,
+    'five segments, as in JWE': `${token}.${second}.${third}`,
+    'a dot in a payload that is signed': sign(first, `${second.slice(0, 9)}.${second.slice(9)}`),
+    'bytes after it': `${token}AAAA`,
+    'the scheme before it': `Bearer ${token}`,
+    'a signature of the payload alone': withSignature(token, hmac(second)),
+    'a signature in hexadecimal': withSignature(
+      token,
+      Buffer.from(third, 'base64url').toString('hex'),
+    ),
+    'a signature cut short': token.slice(0, -4),
+    'a JWS in JSON': JSON.stringify({ protected: first, payload: second, signature: third }),
+    'a megabyte': 'A'.repeat(1 << 20),
+    'a megabyte of dots': '.'.repeat(1 << 20),
+  }
+  for (const [what, bad] of Object.entries(malformed)) {
+    test(`refuses ${what}`, () => assert.equal(verify(bad), undefined))
+  }
+
+  test('refuses a signature of the right length in characters but not in bytes', () => {
+    assert.equal(verify(withSignature(token, 'é'.repeat(43))), undefined)
+    assert.equal(verify(withSignature(token, 'é'.repeat(21))), undefined)
+  })
+
+  test('accepts 8192 characters and refuses more, though well signed', () => {
+    const long = (size: number) => forge(header, { ...claims, pad: 'x'.repeat(size) })
+    const sizes = Array.from({ length: 20 }, (_, n) => long(5860 + n))
+    const [longest, next] = [
+      sizes.findLast((t) => t.length <= 8192),
+      sizes.find((t) => t.length > 8192),
+    ]
+
+    assert.deepEqual(verify(longest ?? ''), claims)
+    assert.equal(verify(next ?? ''), undefined)
+    assert.equal(verify(long(1 << 20)), undefined)
+  })
+
+  test('a megabyte costs no more than a look at its length', () => {
+    const megabytes = forge(header, { ...claims, pad: 'x'.repeat(1 << 20) })
+
+    const start = performance.now()
+    for (let i = 0; i < 10_000; i++) verify(megabytes)
+
+    assert.ok(performance.now() - start < 1000)
+  })
+
+  test('answers undefined for any text whatever, and never throws', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 200 })
+    const segments = fc.array(fc.oneof(text, fc.base64String(), text.map(encode)), { maxLength: 5 })
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          text,
+          segments.map((parts) => parts.join('.')),
+        ),
+        (any) => {
+          assert.equal(verify(any), undefined)
+        },
+      ),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+describe('verifyToken judged against jose', () => {
+  test('any claims signed here verify in jose as the same claims', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyClaims, async (some) => {
+        const token = signToken(some, key)
+        const { payload } = await jose.jwtVerify(token, key.secret, judgeOptions)
+        assert.deepEqual(payload, { ...some })
+        assert.deepEqual(verify(token), some)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('any claims signed by jose verify here as the same claims', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyClaims, fc.infiniteStream(fc.nat()), async (some, order) => {
+        const shuffled = Object.entries(some)
+          .map((entry) => ({ entry, at: order.next().value }))
+          .sort((a, b) => a.at - b.at)
+        const payload = Object.fromEntries(shuffled.map(({ entry }) => entry))
+        const token = await new jose.SignJWT(payload).setProtectedHeader(header).sign(key.secret)
+        assert.deepEqual(verify(token), some)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('what jose refuses is refused, what jose accepts is accepted but for our own rules', async () => {
+    let accepted = 0
+    let stricter = 0
+    await fc.assert(
+      fc.asyncProperty(oddToken, async ({ token, headerMembers, claimMembers, spelling }) => {
+        const judged = await judge(token)
+        const ours = verify(token)
+        const refusedByRule = stricterRules(headerMembers, claimMembers, spelling)
+
+        if (judged === undefined) assert.equal(ours, undefined)
+        else if (refusedByRule) assert.equal(ours, undefined)
+        else assert.deepEqual(ours, pick(judged))
+        if (ours !== undefined) accepted++
+        if (judged !== undefined && refusedByRule) stricter++
+      }),
+      { numRuns: 5000 },
+    )
+    assert.ok(accepted > 200, `${accepted} were accepted`)
+    assert.ok(stricter > 200, `${stricter} were accepted by jose alone`)
+  })
+})
+
+// `maxTokenAge` is what makes jose look at iat; this one never expires.
+const judgeOptions: jose.JWTVerifyOptions = {
+  algorithms: ['HS256'],
+  issuer: 'tillkit',
+  clockTolerance: 5,
+  maxTokenAge: Number.MAX_SAFE_INTEGER,
+  requiredClaims: Object.keys(claims),
+  currentDate: new Date(now * 1000),
+}
+
+async function judge(token: string): Promise<jose.JWTPayload | undefined> {
+  const secretOf = ({ kid }: jose.JWTHeaderParameters) => {
+    const found = keys.find((one) => one.kid === kid)
+    if (found === undefined) throw new Error('unknown kid')
+    return found.secret
+  }
+  return jose.jwtVerify(token, secretOf, judgeOptions).then(
+    ({ payload }) => payload,
+    () => undefined,
+  )
+}
+
+/** Where we refuse on purpose what jose accepts; jose looks at no type but those of times. */
+function stricterRules(
+  headerMembers: Record<string, unknown>,
+  claimMembers: Record<string, unknown>,
+  spelling: string,
+): boolean {
+  const texts = ['iss', 'sub', 'project_id', 'scope', 'jti'].map((name) => claimMembers[name])
+  return (
+    headerMembers.typ !== 'JWT' ||
+    spelling !== 'canonical' ||
+    'aud' in claimMembers ||
+    'nbf' in claimMembers ||
+    !texts.every((text) => typeof text === 'string' && text !== '' && text.isWellFormed()) ||
+    !Number.isSafeInteger(claimMembers.iat) ||
+    !Number.isSafeInteger(claimMembers.exp)
+  )
+}
+
+const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 })
+const anyClaims: fc.Arbitrary<Claims> = fc.record(
+  {
+    iss: fc.constant('tillkit'),
+    sub: text,
+    project_id: text,
+    scope: text,
+    jti: text,
+    iat: fc.integer({ min: 0, max: now + 5 }),
+    exp: fc.integer({ min: now - 4, max: Number.MAX_SAFE_INTEGER }),
+  },
+  { noNullPrototype: true },
+)
+
+// Mostly right, so that a token is often wrong in one place only.
+const mostly = <T>(right: T, ...wrong: unknown[]) =>
+  fc.oneof({ weight: 12, arbitrary: fc.constant(right) }, fc.constantFrom(undefined, ...wrong))
+const oddText = mostly('text', '', '\ud800', 1, null, ['text'], '"sub":"x"', '\\"')
+const oddHeader = fc.record({
+  alg: mostly('HS256', 'none', 'HS512', 'RS256', null),
+  typ: mostly('JWT', 'jwt', 'at+jwt', 1),
+  kid: fc.oneof(mostly('k2', 'k3', '__proto__', ['k2'], 2), fc.constant('k1')),
+  crit: fc.oneof(
+    { weight: 20, arbitrary: fc.constant(undefined) },
+    fc.constantFrom([], ['exp'], null),
+  ),
+  cty: fc.option(fc.constantFrom('x', ['y'], { alg: 'none' }), { nil: undefined }),
+})
+const oddTime = (right: number) =>
+  mostly(
+    right,
+    now - 6,
+    now - 5,
+    now - 4,
+    now + 4,
+    now + 5,
+    now + 6,
+    now + 0.5,
+    2 ** 60,
+    -1,
+    '1',
+    null,
+  )
+const oddClaims = fc.record({
+  iss: mostly('tillkit', 'other', '', 1),
+  sub: oddText,
+  project_id: oddText,
+  scope: oddText,
+  jti: oddText,
+  iat: oddTime(now),
+  exp: oddTime(now + 60),
+  aud: fc.oneof({ weight: 20, arbitrary: fc.constant(undefined) }, fc.constantFrom('a', ['b'])),
+  nbf: fc.oneof({ weight: 20, arbitrary: fc.constant(undefined) }, fc.constantFrom(now, now + 9)),
+  more: fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined }),
+})
+/** Ways to write the same members; all but the first are refused here, and some by jose. */
+const spellers: Record<string, (segment: string, json: string) => string> = {
+  canonical: (segment) => segment,
+  padded: (segment) => `${segment}=`,
+  spaced: (segment) => `${segment} `,
+  repeating: (_, json) => encode(json.replace('{', '{"sub":"x","sub":"y",')),
+  repeatingNested: (_, json) => encode(json.replace('{', '{"more":["a",{"b":"c"}],"more":1,')),
+}
+const oddToken = fc
+  .record({
+    headerMembers: oddHeader.map(asWritten),
+    claimMembers: oddClaims.map(asWritten),
+    spelling: fc.oneof(
+      { weight: 6, arbitrary: fc.constant('canonical') },
+      fc.constantFrom(...Object.keys(spellers)),
+    ),
+    indent: fc.constantFrom(0, 2),
+    secret: fc.oneof({ weight: 8, arbitrary: fc.constant('own') }, fc.constant('other')),
+  })
+  .map(({ headerMembers, claimMembers, spelling, indent, secret }) => {
+    const json = JSON.stringify(claimMembers, null, indent)
+    const payload = spellers[spelling]?.(encode(json), json) ?? ''
+    const signer = headerMembers.kid === 'k1' ? olderKey.secret : key.secret
+    const secretBytes = secret === 'own' ? signer : Buffer.alloc(32, 'z')
+    const token = sign(encode(JSON.stringify(headerMembers)), payload, secretBytes)
+    return { token, headerMembers, claimMembers, spelling }
+  })
+
+/** Without the members that are undefined, which JSON leaves out. */
+function asWritten(members: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+}
+
+function pick(payload: jose.JWTPayload): unknown {
+  return Object.fromEntries(Object.keys(claims).map((name) => [name, payload[name]]))
+}
+
+function verify(token: string): Claims | undefined {
+  return verifyToken(token, keys, expected)
+}
+
+/** A token with a true signature over whatever header and payload: an object, or the text itself. */
+function forge(headerPart: object | string, payload: object | string): string {
+  const json = (part: object | string) => (typeof part === 'string' ? part : JSON.stringify(part))
+  return sign(encode(json(headerPart)), encode(json(payload)))
+}
+
+/** As `forge`, its segments filled with spaces to a length that leaves `over` characters of four. */
+function signed(headerPart: object, payload: object, over: number): string {
+  const fill = (part: object) => {
+    let json = JSON.stringify(part)
+    while (encode(json).length % 4 !== over) json += ' '
+    return json
+  }
+  return forge(fill(headerPart), fill(payload))
+}
+
+function sign(headerSegment: string, payloadSegment: string, secret = key.secret): string {
+  const input = `${headerSegment}.${payloadSegment}`
+  return `${input}.${hmac(input, secret)}`
+}
+
+function withSignature(token: string, signature: string): string {
+  return token.slice(0, token.lastIndexOf('.') + 1) + signature
+}
+
+function hmac(input: string, secret = key.secret): string {
+  return createHmac('sha256', secret).update(input).digest('base64url')
+}
+
+function encode(text: string): string {
+  return Buffer.from(text).toString('base64url')
+}
+
+/** The letter of base64url after this one: of the last letter it changes bits that are left over. */
+function nextLetter(letter: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  return alphabet[(alphabet.indexOf(letter) & ~1) + 1] ?? ''
+}
