@@ -1,0 +1,117 @@
+/** Marks a SQLite file as tillkit's own (`PRAGMA application_id`): the letters "till". */
+export const APPLICATION_ID = 0x74696c6c
+
+/**
+ * The numbered steps from an empty file to today's schema; `PRAGMA user_version` counts those done.
+ * A step that has been released is never edited: a change is a further step.
+ *
+ * `seq` is a record's place in the order of creation and never leaves the database: it keeps foreign
+ * keys and the many rows that hold them short.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE accounts (
+    seq INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    created_at TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE account_keys (
+    key_id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (account_id),
+    hash TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE projects (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account_id TEXT NOT NULL REFERENCES accounts (account_id),
+    name TEXT NOT NULL,
+    bundle_id TEXT NOT NULL,
+    platform TEXT NOT NULL,
+    status TEXT NOT NULL,
+    dlscheme TEXT NOT NULL,
+    public_key TEXT NOT NULL UNIQUE,
+    config TEXT NOT NULL,
+    created_at TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX projects_account ON projects (account_id);
+
+  CREATE TABLE stores (
+    seq INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (account_id),
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    store_id TEXT NOT NULL,
+    store_type TEXT NOT NULL,
+    is_sandbox INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    store_config TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    UNIQUE (account_id, store_id)
+  ) STRICT;
+  CREATE INDEX stores_project ON stores (project_id);
+
+  CREATE TABLE items (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    store INTEGER NOT NULL REFERENCES stores (seq),
+    name TEXT NOT NULL,
+    display_name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    price INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    UNIQUE (store, name)
+  ) STRICT;
+  CREATE INDEX items_store ON items (store);
+
+  -- An import is under way while it has an owner; its purchases are not seen before it has none.
+  CREATE TABLE imports (
+    seq INTEGER PRIMARY KEY,
+    import_id TEXT NOT NULL UNIQUE,
+    store INTEGER NOT NULL REFERENCES stores (seq),
+    owner TEXT,
+    alive_at INTEGER NOT NULL,
+    created_at TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX imports_under_way ON imports (store) WHERE owner IS NOT NULL;
+
+  -- Clustered by import, so that rows are appended, and an import that failed is one range to delete.
+  -- "import" is no foreign key: the check would cost a look-up a row, and rows only come through it.
+  CREATE TABLE purchases (
+    store INTEGER NOT NULL,
+    import INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    transaction_id TEXT NOT NULL,
+    sku TEXT NOT NULL,
+    purchased_at INTEGER NOT NULL,
+    user_id TEXT,
+    quantity INTEGER NOT NULL,
+    price INTEGER,
+    currency TEXT,
+    status TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    PRIMARY KEY (store, import, line)
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX purchases_transaction ON purchases (store, transaction_id);
+
+  -- What an import under way will change in purchases that are already seen.
+  CREATE TABLE purchase_changes (
+    import INTEGER NOT NULL,
+    store INTEGER NOT NULL,
+    transaction_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    PRIMARY KEY (import, transaction_id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE signing_keys (
+    seq INTEGER PRIMARY KEY,
+    kid TEXT NOT NULL UNIQUE,
+    secret BLOB NOT NULL,
+    created_at TEXT NOT NULL
+  ) STRICT;
+  `,
+]
