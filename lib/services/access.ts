@@ -1,0 +1,73 @@
+import type { Account } from '../domain/account.ts'
+import { invalidField } from '../domain/fields.ts'
+import type { Project } from '../domain/project.ts'
+import type { Scope, Session } from '../domain/session.ts'
+import type { Store } from '../domain/store.ts'
+import { TillError } from '../errors.ts'
+import type { Storage } from '../storage/port.ts'
+
+/** Who calls an operation: an account reaches all that it owns, a session one project of it. */
+export type Caller = Account | Session
+
+export function isSession(caller: Caller): caller is Session {
+  return 'project_id' in caller
+}
+
+/** Guards an operation that only an account may call. */
+export function assertAccount(caller: Caller): void {
+  if (typeof caller?.account_id !== 'string' || isSession(caller)) {
+    throw new TypeError('the caller must be an account: see accounts.authenticate')
+  }
+}
+
+/** Guards an operation that a session may call when its token carries the scope. */
+export function assertScope(caller: Caller, scope: Scope): void {
+  if (typeof caller?.account_id !== 'string') {
+    throw new TypeError('the caller must be an account or a session')
+  }
+  if (!isSession(caller) || caller.scopes.includes(scope)) return
+  throw new TillError('insufficient_scope', `The token does not carry the scope ${scope}`)
+}
+
+/** The project, when the caller reaches it. Foreign and unknown answer alike. */
+export async function findReachableProject(
+  storage: Storage,
+  caller: Caller,
+  id: string,
+): Promise<Project | undefined> {
+  if (isSession(caller) && caller.project_id !== id) return undefined
+  const project = await storage.findProject(id)
+  return project?.account_id === caller.account_id ? project : undefined
+}
+
+/** The project that a request names in `field`, which the caller must reach. */
+export async function getNamedProject(
+  storage: Storage,
+  caller: Caller,
+  id: string,
+  field: string,
+): Promise<Project> {
+  const project = await findReachableProject(storage, caller, id)
+  if (project) return project
+  throw invalidField(field, 'unknown', 'names no project that this credential reaches')
+}
+
+/** The store that a request names in `store_id`, which the caller must reach. */
+export async function getNamedStore(
+  storage: Storage,
+  caller: Caller,
+  store_id: string,
+): Promise<Store> {
+  const store = await storage.findStore(caller.account_id, store_id)
+  if (store && reaches(caller, store)) return store
+  throw invalidField('store_id', 'unknown', 'names no store that this credential reaches')
+}
+
+/** Whether a record of a project is within the caller's reach. */
+export function reaches(
+  caller: Caller,
+  record: { readonly account_id: string; readonly project_id: string },
+): boolean {
+  if (record.account_id !== caller.account_id) return false
+  return !isSession(caller) || record.project_id === caller.project_id
+}

@@ -1,0 +1,15 @@
+import type { Storage } from '../storage/port.ts'
+import type { Keyring } from '../token/keyring.ts'
+
+/** What every service works with. */
+export interface Context {
+  readonly storage: Storage
+  /** Unix milliseconds. */
+  readonly now: () => number
+  readonly keyring: Keyring
+  /** The platforms that projects may have. */
+  readonly platforms: readonly string[]
+  /** Seconds that a token is valid. */
+  readonly tokenLifetime: number
+  readonly issuer: string
+}

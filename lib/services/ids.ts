@@ -1,0 +1,34 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'key'
+
+// Crockford's base 32, as in ULIDs: digits and letters in the order of their codes, none alike.
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** An id whose text sorts by time: prefix, 10 characters of Unix milliseconds, 80 random bits. */
+export function createId(prefix: IdPrefix, now: number): string {
+  let id = ''
+  for (let rest = now, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) {
+    id = ALPHABET[rest % 32] + id
+  }
+  for (const byte of randomBytes(16)) id += ALPHABET[byte & 31]
+  return `${prefix}_${id}`
+}
+
+export function createAccountKey(): string {
+  return `ak_${randomBytes(32).toString('base64url')}`
+}
+
+export function createPublicKey(): string {
+  return `pk_${randomBytes(24).toString('base64url')}`
+}
+
+/** The form in which an account key is kept: 256 random bits need no slow hash. */
+export function hashAccountKey(key: string): string {
+  return createHash('sha256').update(key).digest('base64url')
+}
+
+/** A token's `jti`: 128 random bits. */
+export function createTokenId(): string {
+  return randomBytes(16).toString('base64url')
+}
