@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http'
+import { TillError } from '../lib/index.ts'
+import type { Limits } from './limits.ts'
+import { TransportFault } from './problems.ts'
+
+/** Reads a request's body into what its handler takes. */
+export type BodyReader<Body> = (request: IncomingMessage, limits: Limits) => Promise<Body>
+
+/** For routes that take no body; one that is sent anyway is thrown away. */
+export const noBody: BodyReader<undefined> = async () => undefined
+
+export const json: BodyReader<unknown> = async (request, limits) => {
+  assertMediaType(request, 'application/json')
+  const bytes = await collect(request, limits.jsonBytes, limits.jsonTimeout)
+  return parseJson(bytes)
+}
+
+/** Guards a body's type and coding. A missing Content-Type is taken for the one that is wanted. */
+export function assertMediaType(request: IncomingMessage, wanted: string): void {
+  const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
+  const essence = type?.split(';', 1)[0]?.trim().toLowerCase()
+  if (essence !== undefined && essence !== wanted) {
+    throw new TransportFault('unsupported_media_type', `The Content-Type must be ${wanted}`)
+  }
+  if (coding.toLowerCase() !== 'identity') {
+    throw new TransportFault('unsupported_media_type', 'The body must have no Content-Encoding')
+  }
+}
+
+/**
+ * The body's chunks, at most `bytes` of them together, each within `timeout` ms of the one before.
+ * A sender who hangs up ends it with an error that is no fault of ours.
+ */
+export async function* chunksOf(
+  request: IncomingMessage,
+  bytes: number,
+  timeout: number,
+): AsyncGenerator<Buffer> {
+  assertSize(Number(request.headers['content-length'] ?? 0), bytes)
+  // The stream must outlive a loop that breaks off, or its sender gets no answer.
+  const chunks = request.iterator({ destroyOnReturn: false })
+  let received = 0
+  while (true) {
+    const { value, done } = await within(timeout, chunks.next())
+    if (done) return
+    received += value.length
+    assertSize(received, bytes)
+    yield value
+  }
+}
+
+async function collect(request: IncomingMessage, bytes: number, timeout: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  const reading = async () => {
+    for await (const chunk of chunksOf(request, bytes, timeout)) chunks.push(chunk)
+  }
+  await within(timeout, reading())
+  return Buffer.concat(chunks)
+}
+
+function assertSize(size: number, limit: number): void {
+  if (size > limit) {
+    throw new TransportFault('body_too_large', `The body may have at most ${limit} bytes`)
+  }
+}
+
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    const fault = new TransportFault('request_timeout', 'The body took too long to arrive')
+    timer = setTimeout(reject, milliseconds, fault)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+    work.catch(() => {}) // what it says after the time is up concerns nobody
+  }
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (error) {
+    throw new TillError('invalid_request', `The body is not JSON in UTF-8${positionOf(error)}`)
+  }
+}
+
+// V8's own message quotes the body; only the place is taken from it.
+function positionOf(error: unknown): string {
+  const position = /at position \d+/.exec((error as Error).message)
+  return position ? `, ${position[0]}` : ''
+}

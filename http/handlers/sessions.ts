@@ -1,0 +1,29 @@
+import type { Call } from '../routes.ts'
+
+/** Endpoint 1. */
+export async function accessToken({ till, who }: Call<string | undefined, undefined>) {
+  return { body: await till.sessions.accessToken(who) }
+}
+
+/** Endpoint 2. */
+export async function init({ till, who, body }: Call<string | undefined, unknown>) {
+  const { project, session, stores } = await till.sessions.init(who, body)
+  const { id, name, bundle_id, platform, status, dlscheme } = project
+  return {
+    body: {
+      project: { id, name, bundle_id, platform, status, dlscheme },
+      session,
+      stores: stores.map(({ store_id, store_type, is_sandbox, status }) => ({
+        id: store_id,
+        store_type,
+        is_sandbox,
+        status,
+      })),
+    },
+  }
+}
+
+/** Endpoint 3. */
+export async function token({ till, who, body }: Call<string | undefined, unknown>) {
+  return { body: await till.sessions.token(who, body) }
+}

@@ -1,0 +1,26 @@
+/** Every bound that the server sets, in one place. Times in milliseconds, sizes in bytes. */
+export const limits = {
+  /** All request headers together; more is 431. */
+  headerBytes: 16 * 1024,
+  headersTimeout: 10_000,
+  /** The body of a JSON endpoint; more is 413, slower is 408. */
+  jsonBytes: 256 * 1024,
+  jsonTimeout: 30_000,
+  /** The body of an import; more is 413. */
+  uploadBytes: 1024 ** 3,
+  /** Silence within an upload; longer is 408. */
+  uploadIdleTimeout: 30_000,
+  /** A form part that is not the file. */
+  fieldBytes: 4 * 1024,
+  formParts: 20,
+  /** A whole request, an upload on a slow line among them. */
+  requestTimeout: 3_600_000,
+  keepAliveTimeout: 5_000,
+  /** What is read and thrown away of a body that nobody wants, so that its sender sees the answer. */
+  discardBytes: 16 * 1024 ** 2,
+  discardTimeout: 5_000,
+  /** How long a stop waits for requests in flight. */
+  stopTimeout: 9_000,
+} as const
+
+export type Limits = { readonly [K in keyof typeof limits]: number }

@@ -1,0 +1,288 @@
+import { Buffer, isUtf8 } from 'node:buffer'
+
+/** What can be wrong with a body. The messages are fixed, so none can quote the body. */
+const problems = {
+  truncated: 'The body ends before its closing delimiter',
+  malformed_delimiter: 'A delimiter may be followed by spaces and tabs only, then by CRLF',
+  bare_line_feed: 'A delimiter or header line ends with a bare LF; line ends must be CRLF',
+  too_many_parts: 'The body has too many parts',
+  header_too_large: 'The header of a part is too large',
+  folded_header: 'A header line of a part starts with white space; headers may not be folded',
+  malformed_header: 'A header line of a part is not "name: value" without control characters',
+  duplicate_header: 'A header of a part stands there twice',
+  invalid_utf8: 'A header of a part is not UTF-8',
+  invalid_disposition: 'A part needs a well-formed Content-Disposition of form-data',
+  missing_name: 'The Content-Disposition of a part has no name',
+  unsupported_encoding: 'The Content-Transfer-Encoding of a part is not 7bit, 8bit or binary',
+} as const
+
+export type MultipartErrorCode = keyof typeof problems
+
+/** A body that is not well-formed multipart/form-data, or goes beyond the limits. */
+export class MultipartError extends Error {
+  override readonly name = 'MultipartError'
+  readonly code: MultipartErrorCode
+
+  constructor(code: MultipartErrorCode) {
+    super(problems[code])
+    this.code = code
+  }
+}
+
+/** What the header of a part says; `contentType` is the value as it was sent. */
+export interface PartHead {
+  readonly name: string
+  readonly filename?: string | undefined
+  readonly contentType?: string | undefined
+}
+
+/** Called in the order `part`, any number of `data`, `partEnd`; what they throw ends the parsing. */
+export interface MultipartHandlers {
+  part(head: PartHead): void
+  /** The next bytes of the part, never empty: mostly a view of the pushed chunk, so copy to keep. */
+  data(chunk: Uint8Array): void
+  partEnd(): void
+}
+
+export interface MultipartLimits {
+  /** Bytes from a delimiter to the data of its part, 64 KiB by default. */
+  readonly maxHeaderBytes?: number
+  /** 20 by default. */
+  readonly maxParts?: number
+}
+
+/** Both throw a {@link MultipartError}, and throw it again when called after it. */
+export interface MultipartParser {
+  push(chunk: Uint8Array): void
+  /** Also throws when the closing delimiter has not come; no call may follow. */
+  end(): void
+}
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const FIELD = new RegExp(`^(${TOKEN}):([\\t -~\\x80-\\xff]*)$`)
+/** RFC 9110 section 5.6.6: OWS ";" OWS [ parameter ] */
+const PARAMETER = new RegExp(
+  `[ \\t]*;[ \\t]*(?:(${TOKEN})=(?:"((?:[^"\\\\]|\\\\.)*)"|(${TOKEN})))?`,
+  'gsy',
+)
+/** RFC 2046 section 5.1.1: up to 70 bchars, the last of them no space. */
+const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
+const OPENING = /^[ \t]*$/
+const CLOSING = /^--[ \t]*$/
+const CRLF = '\r\n'
+const CR = 13
+const LF = 10
+
+/** The boundary that a Content-Type of `multipart/form-data` names, or undefined when none is valid. */
+export function parseBoundary(contentType: string | undefined): string | undefined {
+  const parameters = parseParameters(contentType ?? '', 'multipart/form-data')
+  const boundary = parameters?.get('boundary')?.replace(/\\(.)/g, '$1')
+  return boundary !== undefined && BOUNDARY.test(boundary) ? boundary : undefined
+}
+
+/**
+ * A parser of multipart/form-data (RFC 7578) into which the body is pushed in pieces of any size.
+ * It keeps no more than the header of one part; data goes to the handlers as it comes.
+ *
+ * @example
+ * const files: string[] = []
+ * const parser = createMultipartParser('frontier', {
+ *   part: ({ filename }) => files.push(filename ?? ''),
+ *   data: () => {},
+ *   partEnd: () => {},
+ * })
+ * for await (const chunk of request) parser.push(chunk)
+ * parser.end()
+ */
+export function createMultipartParser(
+  boundary: string,
+  handlers: MultipartHandlers,
+  { maxHeaderBytes = 64 * 1024, maxParts = 20 }: MultipartLimits = {},
+): MultipartParser {
+  if (!BOUNDARY.test(boundary)) throw new TypeError('expected a boundary as parseBoundary gives it')
+  const delimiter = Buffer.from(`${CRLF}--${boundary}`)
+  let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
+  // How much of a delimiter the input ended with: always its beginning, so a count is enough.
+  let held = CRLF.length
+  // How much of that is not data: a line end just passed is also the CRLF of a delimiter.
+  let lent = CRLF.length
+  let line = ''
+  let header: string[] = []
+  let headerBytes = 0
+  let parts = 0
+  let refusal: unknown
+
+  return {
+    push(chunk) {
+      const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+      attempt(() => {
+        for (let at = 0; at < bytes.length; ) at = step(bytes, at)
+      })
+    },
+    end() {
+      attempt(() => {
+        const closed = state === 'epilogue' || (state === 'delimiter' && CLOSING.test(line))
+        if (!closed) throw new MultipartError('truncated')
+      })
+      refusal = new TypeError('expected no call after end()')
+    },
+  }
+
+  function attempt(work: () => void): void {
+    if (refusal) throw refusal
+    try {
+      work()
+    } catch (error) {
+      refusal = error
+      throw error
+    }
+  }
+
+  // Takes what it can from `at` on; returns where the next step goes on.
+  function step(bytes: Buffer, at: number): number {
+    if (state === 'epilogue') return bytes.length
+    if (state === 'delimiter' || state === 'header') return readLine(bytes, at)
+    return held > 0 ? matchOn(bytes, at) : search(bytes, at)
+  }
+
+  // A boundary has no CR, so a beginning of a delimiter that fails hides no second beginning.
+  function matchOn(bytes: Buffer, from: number): number {
+    let at = from
+    while (at < bytes.length && bytes[at] === delimiter[held]) {
+      at++
+      if (++held === delimiter.length) return endPart(at)
+    }
+    if (at === bytes.length) return at
+    // A copy: a handler that writes into its chunk must not write into the delimiter.
+    emit(Buffer.from(delimiter.subarray(lent, held)))
+    held = lent = 0
+    return at
+  }
+
+  function search(bytes: Buffer, at: number): number {
+    const found = bytes.indexOf(delimiter, at)
+    const end = found < 0 ? findBeginning(bytes, at) : found
+    emit(bytes.subarray(at, end))
+    if (found >= 0) return endPart(found + delimiter.length)
+    held = bytes.length - end
+    return bytes.length
+  }
+
+  // Where the bytes end with the beginning of a delimiter; their length when they do not.
+  function findBeginning(bytes: Buffer, at: number): number {
+    const tail = bytes.subarray(Math.max(at, bytes.length - delimiter.length + 1))
+    const candidate = tail.subarray(Math.max(0, tail.lastIndexOf(CR)))
+    const begins = delimiter.subarray(0, candidate.length).equals(candidate)
+    return begins ? bytes.length - candidate.length : bytes.length
+  }
+
+  function emit(data: Buffer): void {
+    if (state === 'data' && data.length > 0) handlers.data(data)
+  }
+
+  function endPart(at: number): number {
+    if (state === 'data') handlers.partEnd()
+    state = 'delimiter'
+    header = []
+    headerBytes = 0
+    return at
+  }
+
+  function readLine(bytes: Buffer, at: number): number {
+    const feed = bytes.indexOf(LF, at)
+    const end = feed < 0 ? bytes.length : feed + 1
+    headerBytes += end - at
+    if (headerBytes > maxHeaderBytes) throw new MultipartError('header_too_large')
+    line += bytes.toString('latin1', at, end)
+    if (feed >= 0) takeLine()
+    return end
+  }
+
+  function takeLine(): void {
+    if (!line.endsWith(CRLF)) throw new MultipartError('bare_line_feed')
+    const text = line.slice(0, -CRLF.length)
+    line = ''
+    if (state === 'delimiter') takeDelimiter(text)
+    else if (text !== '') header.push(text)
+    else startData()
+  }
+
+  // RFC 2046 section 5.1.1: a line that starts with the boundary is a delimiter, whatever follows,
+  // so anything but transport padding is an error here and not data.
+  function takeDelimiter(rest: string): void {
+    const closing = CLOSING.test(rest)
+    if (!closing && !OPENING.test(rest)) throw new MultipartError('malformed_delimiter')
+    if (!closing && ++parts > maxParts) throw new MultipartError('too_many_parts')
+    state = closing ? 'epilogue' : 'header'
+  }
+
+  function startData(): void {
+    handlers.part(parseHead(header))
+    state = 'data'
+    held = lent = CRLF.length
+  }
+}
+
+function parseHead(lines: readonly string[]): PartHead {
+  const fields = parseFields(lines)
+  const encoding = fields.get('content-transfer-encoding') ?? 'binary'
+  if (!/^(7bit|8bit|binary)$/i.test(encoding)) throw new MultipartError('unsupported_encoding')
+
+  const disposition = parseParameters(fields.get('content-disposition') ?? '', 'form-data')
+  if (!disposition) throw new MultipartError('invalid_disposition')
+  const name = unescapeName(disposition.get('name'))
+  if (name === undefined) throw new MultipartError('missing_name')
+  const filename = unescapeName(disposition.get('filename'))
+  return { name, filename, contentType: fields.get('content-type') }
+}
+
+const KNOWN = ['content-disposition', 'content-type', 'content-transfer-encoding']
+
+/** The known fields by lower-case name; all others "MUST be ignored" (RFC 7578 section 4.8). */
+function parseFields(lines: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>()
+  for (const line of lines) {
+    if (/^[ \t]/.test(line)) throw new MultipartError('folded_header')
+    const [, name = '', value = ''] = FIELD.exec(line) ?? []
+    if (name === '') throw new MultipartError('malformed_header')
+    const key = name.toLowerCase()
+    if (!KNOWN.includes(key)) continue
+    if (fields.has(key)) throw new MultipartError('duplicate_header')
+    const bytes = Buffer.from(value, 'latin1')
+    if (!isUtf8(bytes)) throw new MultipartError('invalid_utf8')
+    fields.set(key, bytes.toString().trim())
+  }
+  return fields
+}
+
+/** The parameters after a type, escapes kept; undefined for another type, a mistake or a repetition. */
+function parseParameters(value: string, type: string): Map<string, string> | undefined {
+  const text = value.trim()
+  if (text.slice(0, type.length).toLowerCase() !== type) return undefined
+  const rest = text.slice(type.length)
+  const parameters = new Map<string, string>()
+  let end = 0
+  for (const [whole, name, quoted, token] of rest.matchAll(PARAMETER)) {
+    end += whole.length
+    if (name === undefined) continue
+    if (parameters.has(name.toLowerCase())) return undefined
+    parameters.set(name.toLowerCase(), quoted ?? token ?? '')
+  }
+  return end === rest.length ? parameters : undefined
+}
+
+/**
+ * Browsers escape three characters (WHATWG HTML, multipart/form-data encoding algorithm) and send
+ * a backslash as it is; curl escapes two with a backslash. Any other backslash or % stays.
+ */
+function unescapeName(raw: string | undefined): string | undefined {
+  return raw?.replace(/%22|%0D|%0A|\\["\\]/g, (sent) => ESCAPES[sent] ?? sent)
+}
+
+const ESCAPES: Record<string, string> = {
+  '%22': '"',
+  '%0D': '\r',
+  '%0A': '\n',
+  '\\"': '"',
+  '\\\\': '\\',
+}

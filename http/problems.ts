@@ -1,0 +1,82 @@
+import { type ErrorDetail, type ErrorKind, TillError } from '../lib/index.ts'
+
+/** Faults of the transport, which keep HTTP's own codes. */
+const faults = {
+  route_not_found: { status: 404, title: 'There is nothing here' },
+  method_not_allowed: { status: 405, title: 'The method is not allowed here' },
+  malformed_request: { status: 400, title: 'The request is malformed' },
+  request_timeout: { status: 408, title: 'The request took too long to arrive' },
+  body_too_large: { status: 413, title: 'The body is too large' },
+  unsupported_media_type: { status: 415, title: 'The media type is not supported' },
+  headers_too_large: { status: 431, title: 'The request headers are too large' },
+} as const
+
+export class TransportFault extends Error {
+  readonly code: keyof typeof faults
+  readonly headers: Headers
+
+  constructor(code: keyof typeof faults, message: string, headers: Headers = {}) {
+    super(message)
+    this.code = code
+    this.headers = headers
+  }
+}
+
+export type Headers = { readonly [name: string]: string }
+
+const statuses: Record<ErrorKind, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  not_found: 404,
+  unavailable: 503,
+}
+
+// RFC 9110 section 11.6.1 asks for a challenge with every 401, RFC 6750 section 3 for this one.
+const headersOf: { readonly [code: string]: Headers } = {
+  account_key_required: { 'www-authenticate': 'AccountKey realm="tillkit"' },
+  token_required: { 'www-authenticate': 'Bearer realm="tillkit"' },
+  insufficient_scope: { 'www-authenticate': 'Bearer realm="tillkit", error="insufficient_scope"' },
+  storage_unavailable: { 'retry-after': '1' },
+}
+
+/** An error as it goes over the wire (RFC 9457). */
+export interface Problem {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: {
+    readonly type: string
+    readonly title: string
+    readonly status: number
+    readonly detail: string
+    readonly code: string
+    readonly request_id: string
+    readonly errors?: readonly ErrorDetail[]
+  }
+}
+
+/** The problem for whatever was thrown. What is no caller's mistake says nothing of its cause. */
+export function createProblem(error: unknown, request_id: string): Problem {
+  if (error instanceof TillError) {
+    const { code, kind, title, message, details } = error
+    return problem(statuses[kind], headersOf[code], code, title, message, request_id, details)
+  }
+  if (error instanceof TransportFault) {
+    const { status, title } = faults[error.code]
+    return problem(status, error.headers, error.code, title, error.message, request_id)
+  }
+  const detail = 'Something went wrong here; the log has it under the request id'
+  return problem(500, {}, 'internal_error', 'Internal server error', detail, request_id)
+}
+
+function problem(
+  status: number,
+  headers: Headers = {},
+  code: string,
+  title: string,
+  detail: string,
+  request_id: string,
+  errors: readonly ErrorDetail[] = [],
+): Problem {
+  const body = { type: `urn:tillkit:error:${code}`, title, status, detail, code, request_id }
+  return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
+}

@@ -1,0 +1,64 @@
+import type { Till } from '../lib/index.ts'
+import { type BodyReader, json, noBody } from './body.ts'
+import { accountKey, anyone, bearer, type Credential, publicKey } from './credentials.ts'
+import { health } from './handlers/health.ts'
+import { createItem, getItem, listItems } from './handlers/items.ts'
+import { createProject, updateProject } from './handlers/projects.ts'
+import { importPurchases } from './handlers/purchases.ts'
+import { accessToken, init, token } from './handlers/sessions.ts'
+import { createStore } from './handlers/stores.ts'
+import type { Headers } from './problems.ts'
+import { form } from './upload.ts'
+
+const AUTH = '/api/v1/identity/auth'
+
+/** Every endpoint: method, path, credential, body, handler. */
+export const routes = [
+  route('GET', `${AUTH}/access-token`, publicKey, noBody, accessToken),
+  route('POST', `${AUTH}/init`, publicKey, json, init),
+  route('POST', `${AUTH}/token`, publicKey, json, token),
+  route('POST', '/api/v1/items', accountKey, json, createItem),
+  route('GET', '/api/v1/items', bearer('items:read'), noBody, listItems),
+  route('GET', '/api/v1/items/:item_id', bearer('items:read'), noBody, getItem),
+  route('POST', '/api/v1/purchases/import', bearer('purchases:import'), form, importPurchases),
+  route('POST', '/api/v1/projects', accountKey, json, createProject),
+  route('PUT', '/api/v1/projects', bearer('projects:write'), json, updateProject),
+  route('POST', '/api/v1/stores', accountKey, json, createStore),
+  route('GET', '/healthz', anyone, noBody, health),
+]
+
+/** What a handler gets: who calls, and the request in the library's terms. */
+export interface Call<Who, Body> {
+  readonly till: Till
+  readonly who: Who
+  readonly body: Body
+  /** Percent-decoded; undefined where the encoding is malformed. */
+  readonly params: { readonly [name: string]: string | undefined }
+  /** Of a repeated parameter the first. */
+  readonly query: { readonly [name: string]: string }
+}
+
+/** What a handler answers, with status 200. */
+export interface Answer {
+  readonly body: object
+  readonly headers?: Headers
+}
+
+export interface Route<Who, Body> {
+  readonly method: string
+  readonly path: string
+  readonly credential: Credential<Who>
+  readonly readBody: BodyReader<Body>
+  readonly handler: (call: Call<Who, Body>) => Promise<Answer>
+}
+
+/** One row; forgets the types that have bound its credential and body to its handler. */
+function route<Who, Body>(
+  method: string,
+  path: string,
+  credential: Credential<Who>,
+  readBody: BodyReader<Body>,
+  handler: (call: Call<Who, Body>) => Promise<Answer>,
+): Route<unknown, unknown> {
+  return { method, path, credential, readBody, handler } as Route<unknown, unknown>
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Till } from '../lib/index.ts'
+import { createHandler, type HandlerOptions } from './handle.ts'
+import { limits as defaultLimits, type Limits } from './limits.ts'
+import { createProblem, TransportFault } from './problems.ts'
+
+export interface ServeOptions extends HandlerOptions {
+  /** 127.0.0.1 unless told. */
+  readonly host?: string
+  /** 3000 unless told; 0 takes any free port. */
+  readonly port?: number
+}
+
+export interface RunningServer {
+  /** `http://host:port`, with the port that was taken. */
+  readonly url: string
+  /** Takes no new connections, lets requests in flight finish, then resolves; within 10 s at most. */
+  stop(): Promise<void>
+}
+
+/** Serves a till over HTTP; resolves once it accepts. Rejects when the address can not be had. */
+export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
+  const limits = { ...defaultLimits, ...options.limits }
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeout,
+      requestTimeout: limits.requestTimeout,
+      keepAliveTimeout: limits.keepAliveTimeout,
+      connectionsCheckingInterval: 1_000,
+    },
+    createHandler(till, options),
+  )
+  server.on('clientError', answerClientError)
+  await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
+  return { url: urlOf(server), stop: () => stop(server, limits) }
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function urlOf(server: Server): string {
+  const { address, family, port } = server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+async function stop(server: Server, limits: Limits): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve))
+  // A connection that goes idle after `close` would be kept open for the keep-alive time.
+  const idle = setInterval(() => server.closeIdleConnections(), 50)
+  const late = setTimeout(() => server.closeAllConnections(), limits.stopTimeout)
+  await closed
+  clearInterval(idle)
+  clearTimeout(late)
+}
+
+const clientFaults: { readonly [code: string]: TransportFault } = {
+  HPE_HEADER_OVERFLOW: new TransportFault('headers_too_large', 'The headers are too large'),
+  ERR_HTTP_REQUEST_TIMEOUT: new TransportFault('request_timeout', 'The request took too long'),
+}
+const malformed = new TransportFault('malformed_request', 'This is not well-formed HTTP/1.1')
+
+/** Answers what Node's parser refuses, before there is a request to answer. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const request_id = randomUUID()
+  const { status, body } = createProblem(clientFaults[error.code ?? ''] ?? malformed, request_id)
+  const bytes = JSON.stringify(body)
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${body.title}`,
+      'content-type: application/problem+json',
+      `content-length: ${Buffer.byteLength(bytes)}`,
+      `x-request-id: ${request_id}`,
+      'connection: close',
+      '',
+      bytes,
+    ].join('\r\n'),
+  )
+}

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TillError } from '../lib/index.ts'
+import { assertMediaType, type BodyReader, chunksOf } from './body.ts'
+import type { Limits } from './limits.ts'
+import { createMultipartParser, MultipartError, parseBoundary } from './multipart.ts'
+import { TransportFault } from './problems.ts'
+
+/** A form with one part named `file`, read to its end. */
+export interface Upload {
+  /** The other parts, as text. */
+  readonly fields: ReadonlyMap<string, string>
+  /** The bytes of the part named `file`; undefined when there was none. */
+  readonly file: AsyncIterable<Uint8Array> | undefined
+  /** Frees what the file takes; must be called. */
+  discard(): Promise<void>
+}
+
+/**
+ * Reads a `multipart/form-data` body. The file goes to a nameless temporary file: so parts may come in
+ * any order, a body that turns out malformed has done nothing yet, and a slow sender holds no more
+ * than a file descriptor. Its bytes are waited for chunk by chunk, which holds the sender back.
+ */
+export const form: BodyReader<Upload> = async (request, limits) => {
+  assertMediaType(request, 'multipart/form-data')
+  const boundary = parseBoundary(request.headers['content-type'])
+  if (!boundary) throw new TransportFault('malformed_request', 'The Content-Type has no boundary')
+  const spool = await createSpool()
+  try {
+    return await readParts(request, boundary, spool, limits)
+  } catch (error) {
+    await spool.discard()
+    throw error instanceof MultipartError
+      ? new TransportFault('malformed_request', error.message)
+      : error
+  }
+}
+
+async function readParts(
+  request: IncomingMessage,
+  boundary: string,
+  spool: Spool,
+  limits: Limits,
+): Promise<Upload> {
+  const fields = new Map<string, string>()
+  let files = 0
+  let part = { name: '', chunks: [] as Uint8Array[], size: 0 }
+  let arrived: Uint8Array[] = []
+
+  const parser = createMultipartParser(
+    boundary,
+    {
+      part({ name }) {
+        if (name === 'file' && ++files > 1) throw repeated('file')
+        if (fields.has(name)) throw repeated(name)
+        part = { name, chunks: [], size: 0 }
+      },
+      data(chunk) {
+        part.size += chunk.length
+        if (part.name === 'file') arrived.push(chunk)
+        else if (part.size <= limits.fieldBytes) part.chunks.push(chunk.slice())
+        else throw fieldTooLarge(limits.fieldBytes)
+      },
+      partEnd() {
+        if (part.name !== 'file') fields.set(part.name, decodeField(part))
+      },
+    },
+    { maxParts: limits.formParts },
+  )
+
+  for await (const chunk of chunksOf(request, limits.uploadBytes, limits.uploadIdleTimeout)) {
+    parser.push(chunk)
+    await spool.write(arrived)
+    arrived = []
+  }
+  parser.end()
+  return { fields, file: files > 0 ? spool.read() : undefined, discard: spool.discard }
+}
+
+function repeated(name: string): TillError {
+  const details = [{ field: name, code: 'repeated', message: 'may be sent only once' }]
+  return new TillError('invalid_request', `The part ${name} may be sent only once`, details)
+}
+
+function fieldTooLarge(limit: number): TransportFault {
+  const message = `A part that is not the file may have at most ${limit} bytes`
+  return new TransportFault('body_too_large', message)
+}
+
+function decodeField({ name, chunks }: { name: string; chunks: Uint8Array[] }): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch {
+    const details = [{ field: name, code: 'invalid', message: 'must be text in UTF-8' }]
+    throw new TillError('invalid_request', `The part ${name} must be text in UTF-8`, details)
+  }
+}
+
+interface Spool {
+  write(chunks: readonly Uint8Array[]): Promise<void>
+  read(): AsyncIterable<Uint8Array>
+  discard(): Promise<void>
+}
+
+const READ_BYTES = 256 * 1024
+
+/** A temporary file without a name, so that not even `kill -9` leaves it behind. */
+async function createSpool(): Promise<Spool> {
+  const path = join(tmpdir(), `tillkit-${randomUUID()}`)
+  const file = await storageFault(open(path, 'wx+', 0o600))
+  // Windows keeps a name as long as the file is open; there it goes when the file is closed.
+  const unlinked = await unlink(path).then(
+    () => true,
+    () => false,
+  )
+  let size = 0
+  return {
+    async write(chunks) {
+      if (chunks.length === 0) return
+      await storageFault(file.writev(chunks as Uint8Array[], size))
+      for (const chunk of chunks) size += chunk.length
+    },
+    async *read() {
+      for (let position = 0; position < size; position += READ_BYTES) {
+        yield await readAt(file, position, Math.min(READ_BYTES, size - position))
+      }
+    },
+    async discard() {
+      await file.close()
+      if (!unlinked) await unlink(path)
+    },
+  }
+}
+
+async function readAt(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
+  const bytes = Buffer.allocUnsafe(length)
+  for (let read = 0; read < length; ) {
+    const { bytesRead } = await file.read(bytes, read, length - read, position + read)
+    if (bytesRead === 0) throw new Error('the temporary file became shorter')
+    read += bytesRead
+  }
+  return bytes
+}
+
+/** A full disk is the operator's to mend and the client's to wait for, not a fault in the program. */
+async function storageFault<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code !== 'ENOSPC' && code !== 'EDQUOT' && code !== 'EMFILE') throw error
+    throw new TillError('storage_unavailable', 'There is no room for the upload right now')
+  }
+}
