@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Till } from '../lib/index.ts'
+import type { Config } from './config.ts'
+import type { Output } from './output.ts'
+
+/** Wrong usage: exit code 2. */
+export class UsageError extends Error {}
+
+/** An option of a command: with `value`, its placeholder in the help, it takes one; else it is a flag. */
+export interface OptionSpec {
+  readonly value?: string
+  readonly required?: boolean
+  readonly help: string
+}
+export type OptionSpecs = { readonly [name: string]: OptionSpec }
+
+type Values<O extends OptionSpecs> = {
+  readonly [K in keyof O]: O[K] extends { value: string }
+    ? O[K] extends { required: true }
+      ? string
+      : string | undefined
+    : boolean
+}
+
+/** What a command works with. */
+export interface Invocation<O extends OptionSpecs = OptionSpecs> {
+  readonly options: Values<O>
+  /** The operand; '' for a command that takes none. */
+  readonly operand: string
+  readonly till: Till
+  readonly config: Config
+  readonly output: Output
+}
+
+export interface Command<O extends OptionSpecs = OptionSpecs> {
+  /** As it is typed: `item create`. */
+  readonly name: string
+  readonly summary: string
+  /** The placeholder of the one operand that it takes: `ID`, `FILE`. */
+  readonly operand?: string
+  readonly options: O
+  run(invocation: Invocation<O>): Promise<void>
+}
+
+/** Declares a command, so that `run` gets its options by name and type. */
+export function command<const O extends OptionSpecs>(declared: Command<O>): Command {
+  return declared as unknown as Command
+}
+
+/** The options that every command takes. */
+export const COMMON_OPTIONS = {
+  db: { value: 'PATH', help: 'the database file, or "memory:" (default tillkit.db)' },
+  json: { help: 'print one JSON document on stdout, and nothing else there' },
+  help: { help: 'print this help' },
+} satisfies OptionSpecs
+
+export interface ParsedArguments {
+  readonly options: { readonly [name: string]: string | boolean | undefined }
+  readonly operand: string
+}
+
+/** Reads a command's arguments; throws a UsageError that says what is wrong with them. */
+export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
+  const specs: OptionSpecs = { ...command.options, ...COMMON_OPTIONS }
+  const types = Object.entries(specs).map(
+    ([name, { value }]) => [name, { type: value ? 'string' : 'boolean' }] as const,
+  )
+  const { values, positionals } = parseStrictly([...args], Object.fromEntries(types))
+  if (values.help === true) return { options: values, operand: '' }
+  for (const [name, { required, value }] of Object.entries(specs)) {
+    if (required && values[name] === undefined)
+      throw new UsageError(`--${name} ${value} is missing`)
+  }
+  const [operand = '', ...extra] = positionals
+  if (command.operand && operand === '') throw new UsageError(`${command.operand} is missing`)
+  const unexpected = command.operand ? extra[0] : positionals[0]
+  if (unexpected !== undefined) throw new UsageError(`Unexpected argument '${unexpected}'`)
+  return { options: values, operand }
+}
+
+function parseStrictly(
+  args: string[],
+  options: { [name: string]: { type: 'string' | 'boolean' } },
+) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true })
+  } catch (error) {
+    throw new UsageError((error as Error).message.split('. To specify')[0])
+  }
+}
+
+/** The value of an option that takes JSON, or `@file` with JSON in it. */
+export function jsonOption(name: string, value: string | undefined): unknown {
+  if (value === undefined) return undefined
+  const text = value.startsWith('@') ? readOptionFile(name, value.slice(1)) : value
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new UsageError(`--${name} is not JSON: ${(error as Error).message}`)
+  }
+}
+
+function readOptionFile(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new UsageError(`--${name}: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,29 @@
+import { command, jsonOption } from '../command.ts'
+
+export const itemCreate = command({
+  name: 'item create',
+  summary: 'Create an item in a store',
+  options: {
+    account: { value: 'ID', required: true, help: 'the account that owns the store' },
+    store: { value: 'ID', required: true, help: 'the store' },
+    name: { value: 'SKU', required: true, help: 'letters, digits and _; unique in the store' },
+    'display-name': { value: 'NAME', required: true, help: 'what people see' },
+    price: { value: 'DIGITS', required: true, help: 'in minor units: 499 for 4.99' },
+    type: { value: 'T', required: true, help: 'consumable, non_consumable or subscription' },
+    description: { value: 'TEXT', help: 'a longer text for people' },
+    meta: { value: 'JSON|@FILE', help: 'any JSON object' },
+  },
+  async run({ till, options, output }) {
+    const account = await till.accounts.get(options.account)
+    const item = await till.items.create(account, {
+      store_id: options.store,
+      name: options.name,
+      display_name: options['display-name'],
+      price: options.price,
+      type: options.type,
+      description: options.description,
+      meta: jsonOption('meta', options.meta),
+    })
+    output.record(item)
+  },
+})

@@ -1,0 +1,48 @@
+import { UsageError } from './command.ts'
+
+/** What the environment sets; an option of the same meaning wins. */
+export interface Config {
+  readonly db: string
+  readonly host: string
+  readonly port: string
+  readonly tokenSecret: string | undefined
+  readonly tokenLifetime: number | undefined
+  readonly platforms: readonly string[] | undefined
+}
+
+/** The variables that tillkit reads, for `--help`. */
+export const VARIABLES: { readonly [name: string]: string } = {
+  TILLKIT_DB: 'the database, as --db',
+  HOST: 'the address of serve, as --host',
+  PORT: 'the port of serve, as --port',
+  TILLKIT_TOKEN_SECRET: 'signs tokens in place of the keys in the database; at least 32 bytes',
+  TILLKIT_TOKEN_LIFETIME: 'seconds that a token is valid, 60 to 86400; default 3600',
+  TILLKIT_PLATFORMS: 'the platforms that projects may have, separated by commas',
+}
+
+/** The only reader of the environment. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const set = (name: string) => environment[name] || undefined
+  const lifetime = set('TILLKIT_TOKEN_LIFETIME')
+  const secret = set('TILLKIT_TOKEN_SECRET')
+  if (lifetime !== undefined && !isLifetime(lifetime)) {
+    throw new UsageError('TILLKIT_TOKEN_LIFETIME must be whole seconds from 60 to 86400')
+  }
+  if (secret !== undefined && Buffer.byteLength(secret) < 32) {
+    throw new UsageError('TILLKIT_TOKEN_SECRET must have at least 32 bytes')
+  }
+  return {
+    db: set('TILLKIT_DB') ?? 'tillkit.db',
+    host: set('HOST') ?? '127.0.0.1',
+    port: set('PORT') ?? '3000',
+    tokenSecret: secret,
+    tokenLifetime: lifetime === undefined ? undefined : Number(lifetime),
+    platforms: set('TILLKIT_PLATFORMS')
+      ?.split(',')
+      .map((each) => each.trim()),
+  }
+}
+
+function isLifetime(text: string): boolean {
+  return /^\d{2,5}$/.test(text) && Number(text) >= 60 && Number(text) <= 86_400
+}

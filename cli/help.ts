@@ -1,0 +1,68 @@
+import { COMMON_OPTIONS, type Command, type OptionSpecs } from './command.ts'
+import { VARIABLES } from './config.ts'
+
+/** The help of the whole program. */
+export function formatProgramHelp(commands: readonly Command[]): string {
+  return `tillkit: a commerce back end for games and applications
+
+Usage: tillkit COMMAND [options]
+
+Commands:
+${columns(commands.map((each) => [each.name, each.summary]))}
+
+Every command takes:
+${formatOptions(COMMON_OPTIONS)}
+
+Environment; an option wins:
+${columns(Object.entries(VARIABLES))}
+
+Exit code: 0 done, 1 refused (the reason on stderr), 2 wrong usage.
+\`tillkit COMMAND --help\` tells more of one.`
+}
+
+/** The help of one command. */
+export function formatCommandHelp(command: Command): string {
+  const required = Object.entries(command.options).filter(([, { required }]) => required)
+  const usage = [
+    `tillkit ${command.name}`,
+    ...(command.operand ? [command.operand] : []),
+    ...required.map(([name, { value }]) => `--${name} ${value}`),
+    '[options]',
+  ]
+  return `${command.summary}
+
+${wrap(usage, 'Usage: ', '  ')}
+
+Options:
+${formatOptions({ ...command.options, ...COMMON_OPTIONS })}`
+}
+
+function formatOptions(options: OptionSpecs): string {
+  return columns(
+    Object.entries(options).map(([name, { value, help, required }]) => [
+      `--${name}${value ? ` ${value}` : ''}`,
+      required ? `${help} (required)` : help,
+    ]),
+  )
+}
+
+const WIDTH = 80
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const indent = Math.max(...rows.map(([name]) => name.length)) + 4
+  return rows
+    .map(([name, text]) => wrap(text.split(' '), `  ${name}`.padEnd(indent), ' '.repeat(indent)))
+    .join('\n')
+}
+
+/** Words in lines of at most 80 columns, if they fit at all. */
+function wrap(words: readonly string[], first: string, indent: string): string {
+  const lines: string[] = []
+  let line = first
+  for (const word of words) {
+    const fits = line.length + word.length < WIDTH
+    if (!fits) lines.push(line.trimEnd())
+    line = `${fits ? line : indent}${word} `
+  }
+  return [...lines, line.trimEnd()].join('\n')
+}

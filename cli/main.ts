@@ -1,0 +1,114 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import { TillError } from '../lib/index.ts'
+import { type Command, parseArguments, UsageError } from './command.ts'
+import { accountCreate } from './commands/account-create.ts'
+import { accountList } from './commands/account-list.ts'
+import { itemCreate } from './commands/item-create.ts'
+import { itemList } from './commands/item-list.ts'
+import { projectCreate } from './commands/project-create.ts'
+import { projectList } from './commands/project-list.ts'
+import { projectShow } from './commands/project-show.ts'
+import { projectUpdate } from './commands/project-update.ts'
+import { purchasesImport } from './commands/purchases-import.ts'
+import { purchasesList } from './commands/purchases-list.ts'
+import { serve } from './commands/serve.ts'
+import { storeCreate } from './commands/store-create.ts'
+import { storeList } from './commands/store-list.ts'
+import { readConfig } from './config.ts'
+import { formatCommandHelp, formatProgramHelp } from './help.ts'
+import { openTill } from './open.ts'
+import { createOutput, formatRefusal, refusalDocument } from './output.ts'
+
+const commands: readonly Command[] = [
+  serve,
+  accountCreate,
+  accountList,
+  projectCreate,
+  projectList,
+  projectShow,
+  projectUpdate,
+  storeCreate,
+  storeList,
+  itemCreate,
+  itemList,
+  purchasesImport,
+  purchasesList,
+]
+
+/** Exit codes. */
+const DONE = 0
+const REFUSED = 1
+const WRONG_USAGE = 2
+
+async function main(args: readonly string[]): Promise<number> {
+  const command = findCommand(args)
+  if (!command) return answerWithoutCommand(args)
+  const words = command.name.split(' ').length
+  const { options, operand } = parseArguments(command, args.slice(words))
+  if (options.help) return print(formatCommandHelp(command))
+  const config = readConfig(process.env)
+  const till = await openTill((options.db as string | undefined) ?? config.db, config)
+  try {
+    const output = createOutput(process.stdout, options.json === true)
+    await command.run({ options: options as never, operand, till, config, output })
+    return DONE
+  } finally {
+    await till.close()
+  }
+}
+
+function findCommand(args: readonly string[]): Command | undefined {
+  return commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+}
+
+function answerWithoutCommand(args: readonly string[]): number {
+  const [first] = args
+  if (first === '--help' || first === 'help') return print(formatProgramHelp(commands))
+  if (first === '--version') return print(version())
+  const words = args.filter((each) => !each.startsWith('-')).join(' ')
+  throw new UsageError(words ? `There is no command '${words}'` : 'A command is missing')
+}
+
+function version(): string {
+  const url = new URL('../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version
+}
+
+function print(text: string): number {
+  process.stdout.write(`${text}\n`)
+  return DONE
+}
+
+function reportFailure(error: unknown, json: boolean): number {
+  if (error instanceof UsageError) {
+    process.stderr.write(`tillkit: ${error.message}\nSee tillkit --help\n`)
+    return WRONG_USAGE
+  }
+  if (error instanceof TillError && json) {
+    process.stdout.write(`${JSON.stringify(refusalDocument(error), null, 2)}\n`)
+  } else if (error instanceof TillError) {
+    process.stderr.write(`tillkit: ${formatRefusal(error)}\n`)
+  } else if (typeof (error as NodeJS.ErrnoException).syscall === 'string') {
+    process.stderr.write(`tillkit: ${(error as Error).message}\n`) // a port in use, an unreadable file
+  } else {
+    process.stderr.write(`tillkit: ${error instanceof Error ? error.stack : String(error)}\n`)
+  }
+  return REFUSED
+}
+
+// Whoever reads our output may stop early, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(DONE)
+  throw error
+})
+
+const args = process.argv.slice(2)
+main(args).then(
+  (code) => {
+    process.exitCode = code
+  },
+  (error: unknown) => {
+    process.exitCode = reportFailure(error, args.includes('--json'))
+  },
+)

@@ -1,0 +1,76 @@
+import type { Writable } from 'node:stream'
+import { createProblem } from '../http/problems.ts'
+import type { ErrorDetail, TillError } from '../lib/index.ts'
+
+/** Where a command prints: records and tables for a person, or one JSON document. */
+export interface Output {
+  /** One thing, a line a field. */
+  record(record: object): void
+  /** Many things, a line each, the named fields as columns. */
+  table(rows: readonly object[], columns: readonly string[]): void
+  /** A line for a person; with --json nothing. */
+  line(text: string): void
+  readonly json: boolean
+}
+
+export function createOutput(stdout: Writable, json: boolean): Output {
+  const write = (text: string) => void stdout.write(`${text}\n`)
+  if (json) {
+    const document = (value: unknown) => write(JSON.stringify(value, null, 2))
+    return { record: document, table: document, line() {}, json }
+  }
+  return {
+    record: (record) => write(formatRecord(record)),
+    table: (rows, columns) => write(formatTable(rows, columns)),
+    line: write,
+    json,
+  }
+}
+
+function formatRecord(record: object): string {
+  const entries = Object.entries(record)
+  const width = Math.max(...entries.map(([name]) => name.length))
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${formatValue(value)}`).join('\n')
+}
+
+function formatTable(rows: readonly object[], columns: readonly string[]): string {
+  if (rows.length === 0) return 'none'
+  const cells = rows.map((row) => {
+    const values = row as { [name: string]: unknown }
+    return columns.map((column) => formatValue(values[column]))
+  })
+  const lines = [columns, ...cells]
+  const widths = columns.map((_, column) =>
+    Math.max(...lines.map((line) => (line[column] ?? '').length)),
+  )
+  return lines
+    .map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+    .map((line) => line.trimEnd())
+    .join('\n')
+}
+
+// Control characters from the database must not reach the terminal.
+function formatValue(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
+}
+
+/** Why a command was refused, for a person. */
+export function formatRefusal(error: TillError): string {
+  const { details, total } = error
+  const lines = details.map((detail) => `  ${placeOf(detail)} ${detail.message}`)
+  if (lines.length === 1 && details[0]?.line === undefined) return error.message
+  if (total > details.length) lines.push(`  and ${total - details.length} more`)
+  return [error.message, ...lines].join('\n')
+}
+
+function placeOf({ line, column, field }: ErrorDetail): string {
+  if (line === undefined) return `${field}`
+  return column === undefined ? `line ${line}:` : `line ${line}, ${column}`
+}
+
+/** The same as a problem document (RFC 9457), without the request that a CLI has not. */
+export function refusalDocument(error: TillError): object {
+  const { request_id: _, ...document } = createProblem(error, '').body
+  return document
+}
