@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { tillkit, tillkitJson } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+async function shop(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const db = join(folder, 'till.db')
+  const run = (...args: string[]) => tillkitJson([...args, '--db', db])
+  const { account_id } = await run('account', 'create', '--name', 'Studio')
+  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
+  const project = await run('project', 'create', '--account', account_id, ...game)
+  const ofProject = ['--account', account_id, '--project', project.id]
+  await run('store', 'create', ...ofProject, '--type', 'web', '--store', 'main')
+  const ofStore = ['--account', account_id, '--store', 'main']
+  const gold = ['--name', 'gold', '--display-name', 'Gold', '--price', '499']
+  const item = await run('item', 'create', ...ofStore, ...gold, '--type', 'consumable')
+  return { folder, db, run, account_id, project, item, ofStore }
+}
+
+test('a shop is made, shown, changed and listed', async (t) => {
+  const { run, account_id, project, item, ofStore } = await shop(t)
+  assert.match(project.public_key, /^pk_[\w-]{32}$/)
+  assert.equal(project.account_id, account_id)
+  assert.deepEqual(
+    (await run('account', 'list')).map((each: { name: string }) => each.name),
+    ['Studio'],
+  )
+  const changed = await run(
+    ...['project', 'update', project.id, '--status', 'archived'],
+    ...['--config', '{"webhook_secret":"s3cret"}'],
+  )
+  assert.equal(changed.status, 'archived')
+  const shown = await run('project', 'show', project.id)
+  assert.deepEqual(shown, { ...project, status: 'archived', config: {} })
+  assert.deepEqual(await run('project', 'list', '--account', account_id), [shown])
+  const [store] = await run('store', 'list', '--project', project.id)
+  assert.deepEqual([store.store_id, store.is_sandbox], ['main', false])
+  assert.deepEqual(await run('item', 'list', ...ofStore), [item])
+  assert.equal(item.price, 499)
+})
+
+test('purchases are imported from a file and from standard input, once each', async (t) => {
+  const { run, folder, db, ofStore } = await shop(t)
+  const file = join(folder, 'purchases.csv')
+  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
+  writeFileSync(file, csv)
+  const dry = await run('purchases', 'import', file, ...ofStore, '--dry-run')
+  assert.deepEqual([dry.rows, dry.added, dry.dry_run], [1, 1, true])
+  assert.deepEqual((await run('purchases', 'list', ...ofStore)).purchases, [])
+  const real = await run('purchases', 'import', file, ...ofStore)
+  assert.deepEqual([real.rows, real.added, real.skipped], [1, 1, 0])
+  const piped = await tillkit(['purchases', 'import', '-', ...ofStore, '--db', db, '--json'], {
+    input: csv,
+  })
+  assert.deepEqual([piped.code, JSON.parse(piped.stdout).skipped, piped.stderr], [0, 1, ''])
+  const { purchases } = await run('purchases', 'list', ...ofStore)
+  assert.equal(purchases.length, 1)
+  assert.equal(purchases[0].purchased_at, '2026-01-31T12:00:00.000Z')
+})
+
+test('a refused import names its lines on stderr, or as a problem document with --json', async (t) => {
+  const { db, ofStore } = await shop(t)
+  const input = 'transaction_id,sku,purchased_at,price\nT-1,silver,2026-01-31T12:00:00Z,4.99\n'
+  const args = ['purchases', 'import', '-', ...ofStore, '--db', db]
+  const human = await tillkit(args, { input })
+  assert.deepEqual([human.code, human.stdout], [1, ''])
+  assert.match(human.stderr, /line 2, price must be digits only, in minor units/)
+  const machine = await tillkit([...args, '--json'], { input })
+  assert.deepEqual([machine.code, machine.stderr], [1, ''])
+  const problem = JSON.parse(machine.stdout)
+  assert.equal(problem.code, 'invalid_purchases')
+  assert.deepEqual([problem.errors[0].line, problem.errors[0].column], [2, 'price'])
+})
+
+test('a refusal names every bad field and ends with 1', async (t) => {
+  const { db, ofStore } = await shop(t)
+  const bad = ['--name', 'with space', '--display-name', '', '--price', '4.99', '--type', 'x']
+  const { code, stdout, stderr } = await tillkit(['item', 'create', ...ofStore, ...bad, '--db', db])
+  assert.deepEqual([code, stdout], [1, ''])
+  for (const field of ['name', 'display_name', 'price', 'type']) {
+    assert.match(stderr, new RegExp(`^ {2}${field} must be`, 'm'))
+  }
+})
+
+const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
+  [[], /A command is missing/],
+  [['itm', 'create'], /There is no command 'itm create'/],
+  [['account'], /There is no command 'account'/],
+  [['account', 'create'], /--name NAME is missing/],
+  [['account', 'create', '--nmae', 'x'], /Unknown option '--nmae'/],
+  [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
+  [['project', 'show'], /ID is missing/],
+  [['project', 'update', 'prj_x'], /Nothing to change/],
+  [['project', 'update', 'prj_x', '--config', '{'], /--config is not JSON/],
+  [['project', 'update', 'prj_x', '--config', '@nowhere.json'], /--config: ENOENT/],
+  [['serve', '--port', 'http'], /port must be a number/],
+]
+
+for (const [args, said] of wrongUsage) {
+  test(`wrong usage ends with 2: tillkit ${args.join(' ')}`, async () => {
+    const { code, stdout, stderr } = await tillkit(args, { env: { TILLKIT_DB: 'memory:' } })
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, said)
+  })
+}
+
+test('the environment sets what options do not, and is checked', async () => {
+  const short = await tillkit(['account', 'list'], { env: { TILLKIT_TOKEN_SECRET: 'short' } })
+  assert.deepEqual([short.code, /at least 32 bytes/.test(short.stderr)], [2, true])
+  const life = await tillkit(['account', 'list'], { env: { TILLKIT_TOKEN_LIFETIME: '59' } })
+  assert.deepEqual([life.code, /60 to 86400/.test(life.stderr)], [2, true])
+  const list = await tillkit(['account', 'list'], { env: { TILLKIT_DB: 'memory:' } })
+  assert.deepEqual([list.code, list.stdout], [0, 'none\n'])
+})
+
+test('help tells of the program and of every command, within 80 columns', async () => {
+  const program = await tillkit(['--help'])
+  const names = [...program.stdout.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2,}[A-Z]/gm)]
+  assert.ok(names.length >= 13)
+  for (const [, name = ''] of names) {
+    const { code, stdout } = await tillkit([...name.split(' '), '--help'])
+    assert.deepEqual([code, stdout.includes(`Usage: tillkit ${name}`)], [0, true])
+    assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+  }
+})
+
+test('a database that can not be opened is one clear line', async (t) => {
+  const folder = temporaryFolder(t)
+  const { code, stderr } = await tillkit(['account', 'list', '--db', folder])
+  assert.equal(code, 1)
+  assert.match(stderr, /^tillkit: Cannot open the database .*\n$/)
+})
+
+test('control characters in a name do not reach the terminal', async (t) => {
+  const db = join(temporaryFolder(t), 'till.db')
+  const { stdout } = await tillkit(['account', 'create', '--name', 'a\x1b[31mb', '--db', db])
+  assert.ok(!stdout.includes('\x1b'))
+  assert.match(stdout, /a\\u001b\[31mb/)
+})

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+test('serve prints its URL once it accepts and stops with 0 on SIGTERM', async (t) => {
+  const { child, url, log, closed } = await serveProcess(t, ['--port', '0', '--db', 'memory:'])
+  const answer = await fetch(`${url}/healthz`)
+  assert.deepEqual([answer.status, await answer.json()], [200, { status: 'ok' }])
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+  const [line = ''] = log
+  const { method, route, status, request_id } = JSON.parse(line)
+  const sent = answer.headers.get('x-request-id')
+  assert.deepEqual([method, route, status, request_id], ['GET', '/healthz', 200, sent])
+})
+
+test('host and port come from the environment, and an option wins', async (t) => {
+  const env = { PORT: '0', HOST: '127.0.0.2', TILLKIT_DB: 'memory:' }
+  const { url } = await serveProcess(t, [], env)
+  assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/)
+  const other = await serveProcess(t, ['--host', '127.0.0.1'], env)
+  assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+
+test('a port in use is one clear line and exit code 1', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.after(() => taken.close())
+  await once(taken, 'listening')
+  const port = String((taken.address() as AddressInfo).port)
+  const { code, stdout, stderr } = await tillkit(['serve', '--port', port, '--db', 'memory:'])
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^tillkit: listen EADDRINUSE.*\n$/)
+})
+
+test('the CLI and a running server see each other at once on one file', async (t) => {
+  const db = join(temporaryFolder(t), 'till.db')
+  const { url } = await serveProcess(t, ['--port', '0', '--db', db])
+  const run = (...args: string[]) => tillkitJson([...args, '--db', db])
+  const { account_id, account_key } = await run('account', 'create', '--name', 'Studio')
+  const headers = { 'x-account-key': account_key, 'content-type': 'application/json' }
+  const post = (path: string, body: object) =>
+    fetch(`${url}/api/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  const game = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+  const made = await post('projects', { account_id, ...game })
+  assert.equal(made.status, 200)
+  const { id } = (await made.json()) as { id: string }
+  const [listed] = await run('project', 'list', '--account', account_id)
+  assert.equal(listed.id, id)
+  const store = ['--account', account_id, '--store', 'main']
+  await run('store', 'create', ...store, '--project', id, '--type', 'web')
+  const gold = { store_id: 'main', name: 'gold', display_name: 'Gold', price: '1' }
+  assert.equal((await post('items', { ...gold, type: 'consumable' })).status, 200)
+  assert.equal((await run('item', 'list', ...store)).length, 1)
+})
+
+test('the demonstration prints commands that work as they stand, and its keys once', async (t) => {
+  const db = join(temporaryFolder(t), 'till.db')
+  const { lines, child, closed } = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
+  while (!lines.some((line) => line.includes('filename=purchases.csv'))) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const script = lines.slice(lines.indexOf('# start a session')).join('\n')
+  const shell = spawn('bash', ['-euc', script])
+  let answers = ''
+  shell.stdout.on('data', (chunk) => (answers += chunk))
+  assert.deepEqual(await once(shell, 'close'), [0, null])
+  assert.match(answers, /"items":\[.*gold_100.*"name":"shield".*\{"ok":true\}$/)
+  child.kill('SIGINT')
+  assert.equal(await closed, 0)
+
+  const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
+  await fetch(`${again.url}/healthz`)
+  assert.deepEqual(again.lines, ['The database has accounts already: no demo was made'])
+})

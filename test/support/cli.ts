@@ -1,0 +1,58 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+const MAIN = 'dist/cli/main.js'
+
+function start(args: readonly string[], environment: NodeJS.ProcessEnv): ChildProcessWithoutNullStreams {
+  const { PATH, HOME, TMPDIR } = process.env
+  return spawn(process.execPath, [MAIN, ...args], { env: { PATH, HOME, TMPDIR, ...environment } })
+}
+
+/** Runs the built CLI to its end. */
+export async function tillkit(
+  args: readonly string[],
+  { input = '', env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<Finished> {
+  const child = start(args, env)
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk) => (output.stderr += chunk))
+  child.stdin.on('error', () => {}).end(input)
+  const [code] = await once(child, 'close')
+  return { code, ...output }
+}
+
+/** The JSON document that a command printed; fails when the command did. */
+export async function tillkitJson(args: readonly string[]) {
+  const { code, stdout, stderr } = await tillkit([...args, '--json'])
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+  return JSON.parse(stdout)
+}
+
+/** A running `serve`: its URL, its output so far, and its end. Killed when the test is over. */
+export async function serveProcess(
+  t: TestContext,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+) {
+  const child = start(['serve', ...args], env)
+  t.after(() => child.kill('SIGKILL'))
+  const lines: string[] = []
+  const log: string[] = []
+  createInterface({ input: child.stderr }).on('line', (line) => log.push(line))
+  const output = createInterface({ input: child.stdout })
+  const closed = once(child, 'close').then(([code]) => code as number | null)
+  const first = await Promise.race([once(output, 'line').then(([line]) => line as string), closed])
+  if (typeof first !== 'string') throw new Error(`serve ended with ${first}: ${log.join('\n')}`)
+  output.on('line', (line) => lines.push(line))
+  const url = /http:\/\/\S+/.exec(first)?.[0] ?? ''
+  return { child, url, first, lines, log, closed }
+}

@@ -1,0 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+/** A folder of the test's own, gone when the test is. */
+export function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tillkit-test-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}

@@ -1,0 +1,287 @@
+import assert from 'node:assert/strict'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createConnection, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type Limits, type LogEntry, type RunningServer, serve } from '../../http/index.ts'
+import { createTill, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
+import { temporaryFolder } from './folder.ts'
+
+export interface TestServer extends RunningServer {
+  readonly till: Till
+  /** What was logged so far. */
+  readonly log: LogEntry[]
+  readonly send: Send
+  /** The log entry of a request, as soon as it is there. */
+  entryOf(request_id: string): Promise<LogEntry>
+}
+
+export interface TestServerOptions {
+  /** A SQLite file of the test's own unless given. */
+  readonly storage?: Storage
+  readonly limits?: Partial<Limits>
+  readonly now?: () => number
+}
+
+/** The real server on a free port of the loopback, stopped when the test ends. */
+export async function startServer(
+  t: TestContext,
+  { storage, limits = {}, now = Date.now }: TestServerOptions = {},
+): Promise<TestServer> {
+  const kept = storage ?? (await openSqliteStorage(join(temporaryFolder(t), 'till.db')))
+  const till = createTill({ storage: kept, now })
+  const log: LogEntry[] = []
+  const server = await serve(till, { port: 0, limits, log: (entry) => void log.push(entry) })
+  t.after(async () => {
+    await server.stop()
+    await till.close()
+  })
+  const entryOf = (id: string) =>
+    eventually(() => log.find(({ request_id }) => request_id === id), `a log entry of ${id}`)
+  return { ...server, till, log, send: createClient(server.url), entryOf }
+}
+
+/** Looks every few milliseconds, a bounded number of times, until there is something to see. */
+export async function eventually<T>(look: () => T | undefined, what: string): Promise<T> {
+  for (let looks = 0; looks < 2_000; looks++) {
+    const found = look()
+    if (found !== undefined) return found
+    await setTimeout(5)
+  }
+  throw new Error(`there never was ${what}`)
+}
+
+/** A request without its method and path. */
+export interface Parts {
+  readonly account_key?: string | undefined
+  readonly public_key?: string | undefined
+  readonly token?: string | undefined
+  readonly headers?: { readonly [name: string]: string }
+  /** Sent as JSON. */
+  readonly json?: unknown
+  /** Sent as it is; a string as JSON unless the headers name another type. */
+  readonly body?: string | Uint8Array<ArrayBuffer> | FormData
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body, which must be JSON; the caller says what it should look like and then asserts it. */
+  json<T>(): T
+}
+
+export type Send = (request: string, parts?: Parts) => Promise<Reply>
+
+/** Sends requests as `send('GET /healthz')`. */
+export function createClient(url: string): Send {
+  return async (request, parts = {}) => {
+    const [method = '', path = ''] = request.split(' ')
+    const body = parts.json === undefined ? parts.body : JSON.stringify(parts.json)
+    const response = await fetch(url + path, {
+      method,
+      headers: { ...(typeof body === 'string' ? JSON_TYPE : {}), ...headersOf(parts) },
+      ...(body === undefined ? {} : { body }),
+    })
+    return createReply(response.status, response.headers, await response.text())
+  }
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+function headersOf({ account_key, public_key, token, headers }: Parts): Record<string, string> {
+  return {
+    ...(account_key === undefined ? {} : { 'x-account-key': account_key }),
+    ...(public_key === undefined ? {} : { 'x-public-project-key': public_key }),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...headers,
+  }
+}
+
+function createReply(status: number, headers: Headers, text: string): Reply {
+  return { status, headers, text, json: () => JSON.parse(text) }
+}
+
+/** The form of an import: the file and the store's id, unless told otherwise. */
+export function importForm(csv: string, fields: { [name: string]: string } = {}): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries({ store_id: 'main', ...fields })) {
+    form.append(name, value)
+  }
+  form.append('file', new Blob([csv], { type: 'text/csv' }), 'purchases.csv')
+  return form
+}
+
+export interface ProblemDetail {
+  readonly field?: string
+  readonly line?: number
+  readonly column?: string
+  readonly code: string
+  readonly message: string
+}
+
+export interface ProblemBody {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly code: string
+  readonly request_id: string
+  readonly errors?: readonly ProblemDetail[]
+}
+
+/** Asserts a whole RFC 9457 document of this status and code, and gives it back. */
+export function assertProblem(reply: Reply, status: number, code: string): ProblemBody {
+  assert.equal(`${reply.status} ${reply.text}`.slice(0, 4), `${status} `, reply.text)
+  assert.equal(reply.headers.get('content-type'), 'application/problem+json')
+  const problem = reply.json<ProblemBody>()
+  const { errors, ...rest } = problem
+  assert.deepEqual(rest, {
+    type: `urn:tillkit:error:${code}`,
+    title: rest.title,
+    status,
+    detail: rest.detail,
+    code,
+    request_id: reply.headers.get('x-request-id'),
+  })
+  for (const text of [rest.title, rest.detail]) assert.match(text, /^[A-Z\d]|^[a-z_.[\]\d]+ /)
+  assert.match(problem.request_id, /^[\w-]{1,64}$/)
+  if (errors) assertDetails(errors)
+  return problem
+}
+
+function assertDetails(errors: readonly ProblemDetail[]): void {
+  assert.ok(errors.length > 0, 'an empty list of errors says nothing')
+  for (const error of errors) {
+    assert.match(error.code, /^[a-z_]+$/)
+    assert.ok(error.message.length > 0)
+    const unknown = Object.keys(error).filter((key) => !DETAIL_KEYS.includes(key))
+    assert.deepEqual(unknown, [])
+  }
+}
+
+const DETAIL_KEYS = ['field', 'line', 'column', 'code', 'message']
+
+/** A connection on which a test writes what no HTTP client would. */
+export interface RawClient {
+  readonly socket: Socket
+  write(bytes: string | Uint8Array): void
+  /** The next reply; `head` for one to HEAD, whose body does not come. */
+  reply(options?: { head?: boolean }): Promise<Reply>
+  /** Resolves when the server has ended the connection, to what came that was not read as a reply. */
+  readonly ended: Promise<string>
+}
+
+/** Connects to a server; the connection is gone when the test is. */
+export async function connectTo(t: TestContext, url: string): Promise<RawClient> {
+  const { hostname, port } = new URL(url)
+  const socket = createConnection({ host: hostname, port: Number(port), allowHalfOpen: true })
+  let received = Buffer.alloc(0)
+  let isOver = false
+  let wake = () => {}
+  t.after(() => socket.destroy())
+  socket.on('data', (chunk) => {
+    received = Buffer.concat([received, chunk])
+    wake()
+  })
+  for (const event of ['end', 'close']) {
+    socket.on(event, () => {
+      isOver = true
+      wake()
+    })
+  }
+  const ended = new Promise<string>((resolve) => {
+    for (const event of ['end', 'close']) {
+      socket.on(event, () => setImmediate(() => resolve(received.toString())))
+    }
+  })
+  await once(socket, 'connect')
+  socket.on('error', () => {}) // a reset is what some tests are about
+
+  const take = async (length: () => number): Promise<string> => {
+    while (length() < 0 || received.length < length()) {
+      if (isOver) throw new Error(`the connection ended with ${JSON.stringify(`${received}`)}`)
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+    const taken = received.subarray(0, length()).toString()
+    received = received.subarray(length())
+    return taken
+  }
+
+  return {
+    socket,
+    ended,
+    write: (bytes) => void socket.write(bytes),
+    async reply({ head = false } = {}) {
+      const lines = (await take(() => endOfHead(received))).trimEnd().split('\r\n')
+      const status = Number(lines[0]?.split(' ')[1])
+      const headers = new Headers(
+        lines.slice(1).map((line) => line.split(/: */, 2) as [string, string]),
+      )
+      const length = head || status < 200 ? 0 : Number(headers.get('content-length') ?? Number.NaN)
+      return createReply(status, headers, await take(() => length))
+    },
+  }
+}
+
+function endOfHead(bytes: Buffer): number {
+  const found = bytes.indexOf('\r\n\r\n')
+  return found < 0 ? -1 : found + 4
+}
+
+/** The text of a request with a body, as it goes over the wire. */
+export function rawRequest(request: string, headers: readonly string[], body = ''): string {
+  const length = body === '' ? [] : [`content-length: ${Buffer.byteLength(body)}`]
+  return [`${request} HTTP/1.1`, 'host: test', ...length, ...headers, '', body].join('\r\n')
+}
+
+export interface ServerProcess {
+  readonly process: ChildProcessByStdio<null, Readable, Readable>
+  readonly url: string
+  readonly send: Send
+  /** The lines of its log so far. */
+  log(): string
+  /** Sends a signal, and resolves to `[exit code, signal]` when the process has ended. */
+  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<[number | null, string | null]>
+}
+
+const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+
+/** `tillkit serve`, as built in `dist`, in a process of its own on a database file. */
+export async function startProcess(t: TestContext, db: string): Promise<ServerProcess> {
+  const args = [PROGRAM, 'serve', '--port', '0', '--db', db]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
+  const gone = once(child, 'close') as Promise<[number | null, string | null]>
+  let output = ''
+  let log = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    log += chunk
+  })
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await gone
+  })
+  const url = await eventually(() => {
+    assert.equal(child.exitCode, null, `the server ended at once; is dist built? ${log}`)
+    return /listens on (\S+)/.exec(output)?.[1]
+  }, 'a server that listens')
+  return {
+    process: child,
+    url,
+    send: createClient(url),
+    log: () => log,
+    end(signal) {
+      child.kill(signal)
+      return gone
+    },
+  }
+}

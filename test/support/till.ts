@@ -1,0 +1,37 @@
+import { createMemoryStorage, createTill, type Till, type TillOptions } from '../../lib/index.ts'
+
+/** A till in memory, unless the options name another storage. */
+export function memoryTill(options: Partial<TillOptions> = {}): Till {
+  return createTill({ storage: createMemoryStorage(), ...options })
+}
+
+/** An account with a project, a store `main` and an item `gold`, as most tests begin. */
+export async function createShop(till: Till, name = 'Studio') {
+  const account = await till.accounts.create({ name })
+  const project = await till.projects.create(account, {
+    account_id: account.account_id,
+    name: 'Game',
+    bundle_id: 'com.example.game',
+    platform: 'mobile',
+  })
+  const store = await till.stores.create(account, {
+    project_id: project.id,
+    store_id: 'main',
+    store_type: 'web',
+    store_config: { currency: 'USD' },
+  })
+  const item = await till.items.create(account, {
+    store_id: 'main',
+    name: 'gold',
+    display_name: 'Gold',
+    price: '499',
+    type: 'consumable',
+  })
+  const { session } = await till.sessions.init(project.public_key, { user_id: 'player' })
+  return { account, project, store, item, token: session.token }
+}
+
+/** A file as the chunks of one. */
+export async function* fileOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk)
+}
