@@ -11,7 +11,10 @@ export interface Finished {
 
 const MAIN = 'dist/cli/main.js'
 
-function start(args: readonly string[], environment: NodeJS.ProcessEnv): ChildProcessWithoutNullStreams {
+function start(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): ChildProcessWithoutNullStreams {
   const { PATH, HOME, TMPDIR } = process.env
   return spawn(process.execPath, [MAIN, ...args], { env: { PATH, HOME, TMPDIR, ...environment } })
 }
