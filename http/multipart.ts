@@ -36,10 +36,10 @@ export interface PartHead {
   readonly contentType?: string | undefined
 }
 
-/** Called in the order `part`, any number of `data`, `partEnd`; what they throw ends the parsing. */
+/** Called in the order `part`, any `data`, `partEnd`; what they throw ends the parsing. */
 export interface MultipartHandlers {
   part(head: PartHead): void
-  /** The next bytes of the part, never empty: mostly a view of the pushed chunk, so copy to keep. */
+  /** The next bytes of the part, never empty: mostly a view of the pushed chunk. */
   data(chunk: Uint8Array): void
   partEnd(): void
 }
@@ -51,7 +51,7 @@ export interface MultipartLimits {
   readonly maxParts?: number
 }
 
-/** Both throw a {@link MultipartError}, and throw it again when called after it. */
+/** Both throw a {@link MultipartError}; after an error, each further call throws the same one. */
 export interface MultipartParser {
   push(chunk: Uint8Array): void
   /** Also throws when the closing delimiter has not come; no call may follow. */
@@ -73,7 +73,7 @@ const CRLF = '\r\n'
 const CR = 13
 const LF = 10
 
-/** The boundary that a Content-Type of `multipart/form-data` names, or undefined when none is valid. */
+/** The boundary of a `multipart/form-data` Content-Type, undefined when it names no valid one. */
 export function parseBoundary(contentType: string | undefined): string | undefined {
   const parameters = parseParameters(contentType ?? '', 'multipart/form-data')
   const boundary = parameters?.get('boundary')?.replace(/\\(.)/g, '$1')
@@ -255,7 +255,7 @@ function parseFields(lines: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** The parameters after a type, escapes kept; undefined for another type, a mistake or a repetition. */
+/** The parameters after the type, escapes kept; undefined when malformed or of another type. */
 function parseParameters(value: string, type: string): Map<string, string> | undefined {
   const text = value.trim()
   if (text.slice(0, type.length).toLowerCase() !== type) return undefined

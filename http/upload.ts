@@ -61,7 +61,8 @@ async function readParts(
       data(chunk) {
         part.size += chunk.length
         if (part.name === 'file') arrived.push(chunk)
-        else if (part.size <= limits.fieldBytes) part.chunks.push(chunk.slice())
+        else if (part.size <= limits.fieldBytes)
+          part.chunks.push(Buffer.from(chunk)) // a copy: it is a view of far more
         else throw fieldTooLarge(limits.fieldBytes)
       },
       partEnd() {

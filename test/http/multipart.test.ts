@@ -1,0 +1,798 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import busboy from 'busboy'
+import fc from 'fast-check'
+import {
+  createMultipartParser,
+  MultipartError,
+  type MultipartErrorCode,
+  type MultipartHandlers,
+  type MultipartLimits,
+  parseBoundary,
+} from '../../http/multipart.ts'
+
+/** A part as the handlers saw it; `data` is its bytes as Latin-1. */
+interface Part {
+  name: string
+  filename: string | undefined
+  contentType: string | undefined
+  data: string
+}
+
+const part = (name: string, data: string, more: Partial<Part> = {}): Part => ({
+  name,
+  filename: undefined,
+  contentType: undefined,
+  data,
+  ...more,
+})
+
+const boundary = 'frontier'
+const field = (data: string) => `--frontier\r\n${disposition('form-data; name="a"')}\r\n${data}\r\n`
+const disposition = (value: string) => `Content-Disposition: ${value}\r\n`
+const withHeader = (header: string) => `--frontier\r\n${header}\r\n1\r\n--frontier--\r\n`
+const withDisposition = (value: string) => withHeader(disposition(value))
+const named = disposition('form-data; name="a"')
+
+describe('parseBoundary', () => {
+  const values: [value: string | undefined, expected: string | undefined][] = [
+    ['multipart/form-data; boundary=frontier', 'frontier'],
+    ['Multipart/Form-Data;BOUNDARY=frontier', 'frontier'],
+    ['multipart/form-data; charset=utf-8 ; boundary="a b:c" ;', 'a b:c'],
+    ['multipart/form-data; boundary="a\\b\\c"', 'abc'],
+    [`multipart/form-data; boundary="${'x'.repeat(70)}"`, 'x'.repeat(70)],
+    [undefined, undefined],
+    ['', undefined],
+    ['multipart/form-data', undefined],
+    ['multipart/form-data2; boundary=frontier', undefined],
+    ['multipart/mixed; boundary=frontier', undefined],
+    ['application/json; boundary=frontier', undefined],
+    ['multipart/form-data boundary=frontier', undefined],
+    ['multipart/form-data; boundary=', undefined],
+    ['multipart/form-data; boundary=""', undefined],
+    ['multipart/form-data; boundary="frontier', undefined],
+    ['multipart/form-data; boundary=a b', undefined],
+    ['multipart/form-data; boundary=a:b', undefined],
+    ['multipart/form-data; boundary="ends in space "', undefined],
+    ['multipart/form-data; boundary="a\\"b"', undefined],
+    ['multipart/form-data; boundary="a\r\nb"', undefined],
+    ['multipart/form-data; boundary="é"', undefined],
+    [`multipart/form-data; boundary=${'x'.repeat(71)}`, undefined],
+    ['multipart/form-data; boundary=a; boundary=a', undefined],
+    ['multipart/form-data; boundary=a; Boundary="b"', undefined],
+  ]
+  for (const [value, expected] of values) {
+    test(`finds ${expected ?? 'none'} in ${JSON.stringify(value)}`, () => {
+      assert.equal(parseBoundary(value), expected)
+    })
+  }
+})
+
+describe('A well-formed body', () => {
+  test('runs through the example of the documentation', async () => {
+    const request = new Response(withDisposition('form-data; name="f"; filename="a.csv"'))
+    const files: string[] = []
+    const parser = createMultipartParser('frontier', {
+      part: ({ filename }) => files.push(filename ?? ''),
+      data: () => {},
+      partEnd: () => {},
+    })
+
+    for await (const chunk of request.body ?? []) parser.push(chunk)
+    parser.end()
+
+    assert.deepEqual(files, ['a.csv'])
+  })
+
+  test('gives parts, their heads and their bytes in order', () => {
+    const file = disposition('form-data; name="f"; filename="x.bin"')
+    const type = 'Content-Type: text/csv; charset=x\r\n'
+    const body = `${field('1')}--frontier\r\n${file}${type}\r\n\0\xff\r\n--frontier--\r\n`
+
+    assert.deepEqual(parse(Buffer.from(body, 'latin1')).parts, [
+      part('a', '1'),
+      part('f', '\0\xff', { filename: 'x.bin', contentType: 'text/csv; charset=x' }),
+    ])
+  })
+
+  test('may have a preamble and an epilogue, which may look like parts', () => {
+    const preamble = 'not --frontier\r\n--frontie\r\n\n--frontier\r\n\r\n'
+    const body = `${preamble}${field('1')}--frontier--\r\n${field('2')}--frontier`
+
+    assert.deepEqual(parse(body), { parts: [part('a', '1')] })
+  })
+
+  test('may have spaces and tabs after a delimiter, and none or a line end after the last', () => {
+    for (const end of ['', ' \t', '\r\n', ' \t\r\n', '\r\n\r\nmore']) {
+      const body = `--frontier \t\r\n${named}\r\n1\r\n--frontier-- ${end}`
+      assert.deepEqual(parse(body), { parts: [part('a', '1')] })
+    }
+  })
+
+  test('may have no part at all', () => {
+    assert.deepEqual(parse('--frontier--'), { parts: [] })
+  })
+
+  test('may have an empty part, with and without the line end between header and delimiter', () => {
+    assert.deepEqual(parse(`${field('')}--frontier--`).parts, [part('a', '')])
+    assert.deepEqual(parse(`--frontier\r\n${named}\r\n--frontier--`).parts, [part('a', '')])
+  })
+
+  test('keeps in the data what only begins like a delimiter', () => {
+    for (const data of [
+      '--frontie',
+      '--',
+      '\r\n',
+      '\r\n--frontie',
+      '\r\r\n--fr\r',
+      '\n--frontier',
+    ]) {
+      assert.deepEqual(parse(`${field(data)}--frontier--`).parts, [part('a', data)])
+    }
+  })
+
+  test('keeps its delimiter when a handler writes into its chunk', () => {
+    let data = ''
+    const parser = createMultipartParser(boundary, {
+      part: () => {},
+      data: (chunk) => {
+        data += latin1(chunk)
+        chunk.fill(0)
+      },
+      partEnd: () => {},
+    })
+
+    for (const byte of Buffer.from(`${field('\r\n--frontie\r\n--f')}--frontier--`)) {
+      parser.push(Uint8Array.of(byte))
+    }
+    parser.end()
+
+    assert.equal(data, '\r\n--frontie\r\n--f')
+  })
+})
+
+describe('The header of a part', () => {
+  const names: [written: string, name: string][] = [
+    ['"a"', 'a'],
+    ['token', 'token'],
+    ['""', ''],
+    ['"a; filename=b"', 'a; filename=b'],
+    ['"%22%0D%0A"', '"\r\n'],
+    ['"%0d%0a%25%41%"', '%0d%0a%25%41%'],
+    ['"say \\"hi\\""', 'say "hi"'],
+    ['"C:\\\\dir\\\\a"', 'C:\\dir\\a'],
+    ['"C:\\dir\\a"', 'C:\\dir\\a'],
+    ['"\\%22"', '\\"'],
+    ['"é😀"', 'é😀'],
+    ['"\ufeffa\u2028\\\u2028"', '\ufeffa\u2028\\\u2028'],
+  ]
+  for (const [written, name] of names) {
+    test(`names ${JSON.stringify(name)} as name=${JSON.stringify(written).slice(1, -1)}`, () => {
+      const body = withDisposition(`form-data; name=${written}; filename=${written}`)
+
+      assert.deepEqual(parse(body).parts, [part(name, '1', { filename: name })])
+    })
+  }
+
+  test('is read whatever the case of its names, and unknown headers are ignored', () => {
+    const body = withHeader(
+      'X-A: \xff\r\nx-a:\r\ncONTENT-dISPOSITION:FORM-DATA;NAME=a \t;; x=y\r\nContent-type:a/b \r\n',
+    )
+
+    assert.deepEqual(parse(Buffer.from(body, 'latin1')).parts, [
+      part('a', '1', { contentType: 'a/b' }),
+    ])
+  })
+
+  test('may call the data 7bit, 8bit or binary', () => {
+    for (const encoding of ['7bit', '8BIT', 'binary']) {
+      const body = withHeader(`${named}Content-Transfer-Encoding: ${encoding}\r\n`)
+      assert.deepEqual(parse(body).parts, [part('a', '1')])
+    }
+  })
+
+  test('has no filename when there is only filename*, which RFC 7578 section 4.2 forbids', () => {
+    const body = withDisposition(`form-data; name="a"; filename*=UTF-8''b`)
+
+    assert.deepEqual(parse(body).parts, [part('a', '1')])
+  })
+})
+
+describe('A malformed body', () => {
+  const bodies: Record<MultipartErrorCode, [reason: string, body: string][]> = {
+    truncated: [
+      ['it is empty', ''],
+      ['no delimiter comes', 's3cret'],
+      ['the first delimiter comes after a bare LF', 'preamble\n--frontier--\n'],
+      ['the closing delimiter is that of another boundary', '--s3cret--\r\n'],
+    ],
+    malformed_delimiter: [
+      ['text follows a delimiter', `--frontiers3cret\r\n${named}\r\n`],
+      ['a delimiter ends in one dash', '--frontier-\r\n'],
+      ['a space stands before the closing dashes', '--frontier --\r\n'],
+      ['a CR stands alone after a delimiter', '--frontier\rs3cret\r\n'],
+      ['text follows the closing delimiter', '--frontier--s3cret\r\n'],
+      ['a line of the data starts with the delimiter', field('\r\n--frontiers3cret')],
+    ],
+    bare_line_feed: [
+      ['a delimiter ends so', `--frontier\n${named}\r\n`],
+      ['the closing delimiter ends so', '--frontier--\n'],
+      ['a header line ends so', withHeader('s3cret: 1\n')],
+      ['the empty line after the header ends so', `--frontier\r\n${named}\ns3cret`],
+    ],
+    too_many_parts: [['there are 21', `${field('s3cret').repeat(21)}--frontier--`]],
+    header_too_large: [
+      ['a line is too long', withHeader(`${named}s3cret:${' '.repeat(66_000)}\r\n`)],
+      ['there are too many lines', withHeader('s3cret:\r\n'.repeat(8_000))],
+      ['the padding of a delimiter is too long', `--frontier${' '.repeat(66_000)}`],
+    ],
+    folded_header: [
+      ['a line starts with a tab', withHeader(`${named}\t; filename=s3cret\r\n`)],
+      ['the first line starts with a space', withHeader(` ${named}`)],
+    ],
+    malformed_header: [
+      ['a line has no colon', withHeader('s3cret\r\n')],
+      ['the data comes without a header', '--frontier\r\ns3cret\r\n\r\n'],
+      ['a delimiter comes within it', '--frontier\r\nContent-\r\n--frontier--\r\n\r\n'],
+      ['a name is empty', withHeader(': s3cret\r\n')],
+      ['a name ends in a space', withHeader('s3cret : 1\r\n')],
+      ['a value has a NUL', withHeader('a: s3cret\0\r\n')],
+      ['a value has a bare CR', withHeader('a: s3cret\rb: 2\r\n')],
+    ],
+    duplicate_header: [
+      ['it is Content-Disposition', withHeader(named + named)],
+      ['it is Content-Type', withHeader(`${named}Content-Type: a/b\r\ncontent-type: a/b\r\n`)],
+    ],
+    invalid_utf8: [
+      ['a name is Latin-1', withDisposition('form-data; name="s3cret\xe9"')],
+      ['a name is overlong', withDisposition('form-data; name="\xc0\xaf"')],
+      ['a name is half a surrogate pair', withDisposition('form-data; name="\xed\xa0\x80"')],
+      ['a filename is beyond Unicode', withDisposition('form-data; filename="\xf4\x90\x80\x80"')],
+      ['a type is Latin-1', withHeader(`${named}Content-Type: a/\xe9\r\n`)],
+    ],
+    invalid_disposition: [
+      ['there is no header at all', withHeader('')],
+      ['there is none', withHeader('Content-Type: a/b\r\n')],
+      ['it is an attachment', withDisposition('attachment; name="s3cret"')],
+      ['it only begins with form-data', withDisposition('form-data2; name="s3cret"')],
+      ['a quote is not closed', withDisposition('form-data; name="s3cret')],
+      ['the closing quote is escaped', withDisposition('form-data; name="s3cret\\"')],
+      ['text follows a quote', withDisposition('form-data; name="a"s3cret')],
+      ['a parameter has no value', withDisposition('form-data; name=')],
+      ['a parameter is only a name', withDisposition('form-data; name')],
+      ['a parameter stands twice', withDisposition('form-data; name=a; NAME=s3cret')],
+    ],
+    missing_name: [
+      ['there is only a filename', withDisposition('form-data; filename="s3cret"')],
+      ['there is only the type', withDisposition('form-data')],
+    ],
+    unsupported_encoding: [
+      ['it is base64', withHeader(`${named}Content-Transfer-Encoding: base64\r\n`)],
+      ['it is empty', withHeader(`${named}Content-Transfer-Encoding:\r\n`)],
+    ],
+  }
+  for (const [code, rows] of Object.entries(bodies)) {
+    for (const [reason, body] of rows) {
+      test(`is refused as ${code}, whole and byte by byte, when ${reason}`, () => {
+        const bytes = Buffer.from(body, 'latin1')
+        const whole = parse(bytes)
+
+        assert.equal(whole.code, code)
+        assert.doesNotMatch(whole.message ?? '', /s3cret|frontier/)
+        assert.deepEqual(parse(...piecesOf(bytes, 1)), whole)
+      })
+    }
+  }
+
+  test('is refused as truncated when it ends at any byte before its closing dashes', () => {
+    const body = `preamble\r\n${field('1')}${field('2')}--frontier--`
+    for (let end = 0; end < body.length; end++) {
+      assert.equal(parse(body.slice(0, end)).code, 'truncated', `cut at ${end}`)
+    }
+  })
+
+  test('is accepted up to the last part and the last byte of a header that are allowed', () => {
+    const body = withHeader(named)
+    const size = `\r\n${named}\r\n`.length
+
+    assert.equal(parse(`${field('1').repeat(20)}--frontier--`).code, undefined)
+    assert.equal(parseWithin({ maxParts: 0 }, '--frontier--').code, undefined)
+    assert.equal(parseWithin({ maxParts: 0 }, body).code, 'too_many_parts')
+    assert.equal(parse(withHeader(`${named}x:${' '.repeat(65_000)}\r\n`)).code, undefined)
+    assert.equal(parseWithin({ maxHeaderBytes: size }, body).code, undefined)
+    assert.equal(parseWithin({ maxHeaderBytes: size - 1 }, body).code, 'header_too_large')
+  })
+})
+
+describe('A parser', () => {
+  test('refuses every further call with the error it stopped at', () => {
+    const parser = createMultipartParser(boundary, silent)
+    const first = caught(() => parser.push(Buffer.from('--frontier\n')))
+
+    assert.ok(first instanceof MultipartError)
+    assert.equal(
+      caught(() => parser.push(Buffer.from(withHeader(named)))),
+      first,
+    )
+    assert.equal(
+      caught(() => parser.end()),
+      first,
+    )
+  })
+
+  test('stops for good at what a handler throws', () => {
+    const tooLong = new Error('too long')
+    const data = () => {
+      throw tooLong
+    }
+    const parser = createMultipartParser(boundary, { ...silent, data })
+
+    assert.equal(
+      caught(() => parser.push(Buffer.from(withHeader(named)))),
+      tooLong,
+    )
+    assert.equal(
+      caught(() => parser.end()),
+      tooLong,
+    )
+  })
+
+  test('can not be used after its end', () => {
+    const parser = createMultipartParser(boundary, silent)
+    parser.push(Buffer.from('--frontier--'))
+    parser.end()
+
+    assert.throws(() => parser.push(Buffer.from('')), TypeError)
+    assert.throws(() => parser.end(), TypeError)
+  })
+
+  test('can not be created for what is no boundary', () => {
+    for (const none of ['', 'a\r', 'a ', 'x'.repeat(71)]) {
+      assert.throws(() => createMultipartParser(none, silent), TypeError)
+    }
+  })
+})
+
+describe('However a body is cut', () => {
+  const data = '\r\n--frontie\r\r\n-\r\n--frontier'.slice(0, -1)
+  const file = disposition('form-data; name="é%22"; filename="a.csv"')
+  const lastPart = `${file}Content-Type: a/b\r\n\r\n--front${data}\r\n`
+  const body = Buffer.from(
+    `pre\r\n--fron\r\n${field(data)}${field('')}--frontier \t\r\n${lastPart}--frontier-- \r\nend`,
+  )
+  const expected = {
+    parts: [
+      part('a', data),
+      part('a', ''),
+      part('é"', `--front${data}`, { filename: 'a.csv', contentType: 'a/b' }),
+    ],
+  }
+
+  test('in two, at every byte, its parts are the same', () => {
+    for (let at = 0; at <= body.length; at++) {
+      assert.deepEqual(parse(body.subarray(0, at), body.subarray(at)), expected, `cut at ${at}`)
+    }
+  })
+
+  test('in pieces of one size, from one byte up, its parts are the same', () => {
+    for (let size = 1; size < 40; size++) {
+      assert.deepEqual(parse(...piecesOf(body, size)), expected, `pieces of ${size}`)
+    }
+  })
+
+  test('a damaged one ends in the same parts and the same code', () => {
+    const damage = fc.record({
+      at: fc.nat(body.length),
+      removed: fc.nat(3),
+      added: fc.constantFrom('', '\n', '\r', '\r\n', '-', '--', '\0', '"', ' ', ':', '\xff'),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(damage, { minLength: 1, maxLength: 4 }),
+        fc.array(fc.nat()),
+        (damages, cuts) => {
+          const damaged = damages.reduce(
+            (bytes, { at, removed, added }) =>
+              Buffer.concat([
+                bytes.subarray(0, at),
+                Buffer.from(added, 'latin1'),
+                bytes.subarray(at + removed),
+              ]),
+            body,
+          )
+          const whole = parse(damaged)
+          assert.deepEqual(parse(...cut(damaged, cuts)), whole)
+          assert.deepEqual(parse(...piecesOf(damaged, 1)), whole)
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('A generated form', () => {
+  test('has the parts that were put in, and that busboy finds', async () => {
+    await fc.assert(
+      fc.asyncProperty(forms, fc.array(fc.nat()), async (form, cuts) => {
+        const body = write(form)
+        const contentType = `multipart/form-data; boundary="${form.boundary}"`
+        const parsed = parseForm(parseBoundary(contentType) ?? '', cut(body, cuts), {})
+
+        assert.deepEqual(parsed, { parts: form.parts.map((made) => made.part) })
+        assert.deepEqual(await judge(contentType, body), parsed.parts.map(asJudged))
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  test('has the parts that were put into a Response of Node', async () => {
+    const form = new FormData()
+    form.append('a "name"\r\n%', 'é\r\n--')
+    form.append('', '')
+    form.append('é', new Blob(['\r\n------formdata'], { type: 'text/csv' }), 'a\\b "c".csv')
+    const response = new Response(form)
+    const type = response.headers.get('content-type') ?? ''
+    const bytes = Buffer.from(await response.arrayBuffer())
+
+    const parsed = parseForm(parseBoundary(type) ?? '', [bytes], {})
+
+    assert.deepEqual(parsed, {
+      parts: [
+        part('a "name"\r\n%', latin1(Buffer.from('é\r\n--'))),
+        part('', ''),
+        part('é', '\r\n------formdata', { filename: 'a\\b "c".csv', contentType: 'text/csv' }),
+      ],
+    })
+  })
+})
+
+describe('A hostile body', () => {
+  const delimiterSize = `\r\n--${boundary}`.length
+  const fillings = ['\r', '\r\n', '-', '\r\n--frontie', 'rontier', '\n--frontier', 'x']
+  for (const filling of fillings) {
+    test(`of ${JSON.stringify(filling)} over and over costs work in proportion to its size`, () => {
+      for (const [size, pieceSize] of [
+        [8_000, 1],
+        [100_000, 7],
+        [100_000, delimiterSize],
+        [2_000_000, 65_536],
+      ] as const) {
+        const pieces = piecesOf(Buffer.alloc(size, filling), pieceSize)
+
+        const { looked, events, copied } = measure(pieces)
+
+        // One search, one look for the beginning of a delimiter and one comparison of it.
+        assert.ok(looked <= 3 * size, `${looked} bytes looked at of ${size}`)
+        assert.ok(events <= 2 * pieces.length, `${events} events of ${pieces.length} pieces`)
+        assert.ok(copied <= delimiterSize * pieces.length, `${copied} bytes copied of ${size}`)
+      }
+    })
+  }
+
+  test('of one long header, byte by byte, costs work in proportion to its size', () => {
+    const pieces = piecesOf(Buffer.from(`\r\n--frontier\r\nx: ${'a'.repeat(60_000)}`), 1)
+
+    const { looked } = measure(pieces)
+
+    assert.ok(looked <= 3 * pieces.length, `${looked} bytes looked at of ${pieces.length}`)
+  })
+
+  test('in large pieces is not copied but for what begins like a delimiter at their ends', () => {
+    const pieces = piecesOf(Buffer.alloc(1_000_000, 'id,sku,price\r\n'), 65_536)
+
+    assert.ok(measure(pieces).copied <= '\r\n'.length * pieces.length)
+  })
+
+  test('leaves preamble, data, epilogue and the chunks of its headers out of memory', () => {
+    const data = `--frontier\r\n${named}\r\n`
+    const parsers = ['preamble', data, '--frontier--\r\n', '--frontier\r\nx: '].map((start) => {
+      const parser = createMultipartParser(boundary, silent)
+      parser.push(Buffer.from(start))
+      return parser
+    })
+    const [inHeader, ...others] = parsers.toReversed()
+
+    const left = memoryLeftBy(() => {
+      for (let n = 0; n < 256; n++) {
+        const chunk = Buffer.alloc(65_536, '\r\n--frontie')
+        for (const parser of others) parser.push(chunk)
+        inHeader?.push(chunk.subarray(2, 8))
+      }
+    })
+
+    assert.ok(left < 1_000_000, `${left} bytes of 16 MiB are still in memory`)
+    assert.deepEqual(
+      parsers.map((parser) => (caught(() => parser.end()) as MultipartError | undefined)?.code),
+      ['truncated', 'truncated', undefined, 'truncated'],
+    )
+  })
+})
+
+const silent: MultipartHandlers = { part: () => {}, data: () => {}, partEnd: () => {} }
+
+const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
+
+type Piece = string | Uint8Array
+
+interface Parsed {
+  readonly parts: Part[]
+  readonly code?: MultipartErrorCode
+  readonly message?: string
+}
+
+function parse(...pieces: Piece[]): Parsed {
+  return parseForm(boundary, pieces, {})
+}
+
+function parseWithin(limits: MultipartLimits, body: string): Parsed {
+  return parseForm(boundary, [body], limits)
+}
+
+/** The parts that came before the end or the error; the name of an open one says so. */
+function parseForm(name: string, pieces: Piece[], limits: MultipartLimits): Parsed {
+  const parts: Part[] = []
+  let current: Part | undefined
+  const parser = createMultipartParser(
+    name,
+    {
+      part(head) {
+        assert.equal(current, undefined, 'a part starts within another')
+        current = part(head.name, '', { filename: head.filename, contentType: head.contentType })
+      },
+      data(chunk) {
+        assert.ok(current, 'data comes outside a part')
+        assert.ok(chunk.length > 0, 'a chunk is empty')
+        current.data += latin1(chunk)
+      },
+      partEnd() {
+        assert.ok(current, 'a part ends that has not started')
+        parts.push(current)
+        current = undefined
+      },
+    },
+    limits,
+  )
+  const error = caught(() => {
+    for (const piece of pieces) parser.push(Buffer.from(piece))
+    parser.end()
+  })
+  if (current) parts.push({ ...current, name: `${current.name} (open)` })
+  if (error === undefined) return { parts }
+  if (!(error instanceof MultipartError)) throw error
+  return { parts, code: error.code, message: error.message }
+}
+
+function caught(work: () => void): unknown {
+  try {
+    work()
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
+
+function piecesOf(bytes: Buffer, size: number): Buffer[] {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size))
+  return pieces
+}
+
+function cut(bytes: Buffer, cuts: number[]): Buffer[] {
+  const ends = [...cuts.map((n) => n % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
+  return ends.map((end, n) => bytes.subarray(ends[n - 1] ?? 0, end))
+}
+
+interface MadePart {
+  /** Its Content-Disposition parameters and other headers, as they are sent. */
+  readonly header: string
+  readonly data: Buffer
+  readonly part: Part
+}
+interface Form {
+  readonly boundary: string
+  readonly preamble: Buffer
+  readonly parts: MadePart[]
+  readonly epilogue: Buffer
+}
+
+/** CR, LF and all that is not a control character; what is meant by a sent %22 no one can know. */
+const names = fc
+  .string({
+    unit: fc.oneof(
+      {
+        weight: 3,
+        arbitrary: fc.constantFrom('"', '\\', '\r', '\n', '%', '2', ';', '=', ' ', 'é'),
+      },
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }).filter((c) => !/\p{Cc}/u.test(c)),
+    ),
+    minLength: 1,
+    maxLength: 12,
+  })
+  .filter((name) => !/%(22|0D|0A)/.test(name))
+
+/** A name as a browser sends it, which is ambiguous for some backslashes, or as curl does. */
+const written = fc.record({ name: names, curl: fc.boolean() }).map(({ name, curl }) => {
+  const lines = name.replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+  return curl || /\\(\\|$)/.test(name)
+    ? { name, sent: lines.replace(/["\\]/g, '\\$&') }
+    : { name, sent: lines.replaceAll('"', '%22') }
+})
+
+const contentTypes = fc.constantFrom('text/plain', 'text/csv', 'application/octet-stream')
+
+const bchars = "0123456789ABCXYZabcxyz'()+_,-./:=?".split('')
+const boundaries = fc.oneof(
+  fc.constantFrom('frontier', '----WebKitFormBoundary7MA4YWxk', '-'.repeat(70), '--', 'a b'),
+  fc.string({ unit: fc.constantFrom(...bchars), minLength: 2, maxLength: 70 }),
+)
+
+const forms: fc.Arbitrary<Form> = boundaries.chain((name) =>
+  fc.record({
+    boundary: fc.constant(name),
+    preamble: contents(name),
+    parts: fc.array(madeParts(name), { maxLength: 5 }),
+    epilogue: fc.oneof(fc.constant(Buffer.alloc(0)), contents(name)),
+  }),
+)
+
+/** Bytes full of what begins like a delimiter but without one. */
+function contents(name: string): fc.Arbitrary<Buffer> {
+  const delimiter = `\r\n--${name}`
+  const beginning = fc.nat(delimiter.length - 1).map((n) => Buffer.from(delimiter.slice(0, n)))
+  const middle = fc.nat(delimiter.length - 2).map((n) => Buffer.from(delimiter.slice(2, n + 2)))
+  return fc
+    .array(fc.oneof(fc.uint8Array({ maxLength: 20 }), beginning, middle), { maxLength: 8 })
+    .map((pieces) => Buffer.concat(pieces))
+    .filter((bytes) => !`\r\n${latin1(bytes)}`.includes(delimiter))
+}
+
+function madeParts(name: string): fc.Arbitrary<MadePart> {
+  return fc
+    .record({
+      written,
+      filename: fc.option(written, { nil: undefined }),
+      contentType: fc.option(contentTypes, { nil: undefined }),
+      data: contents(name),
+    })
+    .map(({ written, filename, contentType, data }) => {
+      const file = filename ? `; filename="${filename.sent}"` : ''
+      const type = contentType ? `Content-Type: ${contentType}\r\n` : ''
+      return {
+        header: disposition(`form-data; name="${written.sent}"${file}`) + type,
+        data,
+        part: part(written.name, latin1(data), { filename: filename?.name, contentType }),
+      }
+    })
+}
+
+function write(form: Form): Buffer {
+  const preamble = form.preamble.length > 0 ? [form.preamble, '\r\n'] : []
+  const epilogue = form.epilogue.length > 0 ? ['\r\n', form.epilogue] : []
+  const delimiter = `--${form.boundary}`
+  const parts = form.parts.flatMap((made) => [
+    delimiter,
+    '\r\n',
+    made.header,
+    '\r\n',
+    made.data,
+    '\r\n',
+  ])
+  return Buffer.concat(
+    [...preamble, ...parts, delimiter, '--', ...epilogue].map((piece) =>
+      Buffer.from(piece as string),
+    ),
+  )
+}
+
+/** What busboy finds, its names still escaped as browsers do, its types defaulted. */
+function judge(contentType: string, body: Buffer): Promise<Part[]> {
+  const found: Part[] = []
+  const add = (name: string, filename: string | undefined, type: string): Part => {
+    const next = part(unescapeLikeBrowsers(name), '', {
+      filename: filename === undefined ? undefined : unescapeLikeBrowsers(filename),
+      contentType: type,
+    })
+    found.push(next)
+    return next
+  }
+  const rival = busboy({
+    headers: { 'content-type': contentType },
+    preservePath: true,
+    defParamCharset: 'utf8',
+    defCharset: 'latin1',
+  })
+  rival.on('field', (name, value, info) => {
+    add(name, undefined, info.mimeType).data = value
+  })
+  rival.on('file', (name, stream, info) => {
+    const file = add(name, info.filename, info.mimeType)
+    stream.on('data', (chunk: Buffer) => {
+      file.data += latin1(chunk)
+    })
+  })
+  return new Promise((resolve, reject) => {
+    rival.on('close', () => resolve(found)).on('error', reject)
+    rival.end(body)
+  })
+}
+
+const unescapeLikeBrowsers = (name: string) =>
+  name.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n')
+
+const asJudged = (found: Part): Part => ({
+  ...found,
+  contentType: found.contentType ?? 'text/plain',
+})
+
+/** Pushes the data of one part and counts what it costs. */
+function measure(pieces: Buffer[]) {
+  const cost = { looked: 0, events: 0, copied: 0 }
+  let pushed: Buffer | undefined
+  const parser = createMultipartParser(boundary, {
+    ...silent,
+    data(chunk) {
+      cost.events++
+      if (chunk.buffer !== pushed?.buffer) cost.copied += chunk.length
+    },
+  })
+  parser.push(Buffer.from(`--frontier\r\n${named}\r\n`))
+  cost.looked = countLooks(() => {
+    for (const piece of pieces) {
+      pushed = piece
+      parser.push(piece)
+    }
+  })
+  return cost
+}
+
+/**
+ * How many bytes the methods of Buffer look at meanwhile. Patched by hand: a mock of node:test
+ * keeps every call, and here are very many.
+ */
+function countLooks(work: () => void): number {
+  const { indexOf, lastIndexOf, equals, toString: decode } = Buffer.prototype
+  let looked = 0
+  Object.assign(Buffer.prototype, {
+    indexOf(this: Buffer, value: Buffer | number, from: number) {
+      const found = indexOf.call(this, value, from)
+      looked += (found < 0 ? this.length : found + 1) - from
+      return found
+    },
+    lastIndexOf(this: Buffer, value: number) {
+      looked += this.length
+      return lastIndexOf.call(this, value)
+    },
+    equals(this: Buffer, other: Buffer) {
+      looked += this.length
+      return equals.call(this, other)
+    },
+    toString(this: Buffer, encoding: BufferEncoding, from: number, to: number) {
+      looked += to - from
+      return decode.call(this, encoding, from, to)
+    },
+  })
+  try {
+    work()
+  } finally {
+    Object.assign(Buffer.prototype, { indexOf, lastIndexOf, equals, toString: decode })
+  }
+  return looked
+}
+
+/** V8 frees array buffers some time after a collection, hence the repetitions. */
+function memoryLeftBy(work: () => void): number {
+  const before = Math.min(memoryInUse(), memoryInUse())
+  work()
+  let left = Number.POSITIVE_INFINITY
+  for (let n = 0; n < 10 && left > 500_000; n++) left = Math.min(left, memoryInUse() - before)
+  return left
+}
+
+function memoryInUse(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
