@@ -18,8 +18,9 @@ export function parseInstant(text: string): number | undefined {
   const local = Date.UTC(year, month - 1, day, hour, minute, second, milliseconds)
   const offset = parseOffset(parts[8] ?? '')
   if (offset === undefined || hour > 23 || minute > 59 || second > 59) return undefined
-  // Date.UTC rolls 30 February over into March: the day and month must have survived.
+  // Date.UTC rolls 30 February over into March and takes the year 24 for 1924: all must survive.
   const date = new Date(local)
+  if (date.getUTCFullYear() !== year) return undefined
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined
   return local - offset
 }

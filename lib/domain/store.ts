@@ -85,8 +85,8 @@ const configs: Record<StoreType, Rule<JsonObject>> = {
 const SECRET_KEYS = ['shared_secret', 'api_key', 'webhook_secret']
 
 export function parseNewStore(input: unknown): NewStore {
-  const type = isObject(input) ? (input.store_type as StoreType) : undefined
-  const configOfType = (type && Object.hasOwn(configs, type) && configs[type]) || config(commonKeys)
+  const type = STORE_TYPES.find((each) => isObject(input) && input.store_type === each)
+  const configOfType = type ? configs[type] : config(commonKeys)
   const fields: Fields<NewStore> = {
     project_id: required(text(1, 64)),
     store_id: optional(storeId),

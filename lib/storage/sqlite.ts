@@ -52,6 +52,7 @@ function createPrivately(path: string): void {
 
 async function configure(db: Connection): Promise<void> {
   db.exec('PRAGMA busy_timeout = 5000')
+  versionOf(db) // refuses a file that is not ours before its journal mode is changed
   await enterWal(db)
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
@@ -81,9 +82,10 @@ function migrate(db: Connection): void {
 
 /** How many migrations the file has had; refuses a file that is another program's or newer. */
 function versionOf(db: Connection): number {
+  // First of the three: another process may migrate the file between one look and the next.
+  const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id
-  const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   if (application !== APPLICATION_ID && !isEmpty) {
     throw new TillError('storage_unavailable', 'it is a SQLite file of another program')
   }

@@ -69,8 +69,9 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX items_store ON items (store);
 
   -- An import is under way while it has an owner; its purchases are not seen before it has none.
+  -- AUTOINCREMENT: a number given anew would let one who lost his import abort that of another.
   CREATE TABLE imports (
-    seq INTEGER PRIMARY KEY,
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
     import_id TEXT NOT NULL UNIQUE,
     store INTEGER NOT NULL REFERENCES stores (seq),
     owner TEXT,

@@ -1,0 +1,603 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { CsvError as JudgeError, parse as judge } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { type CsvOptions, createCsvParser } from '../../lib/csv/parser.ts'
+
+type Event = { header: string[]; line: number } | { row: string[]; line: number } | Failure
+interface Failure {
+  error: string
+  line: number
+}
+
+/** All that the parser tells of these chunks, a message left out. */
+function parse(chunks: Iterable<Uint8Array>, options?: CsvOptions): Event[] {
+  const events: Event[] = []
+  const parser = createCsvParser(
+    {
+      header: (header, line) => events.push({ header, line }),
+      row: (row, line) => events.push({ row, line }),
+      error: ({ code, line }) => events.push({ error: code, line }),
+    },
+    options,
+  )
+  for (const chunk of chunks) parser.push(chunk)
+  parser.end()
+  return events
+}
+
+const parseText = (text: string, options?: CsvOptions) => parse([Buffer.from(text)], options)
+const utf16le = (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le')
+const utf16be = (text: string) => utf16le(text).swap16()
+/** One byte a character, to write bytes that are not UTF-8. */
+const raw = (bytes: string) => Buffer.from(bytes, 'latin1')
+
+const header = (...cells: string[]) => ({ header: cells, line: 1 })
+const row = (line: number, ...cells: string[]) => ({ row: cells, line })
+const error = (line: number, code: string) => ({ error: code, line })
+
+interface Case {
+  name: string
+  file: string | Uint8Array
+  options?: CsvOptions
+  events: Event[]
+}
+
+const wellFormed: Case[] = [
+  {
+    name: 'RFC 4180 rule 1: each record stands on a line, ended by CRLF',
+    file: 'h1,h2,h3\r\naaa,bbb,ccc\r\nzzz,yyy,xxx\r\n',
+    events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'bbb', 'ccc'), row(3, 'zzz', 'yyy', 'xxx')],
+  },
+  {
+    name: 'RFC 4180 rule 2: the last line needs no end',
+    file: 'h1,h2,h3\r\naaa,bbb,ccc\r\nzzz,yyy,xxx',
+    events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'bbb', 'ccc'), row(3, 'zzz', 'yyy', 'xxx')],
+  },
+  {
+    name: 'RFC 4180 rule 4: spaces belong to a field',
+    file: 'a,b\n 1 , 2\n',
+    events: [header('a', 'b'), row(2, ' 1 ', ' 2')],
+  },
+  {
+    name: 'RFC 4180 rule 5: some fields are quoted, some are not',
+    file: 'h1,h2,h3\r\n"aaa","bbb","ccc"\r\nzzz,"yyy",xxx',
+    events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'bbb', 'ccc'), row(3, 'zzz', 'yyy', 'xxx')],
+  },
+  {
+    name: 'RFC 4180 rule 6: delimiters and line breaks may stand in quotes',
+    file: 'h1,h2,h3\r\n"aaa","b \r\nbb","c,c"\r\nzzz,yyy,xxx',
+    events: [
+      header('h1', 'h2', 'h3'),
+      row(2, 'aaa', 'b \r\nbb', 'c,c'),
+      row(4, 'zzz', 'yyy', 'xxx'),
+    ],
+  },
+  {
+    name: 'RFC 4180 rule 7: a quote in quotes is doubled',
+    file: 'h1,h2,h3\n"aaa","b""bb","ccc"\n"""","""""",""\n',
+    events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'b"bb', 'ccc'), row(3, '"', '""', '')],
+  },
+  {
+    name: 'a row has the line on which it starts, whatever breaks its cells',
+    file: 'a,b\n1,"\n\r\n\r\n""\n"\n2,3\n"\n",4\n5,6',
+    events: [
+      header('a', 'b'),
+      row(2, '1', '\n\r\n\r\n"\n'),
+      row(7, '2', '3'),
+      row(8, '\n', '4'),
+      row(10, '5', '6'),
+    ],
+  },
+  {
+    name: 'fields may be empty, quoted or not',
+    file: 'a,b,c\n,,\n"","",""\nx,,\n,,x',
+    events: [
+      header('a', 'b', 'c'),
+      row(2, '', '', ''),
+      row(3, '', '', ''),
+      row(4, 'x', '', ''),
+      row(5, '', '', 'x'),
+    ],
+  },
+  {
+    name: 'the last field may be empty where the file ends',
+    file: 'a,b\n1,2\n3,',
+    events: [header('a', 'b'), row(2, '1', '2'), row(3, '3', '')],
+  },
+  {
+    name: 'LF and CRLF may be mixed',
+    file: 'a,b\r\n1,2\n3,"4"\r\n"5","6"\n',
+    events: [header('a', 'b'), row(2, '1', '2'), row(3, '3', '4'), row(4, '5', '6')],
+  },
+  {
+    name: 'wholly empty lines are skipped, and counted',
+    file: '\n\r\na,b\n\n1,2\r\n\r\n\n3,4\n\n',
+    events: [{ header: ['a', 'b'], line: 3 }, row(5, '1', '2'), row(8, '3', '4')],
+  },
+  {
+    name: 'a line of one quoted empty cell is not empty',
+    file: 'a\n""\n\n1\n',
+    events: [header('a'), row(2, ''), row(4, '1')],
+  },
+  {
+    name: 'a header alone is a file',
+    file: 'a,b',
+    events: [header('a', 'b')],
+  },
+  {
+    name: 'the delimiter is a semicolon when the header has most of these',
+    file: 'a;b,c;d\n1;2,5;3\n',
+    events: [header('a', 'b,c', 'd'), row(2, '1', '2,5', '3')],
+  },
+  {
+    name: 'the delimiter is a tab when the header has most of these',
+    file: 'a\tb\n1\t2;3,4\n',
+    events: [header('a', 'b'), row(2, '1', '2;3,4')],
+  },
+  {
+    name: 'the comma wins a tie',
+    file: 'a;b,c\td\n1,2\n',
+    events: [header('a;b', 'c\td'), row(2, '1', '2')],
+  },
+  {
+    name: 'what the header has in quotes is no delimiter',
+    file: '"a,,,""b";c\n1;2\n',
+    events: [header('a,,,"b', 'c'), row(2, '1', '2')],
+  },
+  {
+    name: 'the delimiter is found behind a line break in the header',
+    file: '\r\n\n"a\n1,000";"b\r\n"\n1;2\n',
+    events: [{ header: ['a\n1,000', 'b\r\n'], line: 3 }, row(6, '1', '2')],
+  },
+  {
+    name: 'the byte order mark of UTF-8 is dropped, once and only in front',
+    file: '\uFEFF\uFEFFa,b\n\uFEFF1,2\n',
+    events: [header('\uFEFFa', 'b'), row(2, '\uFEFF1', '2')],
+  },
+  {
+    name: 'the mark may stand before a quote or an empty line',
+    file: '\uFEFF\n"a";b\n1;2\n',
+    events: [{ header: ['a', 'b'], line: 2 }, row(3, '1', '2')],
+  },
+  {
+    name: 'characters of 1 to 4 bytes are read',
+    file: 'a,b\né€😀\u0000,\uFFFD\n"😀\n",ß\n',
+    events: [header('a', 'b'), row(2, 'é€😀\0', '\uFFFD'), row(3, '😀\n', 'ß')],
+  },
+  {
+    name: 'UTF-16 LE is read when marked',
+    file: utf16le('a;b\r\né€😀;"x\n""\u0A0D\u2C0A"\n1;2'),
+    events: [header('a', 'b'), row(2, 'é€😀', 'x\n"\u0A0D\u2C0A'), row(4, '1', '2')],
+  },
+  {
+    name: 'UTF-16 BE is read when marked',
+    file: utf16be('a;b\r\né€😀;"x\n""\u0A0D\u2C0A"\n1;2'),
+    events: [header('a', 'b'), row(2, 'é€😀', 'x\n"\u0A0D\u2C0A'), row(4, '1', '2')],
+  },
+]
+
+const malformed: Case[] = [
+  { name: 'an empty file has no header', file: '', events: [error(1, 'no_header')] },
+  { name: 'a mark alone has no header', file: '\uFEFF', events: [error(1, 'no_header')] },
+  { name: 'a UTF-16 mark alone has no header', file: utf16le(''), events: [error(1, 'no_header')] },
+  { name: 'empty lines have no header', file: '\n\r\n\n', events: [error(1, 'no_header')] },
+  {
+    name: 'a byte that is not UTF-8 spoils its row, no other',
+    file: raw('a,b\n1,2\nx\xE9,3\n4,5\n'),
+    events: [header('a', 'b'), row(2, '1', '2'), error(3, 'malformed_encoding'), row(4, '4', '5')],
+  },
+  {
+    name: 'overlong forms, surrogates and cut sequences are not UTF-8',
+    file: raw('a\n\xC0\xAF\n\xED\xA0\x80\n\xF4\x90\x80\x80\n\xE2\x82\n\x80\nok\n\xF0\x9F\x98'),
+    events: [
+      header('a'),
+      ...[2, 3, 4, 5, 6].map((line) => error(line, 'malformed_encoding')),
+      row(7, 'ok'),
+      error(8, 'malformed_encoding'),
+    ],
+  },
+  {
+    name: 'a byte that is not UTF-8 is named by its own line, not by its record’s',
+    file: raw('a,b\n1,"x\n\xFF\ny"\n"\xFF\n\xFF",2\n3,4\n'),
+    events: [
+      header('a', 'b'),
+      error(3, 'malformed_encoding'),
+      error(5, 'malformed_encoding'),
+      row(7, '3', '4'),
+    ],
+  },
+  {
+    name: 'a malformed header ends the parse',
+    file: raw('a,\xFF\n1,2\n"x"y,3\n'),
+    events: [error(1, 'malformed_encoding')],
+  },
+  {
+    name: 'a surrogate that is alone is not UTF-16',
+    file: utf16le('a\n\uD83Dx\n\uDE00\nok\n\uD83D\n\uD83D\uD83D\uDE00\nok\uD83D'),
+    events: [
+      header('a'),
+      error(2, 'malformed_encoding'),
+      error(3, 'malformed_encoding'),
+      row(4, 'ok'),
+      error(5, 'malformed_encoding'),
+      error(6, 'malformed_encoding'),
+      error(7, 'malformed_encoding'),
+    ],
+  },
+  {
+    name: 'half a unit at the end is not UTF-16',
+    file: utf16be('a\n1\n2').subarray(0, -1),
+    events: [header('a'), row(2, '1'), error(3, 'malformed_encoding')],
+  },
+  {
+    name: 'a quote inside an unquoted field is misplaced',
+    file: 'a,b\n1,x"y"\nx"y,2\n3,4\n',
+    events: [
+      header('a', 'b'),
+      error(2, 'misplaced_quote'),
+      error(3, 'misplaced_quote'),
+      row(4, '3', '4'),
+    ],
+  },
+  {
+    name: 'text after a closing quote is an error',
+    file: 'a,b\n"x"y,2\n1,"x" \n"x""\n"y,2\n3,4\n',
+    events: [
+      header('a', 'b'),
+      error(2, 'misplaced_quote'),
+      error(3, 'misplaced_quote'),
+      error(5, 'misplaced_quote'),
+      row(6, '3', '4'),
+    ],
+  },
+  {
+    name: 'after a misplaced quote the next line is a new record, whatever quotes come before it',
+    file: 'a,b\nx"y,"1\n2,3\n"z"z,"4\n5",6\n7,8\n',
+    events: [
+      header('a', 'b'),
+      error(2, 'misplaced_quote'),
+      row(3, '2', '3'),
+      error(4, 'misplaced_quote'),
+      error(5, 'misplaced_quote'),
+      row(6, '7', '8'),
+    ],
+  },
+  {
+    name: 'a misplaced quote in the header ends the parse',
+    file: 'a,b"c\n1,2\n',
+    events: [error(1, 'misplaced_quote')],
+  },
+  {
+    name: 'a quote that never closes is named by the line where it opens',
+    file: 'a,b\n1,2\n"x\ny","z\n3,4\n5,6\n',
+    events: [header('a', 'b'), row(2, '1', '2'), error(4, 'unclosed_quote')],
+  },
+  {
+    name: 'a quote may stay open at the very end',
+    file: 'a,b\n1,"',
+    events: [header('a', 'b'), error(2, 'unclosed_quote')],
+  },
+  {
+    name: 'a header whose quote never closes is an error',
+    file: 'a,"b\n1,2\n',
+    events: [error(1, 'unclosed_quote')],
+  },
+  {
+    name: 'a row that is narrower or wider than the header is an error',
+    file: 'a,b\n1\n1,2,3\n"1"\n"1","2","3"\n1,\n,\n1,2,\n',
+    events: [
+      header('a', 'b'),
+      ...[2, 3, 4, 5].map((line) => error(line, 'wrong_width')),
+      row(6, '1', ''),
+      row(7, '', ''),
+      error(8, 'wrong_width'),
+    ],
+  },
+  {
+    name: 'a row of another width is named by the line on which it starts',
+    file: 'a,b\n"1\n\n"\n2,3\n',
+    events: [header('a', 'b'), error(2, 'wrong_width'), row(5, '2', '3')],
+  },
+  {
+    name: 'a carriage return that stands alone is an error outside quotes',
+    file: 'a,b\n1,2\r3,4\n"5"\r,6\n7,8\r\r\n"9\r","\r"\r\n\r10,11\n12,13\r',
+    events: [
+      header('a', 'b'),
+      error(2, 'bare_cr'),
+      error(3, 'bare_cr'),
+      error(4, 'bare_cr'),
+      row(5, '9\r', '\r'),
+      error(6, 'bare_cr'),
+      error(7, 'bare_cr'),
+    ],
+  },
+  {
+    name: 'a file whose lines end in CR alone is one error',
+    file: 'a,b\r1,2\r3,4\r',
+    events: [error(1, 'bare_cr')],
+  },
+  {
+    name: 'a row may be as long as the limit, not longer; its line end does not count',
+    file: 'a\n12345678\r\n123456789\n1234567€\n12345678€\n"123456"\n"1234567"\n€\n"1\n3456"\n"1\n34567"',
+    options: { maxRowLength: 8 },
+    events: [
+      header('a'),
+      row(2, '12345678'),
+      error(3, 'row_too_long'),
+      row(4, '1234567€'),
+      error(5, 'row_too_long'),
+      row(6, '123456'),
+      error(7, 'row_too_long'),
+      row(8, '€'),
+      row(9, '1\n3456'),
+      error(11, 'row_too_long'),
+    ],
+  },
+  {
+    name: 'a row over the limit ends with the line that passes it, though a quote be open',
+    file: 'a,b\n1,"2\n3456789\n4",5\n6,7\n8,"\n9"\n',
+    options: { maxRowLength: 8 },
+    events: [
+      header('a', 'b'),
+      error(2, 'row_too_long'),
+      error(4, 'misplaced_quote'),
+      row(5, '6', '7'),
+      row(6, '8', '\n9'),
+    ],
+  },
+  {
+    name: 'the rest of a very long line is passed over, malformed or not',
+    file: raw(`a,b\n1,2${'\xC3\xA9'.repeat(99)}\xFF,"\r"3\n4,5\n6,${'7'.repeat(99)}`),
+    options: { maxRowLength: 8 },
+    events: [
+      header('a', 'b'),
+      error(2, 'row_too_long'),
+      row(3, '4', '5'),
+      error(4, 'row_too_long'),
+    ],
+  },
+  {
+    name: 'a header over the limit ends the parse',
+    file: `a,"b\n${';\n'.repeat(99)}"\n1,2\n`,
+    options: { maxRowLength: 8 },
+    events: [error(1, 'row_too_long')],
+  },
+]
+
+const cases = [...wellFormed, ...malformed]
+const bytesOf = (file: string | Uint8Array) => (typeof file === 'string' ? Buffer.from(file) : file)
+
+test('the example of createCsvParser collects rows', async () => {
+  const file = [Buffer.from('sku,price\nswo'), Buffer.from('rd,499\n')]
+  const rows: string[][] = []
+  const row = (cells: string[]) => rows.push(cells)
+  const parser = createCsvParser({ header() {}, row, error: console.error })
+  for await (const chunk of file) parser.push(chunk)
+  parser.end()
+  assert.deepEqual(rows, [['sword', '499']])
+})
+
+describe('a well-formed file', () => {
+  for (const { name, file, options, events } of wellFormed) {
+    test(name, () => assert.deepEqual(parse([bytesOf(file)], options), events))
+  }
+})
+
+describe('a malformed file', () => {
+  for (const { name, file, options, events } of malformed) {
+    test(name, () => assert.deepEqual(parse([bytesOf(file)], options), events))
+  }
+
+  test('messages name both widths and the limit', () => {
+    const messages: string[] = []
+    const parser = createCsvParser(
+      { header() {}, row() {}, error: ({ message }) => messages.push(message) },
+      { maxRowLength: 8 },
+    )
+    parser.push(Buffer.from('a,b\n1,2,3\n123456789\n'))
+    parser.end()
+    assert.match(messages[0] ?? '', /header has 2 cells, this row has 3/)
+    assert.match(messages[1] ?? '', /longer than 8 characters/)
+  })
+
+  test('no message quotes a cell', () => {
+    const bad = 'a,b\nSECRET\n"SECRET"x,SECRET\nSECRET\rSECRET,\nSECRET,"SECRET\n'
+    const messages: string[] = []
+    const parser = createCsvParser({
+      header() {},
+      row() {},
+      error: (e) => messages.push(e.message),
+    })
+    parser.push(Buffer.concat([Buffer.from(bad), raw('\xFFSECRET')]))
+    parser.end()
+    assert.equal(messages.length, 4)
+    assert.doesNotMatch(messages.join(), /SECRET/)
+  })
+})
+
+describe('chunks', () => {
+  for (const { name, file, options, events } of cases) {
+    test(`may be cut at any byte: ${name}`, () => {
+      const bytes = bytesOf(file)
+      for (let cut = 0; cut <= bytes.length; cut++) {
+        const chunks = [bytes.subarray(0, cut), bytes.subarray(cut)]
+        assert.deepEqual(parse(chunks, options), events, `cut at ${cut}`)
+      }
+      const single = Array.from(bytes, (byte) => Uint8Array.of(byte))
+      assert.deepEqual(parse(single, options), events, 'cut at every byte')
+    })
+  }
+
+  test('may be reused by the caller once pushed', () => {
+    const chunk = Buffer.alloc(4)
+    function* reused() {
+      for (const part of ['a,b\n', '"x"', '"y"', ',1\n2', ',3']) {
+        yield chunk.subarray(0, chunk.write(part))
+      }
+    }
+    const events = parse(reused())
+    assert.deepEqual(events, [header('a', 'b'), row(2, 'x"y', '1'), row(3, '2', '3')])
+  })
+
+  test('may be larger than the pieces in which they are read', () => {
+    const lines = Array.from({ length: 20_000 }, (_, i) => `${i},"é\n${i}"`)
+    const events = parseText(`a,b\n${lines.join('\n')}`)
+    assert.deepEqual(events.at(-1), row(40_000, '19999', 'é\n19999'))
+    assert.equal(events.length, 20_001)
+  })
+})
+
+test('what a handler throws reaches the caller of push', () => {
+  const parser = createCsvParser({
+    header() {
+      throw new RangeError('from the handler')
+    },
+    row() {},
+    error() {},
+  })
+  assert.throws(() => parser.push(Buffer.from('a\n1\n')), RangeError)
+})
+
+describe('memory stays bounded', () => {
+  const chunk = Buffer.alloc(1 << 20, 'x')
+  const endless = [
+    { name: 'by a line that never ends', start: 'a,b\n', fill: 'x' },
+    { name: 'by a header that never ends', start: '', fill: 'x' },
+    { name: 'by a quote that never closes', start: 'a,b\n"', fill: 'x' },
+    { name: 'by a quoted header of line ends', start: '"', fill: '\n' },
+    { name: 'by a quoted field of quotes', start: 'a,b\n"', fill: '""' },
+  ]
+  for (const { name, start, fill } of endless) {
+    test(name, () => {
+      const errors: string[] = []
+      const parser = createCsvParser({ header() {}, row() {}, error: (e) => errors.push(e.code) })
+      chunk.fill(fill)
+      parser.push(Buffer.from(start))
+      const before = inUse()
+      let most = 0
+      for (let i = 0; i < 256; i++) {
+        parser.push(chunk)
+        most = Math.max(most, inUse() - before)
+      }
+      parser.end()
+      assert.deepEqual(errors, ['row_too_long'])
+      assert.ok(most < 100 << 20, `${most} bytes more in use, of ${256 << 20} pushed`)
+    })
+  }
+
+  function inUse() {
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return heapUsed + arrayBuffers
+  }
+})
+
+/** What csv-parse makes of it: rows of one width, or a refusal. */
+function judged(text: string, delimiter: string): string[][] | 'refused' {
+  try {
+    return judge(Buffer.from(text), {
+      bom: true,
+      delimiter,
+      record_delimiter: ['\r\n', '\n'],
+      skip_empty_lines: true,
+    })
+  } catch (thrown) {
+    if (thrown instanceof JudgeError) return 'refused'
+    throw thrown
+  }
+}
+
+const rowsOf = (events: Event[]) =>
+  events.flatMap((event) =>
+    'header' in event ? [event.header] : 'row' in event ? [event.row] : [],
+  )
+
+function* cutAt(bytes: Uint8Array, cuts: number[]) {
+  const places = cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b)
+  for (const [i, place] of [...places, bytes.length].entries()) {
+    yield bytes.subarray(places[i - 1] ?? 0, place)
+  }
+}
+
+const cuts = fc.array(fc.nat(), { maxLength: 8 })
+
+describe('csv-parse agrees', () => {
+  const encodings = {
+    'UTF-8': (text: string) => Buffer.from(text),
+    'UTF-8 with its mark': (text: string) => Buffer.from(`\uFEFF${text}`),
+    'UTF-16 LE': utf16le,
+    'UTF-16 BE': utf16be,
+  }
+  const cell = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 20 }),
+    fc.string({ unit: fc.constantFrom('a', ',', ';', '\t', '"', '\n', '\r', '€', '😀', ' ') }),
+    fc.stringMatching(/^[a-z0-9]{0,40}$/),
+  )
+  const field = fc.record({ cell, quoted: fc.boolean() })
+  const record = (width: number) =>
+    fc.record({
+      fields: fc.array(field, { minLength: width, maxLength: width }),
+      lineEnd: fc.constantFrom('\n', '\r\n', '\n\n'),
+    })
+  const table = fc.integer({ min: 1, max: 5 }).chain((width) =>
+    fc.record({
+      // One column has no delimiter in its header, so it is read as if separated by commas.
+      delimiter: width === 1 ? fc.constant(',') : fc.constantFrom(',', ';', '\t'),
+      records: fc.array(record(width), { minLength: 1, maxLength: 12 }),
+      hasLastLineEnd: fc.boolean(),
+    }),
+  )
+  type Table = typeof table extends fc.Arbitrary<infer T> ? T : never
+
+  function write({ delimiter, records, hasLastLineEnd }: Table): string {
+    const lines = records.map(({ fields }) =>
+      fields
+        .map(({ cell, quoted }) =>
+          quoted || /[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
+        )
+        .join(delimiter),
+    )
+    const text = lines.map((line, i) => line + records[i]?.lineEnd).join('')
+    return hasLastLineEnd ? text : text.replace(/(\r?\n)+$/, '')
+  }
+
+  for (const [name, encode] of Object.entries(encodings)) {
+    test(`on every table in ${name}`, () => {
+      fc.assert(
+        fc.property(table, cuts, (table, cuts) => {
+          const text = write(table)
+          const events = parse(cutAt(encode(text), cuts))
+          assert.deepEqual(rowsOf(events), judged(text, table.delimiter))
+        }),
+      )
+    })
+  }
+
+  test('on what is well-formed and what is not', () => {
+    // Few symbols, so that many files are nearly right. A CR alone is text to csv-parse: left out.
+    const symbol = fc.constantFrom('a', 'é', ',', '"', '""', '",', ',"', '\n', '\r\n', '"\n')
+    fc.assert(
+      fc.property(fc.string({ unit: symbol }), (body) => {
+        const text = `a,b\n${body}`
+        const events = parseText(text)
+        const isRefused = events.some((event) => 'error' in event)
+        assert.deepEqual(isRefused ? 'refused' : rowsOf(events), judged(text, ','))
+      }),
+    )
+  })
+
+  test('with itself, however any bytes are cut', () => {
+    const symbol = fc.constantFrom(...'ab,"\n\r\xC3\xA9\xFF', '\r\n', '",', '""', 'a,b\n')
+    const mark = fc.constantFrom('', '\xEF\xBB\xBF', '\xFF\xFE', '\xFE\xFF')
+    const file = fc.tuple(mark, fc.string({ unit: symbol, maxLength: 60 }))
+    fc.assert(
+      fc.property(file, cuts, fc.integer({ min: 4, max: 40 }), (file, cuts, maxRowLength) => {
+        const bytes = raw(file.join(''))
+        const whole = parse([bytes], { maxRowLength })
+        assert.deepEqual(parse(cutAt(bytes, cuts), { maxRowLength }), whole)
+        const hasHeader = whole.some((event) => 'header' in event)
+        assert.ok(hasHeader || whole.length === 1, 'one header, or one error in its place')
+      }),
+    )
+  })
+})

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { formatInstant, parseInstant } from '../../lib/domain/instant.ts'
+
+const AT = Date.UTC(2024, 2, 1, 12, 34, 56)
+
+describe('parseInstant', () => {
+  const good: [string, number][] = [
+    ['2024-03-01T12:34:56Z', AT],
+    ['2024-03-01 12:34:56Z', AT],
+    ['2024-03-01T12:34:56+00:00', AT],
+    ['2024-03-01T12:34:56-00:00', AT],
+    ['2024-03-01T14:34:56+02:00', AT],
+    ['2024-03-01T14:34:56+0200', AT],
+    ['2024-03-01T14:34:56+02', AT],
+    ['2024-03-01T18:04:56+05:30', AT],
+    ['2024-03-01T09:04:56-03:30', AT],
+    ['2024-03-02T00:34:56+12:00', AT],
+    ['2024-02-29T23:34:56-13:00', AT],
+    ['2024-03-01T12:34Z', AT - 56_000],
+    ['2024-03-01T12:34:56.7Z', AT + 700],
+    ['2024-03-01T12:34:56,78Z', AT + 780],
+    ['2024-03-01T12:34:56.789Z', AT + 789],
+    ['2024-03-01T12:34:56.789999999Z', AT + 789],
+    ['2024-02-29T00:00:00Z', Date.UTC(2024, 1, 29)],
+    ['2000-02-29T00:00:00Z', Date.UTC(2000, 1, 29)],
+    ['9999-12-31T23:59:59.999Z', 253_402_300_799_999],
+    ['1709296496', AT],
+    ['1709296496789', AT + 789],
+    ['0000000000', 0],
+  ]
+  for (const [text, expected] of good) {
+    test(`${text} is ${formatInstant(expected)}`, () => {
+      assert.equal(parseInstant(text), expected)
+    })
+  }
+
+  const bad: Record<string, string[]> = {
+    'without a zone': ['2024-03-01T12:34:56', '2024-03-01 12:34:56', '2024-03-01'],
+    'a day that does not exist': [
+      '2024-02-30T00:00:00Z',
+      '2023-02-29T00:00:00Z',
+      '1900-02-29T00:00:00Z',
+      '2024-04-31T00:00:00Z',
+      '2024-13-01T00:00:00Z',
+      '2024-00-01T00:00:00Z',
+      '2024-01-00T00:00:00Z',
+      '2024-01-32T00:00:00Z',
+    ],
+    'a year whose digits are cut, as 1924': ['0024-03-01T12:34:56Z', '0099-12-31T23:59:59Z'],
+    'a time that does not exist': [
+      '2024-03-01T24:00:00Z',
+      '2024-03-01T12:60:00Z',
+      '2024-03-01T23:59:60Z',
+      '2024-03-01T12:00:00+24:00',
+      '2024-03-01T12:00:00+05:60',
+    ],
+    'another form': [
+      '',
+      'now',
+      '2024-3-1T12:34:56Z',
+      '24-03-01T12:34:56Z',
+      '+002024-03-01T12:34:56Z',
+      '2024-03-01T12Z',
+      '2024-03-01T12:34:56.Z',
+      '2024-03-01T12:34:56.1234567890Z',
+      '2024-03-01T12:34:56z',
+      '2024-03-01t12:34:56Z',
+      '2024-03-01T12:34:56 Z',
+      '2024-03-01T12:34:56GMT',
+      '2024-03-01T12:34:56+2',
+      '2024-03-01T12:34:56+02:0',
+      '2024-03-01T12:34:56+02:00Z',
+      ' 2024-03-01T12:34:56Z',
+      '2024-03-01T12:34:56Z\n',
+      '01/03/2024 12:34:56Z',
+      '２０２４-03-01T12:34:56Z',
+    ],
+    'a number of other digits': ['170929649', '17092964960', '17092964967890', '-1709296496'],
+    'a number that is not plain': ['1709296496.5', '1.709296496e9', '0x65e1c9b0', '+1709296496'],
+  }
+  for (const [what, texts] of Object.entries(bad)) {
+    for (const text of texts) {
+      test(`refuses ${what}: ${JSON.stringify(text)}`, () => {
+        assert.equal(parseInstant(text), undefined)
+      })
+    }
+  }
+
+  test('reads every instant of the years 100 to 9999 as Date wrote it', () => {
+    const [min, max] = [new Date('0100-01-01T00:00:00Z'), new Date('9999-12-31T23:59:59.999Z')]
+    fc.assert(
+      fc.property(fc.date({ min, max, noInvalidDate: true }), (date) => {
+        assert.equal(parseInstant(date.toISOString()), date.getTime())
+        assert.equal(formatInstant(date.getTime()), date.toISOString())
+      }),
+    )
+  })
+
+  test('agrees with Date about times with offsets', () => {
+    const part = (max: number, min = 0) =>
+      fc.integer({ min, max }).map((value) => String(value).padStart(2, '0'))
+    const year = fc.integer({ min: 0, max: 9999 }).map((value) => String(value).padStart(4, '0'))
+    const zone = fc.tuple(fc.constantFrom('+', '-'), part(23), part(59))
+    const parts = fc.tuple(year, part(14), part(33), part(25), part(61), part(61), zone)
+    fc.assert(
+      fc.property(parts, ([year, month, day, hour, minute, second, [sign, hours, minutes]]) => {
+        const local = `${year}-${month}-${day}T${hour}:${minute}:${second}`
+        const text = `${local}${sign}${hours}:${minutes}`
+
+        assert.equal(parseInstant(text), exists(local) ? Date.parse(text) : undefined, text)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('reads seconds and milliseconds as what they are', () => {
+    const digits = (length: number) =>
+      fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: length, maxLength: length })
+    fc.assert(
+      fc.property(digits(10), digits(13), (seconds, milliseconds) => {
+        assert.equal(parseInstant(seconds), Number(seconds) * 1000)
+        assert.equal(parseInstant(milliseconds), Number(milliseconds))
+      }),
+    )
+  })
+})
+
+test('formatInstant is ISO 8601 in UTC', () => {
+  assert.equal(formatInstant(AT + 7), '2024-03-01T12:34:56.007Z')
+})
+
+/** Whether Date gives a time back as it was: it rolls 30 February over into March. */
+function exists(local: string): boolean {
+  const date = new Date(`${local}Z`)
+  if (local < '0100') return false
+  return !Number.isNaN(date.getTime()) && date.toISOString() === `${local}.000Z`
+}

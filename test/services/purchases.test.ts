@@ -1,0 +1,809 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  createMemoryStorage,
+  createTill,
+  type ErrorDetail,
+  type ImportResult,
+  openSqliteStorage,
+  type Storage,
+  type TillError,
+} from '../../lib/index.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { createShop, fileOf } from '../support/till.ts'
+
+type OpenStorage = () => Storage | Promise<Storage>
+
+const HEADER = 'transaction_id,sku,purchased_at'
+const AT = '2024-03-01T12:34:56Z'
+
+/** A row of the columns of HEADER. */
+const row = (id: string) => `${id},gold,${AT}\n`
+
+/** What a file of two rows in every column becomes. */
+const FULL = `transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata
+tx_1,gold,${AT},player,3,499,EUR,pending,"{""a"":[1,{""b"":null}]}"
+tx_2,gem,1709296496789,,,,,,
+`
+const FULL_PURCHASES = [
+  {
+    transaction_id: 'tx_1',
+    sku: 'gold',
+    purchased_at: Date.parse(AT),
+    user_id: 'player',
+    quantity: 3,
+    price: 499,
+    currency: 'EUR',
+    status: 'pending',
+    metadata: { a: [1, { b: null }] },
+  },
+  {
+    transaction_id: 'tx_2',
+    sku: 'gem',
+    purchased_at: 1709296496789,
+    quantity: 1,
+    status: 'purchased',
+    metadata: {},
+  },
+]
+
+describePurchases('in memory', createMemoryStorage, false)
+for (const { driver, skip } of await sqliteDrivers()) {
+  describePurchases(
+    `in SQLite with ${driver}`,
+    () => openSqliteStorage(':memory:', { driver }),
+    skip,
+  )
+}
+
+function describePurchases(name: string, open: OpenStorage, skip: string | false): void {
+  describe(`purchases ${name}`, { skip }, () => {
+    describe('of a good file', () => describeGoodFiles(open))
+    describe('of a file with mistakes', () => describeMistakes(open))
+    describe('that are known already', () => describeRepeats(open))
+    describe('of a dry run', () => describeDryRuns(open))
+    describe('and who may import where', () => describeCallers(open))
+    describe('while the file comes in', () => describeStreams(open))
+    describe('of two imports at once', () => describeTurns(open))
+    describe('in a list', () => describeLists(open))
+  })
+}
+
+function describeGoodFiles(open: OpenStorage): void {
+  test('every row is kept, under the id of its import', async (t) => {
+    const shop = await openShop(t, open)
+
+    const result = await shop.import(FULL)
+
+    const { import_id, ...counts } = result
+    assert.match(import_id, /^imp_/)
+    assert.deepEqual(counts, { rows: 2, added: 2, skipped: 0, updated: 0, ignored_columns: [] })
+    const expected = FULL_PURCHASES.map((each) => ({ ...each, store_id: 'main', import_id }))
+    assert.deepEqual((await shop.list()).purchases, expected)
+  })
+
+  const [first = '', ...rows] = FULL.split('\n')
+  const same: [string, string | Uint8Array][] = [
+    ['without a line end at its end', FULL.trimEnd()],
+    ['with CRLF', FULL.replaceAll('\n', '\r\n')],
+    ['with a BOM', `\ufeff${FULL}`],
+    ['with empty lines', `${first}\n\n${rows.join('\n\n')}`],
+    ['in UTF-16', Buffer.from(`\ufeff${FULL}`, 'utf16le')],
+    ['in UTF-16, big end first', Buffer.from(`\ufeff${FULL}`, 'utf16le').swap16()],
+    ['with a header in capitals', [first.toUpperCase(), ...rows].join('\n')],
+    ['with spaces around names', [first.replaceAll(',', ' , '), ...rows].join('\n')],
+    ['with quotes', FULL.replaceAll('gold', '"gold"').replaceAll(',gem,', ',"gem",')],
+  ]
+  for (const [what, file] of same) {
+    test(`a file ${what} is the same file`, async (t) => {
+      const shop = await openShop(t, open)
+
+      const { import_id, added } = await shop.import(file)
+
+      assert.equal(added, 2)
+      const expected = FULL_PURCHASES.map((each) => ({ ...each, store_id: 'main', import_id }))
+      assert.deepEqual((await shop.list()).purchases, expected)
+    })
+  }
+
+  for (const delimiter of [',', ';', '\t']) {
+    test(`cells may be parted by ${JSON.stringify(delimiter)}`, async (t) => {
+      const shop = await openShop(t, open)
+      const id = `t${delimiter}x`
+      const lines = [HEADER.split(','), [`"${id}"`, 'gold', AT]]
+
+      await shop.import(lines.map((cells) => cells.join(delimiter)).join('\n'))
+
+      const [purchase] = (await shop.list()).purchases
+      assert.equal(purchase?.transaction_id, id)
+    })
+  }
+
+  for (const header of [
+    'purchase_id,item,date',
+    'order_id,item_name,created_at',
+    'Transaction_ID,Product_ID,Purchased_At',
+  ]) {
+    test(`columns may be named ${header}`, async (t) => {
+      const shop = await openShop(t, open)
+
+      await shop.import(`${header}\n${row('tx_1')}`)
+
+      const [purchase] = (await shop.list()).purchases
+      assert.equal(purchase?.transaction_id, 'tx_1')
+      assert.equal(purchase?.sku, 'gold')
+      assert.equal(purchase?.purchased_at, Date.parse(AT))
+    })
+  }
+
+  test('other columns are named and not kept', async (t) => {
+    const shop = await openShop(t, open)
+
+    const { ignored_columns } = await shop.import(
+      `email,transaction_id,Card Number,sku,purchased_at\nme@example.com,tx_1,4111,gold,${AT}\n`,
+    )
+
+    assert.deepEqual(ignored_columns, ['email', 'Card Number'])
+    const text = JSON.stringify((await shop.list()).purchases)
+    assert.ok(text.includes('tx_1') && !text.includes('me@example.com') && !text.includes('4111'))
+  })
+
+  test('a header alone is an import of no rows', async (t) => {
+    const shop = await openShop(t, open)
+
+    const { rows, added } = await shop.import(`${HEADER}\n`)
+
+    assert.deepEqual([rows, added], [0, 0])
+    assert.deepEqual((await shop.list()).purchases, [])
+  })
+
+  test("a price without a currency is in the store's", async (t) => {
+    const shop = await openShop(t, open)
+
+    await shop.import(`${HEADER},price\ntx_1,gold,${AT},499\n`)
+
+    const [purchase] = (await shop.list()).purchases
+    assert.deepEqual([purchase?.price, purchase?.currency], [499, 'USD'])
+  })
+
+  test('five thousand rows are all there, in their order', async (t) => {
+    const shop = await openShop(t, open)
+    const ids = Array.from({ length: 5000 }, (_, index) => `tx_${(index * 7919) % 5000}`)
+
+    const { rows, added } = await shop.import(`${HEADER}\n${ids.map(row).join('')}`)
+
+    assert.deepEqual([rows, added], [5000, 5000])
+    const { purchases } = await shop.list({ limit: 5000 })
+    assert.deepEqual(
+      purchases.map(({ transaction_id }) => transaction_id),
+      ids,
+    )
+  })
+}
+
+function describeMistakes(open: OpenStorage): void {
+  // Each file has a good row on line 2 and one that is bad on line 3, unless it says otherwise.
+  const withColumn = (column: string, bad: string) =>
+    `${HEADER},${column}\ngood,gold,${AT},\nbad,gold,${AT},${bad}\n`
+  const withRow = (bad: string) => `${HEADER}\n${row('good')}${bad}\n`
+  const rows: [string, string | Uint8Array, ...string[]][] = [
+    ['an empty file', '', '1 no_header'],
+    ['a file of empty lines', '\n\r\n', '1 no_header'],
+    ['a header without a column', 'sku,purchased_at\ngold,x\n', '1 transaction_id missing_column'],
+    [
+      'a header of other columns',
+      'a,b,c\n1,2,3\n',
+      '1 transaction_id missing_column',
+      '1 sku missing_column',
+      '1 purchased_at missing_column',
+    ],
+    ['two columns of one name', withColumn('SKU', 'gold'), '1 SKU duplicate_column'],
+    ['a column and its alias', withColumn('order_id', 'x'), '1 order_id duplicate_column'],
+    ['no transaction_id', withRow(`,gold,${AT}`), '3 transaction_id required'],
+    ['a long id', withRow(`${'x'.repeat(256)},gold,${AT}`), '3 transaction_id invalid'],
+    ['an id with U+0000', withRow(`b\0,gold,${AT}`), '3 transaction_id invalid'],
+    ['no sku', withRow(`bad,,${AT}`), '3 sku required'],
+    ['a sku of no item', withRow(`bad,silver,${AT}`), '3 sku unknown_sku'],
+    ['a sku in other letters', withRow(`bad,GOLD,${AT}`), '3 sku unknown_sku'],
+    ["another store's sku", withRow(`bad,sword,${AT}`), '3 sku unknown_sku'],
+    ['no time', withRow('bad,gold,'), '3 purchased_at required'],
+    ['a time without a zone', withRow('bad,gold,2024-03-01 12:00'), '3 purchased_at invalid'],
+    ['a day that is none', withRow('bad,gold,2024-02-30T00:00:00Z'), '3 purchased_at invalid'],
+    ['a long user_id', withColumn('user_id', 'x'.repeat(256)), '3 user_id invalid'],
+    ['the quantity 0', withColumn('quantity', '0'), '3 quantity invalid'],
+    ['the quantity 1000001', withColumn('quantity', '1000001'), '3 quantity invalid'],
+    ['a price in major units', withColumn('price', '4.99'), '3 price invalid'],
+    ['a currency in small letters', withColumn('currency', 'usd'), '3 currency invalid'],
+    ['a currency not allowed', withColumn('currency', 'GBP'), '3 currency not_allowed'],
+    ['an unknown status', withColumn('status', 'paid'), '3 status invalid'],
+    ['metadata that is no JSON', withColumn('metadata', '{a}'), '3 metadata invalid'],
+    ['metadata that is a list', withColumn('metadata', '[]'), '3 metadata invalid'],
+    ['a row too narrow', withRow('bad,gold'), '3 wrong_width'],
+    ['a row too wide', withRow(`bad,gold,${AT},`), '3 wrong_width'],
+    ['a quote in a cell', withRow(`b"ad,gold,${AT}`), '3 misplaced_quote'],
+    ['text after a quote', withRow(`"bad"x,gold,${AT}`), '3 misplaced_quote'],
+    ['a quote never closed', withRow(`"bad,gold,${AT}`), '3 unclosed_quote'],
+    ['a carriage return alone', withRow(`b\rad,gold,${AT}`), '3 bare_cr'],
+    [
+      'malformed UTF-8',
+      bytes(HEADER, '\n', row('good'), 0xff, `,gold,${AT}\n`),
+      '3 malformed_encoding',
+    ],
+    [
+      'half of a character',
+      bytes(HEADER, '\n', row('good'), row('a'), 0xe6),
+      '4 malformed_encoding',
+    ],
+    ['a lone surrogate', utf16(withRow(`\ud800,gold,${AT}`)), '3 malformed_encoding'],
+    [
+      'many faults in one row',
+      `${HEADER},quantity,status\ngood,gold,${AT},,\n,gold,now,0,paid\n`,
+      '3 transaction_id required',
+      '3 purchased_at invalid',
+      '3 quantity invalid',
+      '3 status invalid',
+    ],
+    [
+      'a fault after a cell of three lines',
+      `${HEADER},user_id\n"a","gold",${AT},"x\ny\r\nz"\n\nbad,silver,${AT},\n`,
+      '6 sku unknown_sku',
+    ],
+    [
+      'columns by their other names',
+      `Order_ID,Item,Date\nb,silver,now\n,gold,${AT}\nc,silver,${AT}\n`,
+      '2 Date invalid',
+      '3 Order_ID required',
+      '4 Item unknown_sku',
+    ],
+    [
+      'the same transaction with another sku',
+      withRow(`good,gem,${AT}`),
+      '3 sku transaction_conflict',
+    ],
+    [
+      'the same transaction with a user',
+      `${HEADER},Quantity\ngood,gold,${AT},1\ngood,gold,${AT},2\n`,
+      '3 Quantity transaction_conflict',
+    ],
+    [
+      'a conflict in a column that the file has not',
+      `${HEADER}\nknown,gold,${AT}\n`,
+      '2 user_id transaction_conflict',
+    ],
+  ]
+  for (const [what, file, ...mistakes] of rows) {
+    test(`is refused with ${what}`, async (t) => {
+      const shop = await openShop(t, open)
+      await shop.import(`${HEADER},user_id\nknown,gold,${AT},player\n`)
+      const before = await shop.list()
+
+      const { details, ...error } = await failureOf(shop.import(file))
+
+      assert.deepEqual(details.map(shortOf), mistakes)
+      assert.equal(error.code, 'invalid_purchases')
+      assert.equal(error.kind, 'invalid')
+      assert.equal(error.total, mistakes.length)
+      assert.deepEqual(await shop.list(), before)
+    })
+  }
+
+  test('names all bad rows, whoever finds them, in the order of their lines', async (t) => {
+    const shop = await openShop(t, open)
+    const file = [
+      HEADER,
+      `a,silver,${AT}`,
+      'b,gold,now',
+      `c,gold,${AT},`,
+      `d,gold,${AT}`,
+      `d,gem,${AT}`,
+      `"e"x,gold,${AT}`,
+      `,silver,${AT}`,
+    ]
+
+    const { details, message } = await failureOf(shop.import(file.join('\n')))
+
+    assert.deepEqual(details.map(shortOf), [
+      '2 sku unknown_sku',
+      '3 purchased_at invalid',
+      '4 wrong_width',
+      '6 sku transaction_conflict',
+      '7 misplaced_quote',
+      '8 transaction_id required',
+    ])
+    assert.equal(message, '6 mistakes in the file')
+  })
+
+  test('lists the first hundred of many, and the total', async (t) => {
+    const shop = await openShop(t, open)
+    // In slices of a thousand the storage finds its own a good while after the parser did.
+    const bad = (line: number) => (line % 2 === 0 ? `tx,silver,${AT}` : 'tx,gold,now')
+    const lines = Array.from({ length: 6000 }, (_, index) =>
+      index % 10 === 0 ? row(`tx_${index}`).trimEnd() : bad(index + 2),
+    )
+
+    const error = await failureOf(shop.import([HEADER, ...lines].join('\n')))
+
+    const expected = Array.from({ length: 112 }, (_, index) => index + 2)
+      .filter((line) => (line - 2) % 10 !== 0)
+      .slice(0, 100)
+      .map((line) => `${line} ${line % 2 === 0 ? 'sku unknown_sku' : 'purchased_at invalid'}`)
+    assert.deepEqual(error.details.map(shortOf), expected)
+    assert.equal(error.total, 5400)
+    assert.equal(error.message, '5400 mistakes in the file, the first 100 are listed')
+    assert.deepEqual((await shop.list()).purchases, [])
+  })
+
+  test('stores nothing of three thousand good rows when the last one is bad', async (t) => {
+    const shop = await openShop(t, open)
+    const good = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
+
+    const error = await failureOf(shop.import(`${HEADER}\n${good}bad,silver,${AT}\n`))
+    assert.deepEqual(error.details.map(shortOf), ['3002 sku unknown_sku'])
+    assert.deepEqual((await shop.list()).purchases, [])
+
+    const { added } = await shop.import(`${HEADER}\n${good}`)
+    assert.equal(added, 3000)
+  })
+
+  test('never quotes a cell', async (t) => {
+    const shop = await openShop(t, open)
+    const secret = 'S3CRET'
+    const all = 'user_id,quantity,price,currency,status,metadata'
+    const file = [
+      `${HEADER},${all}`,
+      `${secret},${secret},${secret},${secret},${secret},${secret},${secret},${secret},${secret}`,
+      `a,${secret},${AT},,,,,,`,
+      `b,gold,${AT},,,,,,"{""${secret}"":1e999}"`,
+      `"${secret}"${secret},gold,${AT},,,,,,`,
+      `${secret}`,
+      `"${secret}`,
+    ]
+
+    const error = await failureOf(shop.import(file.join('\n')))
+
+    assert.ok(error.details.length > 8)
+    assert.ok(!JSON.stringify(error).includes(secret))
+  })
+}
+
+function describeRepeats(open: OpenStorage): void {
+  test('the same file again changes nothing, and says so', async (t) => {
+    const shop = await openShop(t, open)
+    await shop.import(FULL)
+    const before = await shop.list()
+
+    const { import_id: _, ...again } = await shop.import(FULL)
+
+    assert.deepEqual(again, { rows: 2, added: 0, skipped: 2, updated: 0, ignored_columns: [] })
+    assert.deepEqual(await shop.list(), before)
+  })
+
+  test('a longer export adds what is new', async (t) => {
+    const shop = await openShop(t, open)
+    await shop.import(`${HEADER}\n${row('tx_1')}`)
+
+    const { rows, added, skipped } = await shop.import(`${HEADER}\n${row('tx_1')}${row('tx_2')}`)
+
+    assert.deepEqual([rows, added, skipped], [2, 1, 1])
+  })
+
+  test('a file that was refused can be mended and imported', async (t) => {
+    const shop = await openShop(t, open)
+    const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
+
+    await failureOf(shop.import(file))
+    const { added } = await shop.import(file.replace('silver', 'gold'))
+
+    assert.equal(added, 2)
+  })
+
+  test('a status moves on, and not back', async (t) => {
+    const shop = await openShop(t, open)
+    const file = (...statuses: string[]) =>
+      `${HEADER},status\n${statuses.map((status, i) => `tx_${i},gold,${AT},${status}\n`).join('')}`
+    await shop.import(file('pending', 'pending', 'purchased', 'refunded'))
+
+    const { import_id: _, ...counts } = await shop.import(
+      file('purchased', 'cancelled', 'pending', ''),
+    )
+
+    const expected = { rows: 4, added: 0, skipped: 2, updated: 2, ignored_columns: [] }
+    assert.deepEqual(counts, expected)
+    const { purchases } = await shop.list()
+    assert.deepEqual(
+      purchases.map(({ status }) => status),
+      ['purchased', 'cancelled', 'purchased', 'refunded'],
+    )
+  })
+
+  test('a status that has ended otherwise is a conflict, and none of the file is kept', async (t) => {
+    const shop = await openShop(t, open)
+    await shop.import(`${HEADER},status\ntx_1,gold,${AT},refunded\ntx_2,gold,${AT},pending\n`)
+
+    const file = `${HEADER},status\ntx_2,gold,${AT},purchased\ntx_1,gold,${AT},cancelled\n`
+    const { details } = await failureOf(shop.import(file))
+
+    assert.deepEqual(details.map(shortOf), ['3 status transaction_conflict'])
+    const { purchases } = await shop.list()
+    assert.deepEqual(
+      purchases.map(({ status }) => status),
+      ['refunded', 'pending'],
+    )
+  })
+}
+
+function describeDryRuns(open: OpenStorage): void {
+  test('a good file is counted and not kept', async (t) => {
+    const shop = await openShop(t, open)
+    await shop.import(`${HEADER},status\ntx_1,gold,${AT},pending\n`)
+    const before = await shop.list()
+    const file = `${HEADER},status,x\ntx_1,gold,${AT},purchased,\ntx_2,gold,${AT},,\n`
+
+    const { import_id: _, ...counts } = await shop.import(file, { dry_run: true })
+
+    const expected = { rows: 2, added: 1, skipped: 0, updated: 1, ignored_columns: ['x'] }
+    assert.deepEqual(counts, expected)
+    assert.deepEqual(await shop.list(), before)
+    const { added, updated } = await shop.import(file)
+    assert.deepEqual([added, updated], [1, 1])
+  })
+
+  test('a bad file is told as it would be', async (t) => {
+    const shop = await openShop(t, open)
+    const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
+
+    const dry = await failureOf(shop.import(file, { dry_run: true }))
+
+    const { stack: _, ...real } = await failureOf(shop.import(file))
+    const { stack: __, ...told } = dry
+    assert.deepEqual(told, real)
+  })
+}
+
+function describeCallers(open: OpenStorage): void {
+  test('a session imports into its project, as an account does into its own', async (t) => {
+    const shop = await openShop(t, open)
+    const session = await shop.till.sessions.authenticate(shop.token)
+    const file = fileOf(`${HEADER}\n${row('tx_1')}`)
+
+    const { added } = await shop.till.purchases.import(session, { store_id: 'main', file })
+
+    assert.equal(added, 1)
+    const [purchase] = (await shop.list()).purchases
+    assert.equal(purchase?.transaction_id, 'tx_1')
+  })
+
+  for (const status of ['disabled', 'archived']) {
+    test(`a store that is ${status} takes no import, and its file is not read`, async (t) => {
+      const shop = await openShop(t, open)
+      await shop.createStore('closed', status)
+      const file = unreadable()
+
+      await assert.rejects(shop.till.purchases.import(shop.account, { store_id: 'closed', file }), {
+        code: 'store_inactive',
+        kind: 'invalid',
+      })
+    })
+  }
+
+  const badStores: [unknown, string][] = [
+    ['nowhere', 'store_id: unknown'],
+    ['', 'store_id: invalid'],
+    ['a/b', 'store_id: invalid'],
+    [undefined, 'store_id: required'],
+    [7, 'store_id: invalid'],
+  ]
+  for (const [store_id, problem] of badStores) {
+    test(`the store ${JSON.stringify(store_id)} is refused, and the file not read`, async (t) => {
+      const shop = await openShop(t, open)
+      const request = { store_id: store_id as string, file: unreadable() }
+
+      const error = await failureOf(shop.till.purchases.import(shop.account, request))
+
+      assert.equal(error.code, 'invalid_request')
+      assert.deepEqual(
+        error.details.map(({ field, code }) => `${field}: ${code}`),
+        [problem],
+      )
+    })
+  }
+}
+
+function describeStreams(open: OpenStorage): void {
+  const file = Buffer.from(
+    `\ufeff${HEADER},user_id\r\ntx_1,gold,${AT},"日本 ""\u{1F600}"""\r\n"t,x",gem,${AT},é\r\n`,
+  )
+  const users = ['日本 "\u{1F600}"', 'é']
+
+  test('a file may be cut at any byte', async (t) => {
+    const shop = await openShop(t, open)
+    const expected = await shop.import(file)
+    assert.equal(expected.added, 2)
+
+    for (let cut = 0; cut <= file.length; cut++) {
+      const store_id = `store_${cut}`
+      await shop.createStore(store_id)
+      const chunks = [file.subarray(0, cut), file.subarray(cut)]
+
+      await shop.import(chunksOf(...chunks), { store_id })
+
+      const { purchases } = await shop.list({ store_id })
+      assert.deepEqual(
+        purchases.map(({ user_id }) => user_id),
+        users,
+        `cut at ${cut}`,
+      )
+    }
+  })
+
+  test('a file may come byte by byte, with empty chunks between', async (t) => {
+    const shop = await openShop(t, open)
+    const chunks = [...file].flatMap((byte) => [Uint8Array.of(byte), new Uint8Array()])
+
+    await shop.import(chunksOf(...chunks))
+
+    const { purchases } = await shop.list()
+    assert.deepEqual(
+      purchases.map(({ user_id }) => user_id),
+      users,
+    )
+  })
+
+  test('nothing is seen before the last byte, and all after', async (t) => {
+    const shop = await openShop(t, open)
+    const rows = Array.from({ length: 2500 }, (_, index) => row(`tx_${index}`))
+    const seen: number[] = []
+    async function* watched() {
+      yield Buffer.from(`${HEADER}\n`)
+      for (const each of rows) {
+        yield Buffer.from(each)
+        seen.push((await shop.list({ limit: 1 })).purchases.length)
+      }
+    }
+
+    await shop.import(watched())
+
+    assert.deepEqual(new Set(seen), new Set([0]))
+    assert.equal((await shop.list({ limit: 5000 })).purchases.length, 2500)
+  })
+
+  test('a file that breaks off passes its error on and leaves nothing', async (t) => {
+    const shop = await openShop(t, open)
+    const broken = new Error('the connection is gone')
+    const rows = Array.from({ length: 1500 }, (_, index) => row(`tx_${index}`)).join('')
+    async function* file() {
+      yield Buffer.from(`${HEADER}\n${rows}`)
+      throw broken
+    }
+
+    await assert.rejects(shop.import(file()), broken)
+
+    assert.deepEqual((await shop.list()).purchases, [])
+    const { added } = await shop.import(`${HEADER}\n${row('tx_1')}`)
+    assert.equal(added, 1)
+  })
+
+  test('chunks of text are a programming mistake, and leave nothing', async (t) => {
+    const shop = await openShop(t, open)
+    const chunks = [`${HEADER}\n`, row('tx_1')] as unknown as Uint8Array[]
+
+    await assert.rejects(shop.import(chunksOf(...chunks)), TypeError)
+
+    assert.deepEqual((await shop.list()).purchases, [])
+    assert.equal((await shop.import(`${HEADER}\n${row('tx_1')}`)).added, 1)
+  })
+
+  test('progress is told after each chunk: bytes, and rows as they are checked', async (t) => {
+    const shop = await openShop(t, open)
+    const rows = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
+    const chunks = [`${HEADER}\n`, rows, row('last')].map((each) => Buffer.from(each))
+    const told: { bytes: number; rows: number }[] = []
+
+    await shop.import(chunksOf(...chunks), { onProgress: (progress) => told.push(progress) })
+
+    const [first = 0, second = 0, third = 0] = chunks.map(({ length }) => length)
+    assert.deepEqual(
+      told.map(({ bytes }) => bytes),
+      [first, first + second, first + second + third],
+    )
+    const counted = told.map(({ rows }) => rows)
+    assert.deepEqual(
+      counted,
+      counted.toSorted((a, b) => a - b),
+    )
+    assert.ok((counted[1] ?? 0) > 0)
+  })
+}
+
+function describeTurns(open: OpenStorage): void {
+  test('the second waits for the first, and judges by what that has left', async (t) => {
+    const shop = await openShop(t, open)
+    const gate = createGate()
+    let begun = false
+    async function* second() {
+      begun = true
+      yield Buffer.from(`${HEADER}\n${row('tx_1')}${row('tx_2')}`)
+    }
+
+    const first = shop.import(gate.hold(`${HEADER}\n`, row('tx_1')))
+    await gate.reached
+    const other = shop.import(second())
+    await shop.import(`${HEADER}\n${row('elsewhere')}`, { store_id: 'side' })
+    assert.equal(begun, false)
+    gate.open()
+
+    assert.equal((await first).added, 1)
+    const { added, skipped } = await other
+    assert.deepEqual([added, skipped], [1, 1])
+    const { purchases } = await shop.list()
+    assert.deepEqual(
+      purchases.map(({ transaction_id }) => transaction_id),
+      ['tx_1', 'tx_2'],
+    )
+  })
+
+  test('the second goes on where the first has failed', async (t) => {
+    const shop = await openShop(t, open)
+    const gate = createGate()
+
+    const first = failureOf(shop.import(gate.hold(`${HEADER}\n`, `tx_1,silver,${AT}\n`)))
+    await gate.reached
+    const second = shop.import(`${HEADER}\n${row('tx_1')}`)
+    gate.open()
+
+    assert.equal((await first).total, 1)
+    assert.equal((await second).added, 1)
+  })
+
+  test('five of the same file at once add its rows once', async (t) => {
+    const shop = await openShop(t, open)
+    const file = `${HEADER}\n${row('tx_1')}${row('tx_2')}`
+
+    const results = await Promise.all(
+      [file, file, file, file, file].map((each) => shop.import(each)),
+    )
+
+    const added = results.map((result) => result.added).sort()
+    assert.deepEqual(added, [0, 0, 0, 0, 2])
+    assert.equal((await shop.list()).purchases.length, 2)
+  })
+}
+
+function describeLists(open: OpenStorage): void {
+  test('pages follow one another by their cursor', async (t) => {
+    const shop = await openShop(t, open)
+    const ids = ['e', 'b', 'd', 'a', 'c']
+    await shop.import(`${HEADER}\n${ids.map(row).join('')}`)
+    const found: string[] = []
+    let cursor: string | undefined
+
+    do {
+      const page = await shop.list({ limit: 2, ...(cursor ? { cursor } : {}) })
+      found.push(...page.purchases.map(({ transaction_id }) => transaction_id))
+      cursor = page.next
+    } while (cursor && found.length < 10)
+
+    assert.deepEqual(found, ids)
+  })
+
+  test('a page has a hundred unless told', async (t) => {
+    const shop = await openShop(t, open)
+    const rows = Array.from({ length: 101 }, (_, index) => row(`tx_${index}`)).join('')
+    await shop.import(`${HEADER}\n${rows}`)
+
+    const { purchases, next } = await shop.list()
+
+    assert.equal(purchases.length, 100)
+    assert.ok(next)
+  })
+
+  test('an unknown store is refused', async (t) => {
+    const shop = await openShop(t, open)
+
+    await assert.rejects(shop.list({ store_id: 'nowhere' }), { code: 'invalid_request' })
+  })
+}
+
+/** A shop whose stores `main` (USD; USD and EUR allowed) and `side` sell other things. */
+async function openShop(t: TestContext, open: OpenStorage) {
+  const storage = await open()
+  t.after(() => storage.close())
+  const till = createTill({ storage })
+  const { account, project, token } = await createShop(till)
+  const config = { allowed_currencies: ['USD', 'EUR'] }
+  await till.projects.update(account, { id: project.id, config })
+
+  const createItem = (store_id: string, name: string) =>
+    till.items.create(account, {
+      store_id,
+      name,
+      display_name: name,
+      price: '1',
+      type: 'consumable',
+    })
+  const createStore = async (store_id: string, status = 'active') => {
+    const store = { project_id: project.id, store_id, status, store_type: 'web' }
+    await till.stores.create(account, store)
+    for (const name of ['gold', 'gem']) await createItem(store_id, name)
+  }
+  await createItem('main', 'gem')
+  await createStore('side')
+  await createItem('side', 'sword')
+
+  return {
+    till,
+    account,
+    token,
+    createStore,
+    import(
+      file: string | Uint8Array | AsyncIterable<Uint8Array>,
+      options: Omit<Parameters<typeof till.purchases.import>[1], 'store_id' | 'file'> & {
+        store_id?: string
+      } = {},
+    ): Promise<ImportResult> {
+      const chunks = typeof file === 'string' ? fileOf(file) : file
+      const stream = chunks instanceof Uint8Array ? chunksOf(chunks) : chunks
+      return till.purchases.import(account, { store_id: 'main', ...options, file: stream })
+    },
+    list: (request: { store_id?: string; limit?: number; cursor?: string } = {}) =>
+      till.purchases.list(account, { store_id: 'main', ...request }),
+  }
+}
+
+async function* chunksOf(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks
+}
+
+/** A file that fails the test when it is read. */
+function unreadable(): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]: () => assert.fail('the file was read'),
+  }
+}
+
+/** A file that stops before its last chunk until the gate is opened. */
+function createGate() {
+  const reached = createSignal()
+  const opened = createSignal()
+  return {
+    reached: reached.promise,
+    open: opened.send,
+    async *hold(first: string, last: string): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(first)
+      reached.send()
+      await opened.promise
+      yield Buffer.from(last)
+    },
+  }
+}
+
+function createSignal() {
+  let send = () => {}
+  const promise = new Promise<void>((resolve) => {
+    send = resolve
+  })
+  return { promise, send }
+}
+
+function bytes(...parts: (string | number)[]): Uint8Array {
+  return Buffer.concat(
+    parts.map((part) => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))),
+  )
+}
+
+function utf16(text: string): Uint8Array {
+  return Buffer.from(`\ufeff${text}`, 'utf16le')
+}
+
+async function failureOf(operation: Promise<unknown>): Promise<TillError> {
+  return operation.then(
+    () => assert.fail('it succeeded'),
+    (error) => error,
+  )
+}
+
+/** A mistake as `line column code`. */
+function shortOf({ line, column, code, message }: ErrorDetail): string {
+  assert.ok(message)
+  return [line, column, code].filter((part) => part !== undefined).join(' ')
+}

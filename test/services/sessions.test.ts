@@ -1,0 +1,446 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import * as jose from 'jose'
+import { createMemoryStorage, createTill, type Till, type TillOptions } from '../../lib/index.ts'
+import { createFixedKeyring } from '../../lib/token/keyring.ts'
+import { createShop, memoryTill } from '../support/till.ts'
+
+const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
+const SECONDS = Math.floor(NOW / 1000)
+const SECRET = 'a secret of the operator, 32 bytes and more'
+const USER = { user_id: 'player' }
+
+describe('tokens', () => {
+  test('of all three endpoints say whose they are, and hold an hour', async () => {
+    const till = memoryTill({ now: () => NOW })
+    const { project } = await createShop(till)
+    const key = project.public_key
+
+    const { access_token, ttl_seconds } = await till.sessions.accessToken(key)
+    const { session } = await till.sessions.init(key, USER)
+    const issued = await till.sessions.token(key, USER)
+
+    assert.equal(ttl_seconds, 3600)
+    for (const { token, ...expiry } of [session, issued]) {
+      assert.deepEqual(expiry, { expires_at: '2024-03-01T13:34:56Z', expires_in_seconds: 3600 })
+      assert.ok(token)
+    }
+    const subjects = [
+      [access_token, project.id],
+      [session.token, 'player'],
+      [issued.token, 'player'],
+    ] as const
+    for (const [token, subject] of subjects) {
+      const { jti, ...claims } = jose.decodeJwt(token)
+      assert.deepEqual(claims, {
+        iss: 'tillkit',
+        sub: subject,
+        project_id: project.id,
+        scope: 'items:read projects:write purchases:import',
+        iat: SECONDS,
+        exp: SECONDS + 3600,
+      })
+      assert.ok(jti)
+      const { alg, typ } = jose.decodeProtectedHeader(token)
+      assert.deepEqual({ alg, typ }, { alg: 'HS256', typ: 'JWT' })
+    }
+  })
+
+  test('differ from one another, though asked for at one instant', async () => {
+    const till = memoryTill({ now: () => NOW })
+    const { project } = await createShop(till)
+
+    const first = await till.sessions.token(project.public_key, USER)
+    const second = await till.sessions.token(project.public_key, USER)
+
+    assert.notEqual(first.token, second.token)
+  })
+
+  test('authenticate as the session of their project and user', async () => {
+    const till = memoryTill()
+    const { account, project, token } = await createShop(till)
+
+    assert.deepEqual(await till.sessions.authenticate(token), {
+      account_id: account.account_id,
+      project_id: project.id,
+      user_id: 'player',
+      scopes: ['items:read', 'projects:write', 'purchases:import'],
+    })
+  })
+
+  test('carry any user_id that a request may have', async () => {
+    const till = memoryTill()
+    const { project } = await createShop(till)
+    const user_id = '\u{1F600}'.repeat(255)
+
+    const { token } = await till.sessions.token(project.public_key, { user_id })
+
+    assert.equal((await till.sessions.authenticate(token)).user_id, user_id)
+  })
+
+  for (const tokenLifetime of [60, 86_400]) {
+    test(`live ${tokenLifetime} s when the options say so`, async () => {
+      const till = memoryTill({ now: () => NOW, tokenLifetime })
+      const { project } = await createShop(till)
+
+      const { session } = await till.sessions.init(project.public_key, USER)
+      const { access_token, ttl_seconds } = await till.sessions.accessToken(project.public_key)
+
+      assert.equal(ttl_seconds, tokenLifetime)
+      assert.equal(session.expires_in_seconds, tokenLifetime)
+      assert.equal(jose.decodeJwt(session.token).exp, SECONDS + tokenLifetime)
+      assert.equal(jose.decodeJwt(access_token).exp, SECONDS + tokenLifetime)
+      assert.equal(Date.parse(session.expires_at), (SECONDS + tokenLifetime) * 1000)
+    })
+  }
+
+  // The clock's leeway is 5 s.
+  const ages: [number, boolean][] = [
+    [0, true],
+    [3599, true],
+    [3604, true],
+    [3605, false],
+    [7200, false],
+    [-5, true],
+    [-6, false],
+  ]
+  for (const [age, valid] of ages) {
+    test(`are ${valid ? 'good' : 'refused'} ${age} s after they were issued`, async () => {
+      let now = SECONDS * 1000
+      const till = memoryTill({ now: () => now })
+      const { token } = await createShop(till)
+
+      now += age * 1000
+
+      await assertAuthenticates(till, token, valid)
+    })
+  }
+
+  const bad: [string, (token: string) => string | undefined][] = [
+    ['missing', () => undefined],
+    ['empty', () => ''],
+    ['no token', () => 'gold'],
+    ['cut short', (token) => token.slice(0, -1)],
+    ['longer', (token) => `${token}A`],
+    [
+      'of another signature',
+      (token) => token.slice(0, -4) + token.slice(-4).split('').reverse().join(''),
+    ],
+    ['unsigned', (token) => `${token.split('.').slice(0, 2).join('.')}.`],
+    ['of alg none', (token) => `${header({ alg: 'none', typ: 'JWT' })}.${token.split('.')[1]}.`],
+  ]
+  for (const [what, change] of bad) {
+    test(`that are ${what} are refused`, async () => {
+      const till = memoryTill()
+      const { token } = await createShop(till)
+
+      await assertAuthenticates(till, change(token), false)
+      await assertAuthenticates(till, token, true)
+    })
+  }
+
+  test('fail alike whatever is wrong with them', async () => {
+    let now = NOW
+    const till = memoryTill({ now: () => now })
+    const { account, project, token } = await createShop(till)
+    const failure = (given: string | undefined) =>
+      till.sessions.authenticate(given).then(
+        () => assert.fail('it holds'),
+        ({ message, details }) => ({
+          message,
+          details,
+        }),
+      )
+
+    const missing = await failure(undefined)
+    const malformed = await failure('a.b.c')
+    const disabled = { id: project.id, status: 'disabled' }
+    await till.projects.update(account, disabled)
+    const inactive = await failure(token)
+    now += 7_200_000
+    const expired = await failure(token)
+
+    for (const other of [malformed, inactive, expired]) assert.deepEqual(other, missing)
+  })
+})
+
+describe('public keys', () => {
+  const calls: Record<string, (till: Till, key: string | undefined) => Promise<unknown>> = {
+    accessToken: (till, key) => till.sessions.accessToken(key),
+    init: (till, key) => till.sessions.init(key, USER),
+    token: (till, key) => till.sessions.token(key, USER),
+  }
+  for (const [name, call] of Object.entries(calls)) {
+    for (const key of [undefined, '', 'pk_unknown', '%']) {
+      test(`${name} refuses ${JSON.stringify(key)}`, async () => {
+        const till = memoryTill()
+        await createShop(till)
+
+        await assert.rejects(call(till, key), { code: 'invalid_public_key', kind: 'invalid' })
+      })
+    }
+
+    for (const status of ['disabled', 'archived']) {
+      test(`${name} opens nothing for a project that is ${status}`, async () => {
+        const till = memoryTill()
+        const { account, project } = await createShop(till)
+
+        await till.projects.update(account, { id: project.id, status })
+
+        await assert.rejects(call(till, project.public_key), {
+          code: 'project_inactive',
+          kind: 'invalid',
+        })
+      })
+    }
+  }
+
+  test('are judged before the body is', async () => {
+    const till = memoryTill()
+
+    await assert.rejects(till.sessions.init('pk_unknown', 7), { code: 'invalid_public_key' })
+  })
+
+  test('in the body must be that of the header', async () => {
+    const till = memoryTill()
+    const { project } = await createShop(till)
+    const { project: other } = await createShop(till, 'Other')
+    const body = { ...USER, public_key: project.public_key }
+
+    await till.sessions.token(project.public_key, body)
+    await assert.rejects(till.sessions.token(other.public_key, body), {
+      code: 'invalid_request',
+      details: [
+        {
+          field: 'public_key',
+          code: 'mismatch',
+          message: 'must equal the header x-public-project-key',
+        },
+      ],
+    })
+  })
+})
+
+describe('a project that is disabled or archived', () => {
+  for (const status of ['disabled', 'archived']) {
+    test(`has no valid tokens while it is ${status}, and the old ones after`, async () => {
+      const till = memoryTill()
+      const { account, project, token } = await createShop(till)
+
+      await till.projects.update(account, { id: project.id, status })
+      await assertAuthenticates(till, token, false)
+      await till.projects.update(account, { id: project.id, status: 'active' })
+
+      await assertAuthenticates(till, token, true)
+    })
+  }
+
+  test('any other status is as good as active', async () => {
+    const till = memoryTill()
+    const { account, project, token } = await createShop(till)
+
+    await till.projects.update(account, { id: project.id, status: 'in review' })
+
+    await assertAuthenticates(till, token, true)
+    const { project: shown } = await till.sessions.init(project.public_key, USER)
+    assert.equal(shown.status, 'in review')
+  })
+
+  test('a session can not change its status', async () => {
+    const till = memoryTill()
+    const { project, token } = await createShop(till)
+    const session = await till.sessions.authenticate(token)
+
+    const changed = await till.projects.update(session, { id: project.id, status: 'disabled' })
+
+    assert.equal(changed.status, 'active')
+    await assertAuthenticates(till, token, true)
+  })
+})
+
+test('init shows the stores that are open, in order of creation', async () => {
+  const till = memoryTill()
+  const { account, project } = await createShop(till)
+  for (const [store_id, status] of [
+    ['z', 'beta'],
+    ['closed', 'disabled'],
+    ['a', 'active'],
+    ['old', 'archived'],
+  ]) {
+    await till.stores.create(account, {
+      project_id: project.id,
+      store_id,
+      status,
+      store_type: 'web',
+    })
+  }
+
+  const { stores } = await till.sessions.init(project.public_key, USER)
+
+  assert.deepEqual(
+    stores.map(({ store_id }) => store_id),
+    ['main', 'z', 'a'],
+  )
+})
+
+describe('signing keys', () => {
+  test('are kept in the storage: a second till there verifies the tokens of the first', async () => {
+    const storage = createMemoryStorage()
+    const first = createTill({ storage })
+    const second = createTill({ storage })
+    const { project, token } = await createShop(first)
+
+    await assertAuthenticates(second, token, true)
+    const { token: back } = await second.sessions.token(project.public_key, USER)
+    await assertAuthenticates(first, back, true)
+    assert.equal((await storage.listSigningKeys()).length, 1)
+  })
+
+  test('survive a restart', async () => {
+    const storage = createMemoryStorage()
+    const { token } = await createShop(createTill({ storage }))
+
+    await assertAuthenticates(createTill({ storage }), token, true)
+  })
+
+  test('of two storages have nothing to do with each other', async () => {
+    const till = memoryTill()
+    const { token } = await createShop(till)
+    const other = memoryTill()
+    await createShop(other)
+
+    await assertAuthenticates(other, token, false)
+  })
+
+  test('may be replaced by a secret of the operator, and are not made then', async () => {
+    const storage = createMemoryStorage()
+    const till = createTill({ storage, tokenSecret: SECRET })
+    const { token } = await createShop(till)
+
+    const { payload } = await jose.jwtVerify(token, Buffer.from(SECRET))
+
+    assert.equal(payload.sub, 'player')
+    assert.deepEqual(await storage.listSigningKeys(), [])
+    const same = createTill({ storage, tokenSecret: Buffer.from(SECRET) })
+    await assertAuthenticates(same, token, true)
+    await assertAuthenticates(createTill({ storage, tokenSecret: `${SECRET}!` }), token, false)
+    await assertAuthenticates(createTill({ storage }), token, false)
+  })
+
+  test('do not sign for another issuer', async () => {
+    const storage = createMemoryStorage()
+    const options = { storage, tokenSecret: SECRET }
+    const { token } = await createShop(createTill({ ...options, issuer: 'staging' }))
+
+    await assertAuthenticates(createTill({ ...options, issuer: 'staging' }), token, true)
+    await assertAuthenticates(createTill(options), token, false)
+  })
+})
+
+describe('scopes', () => {
+  const scopes = ['items:read', 'projects:write', 'purchases:import'] as const
+
+  test('a token that does not carry one is insufficient for it, and good for its own', async () => {
+    const { till, sign } = await createFixedTill()
+
+    for (const own of scopes) {
+      const token = await sign({ scope: own })
+      for (const asked of scopes) {
+        const session = till.sessions.authenticate(token, asked)
+        if (asked === own) assert.deepEqual((await session).scopes, [own])
+        else await assert.rejects(session, { code: 'insufficient_scope', kind: 'unauthenticated' })
+      }
+    }
+  })
+
+  test('an operation asks for its own, whatever was asked before', async () => {
+    const { till, sign, shop } = await createFixedTill()
+    const { project, item } = shop
+    const empty = (async function* () {})()
+    const session = async (scope: string) => till.sessions.authenticate(await sign({ scope }))
+    const refused = { code: 'insufficient_scope' }
+
+    const reader = await session('items:read')
+    const writer = await session('projects:write')
+
+    await till.items.get(reader, item.id)
+    await till.projects.update(writer, { id: project.id, name: 'New' })
+    await assert.rejects(till.items.get(writer, item.id), refused)
+    await assert.rejects(till.items.list(writer, { store_id: 'main' }), refused)
+    await assert.rejects(till.projects.update(reader, { id: project.id }), refused)
+    await assert.rejects(till.purchases.import(reader, { store_id: 'main', file: empty }), refused)
+  })
+
+  test('come before meaning: a bad request of one without scope is not judged', async () => {
+    const { till, sign } = await createFixedTill()
+    const session = await till.sessions.authenticate(await sign({ scope: 'items:read' }))
+
+    await assert.rejects(till.projects.update(session, 7), { code: 'insufficient_scope' })
+  })
+
+  test('a token of an unknown project is refused', async () => {
+    const { till, sign } = await createFixedTill()
+
+    await assertAuthenticates(till, await sign({ project_id: 'prj_unknown' }), false)
+    await assertAuthenticates(till, await sign({}), true)
+  })
+})
+
+describe('createTill refuses options that it can not work with:', () => {
+  const storage = createMemoryStorage()
+  const bad: [string, Partial<TillOptions>][] = [
+    ['a secret of 31 bytes', { tokenSecret: 'x'.repeat(31) }],
+    ['an empty secret', { tokenSecret: '' }],
+    ['a secret of 31 raw bytes', { tokenSecret: new Uint8Array(31) }],
+    ['a lifetime of 59 s', { tokenLifetime: 59 }],
+    ['a lifetime of 86401 s', { tokenLifetime: 86_401 }],
+    ['a lifetime of half a second too much', { tokenLifetime: 60.5 }],
+    ['a lifetime that is no number', { tokenLifetime: Number.NaN }],
+    ['no storage', { storage: undefined as unknown as TillOptions['storage'] }],
+  ]
+  for (const [what, options] of bad) {
+    test(what, () => {
+      assert.throws(() => createTill({ storage, ...options }), TypeError)
+    })
+  }
+
+  test('but a secret of 32 bytes is enough, counted in bytes', async () => {
+    for (const tokenSecret of ['x'.repeat(32), 'é'.repeat(16), new Uint8Array(32).fill(1)]) {
+      const till = createTill({ storage: createMemoryStorage(), tokenSecret })
+      const { token } = await createShop(till)
+      await assertAuthenticates(till, token, true)
+    }
+  })
+})
+
+/** A till with an operator's secret, and tokens signed with it past the library. */
+async function createFixedTill() {
+  const till = memoryTill({ tokenSecret: SECRET, now: () => NOW })
+  const shop = await createShop(till)
+  const sign = (change: object) =>
+    createFixedKeyring(SECRET).sign({
+      iss: 'tillkit',
+      sub: 'player',
+      project_id: shop.project.id,
+      scope: 'items:read',
+      jti: 'j-1',
+      iat: SECONDS,
+      exp: SECONDS + 60,
+      ...change,
+    })
+  return { till, shop, sign }
+}
+
+async function assertAuthenticates(
+  till: Till,
+  token: string | undefined,
+  valid: boolean,
+): Promise<void> {
+  const session = till.sessions.authenticate(token)
+  if (valid) assert.ok((await session).project_id)
+  else await assert.rejects(session, { code: 'token_required', kind: 'unauthenticated' })
+}
+
+function header(members: object): string {
+  return Buffer.from(JSON.stringify(members)).toString('base64url')
+}

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  type Account,
+  type Caller,
+  createMemoryStorage,
+  createTill,
+  type Till,
+  TillError,
+} from '../../lib/index.ts'
+import { fileOf } from '../support/till.ts'
+
+/** What a caller may name of others: an id that is foreign to it, and one that nobody has. */
+interface Naming {
+  readonly project: string
+  readonly store: string
+  readonly item: string
+}
+
+/** Every operation that names a project, a store or an item, by what it names. */
+const operations: Record<string, (till: Till, caller: Caller, name: Naming) => Promise<unknown>> = {
+  'projects.get': (till, caller, { project }) => till.projects.get(caller, project),
+  'projects.update': (till, caller, { project }) =>
+    till.projects.update(caller, { id: project, name: 'Taken over' }),
+  'projects.update of a config': (till, caller, { project }) =>
+    till.projects.update(caller, { id: project, config: { webhook_secret: null } }),
+  'stores.get': (till, caller, { store }) => till.stores.get(caller, store),
+  'stores.list': (till, caller, { project }) => till.stores.list(caller, project),
+  'items.get': (till, caller, { item }) => till.items.get(caller, item),
+  'items.list': (till, caller, { store }) => till.items.list(caller, { store_id: store }),
+  'purchases.import': (till, caller, { store }) =>
+    till.purchases.import(caller, { store_id: store, file: fileOf(FILE) }),
+  'purchases.import as a dry run': (till, caller, { store }) =>
+    till.purchases.import(caller, { store_id: store, file: fileOf(FILE), dry_run: true }),
+}
+
+/** The operations of an account alone. */
+const accountOperations: typeof operations = {
+  'stores.create': (till, caller, { project }) =>
+    till.stores.create(caller as Account, { project_id: project, store_type: 'web' }),
+  'items.create': (till, caller, { store }) =>
+    till.items.create(caller as Account, { ...ITEM, store_id: store, name: 'intruder' }),
+  'purchases.list': (till, caller, { store }) =>
+    till.purchases.list(caller as Account, { store_id: store }),
+}
+
+const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56Z\n'
+const ITEM = { display_name: 'Gold', price: '499', type: 'consumable' }
+const NOBODY: Naming = { project: 'prj_nobody', store: 'nobody', item: 'itm_nobody' }
+
+describe('an account', () => {
+  for (const [name, operation] of Object.entries({ ...operations, ...accountOperations })) {
+    test(`finds what is another's to be unknown: ${name}`, async () => {
+      const { till, a, b } = await createTenants()
+      const before = await everything(till, b)
+
+      const foreign = await failureOf(operation(till, a.account, b.first))
+      const unknown = await failureOf(operation(till, a.account, NOBODY))
+
+      assert.deepEqual(foreign, unknown)
+      assert.deepEqual(await everything(till, b), before)
+    })
+
+    test(`reaches its own by the same call: ${name}`, async () => {
+      const { till, a } = await createTenants()
+
+      await operation(till, a.account, a.first)
+      await operation(till, a.account, a.second)
+    })
+  }
+
+  test('lists its own projects only', async () => {
+    const { till, a, b } = await createTenants()
+
+    const ids = (await till.projects.list(a.account)).map(({ id }) => id)
+
+    assert.deepEqual(ids, [a.first.project, a.second.project])
+    assert.deepEqual((await till.projects.list(b.account)).length, 2)
+  })
+
+  test('reaches its own store where another has one of the same id', async () => {
+    const { till, a, b } = await createTenants()
+
+    const [own] = await till.items.list(a.account, { store_id: 'main' })
+    const [others] = await till.items.list(b.account, { store_id: 'main' })
+    await till.purchases.import(a.account, { store_id: 'main', file: fileOf(FILE) })
+
+    assert.equal(own?.project_id, a.first.project)
+    assert.equal(others?.project_id, b.first.project)
+    assert.equal((await till.stores.get(a.account, 'main')).project_id, a.first.project)
+    assert.equal((await till.purchases.list(a.account, { store_id: 'main' })).purchases.length, 1)
+    assert.deepEqual((await till.purchases.list(b.account, { store_id: 'main' })).purchases, [])
+  })
+
+  test('may take a store_id, an item name and a transaction that another has', async () => {
+    const { till, a, b } = await createTenants()
+    const store = { project_id: a.first.project, store_id: b.second.store, store_type: 'web' }
+
+    await till.stores.create(a.account, store)
+    await till.items.create(a.account, { ...ITEM, store_id: b.second.store, name: 'gold' })
+    await till.purchases.import(b.account, { store_id: b.second.store, file: fileOf(FILE) })
+    const request = { store_id: b.second.store, file: fileOf(FILE) }
+    const { added } = await till.purchases.import(a.account, request)
+
+    assert.equal(added, 1)
+  })
+
+  test('can not put a project into another account', async () => {
+    const { till, a, b } = await createTenants()
+    const project = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+    const create = (account_id: string) =>
+      failureOf(till.projects.create(a.account, { ...project, account_id }))
+
+    const foreign = await create(b.account.account_id)
+
+    assert.equal(foreign.code, 'invalid_request')
+    assert.deepEqual(foreign, await create('acc_nobody'))
+    assert.equal((await till.projects.list(b.account)).length, 2)
+  })
+
+  test('can not put an item of a foreign store among its own by project', async () => {
+    const { till, a, b } = await createTenants()
+
+    const item = await till.items.create(a.account, {
+      ...ITEM,
+      store_id: 'main',
+      name: 'mine',
+      account_id: b.account.account_id,
+      project_id: b.first.project,
+    })
+
+    assert.equal(item.account_id, a.account.account_id)
+    assert.equal(item.project_id, a.first.project)
+  })
+})
+
+describe('a session', () => {
+  for (const [name, operation] of Object.entries(operations)) {
+    test(`finds another account's and another project's to be unknown: ${name}`, async () => {
+      const { till, a, b } = await createTenants()
+      const session = await sessionOf(till, a.keys[0])
+      const before = [await everything(till, a), await everything(till, b)]
+
+      const unknown = await failureOf(operation(till, session, NOBODY))
+      const sibling = await failureOf(operation(till, session, a.second))
+      const foreign = await failureOf(operation(till, session, b.second))
+
+      assert.deepEqual(sibling, unknown)
+      assert.deepEqual(foreign, unknown)
+      assert.deepEqual([await everything(till, a), await everything(till, b)], before)
+    })
+
+    test(`reaches its own project by the same call: ${name}`, async () => {
+      const { till, a } = await createTenants()
+      const session = await sessionOf(till, a.keys[0])
+
+      await operation(till, session, a.first)
+    })
+  }
+
+  for (const [name, operation] of Object.entries(accountOperations)) {
+    test(`can not call what is an account's, not even for its own project: ${name}`, async () => {
+      const { till, a } = await createTenants()
+      const session = await sessionOf(till, a.keys[0])
+      const before = await everything(till, a)
+
+      await assert.rejects(operation(till, session, a.first), TypeError)
+
+      assert.deepEqual(await everything(till, a), before)
+    })
+  }
+
+  test('can neither create nor list projects', async () => {
+    const { till, a } = await createTenants()
+    const session = (await sessionOf(till, a.keys[0])) as unknown as Account
+    const project = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+    const { account_id } = a.account
+
+    await assert.rejects(till.projects.create(session, { ...project, account_id }), TypeError)
+    await assert.rejects(till.projects.list(session), TypeError)
+  })
+
+  test('is given the stores of its own project only', async () => {
+    const { till, a } = await createTenants()
+
+    const { project, stores } = await till.sessions.init(a.keys[1], { user_id: 'player' })
+
+    assert.equal(project.id, a.second.project)
+    assert.deepEqual(
+      stores.map(({ store_id }) => store_id),
+      [a.second.store],
+    )
+  })
+
+  test('of one project is not moved to another by what a request says', async () => {
+    const { till, a, b } = await createTenants()
+
+    const { token } = await till.sessions.token(a.keys[0], {
+      user_id: 'player',
+      project_id: b.first.project,
+      account_id: b.account.account_id,
+      scope: 'everything',
+    })
+
+    const session = await till.sessions.authenticate(token)
+    assert.equal(session.project_id, a.first.project)
+    assert.equal(session.account_id, a.account.account_id)
+  })
+})
+
+test('secrets come back to the one who sends them, and to nobody later', async () => {
+  const { till, a } = await createTenants()
+  const session = await sessionOf(till, a.keys[0])
+  const sent = { id: a.first.project, config: { webhook_secret: 'whs_1', other: 1 } }
+
+  const answered = await till.projects.update(session, sent)
+  const later = await till.projects.update(session, { id: a.first.project, config: { other: 2 } })
+
+  assert.deepEqual(answered.config, { webhook_secret: 'whs_1', other: 1 })
+  assert.deepEqual(later.config, { other: 2 })
+  assert.deepEqual((await till.projects.get(session, a.first.project)).config, { other: 2 })
+  assert.deepEqual((await till.projects.get(a.account, a.first.project)).config, { other: 2 })
+  assert.deepEqual((await till.projects.list(a.account))[0]?.config, { other: 2 })
+  const { project, stores } = await till.sessions.init(a.keys[0], { user_id: 'player' })
+  assert.deepEqual(project.config, { other: 2 })
+  const shown = [stores, await till.stores.list(session, a.first.project)]
+  assert.ok(!JSON.stringify(shown).includes('ak_of_provider'))
+  assert.ok(!JSON.stringify(await till.stores.get(a.account, 'main')).includes('ak_of_provider'))
+})
+
+test('a caller that is nobody is a programming mistake, whatever it asks for', async () => {
+  const { till, a } = await createTenants()
+  const nobody = undefined as unknown as Account
+
+  for (const operation of Object.values({ ...operations, ...accountOperations })) {
+    await assert.rejects(operation(till, nobody, a.first), TypeError)
+  }
+  await assert.rejects(till.projects.list(nobody), TypeError)
+})
+
+/** Two accounts of two projects each, `main` in the first and a store of its own name in the second. */
+async function createTenants() {
+  const till = createTill({ storage: createMemoryStorage() })
+  const a = await createTenant(till, 'a')
+  const b = await createTenant(till, 'b')
+  return { till, a, b: { ...b, first: { ...b.first, store: 'only_b' } } }
+}
+
+async function createTenant(till: Till, name: string) {
+  const { account_key, ...account } = await till.accounts.create({ name })
+  const shops = [
+    await createShop(till, account, ['main', `only_${name}`]),
+    await createShop(till, account, [`second_${name}`]),
+  ] as const
+  const [first, second] = shops
+  return { account, first: first.naming, second: second.naming, keys: shops.map(({ key }) => key) }
+}
+
+async function createShop(till: Till, account: Account, store_ids: string[]) {
+  const project = await till.projects.create(account, {
+    account_id: account.account_id,
+    name: 'Game',
+    bundle_id: 'com.example.game',
+    platform: 'mobile',
+    config: { webhook_secret: 'first' },
+  })
+  const items = []
+  for (const store_id of store_ids) {
+    await till.stores.create(account, {
+      project_id: project.id,
+      store_id,
+      store_type: 'custom',
+      store_config: { api_key: 'ak_of_provider' },
+    })
+    items.push(await till.items.create(account, { ...ITEM, store_id, name: 'gold' }))
+  }
+  const naming = { project: project.id, store: store_ids[0] ?? '', item: items[0]?.id ?? '' }
+  return { key: project.public_key, naming }
+}
+
+async function sessionOf(till: Till, publicKey: string | undefined) {
+  const { token } = await till.sessions.token(publicKey, { user_id: 'player' })
+  return till.sessions.authenticate(token)
+}
+
+/** All that an account can see of its own. */
+async function everything(till: Till, { account }: { account: Account }) {
+  const projects = await till.projects.list(account)
+  const stores = (await Promise.all(projects.map(({ id }) => till.stores.list(account, id)))).flat()
+  const items = await Promise.all(stores.map((store) => till.items.list(account, store)))
+  const purchases = await Promise.all(stores.map((store) => till.purchases.list(account, store)))
+  return { projects, stores, items, purchases }
+}
+
+/** All that a caller is told. */
+async function failureOf(operation: Promise<unknown>) {
+  const error = await operation.then(
+    () => assert.fail('it succeeded'),
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof TillError)) throw error
+  const { code, kind, title, message, details, total } = error
+  return { code, kind, title, message, details, total }
+}

@@ -1,0 +1,24 @@
+import { join } from 'node:path'
+import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { describeStorage } from './contract.ts'
+
+describeStorage('the memory storage', async (t) => {
+  const storage = createMemoryStorage()
+  t.after(() => storage.close())
+  return storage
+})
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  describeStorage(
+    `the SQLite storage with ${driver}`,
+    async (t) => {
+      const path = join(temporaryFolder(t), 'till.db')
+      const storage = await openSqliteStorage(path, { driver })
+      t.after(() => storage.close())
+      return storage
+    },
+    { skip },
+  )
+}
