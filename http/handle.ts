@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Till } from '../lib/index.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
-import { createProblem } from './problems.ts'
+import { createProblem, TransportFault } from './problems.ts'
 import { createRouter, type Match } from './router.ts'
 import { type Answer, type Route, routes } from './routes.ts'
 
@@ -47,6 +48,7 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
     let match: Match<Route<unknown, unknown>> | undefined
     let failure: unknown
     try {
+      assertHost(request)
       const { path, query } = parseTarget(request.url ?? '/')
       match = findRoute(request.method ?? 'GET', path)
       const { route, params } = match
@@ -59,15 +61,18 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
       send(response, status, { headers, body }, 'application/problem+json')
     }
     discardRest(request, limits)
+    cutSlowReader(response, request.socket, limits)
+    // The error of a request is its client hanging up, which is nothing to mend.
+    const isFault = response.statusCode === 500 && failure !== request.errored
     options.log?.({
       time: new Date().toISOString(),
-      level: response.statusCode === 500 ? 'error' : 'info',
+      level: isFault ? 'error' : 'info',
       method: request.method ?? '',
       route: match?.route.path ?? null,
       status: request.socket.destroyed ? 499 : response.statusCode,
       ms: Math.round((performance.now() - started) * 10) / 10,
       request_id,
-      ...(response.statusCode === 500 ? { error: stackOf(failure) } : {}),
+      ...(isFault ? { error: stackOf(failure) } : {}),
     })
   }
 
@@ -85,6 +90,12 @@ function stackOf(failure: unknown): string {
 function requestIdOf(request: IncomingMessage): string {
   const sent = request.headers['x-request-id']
   return typeof sent === 'string' && /^[\w-]{1,64}$/.test(sent) ? sent : randomUUID()
+}
+
+// RFC 9112 section 3.2
+function assertHost({ httpVersion, headers }: IncomingMessage): void {
+  if (httpVersion === '1.0' || headers.host !== undefined) return
+  throw new TransportFault('malformed_request', 'A request of HTTP/1.1 needs a Host header')
 }
 
 // By hand: `new URL` throws for targets like "//", and what it repairs no route should see.
@@ -128,4 +139,11 @@ function discardRest(request: IncomingMessage, limits: Limits): void {
   })
   request.on('close', () => clearTimeout(timer))
   request.resume()
+}
+
+/** Without this, a client that takes nothing of a large answer would keep it in memory for ever. */
+function cutSlowReader(response: ServerResponse, socket: Socket, limits: Limits): void {
+  response.setTimeout(limits.answerTimeout, () => socket.destroy())
+  // A request that came behind this one, on the same connection, may take longer.
+  response.prependOnceListener('finish', () => socket.setTimeout(0))
 }

@@ -15,6 +15,8 @@ export const limits = {
   formParts: 20,
   /** A whole request, an upload on a slow line among them. */
   requestTimeout: 3_600_000,
+  /** How long a client may take nothing of its answer. */
+  answerTimeout: 30_000,
   keepAliveTimeout: 5_000,
   /** What is read and thrown away of a body that nobody wants, so that its sender sees the answer. */
   discardBytes: 16 * 1024 ** 2,

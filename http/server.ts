@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Till } from '../lib/index.ts'
 import { createHandler, type HandlerOptions } from './handle.ts'
@@ -24,6 +24,7 @@ export interface RunningServer {
 /** Serves a till over HTTP; resolves once it accepts. Rejects when the address can not be had. */
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
   const limits = { ...defaultLimits, ...options.limits }
+  const handler = createHandler(till, options)
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -31,12 +32,15 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
       requestTimeout: limits.requestTimeout,
       keepAliveTimeout: limits.keepAliveTimeout,
       connectionsCheckingInterval: 1_000,
+      requireHostHeader: false, // the handler's to judge, who answers with a problem document
     },
-    createHandler(till, options),
+    handler,
   )
-  server.on('clientError', answerClientError)
+  server.on('checkExpectation', handler) // Node's own 417 would have no problem document either
+  server.on('clientError', (error, socket) => answerClientError(error, socket, limits))
+  const silent = trackSilent(server)
   await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
-  return { url: urlOf(server), stop: () => stop(server, limits) }
+  return { url: urlOf(server), stop: () => stop(server, silent, limits) }
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {
@@ -54,8 +58,20 @@ function urlOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-async function stop(server: Server, limits: Limits): Promise<void> {
+/** The connections that have brought no request yet: Node takes them for busy, not for idle. */
+function trackSilent(server: Server): ReadonlySet<Socket> {
+  const silent = new Set<Socket>()
+  server.on('connection', (socket) => {
+    silent.add(socket)
+    socket.once('close', () => silent.delete(socket))
+  })
+  server.on('request', ({ socket }) => silent.delete(socket))
+  return silent
+}
+
+async function stop(server: Server, silent: ReadonlySet<Socket>, limits: Limits): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
+  for (const socket of silent) socket.destroy()
   // A connection that goes idle after `close` would be kept open for the keep-alive time.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
   const late = setTimeout(() => server.closeAllConnections(), limits.stopTimeout)
@@ -71,7 +87,7 @@ const clientFaults: { readonly [code: string]: TransportFault } = {
 const malformed = new TransportFault('malformed_request', 'This is not well-formed HTTP/1.1')
 
 /** Answers what Node's parser refuses, before there is a request to answer. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex, limits: Limits): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -90,4 +106,6 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
       bytes,
     ].join('\r\n'),
   )
+  // A client that takes the answer and does not hang up would keep the connection for ever.
+  setTimeout(() => socket.destroy(), limits.discardTimeout).unref()
 }

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { type Limits, type LogEntry, type RunningServer, serve } from '../../http/index.ts'
 import { createTill, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from './folder.ts'
@@ -16,6 +13,8 @@ export interface TestServer extends RunningServer {
   /** What was logged so far. */
   readonly log: LogEntry[]
   readonly send: Send
+  /** A connection of its own, gone when the test is. */
+  connect(): Promise<RawClient>
   /** The log entry of a request, as soon as it is there. */
   entryOf(request_id: string): Promise<LogEntry>
 }
@@ -32,17 +31,24 @@ export async function startServer(
   t: TestContext,
   { storage, limits = {}, now = Date.now }: TestServerOptions = {},
 ): Promise<TestServer> {
+  // Hooks run in the order in which they are registered: the folder goes after what is in it.
+  const closing: (() => unknown)[] = []
+  t.after(async () => {
+    for (const close of closing) await close()
+  })
   const kept = storage ?? (await openSqliteStorage(join(temporaryFolder(t), 'till.db')))
   const till = createTill({ storage: kept, now })
   const log: LogEntry[] = []
   const server = await serve(till, { port: 0, limits, log: (entry) => void log.push(entry) })
-  t.after(async () => {
-    await server.stop()
-    await till.close()
-  })
+  closing.push(server.stop, till.close)
   const entryOf = (id: string) =>
     eventually(() => log.find(({ request_id }) => request_id === id), `a log entry of ${id}`)
-  return { ...server, till, log, send: createClient(server.url), entryOf }
+  const connect = async () => {
+    const client = await connectTo(server.url)
+    closing.unshift(() => client.socket.destroy())
+    return client
+  }
+  return { ...server, till, log, send: createClient(server.url), connect, entryOf }
 }
 
 /** Looks every few milliseconds, a bounded number of times, until there is something to see. */
@@ -176,14 +182,13 @@ export interface RawClient {
   readonly ended: Promise<string>
 }
 
-/** Connects to a server; the connection is gone when the test is. */
-export async function connectTo(t: TestContext, url: string): Promise<RawClient> {
+/** A connection to a server, which the caller must destroy. */
+export async function connectTo(url: string): Promise<RawClient> {
   const { hostname, port } = new URL(url)
   const socket = createConnection({ host: hostname, port: Number(port), allowHalfOpen: true })
   let received = Buffer.alloc(0)
   let isOver = false
   let wake = () => {}
-  t.after(() => socket.destroy())
   socket.on('data', (chunk) => {
     received = Buffer.concat([received, chunk])
     wake()
@@ -222,7 +227,7 @@ export async function connectTo(t: TestContext, url: string): Promise<RawClient>
       const lines = (await take(() => endOfHead(received))).trimEnd().split('\r\n')
       const status = Number(lines[0]?.split(' ')[1])
       const headers = new Headers(
-        lines.slice(1).map((line) => line.split(/: */, 2) as [string, string]),
+        lines.slice(1).map((line) => line.split(/:(.*)/, 2) as [string, string]),
       )
       const length = head || status < 200 ? 0 : Number(headers.get('content-length') ?? Number.NaN)
       return createReply(status, headers, await take(() => length))
@@ -239,49 +244,4 @@ function endOfHead(bytes: Buffer): number {
 export function rawRequest(request: string, headers: readonly string[], body = ''): string {
   const length = body === '' ? [] : [`content-length: ${Buffer.byteLength(body)}`]
   return [`${request} HTTP/1.1`, 'host: test', ...length, ...headers, '', body].join('\r\n')
-}
-
-export interface ServerProcess {
-  readonly process: ChildProcessByStdio<null, Readable, Readable>
-  readonly url: string
-  readonly send: Send
-  /** The lines of its log so far. */
-  log(): string
-  /** Sends a signal, and resolves to `[exit code, signal]` when the process has ended. */
-  end(signal: 'SIGTERM' | 'SIGKILL'): Promise<[number | null, string | null]>
-}
-
-const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
-
-/** `tillkit serve`, as built in `dist`, in a process of its own on a database file. */
-export async function startProcess(t: TestContext, db: string): Promise<ServerProcess> {
-  const args = [PROGRAM, 'serve', '--port', '0', '--db', db]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
-  const gone = once(child, 'close') as Promise<[number | null, string | null]>
-  let output = ''
-  let log = ''
-  child.stdout.on('data', (chunk) => {
-    output += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    log += chunk
-  })
-  t.after(async () => {
-    child.kill('SIGKILL')
-    await gone
-  })
-  const url = await eventually(() => {
-    assert.equal(child.exitCode, null, `the server ended at once; is dist built? ${log}`)
-    return /listens on (\S+)/.exec(output)?.[1]
-  }, 'a server that listens')
-  return {
-    process: child,
-    url,
-    send: createClient(url),
-    log: () => log,
-    end(signal) {
-      child.kill(signal)
-      return gone
-    },
-  }
 }

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { serveProcess } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import {
+  assertProblem,
+  createClient,
+  type Parts,
+  type Reply,
+  type Send,
+  startServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+/** A database file with a shop in it, on which any number of servers may be started. */
+async function createSharedShop(t: TestContext) {
+  const path = join(temporaryFolder(t), 'till.db')
+  const till = createTill({ storage: await openSqliteStorage(path) })
+  const shop = await createShop(till)
+  await till.close()
+  return { path, ...shop, account_key: shop.account.account_key }
+}
+
+function newItem(name: string): Parts['json'] {
+  return { store_id: 'main', name, display_name: 'Sword', price: '1', type: 'consumable' }
+}
+
+/** Sends one request after the other to one server after the other, and waits for none. */
+function sendAll(
+  servers: readonly Send[],
+  requests: readonly (readonly [request: string, parts: Parts])[],
+): Promise<Reply[]> {
+  return Promise.all(
+    requests.map(([request, parts], index) => {
+      const send = servers[index % servers.length] as Send
+      return send(request, parts)
+    }),
+  )
+}
+
+/** Asserts that of many creators of one thing exactly one succeeded, and the others know why not. */
+function assertOneTook(replies: readonly Reply[], field: string): Reply {
+  const [winner, ...others] = replies.filter(({ status }) => status === 200)
+  assert.ok(winner, 'nobody succeeded')
+  assert.deepEqual(others, [])
+  for (const reply of replies) {
+    if (reply === winner) continue
+    const { errors } = assertProblem(reply, 400, 'invalid_request')
+    assert.deepEqual(
+      errors?.map((error) => [error.field, error.code]),
+      [[field, 'taken']],
+    )
+  }
+  return winner
+}
+
+async function itemNames(send: Send, token: string): Promise<string[]> {
+  const reply = await send('GET /api/v1/items?store_id=main', { token })
+  return reply.json<{ items: { name: string }[] }>().items.map(({ name }) => name)
+}
+
+/** The ways in which one database is served. */
+const setups: {
+  readonly [name: string]: (t: TestContext, path: string) => Promise<readonly Send[]>
+} = {
+  'one server': async (t, path) => {
+    const { send } = await startServer(t, { storage: await openSqliteStorage(path) })
+    return [send]
+  },
+  'two tills on one file': async (t, path) => {
+    const first = await startServer(t, { storage: await openSqliteStorage(path) })
+    const second = await startServer(t, { storage: await openSqliteStorage(path) })
+    return [first.send, second.send]
+  },
+  'two server processes on one file': async (t, path) => {
+    const args = ['--port', '0', '--db', path]
+    const [first, second] = await Promise.all([serveProcess(t, args), serveProcess(t, args)])
+    return [createClient(first.url), createClient(second.url)]
+  },
+}
+
+for (const [name, start] of Object.entries(setups)) {
+  test(`${name}: of 64 creators of one SKU one succeeds`, async (t) => {
+    const { path, account_key, token } = await createSharedShop(t)
+    const servers = await start(t, path)
+    const json = newItem('sword')
+
+    const replies = await sendAll(
+      servers,
+      Array.from({ length: 64 }, () => ['POST /api/v1/items', { account_key, json }] as const),
+    )
+
+    const { id } = assertOneTook(replies, 'name').json<{ id: string }>()
+    for (const send of servers) {
+      assert.deepEqual(await itemNames(send, token), ['gold', 'sword'])
+      assert.equal((await send(`GET /api/v1/items/${id}`, { token })).status, 200)
+    }
+  })
+
+  test(`${name}: 64 creators of 64 SKUs all succeed`, async (t) => {
+    const { path, account_key, token } = await createSharedShop(t)
+    const servers = await start(t, path)
+    const names = Array.from({ length: 64 }, (_, i) => `sword_${i}`)
+
+    const replies = await sendAll(
+      servers,
+      names.map((name) => ['POST /api/v1/items', { account_key, json: newItem(name) }] as const),
+    )
+
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      Array(64).fill(200),
+    )
+    assert.equal(new Set(replies.map((reply) => reply.json<{ id: string }>().id)).size, 64)
+    for (const send of servers) {
+      assert.deepEqual((await itemNames(send, token)).sort(), ['gold', ...names].sort())
+    }
+  })
+
+  test(`${name}: of 16 creators of one store_id one succeeds`, async (t) => {
+    const { path, account_key, project } = await createSharedShop(t)
+    const servers = await start(t, path)
+    const json = { project_id: project.id, store_id: 'second', store_type: 'web' }
+
+    const replies = await sendAll(
+      servers,
+      Array.from({ length: 16 }, () => ['POST /api/v1/stores', { account_key, json }] as const),
+    )
+
+    assertOneTook(replies, 'store_id')
+  })
+
+  test(`${name}: changes of different fields of a project at once are all kept`, async (t) => {
+    const { path, token, project } = await createSharedShop(t)
+    const servers = await start(t, path)
+    const put = (change: object) =>
+      ['PUT /api/v1/projects', { token, json: { id: project.id, ...change } }] as const
+
+    for (let round = 0; round < 8; round++) {
+      const changes = [{ name: `Game ${round}` }, { platform: 'ios' }, { config: { round } }]
+      await sendAll(servers, changes.map(put))
+    }
+
+    const [send] = servers
+    const [request, parts] = put({})
+    const reply = await send?.(request, parts)
+    const { name, platform, config } = reply?.json<{ [field: string]: unknown }>() ?? {}
+    assert.deepEqual([name, platform, config], ['Game 7', 'ios', { round: 7 }])
+  })
+
+  test(`${name}: tokens of each server hold at each, from the first request on`, async (t) => {
+    const { path, project, account } = await createSharedShop(t)
+    const servers = await start(t, path)
+    const { public_key } = project
+    const open = [
+      'POST /api/v1/identity/auth/token',
+      { public_key, json: { user_id: 'u' } },
+    ] as const
+
+    const issued = await sendAll(servers, Array(8).fill(open))
+
+    assert.equal(account.account_id, project.account_id)
+    for (const reply of issued) {
+      const { token } = reply.json<{ token: string }>()
+      for (const send of servers) assert.deepEqual(await itemNames(send, token), ['gold'])
+    }
+  })
+}

@@ -1,0 +1,597 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { Limits } from '../../http/index.ts'
+import { type Account, openSqliteStorage, type Purchase, type Storage } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import {
+  assertProblem,
+  eventually,
+  importForm,
+  rawRequest,
+  startServer,
+  type TestServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const IMPORT = 'POST /api/v1/purchases/import'
+const HEADER = 'transaction_id,sku,purchased_at,user_id,price'
+
+/** A server with a shop, and what an import into it needs. */
+async function startShop(
+  t: TestContext,
+  options: { limits?: Partial<Limits>; storage?: Storage } = {},
+) {
+  const server = await startServer(t, options)
+  const { account, token } = await createShop(server.till)
+  const send = (body: FormData, headers = {}) => server.send(IMPORT, { token, body, headers })
+  return {
+    ...server,
+    account,
+    token,
+    account_key: account.account_key,
+    load: (csv: string, fields = {}) => send(importForm(csv, fields)),
+    send,
+    request: server.send,
+    purchases: () => purchasesOf(server.till, account),
+  }
+}
+
+type Shop = Awaited<ReturnType<typeof startShop>>
+
+async function purchasesOf(till: TestServer['till'], account: Account): Promise<Purchase[]> {
+  const all: Purchase[] = []
+  let cursor: string | undefined
+  do {
+    const from = cursor === undefined ? {} : { cursor }
+    const page = await till.purchases.list(account, { store_id: 'main', limit: 1000, ...from })
+    all.push(...page.purchases)
+    cursor = page.next
+  } while (cursor !== undefined)
+  return all
+}
+
+/** A file of good rows `T-1`, `T-2` and so on. */
+function fileOf(count: number, prefix = 'T'): string {
+  const rows = Array.from(
+    { length: count },
+    (_, i) => `${prefix}-${i + 1},gold,2024-03-01T12:00:00Z,player-${i},499\n`,
+  )
+  return `${HEADER}\n${rows.join('')}`
+}
+
+/** Asserts that nothing was kept, not even a temporary file, and that the store takes an import. */
+async function assertNothingLeft({ load, purchases }: Shop): Promise<void> {
+  assert.deepEqual(await purchases(), [])
+  await eventually(() => (openUploads() === 0 ? true : undefined), 'an end of all uploads')
+  const { status, text } = await load(fileOf(1, 'AFTER'))
+  assert.equal(status, 200, text)
+  assert.equal((await purchases()).length, 1)
+}
+
+/** How many uploads this process has open, where the system tells. */
+function openUploads(): number {
+  if (process.platform !== 'linux') return 0
+  const targets = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return '' // the one that reads the folder
+    }
+  })
+  return targets.filter((target) => /tillkit-[\da-f-]{36}/.test(target)).length
+}
+
+/** A body as it goes over the wire, from its parts: name, value and whether it is a file. */
+function multipart(parts: readonly (readonly [name: string, value: string])[]): string {
+  const written = parts.map(([name, value]) => {
+    const file = name === 'file' ? '; filename="p.csv"\r\ncontent-type: text/csv' : ''
+    return `--cut\r\ncontent-disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
+  })
+  return `${written.join('')}--cut--\r\n`
+}
+
+const CUT = 'content-type: multipart/form-data; boundary=cut'
+
+test('an import answers ok and nothing else, and all its rows are in', async (t) => {
+  const { load, purchases } = await startShop(t)
+
+  const { status, text } = await load(fileOf(3))
+
+  assert.deepEqual([status, text], [200, '{"ok":true}'])
+  assert.deepEqual(
+    (await purchases()).map(({ import_id: _, ...purchase }) => purchase),
+    [1, 2, 3].map((number) => ({
+      store_id: 'main',
+      transaction_id: `T-${number}`,
+      sku: 'gold',
+      purchased_at: Date.UTC(2024, 2, 1, 12),
+      user_id: `player-${number - 1}`,
+      quantity: 1,
+      price: 499,
+      currency: 'USD',
+      status: 'purchased',
+      metadata: {},
+    })),
+  )
+})
+
+test('the parts may come in any order, others among them', async (t) => {
+  const orders = [
+    ['store_id', 'file'],
+    ['file', 'store_id'],
+    ['note', 'file', 'dry_run', 'store_id', 'other'],
+  ]
+  const values: { readonly [name: string]: string } = { store_id: 'main', dry_run: 'false' }
+  for (const order of orders) {
+    const { send, purchases } = await startShop(t)
+    const form = new FormData()
+    for (const name of order) {
+      if (name === 'file') form.append('file', new Blob([fileOf(2)]), 'p.csv')
+      else form.append(name, values[name] ?? 'x')
+    }
+
+    const reply = await send(form, { accept: 'application/json' })
+
+    assert.equal(reply.status, 200, `${order}: ${reply.text}`)
+    assert.equal((await purchases()).length, 2)
+  }
+})
+
+test('a body that is cut at every byte is one upload', async (t) => {
+  const { connect, token, purchases } = await startShop(t)
+  const body = multipart([
+    ['file', fileOf(2)],
+    ['store_id', 'main'],
+  ])
+  const client = await connect()
+  client.socket.setNoDelay(true)
+
+  const length = `content-length: ${body.length}`
+  client.write(rawRequest(IMPORT, [`authorization: Bearer ${token}`, CUT, length]))
+  for (const byte of body) await new Promise((resolve) => client.socket.write(byte, resolve))
+
+  assert.equal((await client.reply()).text, '{"ok":true}')
+  assert.equal((await purchases()).length, 2)
+})
+
+test('a file of UTF-16 arrives as it is', async (t) => {
+  const { send, purchases } = await startShop(t)
+  const form = new FormData()
+  form.append('store_id', 'main')
+  form.append('file', new Blob([Buffer.from(`\ufeff${fileOf(2)}`, 'utf16le')]), 'p.csv')
+
+  assert.equal((await send(form)).status, 200)
+  assert.equal((await purchases()).length, 2)
+})
+
+test('dry_run checks everything and keeps nothing', async (t) => {
+  const shop = await startShop(t)
+  const good = await shop.load(fileOf(2), { dry_run: 'true' })
+  const bad = await shop.load(`${fileOf(2)}T-3,silver,1709294400,,\nT-4,gold,now,,\n`, {
+    dry_run: 'true',
+  })
+
+  assert.deepEqual([good.status, good.text], [200, '{"ok":true}'])
+  assert.equal(assertProblem(bad, 400, 'invalid_purchases').errors?.length, 2)
+  await assertNothingLeft(shop)
+})
+
+for (const dry_run of ['1', 'yes', 'TRUE', '', 'true ']) {
+  test(`dry_run=${JSON.stringify(dry_run)} is refused, not taken for an import in earnest`, async (t) => {
+    const shop = await startShop(t)
+
+    const { errors } = assertProblem(
+      await shop.load(fileOf(2), { dry_run }),
+      400,
+      'invalid_request',
+    )
+
+    assert.deepEqual(
+      errors?.map(({ field }) => field),
+      ['dry_run'],
+    )
+    await assertNothingLeft(shop)
+  })
+}
+
+const good = multipart([
+  ['store_id', 'main'],
+  ['file', fileOf(2)],
+])
+
+/** Bodies that are refused: what is wrong, the body, its head, the outcome, the fields it names. */
+const refused: readonly (readonly [
+  what: string,
+  body: string | Uint8Array,
+  head: string,
+  status: number,
+  code: string,
+  fields?: readonly string[],
+])[] = [
+  ['no file', multipart([['store_id', 'main']]), CUT, 400, 'invalid_request', ['file']],
+  ['no store_id', multipart([['file', fileOf(2)]]), CUT, 400, 'invalid_request', ['store_id']],
+  ['no part at all', '--cut--\r\n', CUT, 400, 'invalid_request', ['file', 'store_id']],
+  [
+    'the file twice',
+    multipart([
+      ['file', fileOf(2)],
+      ['store_id', 'main'],
+      ['file', fileOf(2, 'U')],
+    ]),
+    CUT,
+    400,
+    'invalid_request',
+    ['file'],
+  ],
+  [
+    'store_id twice',
+    multipart([
+      ['store_id', 'main'],
+      ['file', fileOf(2)],
+      ['store_id', 'main'],
+    ]),
+    CUT,
+    400,
+    'invalid_request',
+    ['store_id'],
+  ],
+  [
+    'a store_id that is not UTF-8',
+    Buffer.from(good.replace('main', 'm\xe4in'), 'latin1'),
+    CUT,
+    400,
+    'invalid_request',
+    ['store_id'],
+  ],
+  ['no body', '', CUT, 400, 'malformed_request'],
+  ['a body that is cut off', good.slice(0, -30), CUT, 400, 'malformed_request'],
+  ['a body without its last delimiter', good.slice(0, -9), CUT, 400, 'malformed_request'],
+  ['another boundary', good, CUT.replace('=cut', '=other'), 400, 'malformed_request'],
+  ['no boundary', good, 'content-type: multipart/form-data', 400, 'malformed_request'],
+  ['a part without a name', good.replace('; name="store_id"', ''), CUT, 400, 'malformed_request'],
+  ['bare line feeds', good.replaceAll('\r\n', '\n'), CUT, 400, 'malformed_request'],
+  [
+    'JSON in its place',
+    '{"store_id":"main"}',
+    'content-type: application/json',
+    415,
+    'unsupported_media_type',
+  ],
+  ['a coded body', good, `${CUT}\r\ncontent-encoding: gzip`, 415, 'unsupported_media_type'],
+  [
+    '21 parts',
+    multipart(Array.from({ length: 21 }, (_, i) => [`p${i}`, 'x'] as const)),
+    CUT,
+    400,
+    'malformed_request',
+  ],
+  [
+    'a part of 5 KiB that is not the file',
+    multipart([
+      ['store_id', 'x'.repeat(5 * 1024)],
+      ['file', fileOf(2)],
+    ]),
+    CUT,
+    413,
+    'body_too_large',
+  ],
+  [
+    'an empty file',
+    multipart([
+      ['store_id', 'main'],
+      ['file', ''],
+    ]),
+    CUT,
+    400,
+    'invalid_purchases',
+    ['line 1'],
+  ],
+]
+
+test('a body that is not what it should be is refused, and nothing is stored', async (t) => {
+  for (const [what, body, head, status, code, fields = []] of refused) {
+    await t.test(what, async (t) => {
+      const shop = await startShop(t)
+      const client = await shop.connect()
+      const length = `content-length: ${Buffer.byteLength(body)}`
+
+      client.write(rawRequest(IMPORT, [`authorization: Bearer ${shop.token}`, head, length]))
+      client.write(body)
+
+      const reply = await client.reply()
+      const { errors = [] } = assertProblem(reply, status, code)
+      const named = errors.map(({ field, line }) => field ?? `line ${line}`)
+      assert.deepEqual(named.sort(), [...fields].sort())
+      for (const text of [shop.token, 'player-', 'MultipartError', '--cut']) {
+        assert.ok(!reply.text.includes(text), `shows ${text}`)
+      }
+      await assertNothingLeft(shop)
+    })
+  }
+})
+
+test('a client that hangs up in the middle of its upload leaves nothing', async (t) => {
+  const shop = await startShop(t)
+  const body = multipart([
+    ['store_id', 'main'],
+    ['file', fileOf(20_000)],
+  ])
+  // After the parts that count are whole, too: the request is not.
+  const cuts = [40, 1_000, body.length >> 1, body.length - 5]
+
+  for (const [index, cut] of cuts.entries()) {
+    const client = await shop.connect()
+    const id = `cut-${index}`
+    const head = [`authorization: Bearer ${shop.token}`, CUT, `x-request-id: ${id}`]
+    client.write(rawRequest(IMPORT, [...head, `content-length: ${body.length}`]))
+    await new Promise((resolve) => client.socket.write(body.slice(0, cut), resolve))
+    assert.equal((await shop.request('GET /healthz')).status, 200)
+    client.socket.resetAndDestroy()
+
+    const { status, level } = await shop.entryOf(id)
+    assert.deepEqual([status, level], [499, 'info'])
+  }
+  await assertNothingLeft(shop)
+})
+
+test('a client that ends its side in the middle of its upload leaves nothing', async (t) => {
+  const shop = await startShop(t)
+  const client = await shop.connect()
+  const head = [`authorization: Bearer ${shop.token}`, CUT, 'x-request-id: ended']
+
+  client.socket.end(rawRequest(IMPORT, [...head, `content-length: ${good.length + 1}`]) + good)
+
+  const { level } = await shop.entryOf('ended')
+  assert.equal(level, 'info')
+  await assertNothingLeft(shop)
+})
+
+test('an upload over the limit is 413, announced or not', async (t) => {
+  const shop = await startShop(t, { limits: { uploadBytes: 10_000 } })
+  const body = multipart([
+    ['store_id', 'main'],
+    ['file', fileOf(1_000)],
+  ])
+  const head = [`authorization: Bearer ${shop.token}`, CUT]
+  const announced = await shop.connect()
+  const chunked = await shop.connect()
+
+  announced.write(rawRequest(IMPORT, [...head, `content-length: ${body.length}`]))
+  assertProblem(await announced.reply(), 413, 'body_too_large')
+  chunked.write(rawRequest(IMPORT, [...head, 'transfer-encoding: chunked']))
+  chunked.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+  assertProblem(await chunked.reply(), 413, 'body_too_large')
+
+  announced.socket.destroy()
+  await assertNothingLeft(shop)
+})
+
+test('a large file is imported whole', async (t) => {
+  const { load, purchases } = await startShop(t)
+  const count = 50_000
+
+  const reply = await load(fileOf(count))
+
+  assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
+  const ids = (await purchases()).map(({ transaction_id }) => transaction_id)
+  assert.equal(ids.length, count)
+  assert.deepEqual([ids[0], ids.at(-1), new Set(ids).size], ['T-1', `T-${count}`, count])
+})
+
+test('each bad row is named by its line and column, all at once, and nothing is stored', async (t) => {
+  const shop = await startShop(t)
+  const csv = [
+    'Transaction_ID;item;Date;user_id;quantity;price;currency;status;metadata;comment',
+    'T-1;gold;2024-03-01T12:00:00Z;u;1;499;USD;purchased;{};fine',
+    ';gold;1709294400;u;;;;;;',
+    'T-3;silver;1709294400000;u;;;;;;',
+    'T-4;gold;2024-03-01 12:00;u;;;;;;',
+    'T-5;gold;1709294400;u;0;7.35;usd;paid;[];',
+    'T-6;gold;1709294400',
+    '"T-7;gold";"17"09294400;u;;;;;;',
+    'T-1;gold;2024-03-01T12:00:00Z;other;1;499;USD;;;',
+  ]
+
+  const reply = await shop.load(csv.join('\r\n'))
+
+  const { errors = [], detail } = assertProblem(reply, 400, 'invalid_purchases')
+  assert.deepEqual(
+    errors.map(({ line, column, code }) => [line, column, code]),
+    [
+      [3, 'Transaction_ID', 'required'],
+      [4, 'item', 'unknown_sku'],
+      [5, 'Date', 'invalid'],
+      [6, 'price', 'invalid'],
+      [6, 'currency', 'invalid'],
+      [6, 'quantity', 'invalid'],
+      [6, 'status', 'invalid'],
+      [6, 'metadata', 'invalid'],
+      [7, undefined, 'wrong_width'],
+      [8, undefined, 'misplaced_quote'],
+      [9, 'user_id', 'transaction_conflict'],
+    ],
+  )
+  assert.match(detail, /^11 mistakes/)
+  assert.match(errors.find(({ column }) => column === 'price')?.message ?? '', /minor units/)
+  for (const value of ['silver', '7.35', 'other', 'comment']) {
+    assert.ok(!reply.text.includes(value), `shows ${value}`)
+  }
+  await assertNothingLeft(shop)
+})
+
+test('of many mistakes the first hundred are named, and the total is told', async (t) => {
+  const shop = await startShop(t)
+  const rows = Array.from({ length: 2_500 }, (_, i) => `T-${i},gold,yesterday,,\n`)
+
+  const reply = await shop.load(`${HEADER}\n${rows.join('')}`)
+
+  const { errors = [], detail } = assertProblem(reply, 400, 'invalid_purchases')
+  assert.deepEqual(
+    errors.map(({ line }) => line),
+    Array.from({ length: 100 }, (_, i) => i + 2),
+  )
+  assert.match(detail, /2500/)
+  await assertNothingLeft(shop)
+})
+
+test('a header that can not be used is one clear answer', async (t) => {
+  const shop = await startShop(t)
+  const headers: [header: string, errors: [column: string | undefined, code: string][]][] = [
+    [
+      'sku,price',
+      [
+        ['transaction_id', 'missing_column'],
+        ['purchased_at', 'missing_column'],
+      ],
+    ],
+    ['order_id,transaction_id,sku,date', [['transaction_id', 'duplicate_column']]],
+  ]
+  for (const [header, expected] of headers) {
+    const reply = await shop.load(`${header}\n${header}\n`)
+
+    const { errors = [] } = assertProblem(reply, 400, 'invalid_purchases')
+    assert.deepEqual(
+      errors.map(({ line, column, code }) => [line, column, code]),
+      expected.map((each) => [1, ...each]),
+    )
+  }
+  await assertNothingLeft(shop)
+})
+
+test('a file may be sent again, and a later one may move a status on', async (t) => {
+  const { load, purchases } = await startShop(t)
+  const row = (status: string, price = 499) =>
+    `transaction_id,sku,purchased_at,price,status\nT-1,gold,1709294400,${price},${status}\n`
+  const statusOf = async () => (await purchases()).map(({ status }) => status)
+
+  for (const status of ['pending', 'pending', 'purchased', 'pending', 'refunded', 'refunded']) {
+    assert.equal((await load(row(status))).status, 200, status)
+  }
+  assert.deepEqual(await statusOf(), ['refunded'])
+
+  for (const conflict of [row('cancelled'), row('refunded', 500)]) {
+    const { errors } = assertProblem(await load(conflict), 400, 'invalid_purchases')
+    assert.deepEqual(
+      errors?.map(({ line, code }) => [line, code]),
+      [[2, 'transaction_conflict']],
+    )
+  }
+  assert.deepEqual(await statusOf(), ['refunded'])
+})
+
+/** A storage whose imports say when they begin and end, and wait for `gate` before each slice. */
+async function createWatchedStorage(t: TestContext) {
+  const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
+  const { openImport } = storage
+  const events: string[] = []
+  const gate = { stage: async (_slice: number) => {} }
+  storage.openImport = async (store, id) => {
+    const opened = await openImport(store, id)
+    if (!opened) return undefined
+    events.push('begin')
+    let slices = 0
+    return {
+      async stage(rows) {
+        await gate.stage(++slices)
+        return opened.stage(rows)
+      },
+      async commit() {
+        events.push('end')
+        await opened.commit()
+      },
+      async abort() {
+        events.push('end')
+        await opened.abort()
+      },
+    }
+  }
+  return { storage, events, gate }
+}
+
+/** Something that a test waits for and then lets happen. */
+function createSignal(): { readonly given: Promise<void>; give(): void } {
+  let give = () => {}
+  const given = new Promise<void>((resolve) => {
+    give = resolve
+  })
+  return { given, give: () => give() }
+}
+
+test('imports into one store follow one another, and all succeed', async (t) => {
+  const { storage, events } = await createWatchedStorage(t)
+  const { load, purchases } = await startShop(t, { storage })
+
+  const replies = await Promise.all(
+    ['A', 'B', 'C', 'D'].map((prefix) => load(fileOf(3_000, prefix))),
+  )
+
+  assert.deepEqual(
+    replies.map(({ text }) => text),
+    Array(4).fill('{"ok":true}'),
+  )
+  assert.deepEqual(events, Array(4).fill(['begin', 'end']).flat())
+  const all = await purchases()
+  assert.equal(all.length, 12_000)
+  assert.equal(new Set(all.map(({ transaction_id }) => transaction_id)).size, 12_000)
+})
+
+for (const end of ['succeeds', 'fails'] as const) {
+  test(`while an import runs that ${end}, items are read and created`, async (t) => {
+    const { storage, gate } = await createWatchedStorage(t)
+    const { load, purchases, request, account_key, token } = await startShop(t, { storage })
+    const reached = createSignal()
+    const released = createSignal()
+    gate.stage = async (slice) => {
+      if (slice !== 2) return
+      reached.give()
+      await released.given
+    }
+    const importing = load(`${fileOf(5_000)}${end === 'fails' ? 'T-x,gold,never,,\n' : ''}`)
+    await reached.given
+
+    const json = {
+      store_id: 'main',
+      name: 'silver',
+      display_name: 'Silver',
+      price: '1',
+      type: 'consumable',
+    }
+    const created = await request('POST /api/v1/items', { account_key, json })
+    const listed = await request('GET /api/v1/items?store_id=main', { token })
+    const seen = await purchases()
+    released.give()
+    const reply = await importing
+
+    assert.equal(created.status, 200)
+    const names = listed.json<{ items: { name: string }[] }>().items.map(({ name }) => name)
+    assert.deepEqual(names, ['gold', 'silver'])
+    assert.deepEqual(seen, [])
+    assert.equal(reply.status, end === 'fails' ? 400 : 200)
+    assert.equal((await purchases()).length, end === 'fails' ? 0 : 5_000)
+    const after = await request('GET /api/v1/items?store_id=main', { token })
+    assert.equal(after.text, listed.text)
+  })
+}
+
+test('a stop lets an import in flight finish', async (t) => {
+  const { storage, gate } = await createWatchedStorage(t)
+  const { load, purchases, stop } = await startShop(t, { storage })
+  const reached = createSignal()
+  const released = createSignal()
+  gate.stage = async () => {
+    reached.give()
+    await released.given
+  }
+  const importing = load(fileOf(2_000))
+  await reached.given
+
+  const stopping = stop()
+  released.give()
+  const reply = await importing
+  await stopping
+
+  assert.equal(reply.text, '{"ok":true}')
+  assert.equal((await purchases()).length, 2_000)
+})

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createHandler } from '../../http/index.ts'
+import { createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
+import { serveProcess } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import {
+  assertProblem,
+  connectTo,
+  createClient,
+  eventually,
+  importForm,
+  rawRequest,
+  type Send,
+} from '../support/server.ts'
+import { createShop, memoryTill } from '../support/till.ts'
+
+/** Opens the database for a moment, as long as no server has it to itself. */
+async function withTill<T>(path: string, work: (till: Till) => Promise<T>): Promise<T> {
+  const till = createTill({ storage: await openSqliteStorage(path) })
+  try {
+    return await work(till)
+  } finally {
+    await till.close()
+  }
+}
+
+async function createShopFile(t: TestContext) {
+  const path = join(temporaryFolder(t), 'till.db')
+  const { account, project } = await withTill(path, createShop)
+  return { path, account, account_key: account.account_key, public_key: project.public_key }
+}
+
+async function startProcess(t: TestContext, path: string) {
+  const server = await serveProcess(t, ['--port', '0', '--db', path])
+  return { ...server, send: createClient(server.url) }
+}
+
+async function openSession(send: Send, public_key: string): Promise<string> {
+  const parts = { public_key, json: { user_id: 'player' } }
+  return (await send('POST /api/v1/identity/auth/token', parts)).json<{ token: string }>().token
+}
+
+async function itemsOf(send: Send, token: string) {
+  const reply = await send('GET /api/v1/items?store_id=main', { token })
+  assert.equal(reply.status, 200, reply.text)
+  return reply.json<{ items: { id: string; name: string; display_name: string }[] }>().items
+}
+
+function newItem(name: string): object {
+  return { store_id: 'main', name, display_name: `Item ${name}`, price: '1', type: 'consumable' }
+}
+
+/** Creates items until the server is gone; `acknowledged` takes each that was answered with 200. */
+async function createItems(
+  send: Send,
+  account_key: string,
+  prefix: string,
+  acknowledged: Map<string, string>,
+): Promise<void> {
+  for (let number = 0; number < 10_000; number++) {
+    const name = `${prefix}_${number}`
+    const reply = await send('POST /api/v1/items', { account_key, json: newItem(name) }).catch(
+      () => undefined,
+    )
+    if (!reply) return
+    assert.equal(reply.status, 200, reply.text)
+    acknowledged.set(reply.json<{ id: string }>().id, name)
+  }
+  throw new Error('the server was never killed')
+}
+
+test('what was acknowledged before a kill -9 is there after it, tokens and keys too', async (t) => {
+  const { path, account_key, public_key } = await createShopFile(t)
+  const acknowledged = new Map<string, string>()
+  const tokens: string[] = []
+
+  for (let round = 0; round < 4; round++) {
+    const { child, closed, send } = await startProcess(t, path)
+    tokens.push(await openSession(send, public_key))
+    const enough = acknowledged.size + 40
+    const clients = ['a', 'b', 'c', 'd'].map((client) =>
+      createItems(send, account_key, `${client}${round}`, acknowledged),
+    )
+    await eventually(() => acknowledged.size >= enough || undefined, 'enough items')
+    child.kill('SIGKILL')
+    await Promise.all(clients)
+    await closed
+  }
+
+  const { send } = await startProcess(t, path)
+  for (const token of tokens) {
+    const items = await itemsOf(send, token)
+    const kept = new Map(items.map(({ id, name }) => [id, name]))
+    for (const [id, name] of acknowledged) assert.equal(kept.get(id), name, `${name} is lost`)
+    assert.equal(new Set(kept.values()).size, items.length)
+    // One that was not acknowledged is there as a whole, or not at all.
+    for (const { name, display_name } of items) {
+      assert.equal(display_name, name === 'gold' ? 'Gold' : `Item ${name}`)
+    }
+    assert.ok(items.length <= acknowledged.size + 1 + 4 * 4, 'more items than were sent')
+  }
+})
+
+test('an import that a kill -9 ends is seen whole or not at all, and may be sent again', async (t) => {
+  const { path, public_key, account } = await createShopFile(t)
+  const count = 60_000
+  const rows = Array.from({ length: count }, (_, i) => `T-${i},gold,1709294400,Ä${i}\n`)
+  const csv = `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
+  const { child, closed, send } = await startProcess(t, path)
+  const token = await openSession(send, public_key)
+
+  const sizeBefore = statSync(`${path}-wal`).size
+  const importing = send('POST /api/v1/purchases/import', { token, body: importForm(csv) }).then(
+    ({ status }) => status,
+    () => 0,
+  )
+  await eventually(
+    () => statSync(`${path}-wal`).size > sizeBefore + 500_000 || undefined,
+    'rows in the database',
+  )
+  child.kill('SIGKILL')
+  const status = await importing
+  await closed
+
+  const countRows = () => withTill(path, (till) => countPurchases(till, account))
+  const kept = await countRows()
+  assert.ok(status === 200 ? kept === count : [0, count].includes(kept), `${status}: ${kept} rows`)
+  const again = await startProcess(t, path)
+  const reply = await again.send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
+  assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
+  assert.equal(await countRows(), count)
+})
+
+async function countPurchases(
+  till: Till,
+  account: Parameters<Till['purchases']['list']>[0],
+): Promise<number> {
+  let count = 0
+  let cursor: string | undefined
+  do {
+    const from = cursor === undefined ? {} : { cursor }
+    const page = await till.purchases.list(account, { store_id: 'main', limit: 1000, ...from })
+    count += page.purchases.length
+    cursor = page.next
+  } while (cursor !== undefined)
+  return count
+}
+
+test('SIGTERM lets a request in flight finish, takes no other, and ends with 0', async (t) => {
+  const { path, account_key, public_key } = await createShopFile(t)
+  const { child, closed, url, send, log } = await startProcess(t, path)
+  const token = await openSession(send, public_key)
+  const body = JSON.stringify(newItem('late'))
+  const client = await connectTo(url)
+  t.after(() => client.socket.destroy())
+  const head = [`x-account-key: ${account_key}`, `content-length: ${body.length}`]
+  client.write(rawRequest('POST /api/v1/items', head) + body.slice(0, 20))
+  // The server has it once it has answered what came after it.
+  assert.equal((await send('GET /healthz')).status, 200)
+
+  child.kill('SIGTERM')
+  await untilRefused(url)
+  client.write(body.slice(20))
+  const reply = await client.reply()
+
+  assert.equal(reply.status, 200)
+  assert.equal(await closed, 0)
+  assert.equal(await client.ended, '')
+  const again = await startProcess(t, path)
+  const names = (await itemsOf(again.send, token)).map(({ name }) => name)
+  assert.deepEqual(names, ['gold', 'late'])
+  const logged = log.join('\n')
+  assert.match(logged, /"route":"\/api\/v1\/items","status":200/)
+  for (const text of [account_key, public_key, token, 'late']) {
+    assert.ok(!logged.includes(text), `logs ${text}`)
+  }
+})
+
+async function untilRefused(url: string): Promise<void> {
+  for (let attempts = 0; attempts < 2_000; attempts++) {
+    const client = await connectTo(url).catch(() => undefined)
+    if (!client) return
+    client.socket.destroy()
+  }
+  throw new Error('the server never stopped to take connections')
+}
+
+test('SIGTERM ends with 0 although connections are open that ask nothing', async (t) => {
+  const { path } = await createShopFile(t)
+  const { child, closed, url } = await startProcess(t, path)
+  const silent = await connectTo(url)
+  const idle = await connectTo(url)
+  t.after(() => {
+    silent.socket.destroy()
+    idle.socket.destroy()
+  })
+  idle.write(rawRequest('GET /healthz', []))
+  await idle.reply()
+
+  child.kill('SIGTERM')
+
+  assert.equal(await closed, 0)
+  assert.equal(await idle.ended, '')
+})
+
+test('the handler works in any server of node:http, without a log', async (t) => {
+  const till = memoryTill()
+  const { account, project, item, token } = await createShop(till)
+  const { account_key } = account
+  const { public_key } = project
+  const handler = createHandler(till, { limits: { jsonBytes: 200 } })
+  const server = createServer((request, response) => {
+    response.setHeader('x-mounted', 'yes')
+    handler(request, response)
+  })
+  t.after(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const send = createClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
+
+  const opened = await send('POST /api/v1/identity/auth/init', {
+    public_key,
+    json: { user_id: 'u' },
+  })
+  const read = await send(`GET /api/v1/items/${item.id}`, { token })
+  const created = await send('POST /api/v1/items', { account_key, json: newItem('silver') })
+  const large = await send('POST /api/v1/items', { account_key, json: newItem('x'.repeat(200)) })
+  const imported = await send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
+  const nowhere = await send('GET /nowhere')
+
+  assert.deepEqual(
+    [opened.status, read.status, created.status, imported.text],
+    [200, 200, 200, '{"ok":true}'],
+  )
+  assertProblem(large, 413, 'body_too_large')
+  assertProblem(nowhere, 404, 'route_not_found')
+  assert.equal(nowhere.headers.get('x-mounted'), 'yes')
+  assert.equal((await till.purchases.list(account, { store_id: 'main' })).purchases.length, 1)
+})

@@ -1,0 +1,752 @@
+import assert from 'node:assert/strict'
+import { createConnection } from 'node:net'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { type Account, createMemoryStorage, type Till } from '../../lib/index.ts'
+import {
+  assertProblem,
+  eventually,
+  type RawClient,
+  type Reply,
+  rawRequest,
+  startServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+/** What is in every body and must be in no line of the log. */
+const MARK = 'marked-text-of-a-body'
+
+/** Limits under which nothing but the one that a test sets ends a connection. */
+const forever = 3_600_000
+const patient = {
+  jsonTimeout: forever,
+  requestTimeout: forever,
+  discardTimeout: forever,
+  keepAliveTimeout: forever,
+  stopTimeout: forever,
+}
+
+async function createCaller(till: Till) {
+  const { account, project, item, token } = await createShop(till)
+  const { account_key } = account
+  const { public_key } = project
+  return {
+    account_key,
+    public_key,
+    token,
+    item,
+    withKey: `x-account-key: ${account_key}`,
+    withToken: `authorization: Bearer ${token}`,
+  }
+}
+
+type Caller = Awaited<ReturnType<typeof createCaller>>
+
+function itemBody(name: string, more = ''): string {
+  const fields = `"store_id":"main","name":"${name}","price":"1","type":"consumable"`
+  return `{${fields},"display_name":"${MARK}"${more}}`
+}
+
+interface Row {
+  readonly name: string
+  readonly bytes: (caller: Caller) => string | Uint8Array
+  /** The status and, when it is no 200, the code of the problem. */
+  readonly reply: readonly [status: number, code?: string]
+  readonly headers?: { readonly [name: string]: string }
+  /** What must not be in the reply. */
+  readonly absent?: readonly string[]
+}
+
+const get = (target: string, ...headers: string[]) => rawRequest(`GET ${target}`, headers)
+
+const targets: Row[] = [
+  ...[
+    '//',
+    '/',
+    '/%FF',
+    '/healthz/',
+    '/HEALTHZ',
+    '/api/v1',
+    '/api/v2/items',
+    '/%2F',
+    '/a/../healthz',
+  ],
+  ...['/api/v1/items/', '/api/v1//items', '/api/v1/items/a/b', '/__proto__', '*', 'http://test'],
+]
+  .map(
+    (target): Row => ({
+      name: `the target ${target} is 404`,
+      bytes: () => get(target),
+      reply: [404, 'route_not_found'],
+      absent: [target.length > 2 ? target : MARK],
+    }),
+  )
+  .concat([
+    {
+      name: 'a target in absolute form is taken by its path, whatever host it names',
+      bytes: () => get('HTTP://elsewhere:99/healthz?a=//'),
+      reply: [200],
+      absent: ['elsewhere'],
+    },
+    {
+      name: 'a query may hold anything',
+      bytes: () => get('/healthz?a=%FF&%&?=&__proto__=1&a[]'),
+      reply: [200],
+    },
+    {
+      name: 'the target /api/v1/items/%FF with a token is 400',
+      bytes: ({ withToken }) => get('/api/v1/items/%FF', withToken),
+      reply: [400, 'invalid_request'],
+      absent: ['%FF', 'URIError'],
+    },
+    {
+      name: 'the asterisk of OPTIONS is 404',
+      bytes: () => rawRequest('OPTIONS *', []),
+      reply: [404, 'route_not_found'],
+    },
+  ])
+
+const methods: Row[] = (
+  [
+    ['DELETE /api/v1/items', 'POST, GET, HEAD'],
+    ['OPTIONS /api/v1/items', 'POST, GET, HEAD'],
+    ['POST /api/v1/items/itm_1', 'GET, HEAD'],
+    ['GET /api/v1/projects', 'POST, PUT'],
+    ['PATCH /api/v1/stores', 'POST'],
+    ['GET /api/v1/purchases/import', 'POST'],
+    ['HEAD /api/v1/identity/auth/init', 'POST'],
+    ['TRACE /healthz', 'GET, HEAD'],
+  ] as const
+).map(([request, allow]) => ({
+  name: `${request} is 405 and says what is allowed`,
+  bytes: ({ withKey }) => rawRequest(request, [withKey]),
+  reply: [405, 'method_not_allowed'],
+  headers: { allow },
+}))
+
+const create = (body: string, ...headers: string[]) =>
+  rawRequest('POST /api/v1/items', headers, body)
+
+const bodies: Row[] = [
+  {
+    name: 'a body of 100,000 nested arrays is 400',
+    bytes: ({ withKey }) => create('['.repeat(100_000) + ']'.repeat(100_000), withKey),
+    reply: [400, 'invalid_request'],
+    absent: ['[[', 'RangeError', 'stack'],
+  },
+  {
+    name: 'meta of 40,000 nested objects is 400',
+    bytes: ({ withKey }) => {
+      const meta = `${'{"a":'.repeat(40_000)}1${'}'.repeat(40_000)}`
+      return create(itemBody('deep', `,"meta":${meta}`), withKey)
+    },
+    reply: [400, 'invalid_request'],
+    absent: ['{"a":{', 'RangeError', 'stack'],
+  },
+  {
+    name: 'a field that nobody knows may nest as it likes',
+    bytes: ({ withKey }) => {
+      const unknown = '['.repeat(100_000) + ']'.repeat(100_000)
+      return create(itemBody('deep_unknown', `,"other":${unknown}`), withKey)
+    },
+    reply: [200],
+    absent: ['other'],
+  },
+  {
+    name: 'a body that is not UTF-8 is 400',
+    bytes: ({ withKey }) => {
+      const text = create(itemBody('latin', ',"description":"\xe9"'), withKey)
+      const bytes = Buffer.from(text, 'latin1')
+      return Buffer.from(
+        bytes.toString('latin1').replace(/(content-length: )(\d+)/, shorten),
+        'latin1',
+      )
+    },
+    reply: [400, 'invalid_request'],
+    absent: [MARK],
+  },
+  {
+    name: 'half a surrogate pair, escaped, is 400',
+    bytes: ({ withKey }) => create(itemBody('half', ',"description":"\\ud83d"'), withKey),
+    reply: [400, 'invalid_request'],
+    absent: [MARK],
+  },
+  {
+    name: 'a body that ends in the middle of its JSON is 400 and not quoted',
+    bytes: ({ withKey }) => create(itemBody('cut').slice(0, -1), withKey),
+    reply: [400, 'invalid_request'],
+    absent: [MARK, 'SyntaxError', 'JSON.parse'],
+  },
+  {
+    name: 'a body of 256 KiB is accepted',
+    bytes: ({ withKey }) => create(itemBody('large').padEnd(256 * 1024), withKey),
+    reply: [200],
+  },
+  {
+    name: 'a body of 256 KiB and a byte is 413',
+    bytes: ({ withKey }) => create(itemBody('larger').padEnd(256 * 1024 + 1), withKey),
+    reply: [413, 'body_too_large'],
+    absent: [MARK],
+  },
+  {
+    name: 'a chunked body of 256 KiB is accepted',
+    bytes: ({ withKey }) => chunked([itemBody('chunked').padEnd(256 * 1024)], withKey),
+    reply: [200],
+  },
+  {
+    name: 'a chunked body of 256 KiB and a byte is 413',
+    bytes: ({ withKey }) => chunked([itemBody('longer').padEnd(256 * 1024), ' '], withKey),
+    reply: [413, 'body_too_large'],
+    absent: [MARK],
+  },
+  ...['application/json', 'Application/JSON ; charset=utf-8'].map(
+    (type, index): Row => ({
+      name: `the content type ${type} is accepted`,
+      bytes: ({ withKey }) => create(itemBody(`typed_${index}`), withKey, `content-type: ${type}`),
+      reply: [200],
+    }),
+  ),
+  {
+    name: 'no content type is accepted',
+    bytes: ({ withKey }) => create(itemBody('untyped'), withKey, 'content-encoding: identity'),
+    reply: [200],
+  },
+  ...[
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'text/json',
+  ].map(
+    (type): Row => ({
+      name: `the content type ${type} is 415`,
+      bytes: ({ withKey }) => create(itemBody('typed'), withKey, `content-type: ${type}`),
+      reply: [415, 'unsupported_media_type'],
+      absent: [MARK, type],
+    }),
+  ),
+  ...['gzip', 'br', 'identity, gzip'].map(
+    (coding): Row => ({
+      name: `the content coding ${coding} is 415`,
+      bytes: ({ withKey }) => create(itemBody('coded'), withKey, `content-encoding: ${coding}`),
+      reply: [415, 'unsupported_media_type'],
+      absent: [MARK],
+    }),
+  ),
+]
+
+function shorten(_: string, name: string, length: string): string {
+  return `${name}${Number(length) - 1}`
+}
+
+function chunked(chunks: readonly string[], ...headers: string[]): string {
+  const framed = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+  const head = rawRequest('POST /api/v1/items', [...headers, 'transfer-encoding: chunked'])
+  return `${head}${framed.join('')}0\r\n\r\n`
+}
+
+const credentials: Row[] = [
+  {
+    name: 'two account keys are none',
+    bytes: ({ withKey }) => create(itemBody('twice'), withKey, withKey),
+    reply: [401, 'account_key_required'],
+  },
+  {
+    name: 'an account key after another one is none',
+    bytes: ({ withKey }) => create(itemBody('twice'), 'X-Account-Key: ak_other', withKey),
+    reply: [401, 'account_key_required'],
+  },
+  {
+    name: 'two tokens are none',
+    bytes: ({ withToken }) => get('/api/v1/items?store_id=main', withToken, withToken),
+    reply: [401, 'token_required'],
+  },
+  {
+    name: 'two public keys are none',
+    bytes: ({ public_key }) => {
+      const header = `x-public-project-key: ${public_key}`
+      return get('/api/v1/identity/auth/access-token', header, header)
+    },
+    reply: [400, 'invalid_public_key'],
+  },
+  {
+    name: 'a GET with a body that nobody wants is answered',
+    bytes: ({ withToken }) =>
+      rawRequest('GET /api/v1/items?store_id=main', [withToken], MARK.repeat(1000)),
+    reply: [200],
+  },
+]
+
+const malformed: Row[] = Object.entries({
+  'a line that is no request': 'what is this?\r\n\r\n',
+  'a TLS handshake': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+  'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'another version': 'GET /healthz HTTP/9.9\r\nhost: test\r\n\r\n',
+  'a space before a colon': 'GET /healthz HTTP/1.1\r\nhost : test\r\n\r\n',
+  'a control character in a header': 'GET /healthz HTTP/1.1\r\nhost: te\0st\r\n\r\n',
+  'a negative length': 'POST /api/v1/items HTTP/1.1\r\nhost: test\r\ncontent-length: -1\r\n\r\n',
+  'two lengths': rawRequest('POST /api/v1/items', ['content-length: 1'], '{}'),
+  'a length and chunks': rawRequest(
+    'POST /api/v1/items',
+    ['transfer-encoding: chunked'],
+    '0\r\n\r\n',
+  ),
+}).map(([what, bytes]) => ({
+  name: `${what} is 400 as a problem document`,
+  bytes: () => Buffer.from(bytes, 'latin1'),
+  reply: [400, 'malformed_request'],
+  headers: { connection: 'close' },
+  absent: ['HPE_', 'Parse Error'],
+}))
+
+const rows: Row[] = [
+  {
+    name: 'HTTP/1.1 without a host is 400',
+    bytes: () => 'GET /healthz HTTP/1.1\r\n\r\n',
+    reply: [400, 'malformed_request'],
+  },
+  {
+    name: 'an expectation that nobody knows is ignored',
+    bytes: ({ withKey }) => create(itemBody('expected'), withKey, 'expect: miracles'),
+    reply: [200],
+  },
+  ...targets,
+  ...methods,
+  ...bodies,
+  ...credentials,
+  ...malformed,
+  {
+    name: 'headers of more than 16 KiB are 431',
+    bytes: () => get('/healthz', `x-large: ${'x'.repeat(16 * 1024)}`),
+    reply: [431, 'headers_too_large'],
+    headers: { connection: 'close' },
+    absent: ['xxx'],
+  },
+  {
+    name: 'a target of more than 16 KiB is 431',
+    bytes: () => get(`/${'x'.repeat(16 * 1024)}`),
+    reply: [431, 'headers_too_large'],
+    absent: ['xxx'],
+  },
+  {
+    name: 'a request of HTTP/1.0 is answered',
+    bytes: () => 'GET /healthz HTTP/1.0\r\n\r\n',
+    reply: [200],
+    headers: { connection: 'close' },
+  },
+]
+
+test('whatever comes over the wire is answered, and the server goes on', async (t) => {
+  const { till, log, connect, send } = await startServer(t)
+  const caller = await createCaller(till)
+  const { account_key, public_key, token, withKey, withToken } = caller
+
+  for (const { name, bytes, reply, headers = {}, absent = [] } of rows) {
+    await t.test(name, async () => {
+      const client = await connect()
+
+      client.write(bytes(caller))
+      const answer = await client.reply({ head: name.startsWith('HEAD ') })
+
+      const [status, code = ''] = reply
+      if (status === 200) assert.equal(`${answer.status} ${answer.text}`.slice(0, 5), '200 {')
+      else if (!name.startsWith('HEAD ')) assertProblem(answer, status, code)
+      assert.match(answer.headers.get('x-request-id') ?? '', /^[\w-]+$/)
+      for (const [header, value] of Object.entries(headers)) {
+        assert.equal(answer.headers.get(header), value)
+      }
+      for (const text of [account_key, public_key, token, ...absent]) {
+        assert.ok(!answer.text.includes(text), `shows ${text}`)
+      }
+      assert.equal((await send('GET /healthz')).text, '{"status":"ok"}')
+    })
+  }
+
+  const logged = JSON.stringify(log)
+  for (const text of [account_key, public_key, token, MARK, '[[', withKey, withToken]) {
+    assert.ok(!logged.includes(text), `logs ${text}`)
+  }
+  assert.deepEqual(
+    log.filter(({ level }) => level === 'error'),
+    [],
+  )
+})
+
+test('a reply to HEAD has the headers of GET and no body', async (t) => {
+  const { till, connect } = await startServer(t)
+  const { withToken, item } = await createCaller(till)
+  const targets = [
+    '/healthz',
+    '/api/v1/items?store_id=main',
+    `/api/v1/items/${item.id}`,
+    '/nowhere',
+  ]
+  const client = await connect()
+
+  for (const target of targets) {
+    client.write(rawRequest(`HEAD ${target}`, [withToken, 'x-request-id: same']))
+    const head = await client.reply({ head: true })
+    // Had a body come, this reply would begin with it.
+    client.write(rawRequest(`GET ${target}`, [withToken, 'x-request-id: same']))
+    const full = await client.reply()
+
+    assert.deepEqual(withoutDate(head), withoutDate(full))
+    assert.equal(head.status, full.status)
+    assert.ok(full.text.length > 0)
+  }
+})
+
+function withoutDate({ headers }: Reply): unknown {
+  return [...headers].filter(([name]) => name !== 'date')
+}
+
+test('pipelined requests are answered in their order', async (t) => {
+  const { till, connect } = await startServer(t)
+  const { withKey, withToken } = await createCaller(till)
+  const client = await connect()
+  const one = (id: string, request: string, header: string, body = '') =>
+    rawRequest(request, [header, `x-request-id: ${id}`], body)
+
+  client.write(
+    [
+      one('r1', 'POST /api/v1/items', withKey, itemBody('first')),
+      one('r2', 'GET /healthz', withToken),
+      one('r3', 'POST /api/v1/items', 'x-account-key: ak_wrong', itemBody('second')),
+      one('r4', 'POST /api/v1/items', withKey, itemBody('third')),
+      one('r5', 'GET /nowhere', withToken),
+      one('r6', 'GET /api/v1/items?store_id=main', withToken),
+    ].join(''),
+  )
+  const replies: Reply[] = []
+  for (let i = 0; i < 6; i++) replies.push(await client.reply())
+
+  assert.deepEqual(
+    replies.map(({ status, headers }) => [headers.get('x-request-id'), status]),
+    [
+      ['r1', 200],
+      ['r2', 200],
+      ['r3', 401],
+      ['r4', 200],
+      ['r5', 404],
+      ['r6', 200],
+    ],
+  )
+})
+
+test('a client that ends its side after the request gets its answer', async (t) => {
+  const { connect } = await startServer(t, { storage: createMemoryStorage() })
+  const client = await connect()
+
+  client.socket.end(get('/healthz'))
+
+  assert.equal((await client.reply()).text, '{"status":"ok"}')
+})
+
+test('a sender whose large body is not wanted still reads the answer', async (t) => {
+  const { connect, send } = await startServer(t, { storage: createMemoryStorage() })
+  const body = MARK.repeat(400_000).slice(0, 8 * 1024 ** 2)
+
+  for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain']) {
+    const client = await connect()
+    client.write(
+      rawRequest('POST /api/v1/items', [`content-type: ${type}`, 'x-account-key: ak_x'], body),
+    )
+    assertProblem(await client.reply(), 401, 'account_key_required')
+    // The connection goes on with what follows the body.
+    client.write(get('/healthz'))
+    assert.equal((await client.reply()).text, '{"status":"ok"}')
+  }
+  assert.equal((await send('GET /healthz')).status, 200)
+})
+
+test('a sender who never ends a body that is not wanted is cut off', async (t) => {
+  const limits = { discardBytes: 1024 ** 2 }
+  const { connect, send } = await startServer(t, { storage: createMemoryStorage(), limits })
+  const client = await connect()
+
+  client.write(rawRequest('POST /api/v1/items', ['transfer-encoding: chunked']))
+  assertProblem(await client.reply(), 401, 'account_key_required')
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+  for (let sent = 0; sent < 1000 && client.socket.writable; sent++) {
+    if (!client.socket.write(chunk)) await Promise.race([drained(client), client.ended])
+  }
+
+  await client.ended
+  assert.equal((await send('GET /healthz')).status, 200)
+})
+
+function drained({ socket }: RawClient): Promise<void> {
+  return new Promise((resolve) => socket.once('drain', resolve))
+}
+
+test('a client that resets in the middle of its request is logged as 499, and is no fault', async (t) => {
+  const { till, connect, send, entryOf } = await startServer(t)
+  const { withKey, withToken, token } = await createCaller(till)
+  const body = itemBody('never')
+  const requests: [id: string, head: string[], request: string][] = [
+    ['json', [withKey], 'POST /api/v1/items'],
+    [
+      'form',
+      [withToken, 'content-type: multipart/form-data; boundary=x'],
+      'POST /api/v1/purchases/import',
+    ],
+  ]
+
+  for (const [id, head, request] of requests) {
+    const client = await connect()
+    const length = `content-length: ${body.length + 1}`
+    client.write(rawRequest(request, [...head, length, `x-request-id: ${id}`]) + body)
+    await eventually(() => client.socket.bytesWritten > body.length || undefined, 'the body sent')
+    assert.equal((await send('GET /healthz')).status, 200)
+    client.socket.resetAndDestroy()
+
+    const { status, level, error } = await entryOf(id)
+    assert.deepEqual([status, level, error], [499, 'info', undefined])
+  }
+  const items = await send('GET /api/v1/items?store_id=main', { token })
+  assert.ok(!items.text.includes('never'))
+})
+
+test('a client that resets in the middle of its answer harms nobody', async (t) => {
+  const { till, connect, send } = await startServer(t, { storage: createMemoryStorage() })
+  const { account, token } = await createShop(till)
+  await createLargeItems(till, account, 200)
+
+  for (let i = 0; i < 5; i++) {
+    const client = await connect()
+    client.write(get('/api/v1/items?store_id=main', `authorization: Bearer ${token}`))
+    await new Promise((resolve) => client.socket.once('data', resolve))
+    client.socket.resetAndDestroy()
+    assert.equal((await send('GET /healthz')).status, 200)
+  }
+  const whole = await send('GET /api/v1/items?store_id=main', { token })
+  assert.equal(whole.json<{ items: object[] }>().items.length, 201)
+})
+
+/** So that a list of them is more than the buffers of a connection take. */
+async function createLargeItems(till: Till, account: Account, count: number): Promise<void> {
+  const meta = { text: 'x'.repeat(60_000) }
+  for (let i = 0; i < count; i++) {
+    const item = { store_id: 'main', display_name: MARK, price: '1', type: 'consumable', meta }
+    await till.items.create(account, { ...item, name: `item_${i}` })
+  }
+}
+
+test('a client that hangs up at once, or says nothing, harms nobody', async (t) => {
+  const { connect, send, url } = await startServer(t, { storage: createMemoryStorage() })
+
+  for (const bytes of ['', 'GET', 'GET /healthz HTTP/1.1\r\nho', get('/healthz')]) {
+    const client = await connect()
+    client.write(bytes)
+    client.socket.resetAndDestroy()
+    const other = createConnection(Number(new URL(url).port), '127.0.0.1')
+    other.on('error', () => {})
+    other.end(bytes)
+  }
+
+  assert.equal((await send('GET /healthz')).status, 200)
+})
+
+test('a body that comes too slowly is 408', async (t) => {
+  const limits = { jsonTimeout: 100, uploadIdleTimeout: 100 }
+  const { till, connect, send } = await startServer(t, { limits })
+  const { withKey, withToken } = await createCaller(till)
+  const form = 'content-type: multipart/form-data; boundary=x'
+
+  const json = await connect()
+  json.write(rawRequest('POST /api/v1/items', [withKey, 'content-length: 100']))
+  json.write('{"store_id":')
+  assertProblem(await json.reply(), 408, 'request_timeout')
+  const upload = await connect()
+  upload.write(rawRequest('POST /api/v1/purchases/import', [withToken, form, 'content-length: 9']))
+  upload.write('--x')
+  assertProblem(await upload.reply(), 408, 'request_timeout')
+
+  assert.equal((await send('GET /healthz')).status, 200)
+})
+
+test('a JSON body that comes drop by drop is 408, however steady the drops', async (t) => {
+  const { till, connect } = await startServer(t, { limits: { jsonTimeout: 300 } })
+  const { withKey } = await createCaller(till)
+  const client = await connect()
+  client.write(rawRequest('POST /api/v1/items', [withKey, 'content-length: 100000']))
+
+  const drops = setInterval(() => client.write(' '), 20)
+  t.after(() => clearInterval(drops))
+
+  assertProblem(await client.reply(), 408, 'request_timeout')
+})
+
+test('headers that come too slowly are 408', async (t) => {
+  const limits = { headersTimeout: 200, requestTimeout: 10_000 }
+  const { connect, send } = await startServer(t, { storage: createMemoryStorage(), limits })
+  const client = await connect()
+
+  client.write('GET /healthz HTTP/1.1\r\nhost: te')
+
+  assertProblem(await client.reply(), 408, 'request_timeout')
+  assert.equal((await send('GET /healthz')).status, 200)
+})
+
+test('a client that does not hang up after its 408 is hung up on', async (t) => {
+  const limits = { headersTimeout: 100, discardTimeout: 100 }
+  const { connect } = await startServer(t, { storage: createMemoryStorage(), limits })
+  const client = await connect()
+  client.write('GET /healthz HTTP/1.1\r\n')
+  assertProblem(await client.reply(), 408, 'request_timeout')
+
+  // A connection that is gone answers a write with a reset.
+  await eventually(() => {
+    if (client.socket.writable) client.write('x')
+    return client.socket.destroyed || undefined
+  }, 'an end of the connection')
+})
+
+test('a client that does not read its answer is cut off', { timeout: 20_000 }, async (t) => {
+  const limits = { ...patient, answerTimeout: 200 }
+  const { till, stop, connect, entryOf } = await startServer(t, {
+    storage: createMemoryStorage(),
+    limits,
+  })
+  const { account, token } = await createShop(till)
+  await createLargeItems(till, account, 200)
+  const client = await connect()
+  client.socket.pause()
+
+  client.write(get('/api/v1/items?store_id=main', `authorization: Bearer ${token}`, ID))
+  await entryOf('large')
+
+  await stop() // which would wait an hour for the answer to be taken
+  client.socket.resume()
+  await assert.rejects(client.reply(), /the connection ended/)
+})
+
+const ID = 'x-request-id: large'
+
+test('a slow request behind a quick one is not taken for a slow reader', async (t) => {
+  const { storage, entered, open } = await createGatedTill()
+  const { till, connect } = await startServer(t, { storage, limits: { answerTimeout: 50 } })
+  const { withToken } = await createCaller(till)
+  const client = await connect()
+
+  client.write(get('/healthz') + get('/api/v1/items?store_id=main', withToken))
+  assert.equal((await client.reply()).text, '{"status":"ok"}')
+  await entered
+  await setTimeout(200)
+  open()
+
+  assert.equal((await client.reply()).status, 200)
+})
+
+test('what can not be read any further in a body ends it with one 400', async (t) => {
+  const { till, connect, send, log } = await startServer(t)
+  const { withKey, withToken } = await createCaller(till)
+  const form = 'content-type: multipart/form-data; boundary=x'
+  const heads = [
+    rawRequest('POST /api/v1/items', [withKey, 'transfer-encoding: chunked']),
+    rawRequest('POST /api/v1/purchases/import', [withToken, form, 'transfer-encoding: chunked']),
+  ]
+
+  for (const head of heads) {
+    const client = await connect()
+    client.write(`${head}3\r\n{"a\r\n`)
+    assert.equal((await send('GET /healthz')).status, 200)
+    client.write('no chunk size\r\n')
+
+    assertProblem(await client.reply(), 400, 'malformed_request')
+    assert.equal(await client.ended, '')
+  }
+  assert.deepEqual(
+    log.filter(({ level }) => level === 'error'),
+    [],
+  )
+})
+
+/** A till whose items are listed only when the test lets them. */
+async function createGatedTill() {
+  const storage = createMemoryStorage()
+  const { listItems } = storage
+  let open = () => {}
+  let enter = () => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const entered = new Promise<void>((resolve) => {
+    enter = resolve
+  })
+  storage.listItems = async (store) => {
+    enter()
+    await opened
+    return listItems(store)
+  }
+  return { storage, entered, open }
+}
+
+test('a stop lets requests in flight finish and takes no new connection', async (t) => {
+  const { storage, entered, open } = await createGatedTill()
+  const { till, stop, connect, send, url } = await startServer(t, { storage })
+  const { withToken } = await createCaller(till)
+  const client = await connect()
+  client.write(get('/api/v1/items?store_id=main', withToken))
+  await entered
+
+  let isStopped = false
+  const stopping = stop().then(() => {
+    isStopped = true
+  })
+  await assert.rejects(send('GET /healthz'), TypeError)
+  await assert.rejects(connectionTo(url), { code: 'ECONNREFUSED' })
+  assert.equal(isStopped, false)
+  open()
+  const reply = await client.reply()
+  await stopping
+
+  assert.equal(reply.status, 200)
+  assert.equal(reply.json<{ items: object[] }>().items.length, 1)
+  assert.equal(await client.ended, '')
+})
+
+function connectionTo(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(Number(new URL(url).port), '127.0.0.1', () => {
+      socket.destroy()
+      resolve()
+    })
+    socket.on('error', reject)
+  })
+}
+
+test('a stop ends idle connections, and a second one is no mistake', {
+  timeout: 20_000,
+}, async (t) => {
+  const storage = createMemoryStorage()
+  const { stop, connect } = await startServer(t, { storage, limits: patient })
+  const silent = await connect()
+  const idle = await connect()
+  idle.write(get('/healthz'))
+  await idle.reply()
+
+  await stop()
+  await stop()
+
+  assert.equal(await idle.ended, '')
+  assert.equal(await silent.ended, '')
+})
+
+test('a stop ends although a client hangs', { timeout: 20_000 }, async (t) => {
+  const limits = { ...patient, stopTimeout: 200 }
+  const { till, stop, connect, entryOf } = await startServer(t, { limits })
+  const { withKey } = await createCaller(till)
+  const client = await connect()
+  client.write(
+    rawRequest('POST /api/v1/items', [withKey, 'x-request-id: hangs', 'content-length: 100']),
+  )
+  client.write('{"store_id":')
+  const half = await connect()
+  half.write('GET /healthz HTTP/1.1\r\n')
+
+  await stop()
+
+  assert.equal(await client.ended, '')
+  assert.equal(await half.ended, '')
+  assert.equal((await entryOf('hangs')).status, 499)
+})
