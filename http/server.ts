@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Till } from '../lib/index.ts'
@@ -38,9 +38,9 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   )
   server.on('checkExpectation', handler) // Node's own 417 would have no problem document either
   server.on('clientError', (error, socket) => answerClientError(error, socket, limits))
-  const silent = trackSilent(server)
+  closeOnlyIdle(server)
   await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
-  return { url: urlOf(server), stop: () => stop(server, silent, limits) }
+  return { url: urlOf(server), stop: () => stop(server, limits) }
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {
@@ -58,20 +58,31 @@ function urlOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** The connections that have brought no request yet: Node takes them for busy, not for idle. */
-function trackSilent(server: Server): ReadonlySet<Socket> {
-  const silent = new Set<Socket>()
+/**
+ * Makes `closeIdleConnections`, which `close` calls too, end every connection with nothing in flight.
+ * Node's own takes an answer for done that is written and not sent yet, and cuts it off; a connection
+ * that has brought no request it takes for busy.
+ */
+function closeOnlyIdle(server: Server): void {
+  type Exchange = readonly [request: IncomingMessage, response: ServerResponse]
+  const latest = new Map<Socket, Exchange | undefined>()
+  const remember = (...exchange: Exchange) => latest.set(exchange[0].socket, exchange)
   server.on('connection', (socket) => {
-    silent.add(socket)
-    socket.once('close', () => silent.delete(socket))
+    latest.set(socket, undefined)
+    socket.once('close', () => latest.delete(socket))
   })
-  server.on('request', ({ socket }) => silent.delete(socket))
-  return silent
+  server.on('request', remember)
+  server.on('checkExpectation', remember)
+  server.closeIdleConnections = () => {
+    for (const [socket, exchange] of latest) {
+      const isIdle = !exchange || (exchange[0].complete && exchange[1].writableFinished)
+      if (isIdle) socket.destroy()
+    }
+  }
 }
 
-async function stop(server: Server, silent: ReadonlySet<Socket>, limits: Limits): Promise<void> {
+async function stop(server: Server, limits: Limits): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
-  for (const socket of silent) socket.destroy()
   // A connection that goes idle after `close` would be kept open for the keep-alive time.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
   const late = setTimeout(() => server.closeAllConnections(), limits.stopTimeout)

@@ -7,7 +7,7 @@ import { type Account, openSqliteStorage, type Purchase, type Storage } from '..
 import { temporaryFolder } from '../support/folder.ts'
 import {
   assertProblem,
-  eventually,
+  createSignal,
   importForm,
   rawRequest,
   startServer,
@@ -64,7 +64,7 @@ function fileOf(count: number, prefix = 'T'): string {
 /** Asserts that nothing was kept, not even a temporary file, and that the store takes an import. */
 async function assertNothingLeft({ load, purchases }: Shop): Promise<void> {
   assert.deepEqual(await purchases(), [])
-  await eventually(() => (openUploads() === 0 ? true : undefined), 'an end of all uploads')
+  assert.equal(openUploads(), 0)
   const { status, text } = await load(fileOf(1, 'AFTER'))
   assert.equal(status, 200, text)
   assert.equal((await purchases()).length, 1)
@@ -508,15 +508,6 @@ async function createWatchedStorage(t: TestContext) {
     }
   }
   return { storage, events, gate }
-}
-
-/** Something that a test waits for and then lets happen. */
-function createSignal(): { readonly given: Promise<void>; give(): void } {
-  let give = () => {}
-  const given = new Promise<void>((resolve) => {
-    give = resolve
-  })
-  return { given, give: () => give() }
 }
 
 test('imports into one store follow one another, and all succeed', async (t) => {

@@ -61,6 +61,15 @@ export async function eventually<T>(look: () => T | undefined, what: string): Pr
   throw new Error(`there never was ${what}`)
 }
 
+/** Something that a test waits for and then lets happen. */
+export function createSignal(): { readonly given: Promise<void>; give(): void } {
+  let give = () => {}
+  const given = new Promise<void>((resolve) => {
+    give = resolve
+  })
+  return { given, give: () => give() }
+}
+
 /** A request without its method and path. */
 export interface Parts {
   readonly account_key?: string | undefined
