@@ -170,10 +170,8 @@ for (const [name, start] of Object.entries(setups)) {
   })
 }
 
-const todo =
-  'a server that has loaded the ring less than a second ago does not look for a newer key'
 test('servers that make their first key at the same moment take each other’s tokens', {
-  todo,
+  todo: 'a server that has loaded the ring less than a second ago does not look for a newer key',
 }, async (t) => {
   const shared = createMemoryStorage()
   const first = await startServer(t, { storage: shared })
@@ -207,4 +205,30 @@ test('servers that make their first key at the same moment take each other’s t
       assert.equal(read.status, 200, read.text)
     }
   }
+})
+
+test('the first requests after a start are all let in, although the keys take a while to come', {
+  todo: 'all but the first are 401: the ring counts as loaded while it is still loading',
+}, async (t) => {
+  const shared = createMemoryStorage()
+  const { token } = await createShop(createTill({ storage: shared }))
+  const asked = createSignal()
+  const mayGoOn = createSignal()
+  const storage = { ...shared }
+  storage.listSigningKeys = async () => {
+    asked.give()
+    await mayGoOn.given
+    return shared.listSigningKeys()
+  }
+  const { send } = await startServer(t, { storage })
+  const list = () => send('GET /api/v1/items?store_id=main', { token })
+
+  const first = list()
+  await asked.given
+  const second = list()
+  // Both are under way once a third request, which needs no key, has been answered.
+  await send('GET /healthz')
+  mayGoOn.give()
+
+  for (const reply of [await first, await second]) assert.equal(reply.status, 200, reply.text)
 })

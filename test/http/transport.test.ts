@@ -742,6 +742,29 @@ test('a stop lets a client read its answer to the end', async (t) => {
   assert.equal(reply.json<{ items: object[] }>().items.length, 201)
 })
 
+test('a stop lets a body that nobody wants come to its end, so that its sender sees the answer', {
+  timeout: 20_000,
+}, async (t) => {
+  const storage = createMemoryStorage()
+  const { stop, connect } = await startServer(t, { storage, limits: patient })
+  const client = await connect()
+  let hasEnded = false
+  client.ended.then(() => {
+    hasEnded = true
+  })
+  const half = MARK.repeat(10_000)
+  client.write(rawRequest('POST /api/v1/items', [`content-length: ${2 * half.length}`]) + half)
+  assertProblem(await client.reply(), 401, 'account_key_required')
+
+  const stopping = stop()
+  await setTimeout(200)
+  assert.equal(hasEnded, false)
+  client.write(half)
+  await stopping
+
+  assert.equal(await client.ended, '')
+})
+
 test('a stop ends idle connections, and a second one is no mistake', {
   timeout: 20_000,
 }, async (t) => {
