@@ -6,9 +6,11 @@ export type Credential<Who> = (till: Till, request: IncomingMessage) => Promise<
 
 export const anyone: Credential<undefined> = async () => undefined
 
-/** The header as it came: the sessions service judges it together with what it is for. */
-export const publicKey: Credential<string | undefined> = async (_till, request) =>
-  singleHeader(request, 'x-public-project-key')
+/** The key itself, which opens sessions. */
+export const publicKey: Credential<string> = async (till, request) => {
+  const project = await till.projects.authenticate(singleHeader(request, 'x-public-project-key'))
+  return project.public_key
+}
 
 export const accountKey: Credential<Account> = (till, request) =>
   till.accounts.authenticate(singleHeader(request, 'x-account-key'))

@@ -1,4 +1,6 @@
+export { PRESET_NAMES } from './csv/presets.ts'
 export type { Account } from './domain/account.ts'
+export { formatAmount } from './domain/currency.ts'
 export { formatInstant } from './domain/instant.ts'
 export type { Item, ItemType } from './domain/item.ts'
 export type { Project } from './domain/project.ts'
@@ -8,12 +10,13 @@ export type { Store, StoreType } from './domain/store.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { Accounts } from './services/accounts.ts'
+export type { ImportSummary, ImportTotal } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type { Projects } from './services/projects.ts'
 export type {
   ImportRequest,
   ImportResult,
-  ListRequest,
+  PurchaseSummary,
   Purchases,
 } from './services/purchases.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'

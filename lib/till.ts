@@ -70,8 +70,8 @@ function createContext(options: TillOptions): Context {
   }
   const shelf = {
     list: () => storage.listSigningKeys(),
-    insert: (key: { kid: string; secret: Uint8Array }) =>
-      storage.insertSigningKey({ ...key, created_at: new Date(now()).toISOString() }),
+    insertFirst: (key: { kid: string; secret: Uint8Array }) =>
+      storage.insertFirstSigningKey({ ...key, created_at: new Date(now()).toISOString() }),
   }
   const keyring =
     tokenSecret === undefined ? createStoredKeyring(shelf, now) : createFixedKeyring(tokenSecret)

@@ -42,13 +42,14 @@ const files = ['lib', 'http', 'cli'].flatMap((folder) =>
     .map((file) => join(folder, file)),
 )
 
-const IMPORT = /(?:from|import)\s*\(?\s*'([^']+)'/g
+const IMPORT = /^(?:import|export)[^'=;]*?from '([^']+)'|\bimport\('([^']+)'\)/gm
 
 function importsOf(file: string): string[] {
-  const found = [...readFileSync(file, 'utf8').matchAll(IMPORT)].map(([, target]) => target ?? '')
-  return found.map((target) =>
-    target.startsWith('.') ? relative('.', join(dirname(file), target)) : target,
-  )
+  const found = [...readFileSync(file, 'utf8').matchAll(IMPORT)]
+  return found.map(([, fixed, dynamic]) => {
+    const target = fixed ?? dynamic ?? ''
+    return target.startsWith('.') ? relative('.', join(dirname(file), target)) : target
+  })
 }
 
 test('every file imports only what its room may', () => {

@@ -8,19 +8,29 @@ export async function importPurchases({ till, who, body }: Call<Session, Upload>
     const { file, fields } = body
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
-    await till.purchases.import(who, { store_id, file, dry_run: isDryRun(fields) })
-    return { body: { ok: true } }
+    const { import_id, rows, skipped, updated } = await till.purchases.import(who, {
+      store_id,
+      file,
+      dry_run: parseFlag(fields, 'dry_run'),
+      preset: fields.get('preset'),
+    })
+    const headers = {
+      'import-id': import_id,
+      'import-rows': String(rows),
+      'import-skipped': String(skipped),
+      'import-updated': String(updated),
+    }
+    return { body: { ok: true }, headers }
   } finally {
     await body.discard()
   }
 }
 
-// To take `dry_run=yes` for false would import for good what was only to be checked.
-function isDryRun(fields: Upload['fields']): boolean {
-  const sent = fields.get('dry_run') ?? 'false'
-  if (sent === 'true' || sent === 'false') return sent === 'true'
-  const details = [{ field: 'dry_run', code: 'invalid', message: 'must be true or false' }]
-  throw new TillError('invalid_request', 'The part dry_run must be true or false', details)
+function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {
+  const value = fields.get(field) ?? 'false'
+  if (value === 'true' || value === 'false') return value === 'true'
+  const details = [{ field, code: 'invalid', message: 'must be true or false' }]
+  throw new TillError('invalid_request', `${field} must be true or false`, details)
 }
 
 function missingParts(parts: { file: unknown; store_id: unknown }): TillError {

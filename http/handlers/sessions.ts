@@ -1,12 +1,12 @@
 import type { Call } from '../routes.ts'
 
 /** Endpoint 1. */
-export async function accessToken({ till, who }: Call<string | undefined, undefined>) {
+export async function accessToken({ till, who }: Call<string, undefined>) {
   return { body: await till.sessions.accessToken(who) }
 }
 
 /** Endpoint 2. */
-export async function init({ till, who, body }: Call<string | undefined, unknown>) {
+export async function init({ till, who, body }: Call<string, unknown>) {
   const { project, session, stores } = await till.sessions.init(who, body)
   const { id, name, bundle_id, platform, status, dlscheme } = project
   return {
@@ -24,6 +24,6 @@ export async function init({ till, who, body }: Call<string | undefined, unknown
 }
 
 /** Endpoint 3. */
-export async function token({ till, who, body }: Call<string | undefined, unknown>) {
+export async function token({ till, who, body }: Call<string, unknown>) {
   return { body: await till.sessions.token(who, body) }
 }

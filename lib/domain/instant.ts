@@ -7,22 +7,66 @@ const ISO_8601 =
  * past the millisecond are cut.
  */
 export function parseInstant(text: string): number | undefined {
-  if (/^\d{10}$/.test(text)) return Number(text) * 1000
-  if (/^\d{13}$/.test(text)) return Number(text)
+  if (text.length === 20 && text[10] === 'T' && text[19] === 'Z') return parseUtcSeconds(text)
+  if (text.length === 10 || text.length === 13) {
+    const number = digits(text, 0, text.length)
+    if (!Number.isNaN(number)) return text.length === 10 ? number * 1000 : number
+  }
   const parts = ISO_8601.exec(text)
   if (!parts) return undefined
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts
+  const [year, month, day, hour, minute, second] = parts
     .slice(1, 7)
     .map((part) => Number(part ?? 0))
-  const milliseconds = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3))
-  const local = Date.UTC(year, month - 1, day, hour, minute, second, milliseconds)
+  const local = toMilliseconds(year, month, day, hour, minute, second)
   const offset = parseOffset(parts[8] ?? '')
-  if (offset === undefined || hour > 23 || minute > 59 || second > 59) return undefined
-  // Date.UTC rolls 30 February over into March and takes the year 24 for 1924: all must survive.
-  const date = new Date(local)
-  if (date.getUTCFullYear() !== year) return undefined
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined
-  return local - offset
+  const fraction = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3))
+  return local === undefined || offset === undefined ? undefined : local + fraction - offset
+}
+
+// `2024-03-01T12:34:56Z`, as nearly all files have it: without the expression a million rows take
+// 0.1 s here, not 0.8.
+function parseUtcSeconds(text: string): number | undefined {
+  if (text[4] !== '-' || text[7] !== '-' || text[13] !== ':' || text[16] !== ':') return undefined
+  return toMilliseconds(
+    digits(text, 0, 4),
+    digits(text, 5, 7),
+    digits(text, 8, 10),
+    digits(text, 11, 13),
+    digits(text, 14, 16),
+    digits(text, 17, 19),
+  )
+}
+
+/** The number that the digits in `text` from `start` to `end` say; NaN when there is another character. */
+function digits(text: string, start: number, end: number): number {
+  let number = 0
+  for (let at = start; at < end; at++) {
+    const digit = text.charCodeAt(at) - 48
+    if (digit < 0 || digit > 9) return Number.NaN
+    number = number * 10 + digit
+  }
+  return number
+}
+
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Undefined for a time that does not exist. Date.UTC would roll 30 February over into March. */
+function toMilliseconds(
+  year = Number.NaN,
+  month = 0,
+  day = 0,
+  hour = 0,
+  minute = 0,
+  second = 0,
+): number | undefined {
+  const days = month === 2 && !isLeap(year) ? 28 : (DAYS[month - 1] ?? 0)
+  const exists = day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59
+  // Date.UTC takes the years 0 to 99 for those of the last century.
+  return exists && year >= 100 ? Date.UTC(year, month - 1, day, hour, minute, second) : undefined
+}
+
+function isLeap(year: number): boolean {
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 }
 
 /** A zone's offset from UTC in milliseconds. */

@@ -1,7 +1,21 @@
 import type { ErrorDetail } from '../errors.ts'
-import { freeForm, isObject, isText, type JsonObject } from './fields.ts'
+import {
+  type Fields,
+  freeForm,
+  isObject,
+  isText,
+  type JsonObject,
+  oneOf,
+  optional,
+  parseObject,
+  pattern,
+  type Rule,
+  required,
+  text,
+} from './fields.ts'
 import { parseInstant } from './instant.ts'
 import { parseMinorUnits } from './item.ts'
+import { storeId } from './store.ts'
 
 /** What a row of a purchase file becomes. */
 export interface NewPurchase {
@@ -11,11 +25,11 @@ export interface NewPurchase {
   readonly sku: string
   /** Unix milliseconds. */
   readonly purchased_at: number
-  readonly user_id?: string
+  readonly user_id?: string | undefined
   readonly quantity: number
   /** Minor currency units; with a price there is a currency. */
-  readonly price?: number
-  readonly currency?: string
+  readonly price?: number | undefined
+  readonly currency?: string | undefined
   readonly status: PurchaseStatus
   readonly metadata: JsonObject
 }
@@ -26,6 +40,7 @@ export interface Purchase extends Omit<NewPurchase, 'line'> {
   readonly import_id: string
 }
 
+/** Storages keep a status as its place in this list: append, never reorder. */
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
@@ -49,41 +64,45 @@ export type PurchaseCells = { readonly [F in PurchaseField]: string }
 /** What a row is judged by beside itself. */
 export interface PurchaseRules {
   /** The store's currency, for rows with a price and no currency. */
-  readonly currency?: string
+  readonly currency?: string | undefined
   /** The project's `allowed_currencies`; empty allows all. */
   readonly currencies: ReadonlySet<string>
 }
 
 type Report = (field: PurchaseField, code: string, message: string) => void
 
-/** A purchase from a row's cells, or undefined when `report` was told what is wrong with it. */
+/**
+ * A purchase from a row's cells. What is wrong with it is told to `wrong`; the purchase is then not to
+ * be used.
+ */
 export function parsePurchase(
   cells: PurchaseCells,
   line: number,
   rules: PurchaseRules,
-  report: Report,
-): NewPurchase | undefined {
-  let good = true
-  const wrong: Report = (field, code, message) => {
-    good = false
-    report(field, code, message)
-  }
+  wrong: Report,
+): NewPurchase {
+  // One after the other, so that mistakes are told in the order of the canonical columns.
+  const transaction_id = parseId(cells.transaction_id, 'transaction_id', wrong)
+  const sku = parseId(cells.sku, 'sku', wrong)
+  const purchased_at = parsePurchasedAt(cells.purchased_at, wrong)
   const user_id = parseUser(cells.user_id, wrong)
+  const quantity = parseQuantity(cells.quantity, wrong)
   const price = parsePrice(cells.price, wrong)
   const currency = parseCurrency(cells.currency, price, rules, wrong)
-  const purchase = {
+  const status = parseStatus(cells.status, wrong)
+  const metadata = parseMetadata(cells.metadata, wrong)
+  return {
     line,
-    transaction_id: parseId(cells.transaction_id, 'transaction_id', wrong),
-    sku: parseId(cells.sku, 'sku', wrong),
-    purchased_at: parsePurchasedAt(cells.purchased_at, wrong),
-    quantity: parseQuantity(cells.quantity, wrong),
-    status: parseStatus(cells.status, wrong),
-    metadata: parseMetadata(cells.metadata, wrong),
-    ...(user_id === undefined ? {} : { user_id }),
-    ...(price === undefined ? {} : { price }),
-    ...(currency === undefined ? {} : { currency }),
+    transaction_id,
+    sku,
+    purchased_at,
+    user_id,
+    quantity,
+    price,
+    currency,
+    status,
+    metadata,
   }
-  return good ? purchase : undefined
 }
 
 function parseId(cell: string, field: 'transaction_id' | 'sku', wrong: Report): string {
@@ -213,4 +232,57 @@ export function judgeRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): R
   if (PROGRESS[sent.status] > PROGRESS[stored.status]) return { outcome: 'updated' }
   const sameEnd = PROGRESS[sent.status] < PROGRESS[stored.status] || sent.status === stored.status
   return sameEnd ? { outcome: 'skipped' } : { outcome: 'conflict', field: 'status' }
+}
+
+/** Which purchases are asked for; what is left out does not matter. */
+export interface PurchaseFilter {
+  readonly user_id?: string
+  readonly sku?: string
+  readonly status?: PurchaseStatus
+  /** Unix milliseconds, inclusive. */
+  readonly from?: number
+  /** Unix milliseconds, exclusive. */
+  readonly to?: number
+}
+
+export interface PurchaseQuery extends PurchaseFilter {
+  readonly store_id: string
+  readonly limit: number
+  readonly cursor?: string
+}
+
+const instant: Rule<number> = (value, field, problems) => {
+  const written = typeof value === 'string' ? value : ''
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(written)
+  const found = parseInstant(isDay ? `${written}T00:00:00Z` : written)
+  if (found === undefined) {
+    const message = 'must be a day (2026-01-31) or a time with its zone (2026-01-31T12:00:00Z)'
+    problems.push({ field, code: 'invalid', message })
+  }
+  return found ?? 0
+}
+
+const limit: Rule<number> = (value, field, problems) => {
+  const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
+  if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 1000) {
+    return number as number
+  }
+  problems.push({ field, code: 'invalid', message: 'must be a whole number from 1 to 1000' })
+  return 0
+}
+
+const queryFields: Fields<PurchaseQuery> = {
+  store_id: required(storeId),
+  user_id: optional(text(1, 255)),
+  sku: optional(text(1, 255)),
+  status: optional(oneOf(PURCHASE_STATUSES)),
+  from: optional(instant),
+  to: optional(instant),
+  limit: optional(limit, () => 100),
+  cursor: optional(pattern(/^\d{1,16}$/, 'must be the next of the page before')),
+}
+
+/** `from` and `to` as purchase files have times, or as a day, which begins at midnight UTC. */
+export function parsePurchaseQuery(input: unknown): PurchaseQuery {
+  return parseObject(input, queryFields)
 }

@@ -2,6 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { invalidField } from '../domain/fields.ts'
 import type { Project } from '../domain/project.ts'
 import type { Scope, Session } from '../domain/session.ts'
+import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { Storage } from '../storage/port.ts'
@@ -27,6 +28,22 @@ export function assertScope(caller: Caller, scope: Scope): void {
   }
   if (!isSession(caller) || caller.scopes.includes(scope)) return
   throw new TillError('insufficient_scope', `The token does not carry the scope ${scope}`)
+}
+
+/**
+ * The project of a public key. Throws `invalid_public_key` for one that is missing or unknown, and
+ * `project_inactive` when the project is disabled or archived.
+ */
+export async function getProjectByKey(
+  storage: Storage,
+  publicKey: string | undefined,
+): Promise<Project> {
+  const project = publicKey && (await storage.findProjectByPublicKey(publicKey))
+  if (!project) {
+    throw new TillError('invalid_public_key', 'The public project key is missing or unknown')
+  }
+  if (isActive(project)) return project
+  throw new TillError('project_inactive', `The project is ${project.status}`)
 }
 
 /** The project, when the caller reaches it. Foreign and unknown answer alike. */

@@ -15,6 +15,7 @@ import {
   type Caller,
   findReachableProject,
   getNamedProject,
+  getProjectByKey,
   isSession,
 } from './access.ts'
 import type { Context } from './context.ts'
@@ -23,6 +24,11 @@ import { createId, createPublicKey } from './ids.ts'
 export interface Projects {
   /** Endpoint 8. The answer holds `config` as it was sent, and the new public key. */
   create(account: Account, input: unknown): Promise<Project>
+  /**
+   * The project of a public key, with which its clients open sessions. Throws `invalid_public_key`
+   * for one that is missing or unknown, and `project_inactive`.
+   */
+  authenticate(public_key: string | undefined): Promise<Project>
   /** Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored. */
   update(caller: Caller, input: unknown): Promise<Project>
   /** Throws `project_not_found`, for a foreign one too. */
@@ -46,6 +52,10 @@ export function createProjects({ storage, now, platforms }: Context): Projects {
       }
       await storage.insertProject(project)
       return project
+    },
+
+    async authenticate(public_key) {
+      return withoutProjectSecrets(await getProjectByKey(storage, public_key))
     },
 
     async update(caller, input) {

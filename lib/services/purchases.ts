@@ -1,14 +1,22 @@
-import { setTimeout } from 'node:timers/promises'
-import { createPurchaseParser, type PurchaseColumns } from '../csv/purchases.ts'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
+import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
-import type { NewPurchase, PurchaseRules } from '../domain/purchase.ts'
+import { formatInstant } from '../domain/instant.ts'
+import {
+  type Purchase,
+  type PurchaseField,
+  type PurchaseRules,
+  parsePurchaseQuery,
+} from '../domain/purchase.ts'
 import { isActive } from '../domain/status.ts'
 import { parseStoreQuery, type Store } from '../domain/store.ts'
-import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
+import { type ErrorDetail, TillError } from '../errors.ts'
 import type { PurchaseImport, PurchasePage, Storage, StoreKey } from '../storage/port.ts'
 import { assertAccount, assertScope, type Caller, getNamedStore } from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
+import { createLoader, type ImportSummary } from './imports.ts'
 
 export interface Purchases {
   /**
@@ -16,8 +24,14 @@ export interface Purchases {
    * An import waits for one that is under way in the same store.
    */
   import(caller: Caller, request: ImportRequest): Promise<ImportResult>
-  /** A store's purchases in the order of their import. */
-  list(account: Account, request: ListRequest): Promise<PurchasePage>
+  /** A page of a store's purchases in the order of their import; see `PurchaseQuery`. */
+  list(account: Account, query: unknown): Promise<PurchasePage>
+  /** All of a store's purchases that `query` asks for, read page by page. */
+  all(account: Account, query: unknown): AsyncIterable<Purchase>
+  /** The same as a canonical CSV file, in pieces; it imports as the same purchases. */
+  export(account: Account, query: unknown): AsyncIterable<string>
+  /** Counts and revenue by month, SKU and currency. */
+  summarize(account: Account, query: unknown): Promise<PurchaseSummary[]>
 }
 
 export interface ImportRequest {
@@ -26,61 +40,122 @@ export interface ImportRequest {
   readonly file: AsyncIterable<Uint8Array>
   /** All checks, nothing kept. */
   readonly dry_run?: boolean
+  /** A vendor's kind of file (`PRESET_NAMES`); without it the header line decides. */
+  readonly preset?: string | undefined
+  /** The file's own names for the columns of fields. */
+  readonly map?: { readonly [F in PurchaseField]?: string } | undefined
+  /** Whether prices are in minor units (`499`, the default) or decimals in major ones (`4.99`). */
+  readonly price_unit?: 'minor' | 'major' | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
+  /** Told of every mistake, where the error holds the first 100. */
+  readonly onMistake?: (mistake: ErrorDetail) => void
 }
 
-export interface ImportResult {
+export interface ImportResult extends ImportSummary {
   readonly import_id: string
-  /** The rows of the file: added, skipped and updated together. */
-  readonly rows: number
-  readonly added: number
-  /** Rows that were in the store already. */
-  readonly skipped: number
-  /** Rows that moved the status of a stored purchase on. */
-  readonly updated: number
-  /** The columns that were not stored. */
-  readonly ignored_columns: readonly string[]
 }
 
-export interface ListRequest {
-  readonly store_id: string
-  /** 1 to 1000. */
-  readonly limit?: number
-  /** The `next` of the page before. */
-  readonly cursor?: string
+export interface PurchaseSummary {
+  /** `2026-01`, in UTC. */
+  readonly month: string
+  readonly sku: string
+  /** '' for purchases without a price. */
+  readonly currency: string
+  readonly purchases: number
+  /** What was paid and not refunded or cancelled, in minor units, as a string of digits. */
+  readonly revenue: string
+  readonly refunded: number
 }
 
 export function createPurchases({ storage, now }: Context): Purchases {
-  return {
-    async import(caller, { store_id, file, dry_run = false, onProgress }) {
+  const purchases: Purchases = {
+    async import(caller, request) {
       assertScope(caller, 'purchases:import')
-      const store = await getNamedStore(storage, caller, parseStoreQuery({ store_id }).store_id)
+      const choice = parseLayoutChoice(request)
+      const { store_id } = parseStoreQuery(request)
+      const store = await getNamedStore(storage, caller, store_id)
       if (!isActive(store)) throw new TillError('store_inactive', `The store is ${store.status}`)
       const rules = await rulesOf(storage, store)
       const import_id = createId('imp', now())
       const staged = await openImport(storage, store, import_id)
       try {
-        const loader = createLoader(storage, store, rules, staged)
-        for await (const chunk of file) {
+        const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
+        const loader = createLoader(staged, rules, layout, request.onMistake)
+        let bytes = 0
+        for await (const chunk of request.file) {
           await loader.push(chunk)
-          onProgress?.(loader.progress)
+          bytes += chunk.length
+          request.onProgress?.({ bytes, rows: loader.rows })
         }
-        const result = await loader.end()
-        if (dry_run) await staged.abort()
+        const summary = await loader.end()
+        if (request.dry_run) await staged.abort()
         else await staged.commit()
-        return { import_id, ...result }
+        return { import_id, ...summary }
       } catch (error) {
         await staged.abort()
         throw error
       }
     },
 
-    async list(account, { store_id, limit = 100, cursor }) {
+    async list(account, query) {
       assertAccount(account)
-      const store = await getNamedStore(storage, account, parseStoreQuery({ store_id }).store_id)
-      return storage.listPurchases(store, { limit, ...(cursor ? { after: cursor } : {}) })
+      const { store_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
+      const store = await getNamedStore(storage, account, store_id)
+      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      return storage.listPurchases(store, filter, page)
+    },
+
+    all(account, query) {
+      return allPurchases(purchases, account, query)
+    },
+
+    async *export(account, query) {
+      yield PURCHASE_HEADER
+      for await (const purchase of purchases.all(account, query)) yield formatPurchase(purchase)
+    },
+
+    async summarize(account, query) {
+      return summarize(purchases.all(account, query))
     },
   }
+  return purchases
+}
+
+const PAGE = 1000
+
+async function* allPurchases(
+  purchases: Purchases,
+  account: Account,
+  query: unknown,
+): AsyncGenerator<Purchase> {
+  let cursor: string | undefined
+  do {
+    const page = await purchases.list(account, { ...(query as object), limit: PAGE, cursor })
+    yield* page.purchases
+    cursor = page.next
+    await setImmediate() // a long list leaves others their turn
+  } while (cursor !== undefined)
+}
+
+async function summarize(purchases: AsyncIterable<Purchase>): Promise<PurchaseSummary[]> {
+  const groups = new Map<string, { -readonly [K in keyof PurchaseSummary]: PurchaseSummary[K] }>()
+  for await (const { purchased_at, sku, currency = '', price = 0, status } of purchases) {
+    const month = formatInstant(purchased_at).slice(0, 7)
+    const key = `${month} ${sku} ${currency}`
+    const group = groups.get(key) ?? {
+      month,
+      sku,
+      currency,
+      purchases: 0,
+      revenue: '0',
+      refunded: 0,
+    }
+    groups.set(key, group)
+    group.purchases++
+    if (status === 'refunded') group.refunded++
+    if (status === 'purchased') group.revenue = String(BigInt(group.revenue) + BigInt(price))
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
 }
 
 async function rulesOf(storage: Storage, store: Store): Promise<PurchaseRules> {
@@ -100,120 +175,4 @@ async function openImport(storage: Storage, store: StoreKey, id: string): Promis
     await setTimeout(WAIT_MS)
   }
   throw new TillError('storage_unavailable', 'Another import into this store takes too long')
-}
-
-const MAX_CHUNK_BYTES = 64 * 1024
-const SLICE_ROWS = 1_000
-
-/** Takes a file's bytes, stages the good rows slice by slice and remembers what is wrong. */
-function createLoader(
-  storage: Storage,
-  store: StoreKey,
-  rules: PurchaseRules,
-  staged: PurchaseImport,
-) {
-  const counts = { rows: 0, added: 0, skipped: 0, updated: 0 }
-  const mistakes = createMistakes()
-  const unknownSkus = createSkuCheck(storage, store)
-  let columns: PurchaseColumns = {}
-  let ignored_columns: readonly string[] = []
-  let pending: NewPurchase[] = []
-  let bytes = 0
-
-  const parser = createPurchaseParser(rules, {
-    columns(found, ignored) {
-      columns = found
-      ignored_columns = ignored
-    },
-    purchase: (purchase) => void pending.push(purchase),
-    error: (error) => mistakes.add(error),
-  })
-
-  const stage = async () => {
-    const slice = pending
-    pending = []
-    const unknown = await unknownSkus(slice)
-    for (const { line, sku } of slice) {
-      if (unknown.has(sku)) mistakes.add({ line, column: columns.sku ?? 'sku', ...UNKNOWN_SKU })
-    }
-    const rows = unknown.size === 0 ? slice : slice.filter(({ sku }) => !unknown.has(sku))
-    const { conflicts, ...outcome } = await staged.stage(rows)
-    for (const { line, field } of conflicts) {
-      mistakes.add({ line, column: columns[field] ?? field, ...CONFLICT })
-    }
-    counts.rows += slice.length
-    counts.added += outcome.added
-    counts.skipped += outcome.skipped
-    counts.updated += outcome.updated
-  }
-
-  return {
-    get progress() {
-      return { bytes, rows: counts.rows }
-    },
-    async push(chunk: Uint8Array) {
-      if (!(chunk instanceof Uint8Array))
-        throw new TypeError('the file must yield Uint8Array chunks')
-      for (let start = 0; start < chunk.length; start += MAX_CHUNK_BYTES) {
-        parser.push(chunk.subarray(start, start + MAX_CHUNK_BYTES))
-        if (pending.length >= SLICE_ROWS) await stage()
-      }
-      bytes += chunk.length
-    },
-    async end() {
-      parser.end()
-      if (pending.length > 0) await stage()
-      mistakes.assertNone()
-      return { ...counts, ignored_columns }
-    },
-  }
-}
-
-const UNKNOWN_SKU = { code: 'unknown_sku', message: 'names no item of this store' }
-const CONFLICT = {
-  code: 'transaction_conflict',
-  message: 'differs from the purchase that already has this transaction_id',
-}
-
-const MAX_CACHED_SKUS = 100_000
-
-/** Finds the SKUs of a slice that name no item of the store, asking once for each name. */
-function createSkuCheck(storage: Storage, store: StoreKey) {
-  let known = new Set<string>()
-  return async (slice: readonly NewPurchase[]): Promise<Set<string>> => {
-    const asked = new Set(slice.map(({ sku }) => sku).filter((sku) => !known.has(sku)))
-    if (asked.size === 0) return asked
-    const found = await storage.findItemNames(store, [...asked])
-    if (known.size > MAX_CACHED_SKUS) known = new Set()
-    for (const sku of found) {
-      known.add(sku)
-      asked.delete(sku)
-    }
-    return asked
-  }
-}
-
-/** The mistakes of a file: those of its first lines, and how many there are in all. */
-function createMistakes() {
-  let first: ErrorDetail[] = []
-  let total = 0
-  const lineOf = (error: ErrorDetail) => error.line ?? 0
-  const cut = () => {
-    first = first.sort((a, b) => lineOf(a) - lineOf(b)).slice(0, MAX_DETAILS)
-  }
-  return {
-    add(error: ErrorDetail) {
-      total++
-      first.push(error)
-      // Those of the storage come a slice later than those of the parser: sorted, now and then.
-      if (first.length >= 20 * MAX_DETAILS) cut()
-    },
-    assertNone() {
-      if (total === 0) return
-      cut()
-      const shown = total > MAX_DETAILS ? `, the first ${MAX_DETAILS} are listed` : ''
-      const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${shown}`
-      throw new TillError('invalid_purchases', message, first, total)
-    },
-  }
 }

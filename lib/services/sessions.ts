@@ -4,7 +4,7 @@ import { parseSessionRequest, SCOPES, type Scope, type Session } from '../domain
 import { isActive } from '../domain/status.ts'
 import { type Store, withoutStoreSecrets } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { assertScope } from './access.ts'
+import { assertScope, getProjectByKey } from './access.ts'
 import type { Context } from './context.ts'
 import { createTokenId } from './ids.ts'
 
@@ -24,8 +24,7 @@ export interface InitializedSession {
 }
 
 /**
- * The first three take the public project key as it came, and throw `invalid_public_key` when it is
- * missing or unknown and `project_inactive` when its project is disabled or archived.
+ * The first three take the public project key as it came, and judge it as `projects.authenticate`.
  */
 export interface Sessions {
   /** Endpoint 1: a token whose subject is the project itself. */
@@ -46,15 +45,6 @@ export interface Sessions {
 export function createSessions(context: Context): Sessions {
   const { storage, now, keyring, issuer, tokenLifetime } = context
 
-  const getProject = async (publicKey: string | undefined): Promise<Project> => {
-    const project = publicKey && (await storage.findProjectByPublicKey(publicKey))
-    if (!project) {
-      throw new TillError('invalid_public_key', 'The public project key is missing or unknown')
-    }
-    if (isActive(project)) return project
-    throw new TillError('project_inactive', `The project is ${project.status}`)
-  }
-
   const issue = async (project: Project, subject: string): Promise<IssuedToken> => {
     const iat = Math.floor(now() / 1000)
     const exp = iat + tokenLifetime
@@ -73,13 +63,13 @@ export function createSessions(context: Context): Sessions {
 
   return {
     async accessToken(publicKey) {
-      const project = await getProject(publicKey)
+      const project = await getProjectByKey(storage, publicKey)
       const { token } = await issue(project, project.id)
       return { access_token: token, ttl_seconds: tokenLifetime }
     },
 
     async init(publicKey, input) {
-      const project = await getProject(publicKey)
+      const project = await getProjectByKey(storage, publicKey)
       const { user_id } = parseSessionRequest(input, project.public_key)
       const stores = (await storage.listStores(project.id))
         .filter(isActive)
@@ -89,7 +79,7 @@ export function createSessions(context: Context): Sessions {
     },
 
     async token(publicKey, input) {
-      const project = await getProject(publicKey)
+      const project = await getProjectByKey(storage, publicKey)
       const { user_id } = parseSessionRequest(input, project.public_key)
       return issue(project, user_id)
     },

@@ -1,7 +1,12 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import { judgeRepeat, type NewPurchase, type Purchase } from '../domain/purchase.ts'
+import {
+  judgeRepeat,
+  type NewPurchase,
+  type Purchase,
+  type PurchaseFilter,
+} from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 import type {
   Page,
@@ -93,20 +98,18 @@ export function createMemoryStorage(): Storage {
     async listItems(store) {
       return structuredClone([...recordsOf(store).items.values()])
     },
-    async findItemNames(store, names) {
-      const { items: inStore } = recordsOf(store)
-      return new Set(names.filter((name) => inStore.has(name)))
-    },
-
     async openImport(store, import_id) {
       return openImport(recordsOf(store), import_id)
     },
-    async listPurchases(store, page) {
-      return listPurchases(recordsOf(store), page)
+    async listPurchases(store, filter, page) {
+      return listPurchases(recordsOf(store), filter, page)
     },
 
     async insertSigningKey(key) {
       signingKeys.push(structuredClone(key))
+    },
+    async insertFirstSigningKey(key) {
+      if (signingKeys.length === 0) signingKeys.push(structuredClone(key))
     },
     async listSigningKeys() {
       return structuredClone(signingKeys)
@@ -134,6 +137,10 @@ function openImport(records: StoreRecords, import_id: string): PurchaseImport | 
   const staged = new Map<string, Purchase>()
 
   const stageRow = ({ line, ...row }: NewPurchase, result: Mutable<StagedRows>) => {
+    if (!records.items.has(row.sku)) {
+      result.unknown.push(line)
+      return
+    }
     const stored = staged.get(row.transaction_id) ?? records.purchases.get(row.transaction_id)
     const repeat = stored && judgeRepeat(stored, row)
     if (repeat?.outcome === 'conflict') {
@@ -144,16 +151,19 @@ function openImport(records: StoreRecords, import_id: string): PurchaseImport | 
     } else if (repeat) {
       result.skipped++
     } else {
-      staged.set(row.transaction_id, { ...structuredClone(row), store_id, import_id })
+      staged.set(row.transaction_id, { ...withoutAbsent(row), store_id, import_id })
       result.added++
     }
   }
 
   return {
     async stage(rows) {
-      const result: Mutable<StagedRows> = { added: 0, skipped: 0, updated: 0, conflicts: [] }
+      const result = nothingStaged()
       for (const row of rows) stageRow(row, result)
       return result
+    },
+    async finish() {
+      return nothingStaged()
     },
     async commit() {
       for (const [id, purchase] of staged) records.purchases.set(id, purchase)
@@ -165,11 +175,40 @@ function openImport(records: StoreRecords, import_id: string): PurchaseImport | 
   }
 }
 
+/** A copy in which what is absent has no key, as it has none in a database. */
+function withoutAbsent<T extends object>(row: T): T {
+  const present = Object.entries(row).filter(([, value]) => value !== undefined)
+  return structuredClone(Object.fromEntries(present)) as T
+}
+
+function nothingStaged(): Mutable<StagedRows> {
+  return { added: 0, skipped: 0, updated: 0, conflicts: [], unknown: [] }
+}
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] }
 
-function listPurchases(records: StoreRecords, { limit, after }: Page): PurchasePage {
-  const from = after === undefined ? 0 : Number(after)
-  const purchases = structuredClone([...records.purchases.values()].slice(from, from + limit))
-  const next = from + purchases.length
-  return next < records.purchases.size ? { purchases, next: String(next) } : { purchases }
+function listPurchases(
+  records: StoreRecords,
+  filter: PurchaseFilter,
+  { limit, after }: Page,
+): PurchasePage {
+  const all = [...records.purchases.values()]
+  const found: Purchase[] = []
+  for (let at = after === undefined ? 0 : Number(after); at < all.length; at++) {
+    const purchase = all[at] as Purchase
+    if (!matches(purchase, filter)) continue
+    if (found.length === limit) return { purchases: structuredClone(found), next: String(at) }
+    found.push(purchase)
+  }
+  return { purchases: structuredClone(found) }
+}
+
+function matches(purchase: Purchase, { user_id, sku, status, from, to }: PurchaseFilter): boolean {
+  return (
+    (user_id === undefined || purchase.user_id === user_id) &&
+    (sku === undefined || purchase.sku === sku) &&
+    (status === undefined || purchase.status === status) &&
+    (from === undefined || purchase.purchased_at >= from) &&
+    (to === undefined || purchase.purchased_at < to)
+  )
 }

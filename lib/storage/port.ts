@@ -1,7 +1,7 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import type { NewPurchase, Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { NewPurchase, Purchase, PurchaseField, PurchaseFilter } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 
 /**
@@ -36,15 +36,15 @@ export interface Storage {
   findItem(id: string): Promise<Item | undefined>
   /** A store's items, in order of creation. */
   listItems(store: StoreKey): Promise<Item[]>
-  /** Those of `names` that are items of the store. */
-  findItemNames(store: StoreKey, names: readonly string[]): Promise<Set<string>>
 
   /** Starts an import into a store, or resolves to undefined while another one is under way there. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
-  /** A store's purchases in the order in which they were imported, one page. */
-  listPurchases(store: StoreKey, page: Page): Promise<PurchasePage>
+  /** Those of a store's purchases that the filter lets pass, in the order of import, one page. */
+  listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
 
   insertSigningKey(key: StoredSigningKey): Promise<void>
+  /** Adds a key unless there is one: of several that do so at once, one is added. */
+  insertFirstSigningKey(key: StoredSigningKey): Promise<void>
   /** The keys that sign tokens, oldest first. */
   listSigningKeys(): Promise<StoredSigningKey[]>
 
@@ -77,17 +77,22 @@ export interface StoredSigningKey {
  * transaction with other writes, and holds no lock between calls.
  */
 export interface PurchaseImport {
-  /** Adds rows that follow those staged before, each judged by `judgeRepeat` where it is known. */
+  /** Adds rows that follow those staged before. What becomes of them may be told later. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
+  /** Ends the staging: tells what became of all rows not yet told of. */
+  finish(): Promise<StagedRows>
+  /** Lets all be seen; after `finish`. */
   commit(): Promise<void>
   /** Takes back all that was staged. */
   abort(): Promise<void>
 }
 
-/** What became of a slice of rows. */
+/** What became of rows. A transaction that is there already is judged by `judgeRepeat`. */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
+  /** The lines whose sku names no item of the store; such rows are left out. */
+  readonly unknown: readonly number[]
 }

@@ -5,10 +5,11 @@ import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { Store, StoreType } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { Storage, StoredSigningKey } from './port.ts'
+import type { Storage, StoredSigningKey, StoreKey } from './port.ts'
 import { type Connection, connect, type Row } from './sqlite/connection.ts'
 import { openSqliteDriver, type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
-import { clearAbandonedImports, listPurchases, openImport } from './sqlite/purchases.ts'
+import { clearAbandonedImports, openImport } from './sqlite/imports.ts'
+import { listPurchases } from './sqlite/purchases.ts'
 import { APPLICATION_ID, MIGRATIONS } from './sqlite/schema.ts'
 
 export interface SqliteOptions {
@@ -241,28 +242,25 @@ function storageOn(db: Connection): Storage {
       const where = 'WHERE s.account_id = ? AND s.store_id = ? ORDER BY i.seq'
       return db.all(`${SELECT_ITEMS} ${where}`, account_id, store_id).map(itemRecord)
     },
-    async findItemNames({ account_id, store_id }, names) {
-      const rows = db.all(
-        `SELECT name FROM items
-         WHERE store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
-           AND name IN (SELECT value FROM json_each(?))`,
-        account_id,
-        store_id,
-        JSON.stringify(names),
-      )
-      return new Set(rows.map((row) => row.name as string))
-    },
-
     async openImport(store, import_id) {
-      return openImport(db, store, import_id)
+      return openImport(db, seqOfStore(db, store), import_id)
     },
-    async listPurchases(store, page) {
-      return listPurchases(db, store, page)
+    async listPurchases(store, filter, page) {
+      return listPurchases(db, seqOfStore(db, store), store.store_id, filter, page)
     },
 
     async insertSigningKey(key) {
       db.run(
         'INSERT INTO signing_keys (kid, secret, created_at) VALUES (?, ?, ?)',
+        key.kid,
+        key.secret,
+        key.created_at,
+      )
+    },
+    async insertFirstSigningKey(key) {
+      db.run(
+        `INSERT INTO signing_keys (kid, secret, created_at)
+         SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM signing_keys)`,
         key.kid,
         key.secret,
         key.created_at,
@@ -280,6 +278,13 @@ function storageOn(db: Connection): Storage {
 
 const SELECT_ITEMS = `
   SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
+
+function seqOfStore(db: Connection, { account_id, store_id }: StoreKey): number {
+  const sql = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
+  const row = db.find(sql, account_id, store_id)
+  if (!row) throw new Error('the store must be inserted before what it holds')
+  return row.seq as number
+}
 
 function findProject(db: Connection, id: string): Project | undefined {
   return maybe(projectRecord, db.find('SELECT * FROM projects WHERE id = ?', id))

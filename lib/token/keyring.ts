@@ -11,7 +11,8 @@ export interface Keyring {
 /** Where the ring is kept, oldest key first. */
 export interface KeyShelf {
   list(): Promise<readonly SigningKey[]>
-  insert(key: SigningKey): Promise<void>
+  /** Adds a key unless there is one. */
+  insertFirst(key: SigningKey): Promise<void>
 }
 
 const RELOAD_MS = 1_000
@@ -23,14 +24,23 @@ const RELOAD_MS = 1_000
 export function createStoredKeyring(shelf: KeyShelf, now: () => number): Keyring {
   let keys: readonly SigningKey[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
+  let loading: Promise<void> | undefined
 
-  const load = async () => {
+  const reload = async () => {
+    keys = await shelf.list()
+    if (keys.length === 0) {
+      await shelf.insertFirst({ kid: randomBytes(8).toString('hex'), secret: randomBytes(32) })
+      keys = await shelf.list()
+    }
     loadedAt = now()
-    keys = await shelf.list()
-    if (keys.length > 0) return
-    // Two processes may both come here: both keys stay, and the second list is the same for both.
-    await shelf.insert({ kid: randomBytes(8).toString('hex'), secret: randomBytes(32) })
-    keys = await shelf.list()
+  }
+
+  /** Those who come while it loads wait for the same answer. */
+  const load = () => {
+    loading ??= reload().finally(() => {
+      loading = undefined
+    })
+    return loading
   }
 
   // Another process may have added a key. Bad tokens make us look at most once a second.

@@ -285,6 +285,11 @@ describe('judgeRepeat', () => {
 })
 
 /** The purchase on line 7, and the problems as `field: code` in the order of the columns. */
+function withoutEmpty(parsed: NewPurchase): Partial<NewPurchase> {
+  const there = Object.entries(parsed).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(there)
+}
+
 function parse(sent: PurchaseCells, rules = ANY) {
   const found = new Map<string, string>()
   const parsed = parsePurchase(sent, 7, rules, (field, code) => {
@@ -292,5 +297,5 @@ function parse(sent: PurchaseCells, rules = ANY) {
     found.set(field, `${field}: ${code}`)
   })
   const problems = PURCHASE_FIELDS.flatMap((field) => found.get(field) ?? [])
-  return { parsed, problems }
+  return { parsed: problems.length === 0 ? withoutEmpty(parsed) : undefined, problems }
 }

@@ -403,9 +403,9 @@ test('each bad row is named by its line and column, all at once, and nothing is 
       [3, 'Transaction_ID', 'required'],
       [4, 'item', 'unknown_sku'],
       [5, 'Date', 'invalid'],
+      [6, 'quantity', 'invalid'],
       [6, 'price', 'invalid'],
       [6, 'currency', 'invalid'],
-      [6, 'quantity', 'invalid'],
       [6, 'status', 'invalid'],
       [6, 'metadata', 'invalid'],
       [7, undefined, 'wrong_width'],
@@ -497,6 +497,7 @@ async function createWatchedStorage(t: TestContext) {
         await gate.stage(++slices)
         return opened.stage(rows)
       },
+      finish: () => opened.finish(),
       async commit() {
         events.push('end')
         await opened.commit()

@@ -288,7 +288,9 @@ async function everything(till: Till, { account }: { account: Account }) {
   const projects = await till.projects.list(account)
   const stores = (await Promise.all(projects.map(({ id }) => till.stores.list(account, id)))).flat()
   const items = await Promise.all(stores.map((store) => till.items.list(account, store)))
-  const purchases = await Promise.all(stores.map((store) => till.purchases.list(account, store)))
+  const purchases = await Promise.all(
+    stores.map(({ store_id }) => till.purchases.list(account, { store_id })),
+  )
   return { projects, stores, items, purchases }
 }
 

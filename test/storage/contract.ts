@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { JsonObject } from '../../lib/domain/fields.ts'
 import type { Project } from '../../lib/domain/project.ts'
-import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
+import type { NewPurchase, Purchase, PurchaseFilter } from '../../lib/domain/purchase.ts'
 import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
 import {
   AT,
@@ -20,6 +20,7 @@ import {
   newRow,
   newStore,
   SIDE,
+  stage,
 } from './fixtures/records.ts'
 
 /** Opens an empty storage for one test, and closes it after. */
@@ -392,32 +393,6 @@ function describeItems(open: OpenStorage): void {
     assert.deepEqual(names, ['c', 'B', 'a', '_'])
   })
 
-  test('findItemNames gives those names that are items of this very store', async (t) => {
-    const storage = await open(t)
-    await insertStores(storage)
-    for (const name of ['gold', 'gem', 'sword']) await storage.insertItem(newItem(name))
-    await storage.insertItem(newItem('side_only', { store_id: 'side' }))
-    const foreign = { account_id: 'acc_2', project_id: 'prj_foreign' }
-    await storage.insertItem(newItem('foreign_only', { id: 'itm_foreign', ...foreign }))
-
-    const asked = ['gem', 'gold', 'gem', 'GOLD', 'gol', 'side_only', 'foreign_only']
-    const odd = ['', '%', "gold' OR '1'='1", '"], "gold', '日本 \u{1F600}']
-
-    const found = await storage.findItemNames(MAIN, [...asked, ...odd])
-    assert.deepEqual([...found].sort(), ['gem', 'gold'])
-    assert.deepEqual(await storage.findItemNames(MAIN, []), new Set())
-    assert.deepEqual(await storage.findItemNames(FOREIGN, asked), new Set(['foreign_only']))
-  })
-
-  test('findItemNames takes a hundred thousand names', async (t) => {
-    const storage = await open(t)
-    await insertStores(storage)
-    await storage.insertItem(newItem('sku_99999'))
-    const names = Array.from({ length: 100_000 }, (_, number) => `sku_${number}`)
-
-    assert.deepEqual(await storage.findItemNames(MAIN, names), new Set(['sku_99999']))
-  })
-
   test('changing an item outside does not change the stored one', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
@@ -451,12 +426,12 @@ function describeImports(open: OpenStorage): void {
     const free = newRow(4, { price: 0, currency: 'EUR' })
     const current = await openImport(storage, MAIN, 'imp_1')
 
-    const staged = await current.stage([full, before1970, free])
+    const staged = await stage(current, [full, before1970, free])
     await current.commit()
 
     assert.deepEqual(staged, { added: 3, skipped: 0, updated: 0, conflicts: [] })
     const purchases = [full, before1970, free].map((row) => purchaseOf(row, 'imp_1'))
-    assertUnchanged((await storage.listPurchases(MAIN, { limit: 10 })).purchases, purchases)
+    assertUnchanged((await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases, purchases)
   })
 
   test('staged rows are not seen before the commit, and all of them are after it', async (t) => {
@@ -464,30 +439,107 @@ function describeImports(open: OpenStorage): void {
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
 
-    await current.stage([newRow(2), newRow(3)])
-    assert.deepEqual(await storage.listPurchases(MAIN, { limit: 10 }), { purchases: [] })
-    await current.stage([newRow(4)])
-    assert.deepEqual(await storage.listPurchases(MAIN, { limit: 10 }), { purchases: [] })
+    await stage(current, [newRow(2), newRow(3)])
+    assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
+    await stage(current, [newRow(4)])
+    assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
     await current.commit()
 
     assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_3', 'tx_4'])
   })
 
+  test('rows whose sku names no item of this very store are named and left out', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await storage.insertItem(newItem('side_only', { store_id: 'side' }))
+    const odd = ['side_only', 'GOLD', 'gol', '%', "gold' OR '1'='1", '"], "gold', '日本 \u{1F600}']
+    const current = await openImport(storage, MAIN, 'imp_1')
+
+    const rows = [newRow(2), ...odd.map((sku, index) => newRow(index + 3, { sku })), newRow(99)]
+    const staged = await stage(current, rows)
+    await current.commit()
+
+    assert.deepEqual(staged.unknown, [3, 4, 5, 6, 7, 8, 9])
+    assert.equal(staged.added, 2)
+    assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_99'])
+  })
+
+  test('ids in any order, in one slice or many, are added and told apart alike', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    const ids = Array.from({ length: 5000 }, (_, index) => `tx_${(index * 7919) % 5003}_é`)
+    const rows = ids.map((transaction_id, index) => newRow(index + 2, { transaction_id }))
+    const half = rows.length / 2
+
+    const told = []
+    for (const slice of [rows.slice(0, half), rows.slice(half), rows.slice(1000, 1500)]) {
+      told.push(await current.stage(slice))
+    }
+    told.push(await current.finish())
+    await current.commit()
+    const added = told.reduce((sum, each) => sum + each.added, 0)
+    const skipped = told.reduce((sum, each) => sum + each.skipped, 0)
+
+    assert.deepEqual([added, skipped], [5000, 500])
+    const pages = (await readPages(storage, MAIN, 1000)).flat()
+    assert.deepEqual(
+      pages.map(({ transaction_id }) => transaction_id),
+      ids,
+    )
+  })
+
+  const filters: readonly (readonly [filter: PurchaseFilter, lines: readonly number[]])[] = [
+    [{}, [2, 3, 4, 5]],
+    [{ user_id: 'ann' }, [2, 4]],
+    [{ sku: 'gem' }, [3]],
+    [{ status: 'refunded' }, [4]],
+    [{ from: 2_000 }, [3, 4, 5]],
+    [{ to: 4_000 }, [2, 3]],
+    [{ from: 2_000, to: 4_000 }, [3]],
+    [{ user_id: 'ann', status: 'refunded', sku: 'gold', from: 1, to: 9_000 }, [4]],
+    [{ user_id: 'nobody' }, []],
+  ]
+  for (const [filter, lines] of filters) {
+    test(`purchases are found by ${JSON.stringify(filter)}, on one page or many`, async (t) => {
+      const storage = await open(t)
+      await insertShops(storage)
+      await importRows(storage, MAIN, 'imp_1', [
+        newRow(2, { user_id: 'ann', purchased_at: 1_000 }),
+        newRow(3, { user_id: 'bob', purchased_at: 2_000, sku: 'gem' }),
+      ])
+      await importRows(storage, MAIN, 'imp_2', [
+        newRow(4, { user_id: 'ann', purchased_at: 4_000, status: 'refunded' }),
+        newRow(5, { purchased_at: 5_000 }),
+      ])
+      await importRows(storage, SIDE, 'imp_3', [newRow(9, { user_id: 'ann', sku: 'gem' })])
+
+      for (const limit of [1, 10]) {
+        const pages = await readPages(storage, MAIN, limit, filter)
+        const found = pages.flat().map(({ transaction_id }) => transaction_id)
+        assert.deepEqual(
+          found,
+          lines.map((line) => `tx_${line}`),
+        )
+      }
+    })
+  }
+
   test('an abort leaves nothing, and its transactions can be imported anew', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const first = await openImport(storage, MAIN, 'imp_1')
-    await first.stage([newRow(2, { transaction_id: 'tx' })])
+    await stage(first, [newRow(2, { transaction_id: 'tx' })])
 
     await first.abort()
     assert.deepEqual(await transactions(storage, MAIN), [])
 
     const second = await openImport(storage, MAIN, 'imp_2')
     const row = newRow(2, { transaction_id: 'tx', sku: 'gem' })
-    const staged = await second.stage([row])
+    const staged = await stage(second, [row])
     await second.commit()
     assert.deepEqual(staged, { added: 1, skipped: 0, updated: 0, conflicts: [] })
-    const { purchases } = await storage.listPurchases(MAIN, { limit: 10 })
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
     assert.deepEqual(purchases, [purchaseOf(row, 'imp_2')])
   })
 
@@ -497,7 +549,7 @@ function describeImports(open: OpenStorage): void {
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { transaction_id: 'before' })])
     const current = await openImport(storage, MAIN, 'imp_2')
     const rows = Array.from({ length: 12_000 }, (_, number) => newRow(number + 2))
-    assert.equal((await current.stage(rows)).added, 12_000)
+    assert.equal((await stage(current, rows)).added, 12_000)
 
     await current.abort()
 
@@ -513,7 +565,7 @@ function describeImports(open: OpenStorage): void {
     await (await openImport(storage, MAIN, 'imp_1')).commit()
     await (await openImport(storage, MAIN, 'imp_2')).abort()
     const last = await openImport(storage, MAIN, 'imp_3')
-    const staged = await last.stage([])
+    const staged = await stage(last, [])
     await last.commit()
 
     assert.deepEqual(staged, { added: 0, skipped: 0, updated: 0, conflicts: [] })
@@ -524,13 +576,13 @@ function describeImports(open: OpenStorage): void {
     const storage = await open(t)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
-    await current.stage([newRow(2)])
+    await stage(current, [newRow(2)])
 
     await storage.insertItem(newItem('sword'))
     await storage.insertStore(newStore('late'))
     await storage.updateProject('prj_1', (project) => ({ ...project, name: 'Renamed' }))
     assert.deepEqual(await storage.findItem('itm_sword'), newItem('sword'))
-    await current.stage([newRow(3)])
+    await stage(current, [newRow(3)])
     await current.abort()
 
     assert.deepEqual(await storage.findItem('itm_sword'), newItem('sword'))
@@ -546,12 +598,12 @@ function describeImports(open: OpenStorage): void {
     const expected = structuredClone(purchaseOf(row, 'imp_1'))
     const current = await openImport(storage, MAIN, 'imp_1')
 
-    await current.stage([row])
+    await stage(current, [row])
     append(row.metadata)
     await current.commit()
-    append((await storage.listPurchases(MAIN, { limit: 1 })).purchases[0]?.metadata)
+    append((await storage.listPurchases(MAIN, {}, { limit: 1 })).purchases[0]?.metadata)
 
-    const { purchases } = await storage.listPurchases(MAIN, { limit: 1 })
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 1 })
     assert.deepEqual(purchases, [expected])
   })
 }
@@ -566,7 +618,7 @@ function describeRepeats(open: OpenStorage): void {
     const again = await importRows(storage, MAIN, 'imp_2', [...rows, newRow(4)])
 
     assert.deepEqual(again, { added: 1, skipped: 2, updated: 0, conflicts: [] })
-    const { purchases } = await storage.listPurchases(MAIN, { limit: 10 })
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
     assert.deepEqual(purchases, [
       ...rows.map((row) => purchaseOf(row, 'imp_1')),
       purchaseOf(newRow(4), 'imp_2'),
@@ -579,8 +631,8 @@ function describeRepeats(open: OpenStorage): void {
     const current = await openImport(storage, MAIN, 'imp_1')
     const repeated = (line: number) => newRow(line, { transaction_id: 'tx' })
 
-    const first = await current.stage([repeated(2), repeated(3)])
-    const second = await current.stage([repeated(4), newRow(5)])
+    const first = await stage(current, [repeated(2), repeated(3)])
+    const second = await stage(current, [repeated(4), newRow(5)])
     await current.commit()
 
     assert.deepEqual(first, { added: 1, skipped: 1, updated: 0, conflicts: [] })
@@ -597,7 +649,7 @@ function describeRepeats(open: OpenStorage): void {
     ])
     const current = await openImport(storage, MAIN, 'imp_2')
 
-    const staged = await current.stage([
+    const staged = await stage(current, [
       newRow(2, { status: 'purchased' }),
       newRow(3, { status: 'refunded' }),
     ])
@@ -617,7 +669,7 @@ function describeRepeats(open: OpenStorage): void {
     const later = newRow(9, { ...pending, status: 'purchased', metadata: { from: 'second' } })
     await importRows(storage, MAIN, 'imp_2', [later])
 
-    const { purchases } = await storage.listPurchases(MAIN, { limit: 10 })
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
     assert.deepEqual(purchases, [
       { ...purchaseOf(pending, 'imp_1'), status: 'purchased' },
       purchaseOf(newRow(3), 'imp_1'),
@@ -629,7 +681,7 @@ function describeRepeats(open: OpenStorage): void {
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })])
     const aborted = await openImport(storage, MAIN, 'imp_2')
-    await aborted.stage([newRow(2, { status: 'refunded' })])
+    await stage(aborted, [newRow(2, { status: 'refunded' })])
 
     await aborted.abort()
     assert.deepEqual(await statuses(storage, MAIN), ['pending'])
@@ -647,12 +699,12 @@ function describeRepeats(open: OpenStorage): void {
       newRow(line, { transaction_id, status })
     const current = await openImport(storage, MAIN, 'imp_2')
 
-    const first = await current.stage([
+    const first = await stage(current, [
       step(2, 'tx_2', 'purchased'),
       step(3, 'tx_new', 'pending'),
       step(4, 'tx_new', 'purchased'),
     ])
-    const second = await current.stage([
+    const second = await stage(current, [
       step(5, 'tx_2', 'cancelled'),
       step(6, 'tx_new', 'refunded'),
       step(7, 'tx_new', 'pending'),
@@ -695,7 +747,7 @@ function describeRepeats(open: OpenStorage): void {
       const current = await openImport(storage, MAIN, 'imp_2')
       const other = newRow(7, { status: 'refunded', ...sent, transaction_id: 'tx' })
 
-      const staged = await current.stage([newRow(6), other, newRow(8)])
+      const staged = await stage(current, [newRow(6), other, newRow(8)])
       await current.abort()
 
       assert.deepEqual(staged, {
@@ -704,7 +756,7 @@ function describeRepeats(open: OpenStorage): void {
         updated: 0,
         conflicts: [{ line: 7, field }],
       })
-      const { purchases } = await storage.listPurchases(MAIN, { limit: 10 })
+      const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
       assert.deepEqual(purchases, [purchaseOf(kept, 'imp_1')])
     })
   }
@@ -716,8 +768,8 @@ function describeRepeats(open: OpenStorage): void {
     const row = (line: number, change: Partial<NewPurchase> = {}) =>
       newRow(line, { transaction_id: 'tx', ...change })
 
-    const first = await current.stage([row(2), row(3, { sku: 'gem' })])
-    const second = await current.stage([row(4, { quantity: 9 }), row(5)])
+    const first = await stage(current, [row(2), row(3, { sku: 'gem' })])
+    const second = await stage(current, [row(4, { quantity: 9 }), row(5)])
 
     assert.deepEqual(first.conflicts, [{ line: 3, field: 'sku' }])
     assert.deepEqual(second.conflicts, [{ line: 4, field: 'quantity' }])
@@ -731,8 +783,8 @@ function describeRepeats(open: OpenStorage): void {
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'purchased' })])
     const current = await openImport(storage, MAIN, 'imp_2')
 
-    await current.stage([newRow(2, { status: 'refunded' })])
-    const staged = await current.stage([
+    await stage(current, [newRow(2, { status: 'refunded' })])
+    const staged = await stage(current, [
       newRow(3, { transaction_id: 'tx_2', status: 'cancelled' }),
       newRow(4, { transaction_id: 'tx_2', status: 'refunded' }),
     ])
@@ -756,9 +808,9 @@ function describeRepeats(open: OpenStorage): void {
 
     assert.deepEqual(side, { added: 1, skipped: 0, updated: 0, conflicts: [] })
     assert.deepEqual(foreign, { added: 1, skipped: 0, updated: 0, conflicts: [] })
-    const { purchases } = await storage.listPurchases(MAIN, { limit: 10 })
+    const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 10 })
     assert.deepEqual(purchases, [purchaseOf(newRow(2), 'imp_1')])
-    const { purchases: abroad } = await storage.listPurchases(FOREIGN, { limit: 10 })
+    const { purchases: abroad } = await storage.listPurchases(FOREIGN, {}, { limit: 10 })
     assert.deepEqual(abroad, [purchaseOf(newRow(2, { quantity: 7 }), 'imp_3')])
   })
 }
@@ -771,7 +823,7 @@ function describeTurns(open: OpenStorage): void {
       const first = await openImport(storage, MAIN, 'imp_1')
 
       assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
-      await first.stage([newRow(2)])
+      await stage(first, [newRow(2)])
       assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
       await first[ending]()
 
@@ -800,7 +852,7 @@ function describeTurns(open: OpenStorage): void {
     const side = await openImport(storage, SIDE, 'imp_2')
     const foreign = await openImport(storage, FOREIGN, 'imp_3')
 
-    await Promise.all([main, side, foreign].map((each) => each.stage([newRow(2), newRow(3)])))
+    await Promise.all([main, side, foreign].map((each) => stage(each, [newRow(2), newRow(3)])))
     await side.commit()
     await main.abort()
     assert.deepEqual(await transactions(storage, FOREIGN), [])
@@ -840,18 +892,18 @@ function describePages(open: OpenStorage): void {
     const storage = await open(t)
     await insertShops(storage)
 
-    assert.deepEqual(await storage.listPurchases(MAIN, { limit: 10 }), { purchases: [] })
+    assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
   })
 
   test('what is imported while the pages are read comes at their end', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2), newRow(3), newRow(4)])
-    const first = await storage.listPurchases(MAIN, { limit: 2 })
+    const first = await storage.listPurchases(MAIN, {}, { limit: 2 })
 
     await importRows(storage, MAIN, 'imp_2', [newRow(2, { transaction_id: 'late' })])
     const after = first.next ?? assert.fail('no next page')
-    const second = await storage.listPurchases(MAIN, { limit: 2, after })
+    const second = await storage.listPurchases(MAIN, {}, { limit: 2, after })
 
     const ids = [...first.purchases, ...second.purchases].map((each) => each.transaction_id)
     assert.deepEqual(ids, ['tx_2', 'tx_3', 'tx_4', 'late'])
@@ -862,6 +914,23 @@ function describePages(open: OpenStorage): void {
 function describeSigningKeys(open: OpenStorage): void {
   const secret = () => Uint8Array.from({ length: 32 }, (_, index) => (index * 37) & 0xff)
   const key = (kid: string) => ({ kid, secret: secret(), created_at: AT })
+
+  test('of several first signing keys at once one is added, and none to a ring', async (t) => {
+    const storage = await open(t)
+    const keys = ['k1', 'k2', 'k3'].map((kid) => ({
+      kid,
+      secret: new Uint8Array(32).fill(1),
+      created_at: AT,
+    }))
+
+    await Promise.all(keys.map((key) => storage.insertFirstSigningKey(key)))
+
+    const ring = await storage.listSigningKeys()
+    assert.deepEqual(
+      ring.map(({ kid }) => kid),
+      ['k1'],
+    )
+  })
 
   test('signing keys come back oldest first, byte for byte', async (t) => {
     const storage = await open(t)
@@ -911,27 +980,36 @@ async function importRows(
   rows: readonly NewPurchase[],
 ) {
   const current = await openImport(storage, store, import_id)
-  const staged = await current.stage(rows)
+  const staged = await stage(current, rows)
   await current.commit()
   return staged
 }
 
 /** The ids of a store's purchases, of which there are fewer than 1000. */
 async function transactions(storage: Storage, store: StoreKey): Promise<string[]> {
-  const { purchases } = await storage.listPurchases(store, { limit: 1000 })
+  const { purchases } = await storage.listPurchases(store, {}, { limit: 1000 })
   return purchases.map(({ transaction_id }) => transaction_id)
 }
 
 async function statuses(storage: Storage, store: StoreKey): Promise<string[]> {
-  const { purchases } = await storage.listPurchases(store, { limit: 1000 })
+  const { purchases } = await storage.listPurchases(store, {}, { limit: 1000 })
   return purchases.map(({ status }) => status)
 }
 
-async function readPages(storage: Storage, store: StoreKey, limit: number): Promise<Purchase[][]> {
+async function readPages(
+  storage: Storage,
+  store: StoreKey,
+  limit: number,
+  filter: PurchaseFilter = {},
+): Promise<Purchase[][]> {
   const pages: Purchase[][] = []
   let next: string | undefined
   do {
-    const page = await storage.listPurchases(store, next ? { limit, after: next } : { limit })
+    const page = await storage.listPurchases(
+      store,
+      filter,
+      next ? { limit, after: next } : { limit },
+    )
     pages.push(page.purchases)
     next = page.next
   } while (next && pages.length < 100)

@@ -28,6 +28,7 @@ import {
   newRow,
   newStore,
   SIDE,
+  stage,
 } from './fixtures/records.ts'
 import type { verbs } from './fixtures/worker.ts'
 
@@ -37,6 +38,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
     describe('that can not be used', () => describeRefusals(driver))
     describe('and how they are kept', () => describeSettings(driver))
     describe('and imports that are cut off', () => describeInterruptions(driver))
+    describe('and imports that are taken over', () => describeTakeOver(driver))
     describe('and many processes', () => describeProcesses(driver))
   })
 }
@@ -72,7 +74,7 @@ function describeSharing(driver: SqliteDriverName): void {
     await insertShops(a)
 
     const current = await openImport(a, MAIN, 'imp_1')
-    await current.stage([newRow(2)])
+    await stage(current, [newRow(2)])
     assert.deepEqual(await transactions(b), [])
     assert.equal(await b.openImport(MAIN, 'imp_2'), undefined)
     await current.commit()
@@ -89,7 +91,7 @@ function describeSharing(driver: SqliteDriverName): void {
     await before.insertItem(newItem('sword', { metadata: awkwardObject() }))
     await before.insertSigningKey({ kid: 'k1', secret: new Uint8Array(32).fill(7), created_at: AT })
     const current = await openImport(before, MAIN, 'imp_1')
-    await current.stage([newRow(2), newRow(3, { price: 499, currency: 'USD', user_id: 'player' })])
+    await stage(current, [newRow(2), newRow(3, { price: 499, currency: 'USD', user_id: 'player' })])
     await current.commit()
     const kept = await everything(before)
     await before.close()
@@ -203,13 +205,13 @@ function describeRefusals(driver: SqliteDriverName): void {
     const storage = await open(t, path, driver)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
-    await current.stage([newRow(2)])
+    await stage(current, [newRow(2)])
     for (const db of connections) {
       db.exec(`PRAGMA max_page_count = ${Number(pragma(db, 'page_count')) + 4}`)
     }
 
     const rows = Array.from({ length: 5000 }, (_, index) => newRow(index + 3))
-    await assert.rejects(current.stage(rows), { code: 'storage_unavailable' })
+    await assert.rejects(stage(current, rows), { code: 'storage_unavailable' })
     await current.abort()
 
     assert.deepEqual(await transactions(storage), [])
@@ -278,7 +280,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     assert.deepEqual(await transactions(witness), ['tx_2'])
     const next = await open(t, path, driver)
     assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 })
-    const { purchases } = await next.listPurchases(MAIN, { limit: 10 })
+    const { purchases } = await next.listPurchases(MAIN, {}, { limit: 10 })
     assert.deepEqual(
       purchases.map(({ transaction_id, status }) => [transaction_id, status]),
       [['tx_2', 'pending']],
@@ -298,7 +300,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     await worker.kill()
     await importOne(witness, 'imp_2', newRow(3, { sku: 'gem' }))
 
-    const { purchases } = await witness.listPurchases(MAIN, { limit: 10 })
+    const { purchases } = await witness.listPurchases(MAIN, {}, { limit: 10 })
     assert.deepEqual(
       purchases.map(({ transaction_id, sku, import_id }) => [transaction_id, sku, import_id]),
       [['tx_3', 'gem', 'imp_2']],
@@ -343,7 +345,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     const storage = await open(t, path, driver)
     await insertShops(storage)
     const lost = await openImport(storage, MAIN, 'imp_1')
-    await lost.stage([newRow(2)])
+    await stage(lost, [newRow(2)])
     const db = await raw(t, path, driver)
     giveAway(db, { host: 'elsewhere', aliveAt: Date.now() })
 
@@ -359,11 +361,11 @@ function describeInterruptions(driver: SqliteDriverName): void {
     const storage = await open(t, path, driver)
     await insertShops(storage)
     const lost = await openImport(storage, MAIN, 'imp_1')
-    await lost.stage([newRow(2)])
+    await stage(lost, [newRow(2)])
     giveAway(await raw(t, path, driver))
     await importOne(storage, 'imp_2', newRow(9))
 
-    await assert.rejects(lost.stage([newRow(3)]), { code: 'storage_unavailable' })
+    await assert.rejects(stage(lost, [newRow(3)]), { code: 'storage_unavailable' })
     await assert.rejects(lost.commit(), { code: 'storage_unavailable' })
 
     assert.deepEqual(await transactions(storage), ['tx_9'])
@@ -374,13 +376,67 @@ function describeInterruptions(driver: SqliteDriverName): void {
     const storage = await open(t, path, driver)
     await insertShops(storage)
     const lost = await openImport(storage, MAIN, 'imp_1')
-    await lost.stage([newRow(2)])
+    await stage(lost, [newRow(2)])
     giveAway(await raw(t, path, driver))
     await importOne(storage, 'imp_2', newRow(9))
 
     await lost.abort()
 
     assert.deepEqual(await transactions(storage), ['tx_9'])
+  })
+}
+
+function describeTakeOver(driver: SqliteDriverName): void {
+  test('an import that is being cleared can not be committed any more', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const lost = await openImport(storage, MAIN, 'imp_1')
+    await stage(
+      lost,
+      Array.from({ length: 12_000 }, (_, index) => newRow(index + 2)),
+    )
+    const db = await raw(t, path, driver)
+    db.exec('UPDATE imports SET alive_at = 0')
+
+    const taking = openImport(storage, MAIN, 'imp_2') // has deleted a first slice when it returns
+    await assert.rejects(lost.commit(), { code: 'storage_unavailable' })
+
+    assert.deepEqual(await transactions(storage), [])
+    await (await taking).abort()
+    assert.deepEqual(rowsIn(db), NO_ROWS)
+  })
+
+  test('an abort after the commit takes nothing back', async (t) => {
+    const storage = await open(t, newPath(t), driver)
+    await insertShops(storage)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await stage(current, [newRow(2)])
+    await current.commit()
+
+    await current.abort()
+
+    assert.deepEqual(await transactions(storage), ['tx_2'])
+  })
+
+  test('an abort that fails does not close the store for good', async (t) => {
+    const path = newPath(t)
+    const connections = await watchConnections(t, driver)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    for (const connection of connections) connection.exec('PRAGMA busy_timeout = 0')
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await stage(current, [newRow(2)])
+    const db = await raw(t, path, driver)
+    db.exec('BEGIN IMMEDIATE')
+    await assert.rejects(current.abort(), { code: 'storage_unavailable' })
+    db.exec('ROLLBACK')
+    db.exec('UPDATE imports SET alive_at = 0')
+
+    await importOne(storage, 'imp_2', newRow(3))
+
+    assert.deepEqual(await transactions(storage), ['tx_3'])
+    assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 })
   })
 }
 
@@ -531,12 +587,12 @@ async function importOne(
   row: ReturnType<typeof newRow>,
 ): Promise<void> {
   const current = await openImport(storage, MAIN, import_id)
-  await current.stage([row])
+  await stage(current, [row])
   await current.commit()
 }
 
 async function transactions(storage: Storage): Promise<string[]> {
-  const { purchases } = await storage.listPurchases(MAIN, { limit: 1000 })
+  const { purchases } = await storage.listPurchases(MAIN, {}, { limit: 1000 })
   return purchases.map(({ transaction_id }) => transaction_id)
 }
 
@@ -547,8 +603,8 @@ async function everything(storage: Storage) {
     projects: await storage.listProjects('acc_1'),
     stores: await storage.listStores('prj_1'),
     items: await storage.listItems(MAIN),
-    purchases: await storage.listPurchases(MAIN, { limit: 10 }),
-    side: await storage.listPurchases(SIDE, { limit: 10 }),
+    purchases: await storage.listPurchases(MAIN, {}, { limit: 10 }),
+    side: await storage.listPurchases(SIDE, {}, { limit: 10 }),
     keys: await storage.listSigningKeys(),
   }
 }

@@ -11,6 +11,11 @@ export interface Connection {
   all(sql: string, ...values: SqliteValue[]): Row[]
   /** Runs `work`, which must not await, in one transaction that has the write lock from its start. */
   transaction<T>(work: () => T): T
+  /**
+   * The same without waiting for the disk: for what may be lost, or what a later transaction, which
+   * in the same log makes all before it durable too, will confirm.
+   */
+  lazyTransaction<T>(work: () => T): T
   close(): void
 }
 
@@ -39,6 +44,14 @@ export function connect(driver: SqliteDriver): Connection {
       } catch (error) {
         rollback(driver)
         throw error
+      }
+    },
+    lazyTransaction(work) {
+      connection.exec('PRAGMA synchronous = NORMAL')
+      try {
+        return connection.transaction(work)
+      } finally {
+        connection.exec('PRAGMA synchronous = FULL')
       }
     },
     close: () => void driver.close(),

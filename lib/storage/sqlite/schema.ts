@@ -69,6 +69,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX items_store ON items (store);
 
   -- An import is under way while it has an owner; its purchases are not seen before it has none.
+  -- Its rows are those from first_purchase on (to last_purchase, once it is done) that name it.
   -- AUTOINCREMENT: a number given anew would let one who lost his import abort that of another.
   CREATE TABLE imports (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -76,37 +77,46 @@ export const MIGRATIONS: readonly string[] = [
     store INTEGER NOT NULL REFERENCES stores (seq),
     owner TEXT,
     alive_at INTEGER NOT NULL,
+    first_purchase INTEGER NOT NULL,
+    last_purchase INTEGER,
     created_at TEXT NOT NULL
   ) STRICT;
+  CREATE INDEX imports_store ON imports (store);
   CREATE UNIQUE INDEX imports_under_way ON imports (store) WHERE owner IS NOT NULL;
 
-  -- Clustered by import, so that rows are appended, and an import that failed is one range to delete.
-  -- "import" is no foreign key: the check would cost a look-up a row, and rows only come through it.
+  -- No foreign keys and no index beside the order of arrival: each would cost every row of an import
+  -- a look-up. "status" is a place in PURCHASE_STATUSES; "metadata" is null for an empty object.
   CREATE TABLE purchases (
-    store INTEGER NOT NULL,
+    seq INTEGER PRIMARY KEY,
     import INTEGER NOT NULL,
-    line INTEGER NOT NULL,
     transaction_id TEXT NOT NULL,
-    sku TEXT NOT NULL,
+    item INTEGER NOT NULL,
     purchased_at INTEGER NOT NULL,
     user_id TEXT,
     quantity INTEGER NOT NULL,
     price INTEGER,
     currency TEXT,
-    status TEXT NOT NULL,
-    metadata TEXT NOT NULL,
-    PRIMARY KEY (store, import, line)
-  ) STRICT, WITHOUT ROWID;
-  CREATE UNIQUE INDEX purchases_transaction ON purchases (store, transaction_id);
+    status INTEGER NOT NULL,
+    metadata TEXT
+  ) STRICT;
 
-  -- What an import under way will change in purchases that are already seen.
-  CREATE TABLE purchase_changes (
-    import INTEGER NOT NULL,
+  -- The index that keeps transactions unique in their store: a table of its own, because imports
+  -- fill it later than the rows, in blocks sorted by id.
+  CREATE TABLE transactions (
     store INTEGER NOT NULL,
     transaction_id TEXT NOT NULL,
-    status TEXT NOT NULL,
-    PRIMARY KEY (import, transaction_id)
+    purchase INTEGER NOT NULL,
+    PRIMARY KEY (store, transaction_id)
   ) STRICT, WITHOUT ROWID;
+
+  -- What an import changes in purchases that were there before. Seen from the moment the import is
+  -- done, then moved into the purchases slice by slice.
+  CREATE TABLE purchase_changes (
+    purchase INTEGER PRIMARY KEY,
+    import INTEGER NOT NULL,
+    status INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX purchase_changes_import ON purchase_changes (import);
 
   CREATE TABLE signing_keys (
     seq INTEGER PRIMARY KEY,

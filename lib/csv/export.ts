@@ -1,0 +1,32 @@
+import { formatInstant } from '../domain/instant.ts'
+import { PURCHASE_FIELDS, type Purchase } from '../domain/purchase.ts'
+import { formatRow, guard } from './write.ts'
+
+/** The header line of a canonical purchase file. */
+export const PURCHASE_HEADER = formatRow(PURCHASE_FIELDS)
+
+/** A purchase as a row of the canonical file, safe to open in a spreadsheet. */
+export function formatPurchase(purchase: Purchase): string {
+  const {
+    transaction_id,
+    sku,
+    purchased_at,
+    user_id,
+    quantity,
+    price,
+    currency,
+    status,
+    metadata,
+  } = purchase
+  return formatRow([
+    guard(transaction_id),
+    sku,
+    formatInstant(purchased_at),
+    guard(user_id ?? ''),
+    String(quantity),
+    price === undefined ? '' : String(price),
+    currency ?? '',
+    status,
+    Object.keys(metadata).length === 0 ? '' : JSON.stringify(metadata),
+  ])
+}

@@ -1,0 +1,237 @@
+import { toMinorDigits } from '../domain/currency.ts'
+import {
+  PURCHASE_FIELDS,
+  type PurchaseCells,
+  type PurchaseField,
+  type PurchaseStatus,
+} from '../domain/purchase.ts'
+import type { ErrorDetail } from '../errors.ts'
+import type { ColumnMap, LayoutChoice } from './options.ts'
+import { PRESETS, type Preset } from './presets.ts'
+import { unguard } from './write.ts'
+
+export interface LayoutOptions extends LayoutChoice {
+  /** Whether the store is a sandbox: some vendors tell it of each row. */
+  readonly is_sandbox: boolean
+  /** The store's currency, for amounts without one. */
+  readonly currency?: string | undefined
+}
+
+/** How the rows of one file become canonical cells. */
+export interface Layout {
+  /** `canonical`, or the preset's name. */
+  readonly name: string
+  /** For each field that the file has, its column's name as the header spells it. */
+  readonly columns: { readonly [F in PurchaseField]?: string }
+  /** The columns that are not stored. */
+  readonly ignored: readonly string[]
+  /** A row's canonical cells; undefined for a row that is passed over. */
+  read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
+}
+
+export type WrongCell = (field: PurchaseField, code: string, message: string) => void
+
+/** Other names that a canonical column may go by, beside the field's own. */
+const ALIASES: { readonly [alias: string]: PurchaseField } = {
+  purchase_id: 'transaction_id',
+  order_id: 'transaction_id',
+  item: 'sku',
+  item_name: 'sku',
+  product_id: 'sku',
+  date: 'purchased_at',
+  created_at: 'purchased_at',
+}
+
+const REQUIRED = ['transaction_id', 'sku', 'purchased_at'] as const
+
+/** The layout of the file with this header line, or what is wrong with the header. */
+export function findLayout(
+  header: readonly string[],
+  options: LayoutOptions,
+): Layout | readonly ErrorDetail[] {
+  const names = header.map(normalize)
+  const preset = findPreset(names, options)
+  if (preset?.refusal) return [{ line: 1, code: 'unsupported_file', message: preset.refusal }]
+  const found = preset ? presetColumns(names, preset) : canonicalColumns(names, options.map ?? {})
+  const errors = [
+    ...repeatedColumns(header, found),
+    ...unmatchedMap(names, options.map ?? {}),
+    ...missingColumns(found, names, preset),
+  ]
+  if (errors.length > 0) return errors
+  return createLayout(header, names, found, preset, options)
+}
+
+function normalize(name: string): string {
+  return name.trim().toLowerCase()
+}
+
+/** Whether the header has every column of the preset's signature. */
+function hasSignature(names: readonly string[], preset: Preset): boolean {
+  return preset.signature.every((column) => names.includes(normalize(column)))
+}
+
+function findPreset(names: readonly string[], options: LayoutOptions): Preset | undefined {
+  if (options.map) return undefined
+  if (options.preset !== undefined) return PRESETS.find(({ name }) => name === options.preset)
+  return PRESETS.find((preset) => hasSignature(names, preset))
+}
+
+/** For each field the positions of the columns that mean it. */
+type Found = { readonly [F in PurchaseField]?: readonly number[] }
+
+function canonicalColumns(names: readonly string[], map: ColumnMap): Found {
+  const mapped = Object.entries(map).map(([field, column]) => [normalize(column), field] as const)
+  const found: { [F in PurchaseField]?: number[] } = {}
+  for (const [position, name] of names.entries()) {
+    const byMap = mapped.find(([column]) => column === name)?.[1] as PurchaseField | undefined
+    const byName = PURCHASE_FIELDS.find((field) => field === name) ?? aliasOf(name)
+    const field = byMap ?? (byName !== undefined && map[byName] === undefined ? byName : undefined)
+    if (field) found[field] = [...(found[field] ?? []), position]
+  }
+  return found
+}
+
+function aliasOf(name: string): PurchaseField | undefined {
+  return Object.hasOwn(ALIASES, name) ? ALIASES[name] : undefined
+}
+
+function presetColumns(names: readonly string[], preset: Preset): Found {
+  const entries = Object.entries(preset.columns).map(([field, columns]) => {
+    const wanted = [columns].flat().map(normalize)
+    const name = wanted.find((column) => names.includes(column))
+    return [field, names.flatMap((each, position) => (each === name ? [position] : []))] as const
+  })
+  return Object.fromEntries(entries.filter(([, positions]) => positions.length > 0))
+}
+
+function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[] {
+  return Object.entries(found).flatMap(([field, [first = 0, second]]) => {
+    if (second === undefined) return []
+    const message = `means ${field}, and so does the column ${header[first]}: keep one of them`
+    return [{ line: 1, column: header[second] ?? '', code: 'duplicate_column', message }]
+  })
+}
+
+function unmatchedMap(names: readonly string[], map: ColumnMap): ErrorDetail[] {
+  const absent = Object.entries(map).filter(([, column]) => !names.includes(normalize(column)))
+  return absent.map(([field, column]) =>
+    missingColumn(column, `is missing: the map names it for ${field}`),
+  )
+}
+
+/** The required columns that are not there, told for the preset that the header comes nearest to. */
+function missingColumns(found: Found, names: readonly string[], preset?: Preset): ErrorDetail[] {
+  const missing = REQUIRED.filter((field) => found[field] === undefined)
+  if (missing.length === 0) return []
+  const near = preset ?? nearestPreset(names)
+  if (!near) {
+    return missing.map((field) => {
+      const aliases = Object.keys(ALIASES).filter((alias) => ALIASES[alias] === field)
+      const message = `is missing: the header needs one column named ${[field, ...aliases].join(' or ')}`
+      return missingColumn(field, message)
+    })
+  }
+  const wanted = [...near.signature, ...REQUIRED.flatMap((field) => near.columns[field] ?? [])]
+  const absent = new Set(wanted.filter((column) => !names.includes(normalize(column))))
+  const message = preset
+    ? `is missing: the preset ${preset.name} needs it`
+    : `is missing: the file comes nearest to the preset ${near.name}`
+  return [...absent].map((column) => missingColumn(column, message))
+}
+
+function missingColumn(column: string, message: string): ErrorDetail {
+  return { line: 1, column, code: 'missing_column', message }
+}
+
+/** The preset of which the header has most, and more than half. */
+function nearestPreset(names: readonly string[]): Preset | undefined {
+  const share = ({ signature }: Preset) =>
+    signature.filter((column) => names.includes(normalize(column))).length / signature.length
+  const [best] = [...PRESETS].sort((a, b) => share(b) - share(a))
+  return best && share(best) > 0.5 ? best : undefined
+}
+
+function createLayout(
+  header: readonly string[],
+  names: readonly string[],
+  found: Found,
+  preset: Preset | undefined,
+  options: LayoutOptions,
+): Layout {
+  const positionOf = (field: PurchaseField) => found[field]?.[0] ?? -1
+  const positions = PURCHASE_FIELDS.map(positionOf)
+  const stored = new Set(positions)
+  const named = PURCHASE_FIELDS.filter((field) => positionOf(field) >= 0)
+  const price_unit = preset?.price_unit ?? options.price_unit ?? 'minor'
+  const derive = preset?.derive?.()
+  const place = memoize((column: string) => names.indexOf(normalize(column)))
+
+  const read: Layout['read'] = (cells, wrong) => {
+    const canonical = pickCells(cells, positions)
+    if (derive) {
+      const derived = derive((column) => cells[place(column)] ?? '', options)
+      if (derived === 'passed over') return undefined
+      Object.assign(canonical, derived)
+    }
+    if (preset?.statuses) canonical.status = readStatus(canonical.status, preset.statuses, wrong)
+    if (price_unit === 'major') {
+      const currency = canonical.currency || options.currency
+      canonical.price = readMajorPrice(canonical.price, currency, wrong)
+    }
+    return canonical
+  }
+
+  return {
+    name: preset?.name ?? 'canonical',
+    columns: Object.fromEntries(named.map((field) => [field, header[positionOf(field)]])),
+    ignored: header.filter((_, position) => !stored.has(position)),
+    read,
+  }
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+function pickCells(cells: readonly string[], positions: readonly number[]): Mutable<PurchaseCells> {
+  const cell = (field: number) => cells[positions[field] ?? -1] ?? ''
+  return {
+    transaction_id: unguard(cell(0)),
+    sku: cell(1),
+    purchased_at: cell(2),
+    user_id: unguard(cell(3)),
+    quantity: cell(4),
+    price: cell(5),
+    currency: cell(6),
+    status: cell(7),
+    metadata: cell(8),
+  }
+}
+
+function readStatus(
+  word: string,
+  statuses: { readonly [word: string]: PurchaseStatus },
+  wrong: WrongCell,
+): string {
+  const key = word.toLowerCase()
+  if (Object.hasOwn(statuses, key)) return statuses[key] as string
+  wrong('status', 'invalid', `must be one of ${Object.keys(statuses).join(', ')}`)
+  return ''
+}
+
+function readMajorPrice(price: string, currency: string | undefined, wrong: WrongCell): string {
+  const digits = price === '' ? '' : toMinorDigits(price, currency ?? '')
+  if (digits !== undefined) return digits
+  const unit = currency ?? 'its currency'
+  wrong('price', 'invalid', `must be a decimal amount that ${unit} can have, like 1,234.50`)
+  return ''
+}
+
+function memoize<T>(find: (key: string) => T): (key: string) => T {
+  const known = new Map<string, T>()
+  return (key) => {
+    const found = known.get(key)
+    if (found !== undefined) return found
+    known.set(key, find(key))
+    return find(key)
+  }
+}

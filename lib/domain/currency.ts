@@ -1,0 +1,39 @@
+// ISO 4217: the currencies whose minor unit is not a hundredth.
+const EXPONENTS = new Map<string, number>([
+  ...group(0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
+  ...group(3, 'BHD IQD JOD KWD LYD OMR TND'),
+  ...group(4, 'CLF UYW'),
+])
+
+function group(exponent: number, codes: string): [code: string, exponent: number][] {
+  return codes.split(' ').map((code) => [code, exponent])
+}
+
+/** How many decimals a currency's minor unit stands for: 2 for USD, 0 for JPY. */
+export function exponentOf(currency: string): number {
+  return EXPONENTS.get(currency) ?? 2
+}
+
+const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
+
+/**
+ * A decimal amount (`4.99`, `1,234.50`, `-4.99`) as digits of the currency's minor unit, its sign
+ * dropped; undefined when it is no decimal, or has a fraction that the currency has not. Done on the
+ * digits, so nothing is ever rounded.
+ */
+export function toMinorDigits(amount: string, currency: string): string | undefined {
+  const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []
+  if (whole === undefined) return undefined
+  const exponent = exponentOf(currency)
+  if (/[1-9]/.test(fraction.slice(exponent))) return undefined
+  const digits = whole.replaceAll(',', '') + fraction.slice(0, exponent).padEnd(exponent, '0')
+  return digits.replace(/^0+(?=\d)/, '')
+}
+
+/** Digits of minor units as an amount for people: `4,990.00`. */
+export function formatAmount(minorDigits: string, currency: string): string {
+  const exponent = exponentOf(currency)
+  const digits = minorDigits.padStart(exponent + 1, '0')
+  const whole = BigInt(digits.slice(0, digits.length - exponent)).toLocaleString('en-US')
+  return exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`
+}

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setImmediate } from 'node:timers/promises'
+import type { NewPurchase } from '../../domain/purchase.ts'
+import { TillError } from '../../errors.ts'
+import type { PurchaseImport, StagedRows } from '../port.ts'
+import type { Connection, Row } from './connection.ts'
+import { createStaging } from './staging.ts'
+
+/**
+ * Starts an import. Its rows go straight into `purchases`, slice by slice, and are not seen while the
+ * import has an owner: so no lock is held between slices, and the commit is one row. A unique index
+ * on `imports` lets one import at a time into a store.
+ */
+export async function openImport(
+  db: Connection,
+  store: number,
+  import_id: string,
+): Promise<PurchaseImport | undefined> {
+  const other = db.find('SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL', store)
+  if (other && isAlive(other)) return undefined
+  if (other) await clearImport(db, other)
+  await applyChanges(db)
+  const claimed = db.run(
+    `INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
+     VALUES (?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM purchases), ?)
+     ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`,
+    import_id,
+    store,
+    OWNER,
+    Date.now(),
+    new Date().toISOString(),
+  )
+  if (claimed === 0) return undefined
+  const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as Row
+  return createImport(db, row)
+}
+
+function createImport(db: Connection, row: Row): PurchaseImport {
+  const { seq, store, first_purchase } = numbersOf(row)
+  const staging = createStaging(db, store, seq, first_purchase)
+  const heartbeat = setInterval(() => keepAlive(db, seq), HEARTBEAT_MS).unref()
+
+  /** One step of the import in a transaction of its own; then others have their turn. */
+  const slice = async <T>(work: () => T): Promise<T> => {
+    const result = db.lazyTransaction(() => {
+      assertOwned(db, seq)
+      return work()
+    })
+    await setImmediate()
+    return result
+  }
+
+  const index = async (results: StagedRows[]) => {
+    for (let told = true; told; ) {
+      const result = await slice(() => staging.indexSlice())
+      told = result !== undefined
+      if (result) results.push(result)
+    }
+  }
+
+  return {
+    async stage(rows: readonly NewPurchase[]) {
+      const { unknown } = await slice(() => staging.append(rows))
+      const results = [{ ...NOTHING, unknown }]
+      if (staging.isBlockFull) await index(results)
+      return sum(results)
+    },
+    async finish() {
+      const results: StagedRows[] = []
+      await index(results)
+      return sum(results)
+    },
+    async commit() {
+      if (staging.isWaiting) throw new TypeError('finish the import before its commit')
+      db.transaction(() => {
+        assertOwned(db, seq)
+        db.run(
+          `UPDATE imports SET owner = NULL, last_purchase = (SELECT coalesce(max(seq), 0) FROM purchases)
+           WHERE seq = ?`,
+          seq,
+        )
+      })
+      clearInterval(heartbeat)
+      await applyChanges(db)
+    },
+    async abort() {
+      clearInterval(heartbeat)
+      await clearImport(db, { ...row, owner: OWNER })
+    },
+  }
+}
+
+const NOTHING: StagedRows = { added: 0, skipped: 0, updated: 0, conflicts: [], unknown: [] }
+
+function sum(results: readonly StagedRows[]): StagedRows {
+  const total = (count: (result: StagedRows) => number) =>
+    results.reduce((sofar, result) => sofar + count(result), 0)
+  return {
+    added: total(({ added }) => added),
+    skipped: total(({ skipped }) => skipped),
+    updated: total(({ updated }) => updated),
+    conflicts: results.flatMap(({ conflicts }) => conflicts),
+    unknown: results.flatMap(({ unknown }) => unknown),
+  }
+}
+
+const CHANGED_A_SLICE = 2_000
+
+/** Moves the changes of imports that are done into the purchases. They are seen already. */
+async function applyChanges(db: Connection): Promise<void> {
+  const applySlice = () =>
+    db.transaction(() => {
+      const changes = db.all(
+        `SELECT c.purchase, c.status FROM purchase_changes c JOIN imports i ON i.seq = c.import
+         WHERE i.owner IS NULL LIMIT ?`,
+        CHANGED_A_SLICE,
+      )
+      for (const { purchase, status } of changes as { purchase: number; status: number }[]) {
+        db.run('UPDATE purchases SET status = ? WHERE seq = ?', status, purchase)
+        db.run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
+      }
+      return changes.length
+    })
+  while (db.find('SELECT 1 FROM purchase_changes') && applySlice() > 0) await setImmediate()
+}
+
+// Whose import it is: an import whose process is gone is cleared by whoever comes next. On the same
+// host the process is asked for; from elsewhere (a container on the same volume) the lease decides.
+const INSTANCE = randomUUID()
+const OWNER = JSON.stringify({ host: hostname(), pid: process.pid, instance: INSTANCE })
+const CLEARING = JSON.stringify({ ...JSON.parse(OWNER), clearing: true })
+const HEARTBEAT_MS = 5_000
+const LEASE_MS = 30_000
+
+function isAlive({ owner, alive_at }: Row): boolean {
+  const { host, pid, instance } = JSON.parse(owner as string) as {
+    host: string
+    pid: number
+    instance: string
+  }
+  const isOurs = instance === INSTANCE
+  if (host === hostname() && !isOurs && (pid === process.pid || !isRunning(pid))) return false
+  return Date.now() - (alive_at as number) < LEASE_MS
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM'
+  }
+}
+
+// A missed beat is made good by the next; a lost import is found by the next slice.
+function keepAlive(db: Connection, seq: number): void {
+  try {
+    db.run('UPDATE imports SET alive_at = ? WHERE seq = ?', Date.now(), seq)
+  } catch {}
+}
+
+function assertOwned(db: Connection, seq: number): void {
+  const row = db.find('SELECT owner FROM imports WHERE seq = ?', seq)
+  if (row?.owner === OWNER) return
+  throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
+}
+
+/** Puts right what processes that are gone have left: rows of imports that never ended, changes. */
+export async function clearAbandonedImports(db: Connection): Promise<void> {
+  const open = db.all('SELECT * FROM imports WHERE owner IS NOT NULL')
+  for (const row of open) if (!isAlive(row)) await clearImport(db, row)
+  await applyChanges(db)
+}
+
+const CLEARED_A_SLICE = 2_000
+
+/**
+ * Takes an import over from its owner, who can then not commit what is half deleted, and deletes it.
+ * One that its owner has ended meanwhile is left alone.
+ */
+async function clearImport(db: Connection, row: Row): Promise<void> {
+  const { seq, store, first_purchase } = numbersOf(row)
+  const taken = db.run(
+    'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?',
+    CLEARING,
+    Date.now(),
+    seq,
+    row.owner as string,
+  )
+  if (taken === 0) return
+  const clearSlice = (from: number) =>
+    db.transaction(() => {
+      const rows = db.all(
+        'SELECT seq, transaction_id FROM purchases WHERE seq >= ? AND import = ? ORDER BY seq LIMIT ?',
+        from,
+        seq,
+        CLEARED_A_SLICE,
+      ) as { seq: number; transaction_id: string }[]
+      for (const { seq: purchase, transaction_id } of rows) {
+        db.run(
+          'DELETE FROM transactions WHERE store = ? AND transaction_id = ? AND purchase = ?',
+          store,
+          transaction_id,
+          purchase,
+        )
+        db.run('DELETE FROM purchases WHERE seq = ?', purchase)
+      }
+      return rows.at(-1)?.seq
+    })
+  for (let last = clearSlice(first_purchase); last !== undefined; last = clearSlice(last)) {
+    await setImmediate()
+  }
+  db.transaction(() => {
+    db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
+    db.run('DELETE FROM imports WHERE seq = ?', seq)
+  })
+}
+
+function numbersOf(row: Row): { seq: number; store: number; first_purchase: number } {
+  return row as { seq: number; store: number; first_purchase: number }
+}

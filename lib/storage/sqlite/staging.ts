@@ -1,0 +1,277 @@
+import {
+  judgeRepeat,
+  type NewPurchase,
+  PURCHASE_STATUSES,
+  type PurchaseField,
+  type PurchaseIdentity,
+  type PurchaseStatus,
+} from '../../domain/purchase.ts'
+import type { StagedRows } from '../port.ts'
+import type { Connection, Row } from './connection.ts'
+import type { SqliteValue } from './drivers.ts'
+import { inOrderOfIds } from './order.ts'
+
+/**
+ * The rows of one import on their way in. Rows are appended as they come; their transaction ids, on
+ * which uniqueness rests, are indexed in sorted blocks. Ids that come in random order would otherwise
+ * each dirty another page of the index in every slice (bench/: 0.4 of the shell's loader, not 1.5).
+ */
+export interface Staging {
+  /** Appends rows; `unknown` are the lines whose sku names no item of the store. */
+  append(rows: readonly NewPurchase[]): { readonly unknown: readonly number[] }
+  /** Whether enough ids wait to be indexed. */
+  readonly isBlockFull: boolean
+  /** Whether any id waits: the rows staged are then not known to be unique. */
+  readonly isWaiting: boolean
+  /** Indexes the next slice of ids that wait; undefined when none do. */
+  indexSlice(): StagedRows | undefined
+}
+
+const BLOCK_ROWS = 50_000
+const INDEXED_A_SLICE = 2_000
+
+export function createStaging(
+  db: Connection,
+  store: number,
+  seq: number,
+  first_purchase: number,
+): Staging {
+  const itemOf = createItemLookup(db, store)
+  let waiting: Entry[] = []
+  let ordered: readonly Entry[] = []
+  let taken = 0
+  let next = first_purchase
+
+  return {
+    append(rows) {
+      const items = itemOf(rows)
+      const good = rows.filter(({ sku }) => items.has(sku))
+      // Numbered by hand: SQLite gives the numbers of rows anew that another import has taken back.
+      const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
+      const first = Math.max(next, (last ?? 0) + 1)
+      next = first + good.length
+      insertRows(db, seq, first, good, items)
+      for (const [i, { transaction_id, line }] of good.entries()) {
+        waiting.push({ transaction_id, line, purchase: first + i })
+      }
+      const unknown = rows.filter(({ sku }) => !items.has(sku)).map(({ line }) => line)
+      return { unknown }
+    },
+    get isBlockFull() {
+      return waiting.length >= BLOCK_ROWS
+    },
+    get isWaiting() {
+      return waiting.length > 0 || taken < ordered.length
+    },
+    indexSlice() {
+      if (taken === ordered.length) {
+        ordered = inOrderOfIds(waiting)
+        waiting = []
+        taken = 0
+      }
+      const entries = ordered.slice(taken, taken + INDEXED_A_SLICE)
+      taken += entries.length
+      return entries.length > 0 ? indexEntries(db, store, seq, entries) : undefined
+    },
+  }
+}
+
+const CACHED_ITEMS = 50_000
+
+/** Finds the items that a slice names, asking the database once for each name. */
+function createItemLookup(db: Connection, store: number) {
+  let known = new Map<string, number>()
+  return (rows: readonly NewPurchase[]): ReadonlyMap<string, number> => {
+    const asked = new Set<string>()
+    for (const { sku } of rows) if (!known.has(sku)) asked.add(sku)
+    if (asked.size === 0) return known
+    if (known.size > CACHED_ITEMS) {
+      known = new Map()
+      for (const { sku } of rows) asked.add(sku)
+    }
+    const found = db.all(
+      'SELECT name, seq FROM items WHERE store = ? AND name IN (SELECT value FROM json_each(?))',
+      store,
+      JSON.stringify([...asked]),
+    )
+    for (const { name, seq } of found) known.set(name as string, seq as number)
+    return known
+  }
+}
+
+// Many rows a statement: crossing into the driver costs more than the row itself (bench/: 1.4×).
+const ROWS_A_STATEMENT = 32
+
+function insertRows(
+  db: Connection,
+  seq: number,
+  first: number,
+  rows: readonly NewPurchase[],
+  items: ReadonlyMap<string, number>,
+): void {
+  for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
+    const part = rows.slice(start, start + ROWS_A_STATEMENT)
+    const values: SqliteValue[] = []
+    let number = first + start
+    for (const row of part) {
+      values.push(
+        number++,
+        seq,
+        row.transaction_id,
+        items.get(row.sku) as number,
+        row.purchased_at,
+        row.user_id ?? null,
+        row.quantity,
+        row.price ?? null,
+        row.currency ?? null,
+        statusCode(row.status),
+        metadataText(row),
+      )
+    }
+    db.run(insertStatement(part.length), ...values)
+  }
+}
+
+const COLUMNS =
+  'seq, import, transaction_id, item, purchased_at, user_id, quantity, price, currency, status, metadata'
+const PLACES = '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
+
+const insertStatement = perCount(
+  (rows) => `INSERT INTO purchases (${COLUMNS}) VALUES ${Array(rows).fill(PLACES).join()}`,
+)
+
+/** The text of a statement for so many rows, written once for each number of them. */
+function perCount(write: (rows: number) => string): (rows: number) => string {
+  const written: string[] = []
+  return (rows) => {
+    written[rows] ??= write(rows)
+    return written[rows]
+  }
+}
+
+function metadataText({ metadata }: NewPurchase): string | null {
+  for (const _ in metadata) return JSON.stringify(metadata)
+  return null
+}
+
+export function statusCode(status: PurchaseStatus): number {
+  return PURCHASE_STATUSES.indexOf(status)
+}
+
+/** A row whose transaction id waits to be indexed. */
+export interface Entry {
+  readonly transaction_id: string
+  readonly line: number
+  readonly purchase: number
+}
+
+const ENTRIES_A_STATEMENT = 64
+
+function indexEntries(
+  db: Connection,
+  store: number,
+  seq: number,
+  entries: readonly Entry[],
+): StagedRows {
+  const result = { added: 0, skipped: 0, updated: 0 }
+  const conflicts: { line: number; field: PurchaseField }[] = []
+  for (let start = 0; start < entries.length; start += ENTRIES_A_STATEMENT) {
+    const part = entries.slice(start, start + ENTRIES_A_STATEMENT)
+    const values: SqliteValue[] = []
+    for (const { transaction_id, purchase } of part) values.push(store, transaction_id, purchase)
+    const added = db.run(indexStatement(part.length), ...values)
+    result.added += added
+    if (added === part.length) continue
+    for (const repeat of findRepeats(db, store, seq, part)) {
+      const outcome = judgeRepeat(repeat.stored, repeat.sent)
+      if (outcome.outcome === 'conflict')
+        conflicts.push({ line: repeat.line, field: outcome.field })
+      else result[outcome.outcome]++
+      if (outcome.outcome === 'updated') stageChange(db, seq, repeat)
+      db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
+    }
+  }
+  return { ...result, conflicts, unknown: [] }
+}
+
+const indexStatement = perCount(
+  (entries) => `INSERT INTO transactions (store, transaction_id, purchase)
+    VALUES ${Array(entries).fill('(?, ?, ?)').join()} ON CONFLICT DO NOTHING`,
+)
+
+interface Repeat {
+  readonly line: number
+  readonly stored: PurchaseIdentity
+  readonly storedSeq: number
+  /** Whether the stored row is one of this very import. */
+  readonly isOwn: boolean
+  readonly sent: PurchaseIdentity
+  readonly sentSeq: number
+}
+
+/** The rows among `entries` whose transaction was there before, with the purchase that was. */
+function* findRepeats(
+  db: Connection,
+  store: number,
+  seq: number,
+  entries: readonly Entry[],
+): Generator<Repeat> {
+  for (const { transaction_id, line, purchase } of entries) {
+    // One by one: two rows of one file may name the same transaction, and the first may change it.
+    const row = db.find(
+      `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
+         m.status AS sent_status, ${identity('m', 'sent')}
+       FROM transactions t
+       JOIN purchases s ON s.seq = t.purchase
+       LEFT JOIN purchase_changes c ON c.purchase = s.seq
+       JOIN purchases m ON m.seq = ?
+       WHERE t.store = ? AND t.transaction_id = ? AND t.purchase <> m.seq`,
+      purchase,
+      store,
+      transaction_id,
+    )
+    if (!row) continue
+    yield {
+      line,
+      stored: identityOf(row, 'stored', row.status as number),
+      storedSeq: row.purchase as number,
+      isOwn: row.import === seq,
+      sent: identityOf(row, 'sent', row.sent_status as number),
+      sentSeq: purchase,
+    }
+  }
+}
+
+function identity(table: string, prefix: string): string {
+  const columns = ['item', 'user_id', 'price', 'currency', 'quantity']
+  return columns.map((column) => `${table}.${column} AS ${prefix}_${column}`).join(', ')
+}
+
+// An item stands for its sku: within a store both are one to one.
+function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity {
+  const value = (column: string) => row[`${prefix}_${column}`] ?? undefined
+  return {
+    sku: String(value('item')),
+    user_id: value('user_id') as string | undefined,
+    price: value('price') as number | undefined,
+    currency: value('currency') as string | undefined,
+    quantity: value('quantity') as number,
+    status: PURCHASE_STATUSES[status] as PurchaseStatus,
+  }
+}
+
+// A row of this very import is not seen by anyone yet and is changed in place.
+function stageChange(db: Connection, seq: number, { storedSeq, isOwn, sent }: Repeat): void {
+  const code = statusCode(sent.status)
+  if (isOwn) {
+    db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, storedSeq)
+  } else {
+    db.run(
+      `INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
+       ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`,
+      storedSeq,
+      seq,
+      code,
+    )
+  }
+}

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findLayout, type LayoutOptions } from '../../lib/csv/layout.ts'
+import { createPurchaseParser } from '../../lib/csv/purchases.ts'
+import type { NewPurchase } from '../../lib/domain/purchase.ts'
+import type { ErrorDetail } from '../../lib/errors.ts'
+
+const STORE: LayoutOptions = { is_sandbox: false, currency: 'USD' }
+
+/** What a file becomes: each purchase without what is empty in it, the errors, what is passed over. */
+function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
+  const purchases: object[] = []
+  const errors: ErrorDetail[] = []
+  let passedOver = 0
+  let name = ''
+  const rules = { currency: 'USD', currencies: new Set<string>() }
+  const parser = createPurchaseParser(
+    rules,
+    { ...STORE, ...options },
+    {
+      layout: (layout) => {
+        name = layout.name
+      },
+      purchase: (purchase) => purchases.push(withoutEmpty(purchase)),
+      passedOver: () => passedOver++,
+      error: (error) => errors.push(error),
+    },
+  )
+  parser.push(Buffer.from(lines.join('\n')))
+  parser.end()
+  return { name, purchases, errors, passedOver }
+}
+
+function withoutEmpty({ line: _, metadata: __, ...purchase }: NewPurchase): object {
+  return JSON.parse(
+    JSON.stringify({ ...purchase, purchased_at: new Date(purchase.purchased_at).toISOString() }),
+  )
+}
+
+const GOOGLE =
+  'Order Number,Order Charged Date,Order Charged Timestamp,Financial Status,Device Model,Product Title,Package ID,Product Type,SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount,City of Buyer,State of Buyer,Postal Code of Buyer,Country of Buyer'
+
+test('a Google Play sales report is read by its own columns, exactly, and names no buyer', () => {
+  const { name, purchases, errors } = read([
+    GOOGLE,
+    'GPA.1-1,2024-01-01,1704110400,Charged,px,"Gold, 100",com.x,inapp,gold,USD,"1,200.00",34.50,"1,234.50",Berlin,,1,DE',
+    'GPA.1-1,2024-01-01,1704110400,Charged,px,Gems,com.x,inapp,gems,JPY,500,0,500,Kyoto,,1,JP',
+    'GPA.1-2,2024-01-02,1704196800,Refund,px,Gems,com.x,inapp,gems,KWD,-1.234,0,-1.234,Kuwait,,1,KW',
+  ])
+  assert.deepEqual([name, errors], ['google_play_sales', []])
+  const common = { quantity: 1, status: 'purchased', purchased_at: '2024-01-01T12:00:00.000Z' }
+  assert.deepEqual(purchases, [
+    { ...common, transaction_id: 'GPA.1-1/gold', sku: 'gold', price: 123450, currency: 'USD' },
+    { ...common, transaction_id: 'GPA.1-1/gems', sku: 'gems', price: 500, currency: 'JPY' },
+    {
+      ...common,
+      transaction_id: 'GPA.1-2/gems',
+      sku: 'gems',
+      price: 1234,
+      currency: 'KWD',
+      status: 'refunded',
+      purchased_at: '2024-01-02T12:00:00.000Z',
+    },
+  ])
+})
+
+test('an older Google Play report, with Product ID for Package ID, is read the same', () => {
+  const { name, errors } = read([
+    GOOGLE.replace('Package ID', 'Product ID'),
+    'GPA.1,2024-01-01,1704110400,Charged,px,Gold,com.x,inapp,gold,USD,1,0,1.00,B,,1,DE',
+  ])
+  assert.deepEqual([name, errors], ['google_play_sales', []])
+})
+
+test('a financial status or amount that is not known is an error of its own column', () => {
+  const { purchases, errors } = read([
+    GOOGLE,
+    'GPA.1,2024-01-01,1704110400,Chargeback,px,Gold,com.x,inapp,gold,USD,1,0,1.999,B,,1,DE',
+  ])
+  assert.deepEqual(purchases, [])
+  assert.deepEqual(
+    errors.map(({ line, column }) => [line, column]),
+    [
+      [2, 'Financial Status'],
+      [2, 'Charged Amount'],
+    ],
+  )
+})
+
+const REVENUECAT =
+  'rc_original_app_user_id,product_identifier,start_time,store_transaction_id,is_sandbox,purchased_currency,price_in_purchased_currency,refunded_at,renewal_number'
+
+test('RevenueCat transactions are keyed with their renewal, in UTC, sandbox rows passed over', () => {
+  const rows = [
+    REVENUECAT,
+    'u1,pass,2024-01-01 10:00:00,1000,false,EUR,4.99,,1',
+    'u1,pass,2024-02-01 10:00:00,1000,false,EUR,4.99,2024-02-03 00:00:00,2',
+    'u2,pass,2024-02-01 10:00:00,2000,true,EUR,4.99,,',
+  ]
+  const { name, purchases, errors, passedOver } = read(rows)
+  assert.deepEqual([name, errors, passedOver], ['revenuecat_transactions', [], 1])
+  const common = { sku: 'pass', user_id: 'u1', quantity: 1, price: 499, currency: 'EUR' }
+  assert.deepEqual(purchases, [
+    {
+      ...common,
+      transaction_id: '1000/1',
+      purchased_at: '2024-01-01T10:00:00.000Z',
+      status: 'purchased',
+    },
+    {
+      ...common,
+      transaction_id: '1000/2',
+      purchased_at: '2024-02-01T10:00:00.000Z',
+      status: 'refunded',
+    },
+  ])
+  const sandbox = read(rows, { is_sandbox: true })
+  assert.deepEqual([sandbox.purchases.length, sandbox.passedOver], [1, 2])
+})
+
+test('Stripe payments are read in UTC, with the SKU from their metadata', () => {
+  const { name, purchases, errors } = read([
+    'id,Created date (UTC),Amount,Amount Refunded,Currency,Status,Customer ID,sku (metadata)',
+    'pi_1,2024-01-15 10:22,20.00,0.00,usd,Paid,cus_1,gold',
+    'pi_2,2024-01-15 10:22:33,2000,2000,jpy,Refunded,,gold',
+    'pi_3,2024-01-15 10:22,20.00,0.00,usd,Failed,cus_1,gold',
+    'pi_4,2024-01-15 10:22,20.00,0.00,usd,Paid,cus_1,',
+  ])
+  assert.equal(name, 'stripe_payments')
+  assert.deepEqual(
+    purchases.map((each) => Object.values(each)),
+    [
+      ['pi_1', 'gold', '2024-01-15T10:22:00.000Z', 'cus_1', 1, 2000, 'USD', 'purchased'],
+      ['pi_2', 'gold', '2024-01-15T10:22:33.000Z', 1, 2000, 'JPY', 'refunded'],
+      ['pi_3', 'gold', '2024-01-15T10:22:00.000Z', 'cus_1', 1, 2000, 'USD', 'cancelled'],
+    ],
+  )
+  assert.deepEqual(errors, [
+    { line: 5, column: 'sku (metadata)', code: 'required', message: 'is required' },
+  ])
+})
+
+test('Shopify orders carry their own cells down to further line items, whose prices are of a unit', () => {
+  const { name, purchases, errors } = read([
+    'Name,Email,Financial Status,Paid at,Currency,Created at,Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku,Cancelled at,Refunded Amount,Id',
+    '#1001,a@b.c,paid,2024-01-15 10:22:33 -0500,EUR,2024-01-15 10:22:30 -0500,3,Gold,4.99,gold,,0.00,551',
+    '#1001,a@b.c,,,,,1,Gems,0.99,gems,,,',
+    '#1002,x@b.c,pending,,EUR,2024-01-16 10:00:00 +0100,1,Gold,4.99,gold,,0.00,552',
+    '#1003,x@b.c,paid,2024-01-17 10:00:00 UTC,EUR,2024-01-17 10:00:00 UTC,1,Gold,4.99,gold,2024-01-18 10:00:00 UTC,0.00,553',
+  ])
+  assert.deepEqual([name, errors], ['shopify_orders', []])
+  assert.deepEqual(
+    purchases.map((each) => Object.values(each)),
+    [
+      ['551/1', 'gold', '2024-01-15T15:22:33.000Z', 3, 1497, 'EUR', 'purchased'],
+      ['551/2', 'gems', '2024-01-15T15:22:33.000Z', 1, 99, 'EUR', 'purchased'],
+      ['552/1', 'gold', '2024-01-16T09:00:00.000Z', 1, 499, 'EUR', 'pending'],
+      ['553/1', 'gold', '2024-01-17T10:00:00.000Z', 1, 499, 'EUR', 'cancelled'],
+    ],
+  )
+})
+
+test('an App Store summary sales report is refused with the reason', () => {
+  const header =
+    'Provider\tProvider Country\tSKU\tDeveloper\tTitle\tVersion\tProduct Type Identifier\tUnits\tDeveloper Proceeds'
+  const { purchases, errors } = read([header, 'APPLE\tUS\tx\ty\tz\t1\tIA1\t1\t0.7'])
+  assert.deepEqual(purchases, [])
+  assert.deepEqual([errors.length, errors[0]?.code], [1, 'unsupported_file'])
+  assert.match(errors[0]?.message ?? '', /without transaction ids/)
+})
+
+test('any other file is read by a map and its price unit', () => {
+  const map = { transaction_id: 'Order No', sku: 'Artikel', purchased_at: 'When', price: 'Betrag' }
+  const rows = ['Order No;Artikel;When;Betrag;SKU', '7;gold;2024-01-01T00:00:00Z;4.99;other']
+  const { name, purchases, errors } = read(rows, { map, price_unit: 'major' })
+  assert.deepEqual([name, errors], ['canonical', []])
+  assert.deepEqual(
+    purchases.map((each) => Object.values(each)),
+    [['7', 'gold', '2024-01-01T00:00:00.000Z', 1, 499, 'USD', 'purchased']],
+  )
+})
+
+test('a mapped column that the file has not is named', () => {
+  const found = findLayout(['Order', 'sku', 'date'], {
+    ...STORE,
+    map: { transaction_id: 'Order No' },
+  })
+  assert.ok(Array.isArray(found))
+  assert.deepEqual(found[0], {
+    line: 1,
+    column: 'Order No',
+    code: 'missing_column',
+    message: 'is missing: the map names it for transaction_id',
+  })
+})
+
+test('a header that no preset has lists what is missing for the nearest', () => {
+  const almost = GOOGLE.split(',').filter((column) => column !== 'SKU ID')
+  const found = findLayout(almost, STORE)
+  assert.ok(Array.isArray(found))
+  assert.deepEqual(
+    found.map(({ column, message }) => [column, message]),
+    [['SKU ID', 'is missing: the file comes nearest to the preset google_play_sales']],
+  )
+})
+
+test('a preset that was asked for says which of its columns the file has not', () => {
+  const found = findLayout(['id', 'Amount'], { ...STORE, preset: 'stripe_payments' })
+  assert.ok(Array.isArray(found))
+  assert.deepEqual(
+    found.map(({ column }) => column),
+    ['Created date (UTC)', 'Status', 'sku (metadata)'],
+  )
+})
+
+test('two columns for one field are refused, and other columns named as not stored', () => {
+  const twice = findLayout(['order_id', 'sku', 'date', 'transaction_id'], STORE)
+  assert.ok(Array.isArray(twice))
+  assert.deepEqual([twice[0]?.column, twice[0]?.code], ['transaction_id', 'duplicate_column'])
+  const other = findLayout(['Order_ID ', 'SKU', 'date', 'ip address'], STORE)
+  assert.ok('read' in other)
+  assert.deepEqual(other.ignored, ['ip address'])
+})

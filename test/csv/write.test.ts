@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { formatRow, guard, unguard } from '../../lib/csv/write.ts'
+
+const guarded: readonly [cell: string, written: string][] = [
+  ['=cmd()', "'=cmd()"],
+  ['+49 30', "'+49 30"],
+  ['-x', "'-x"],
+  ['@user', "'@user"],
+  ["'=x", "''=x"],
+  ['-4.99', '-4.99'],
+  ['plain', 'plain'],
+  ["it's", "it's"],
+  ["'quoted'", "'quoted'"],
+  ['', ''],
+]
+
+for (const [cell, written] of guarded) {
+  test(`the cell ${JSON.stringify(cell)} is written ${JSON.stringify(written)}`, () => {
+    assert.equal(guard(cell), written)
+    assert.equal(unguard(written), cell)
+  })
+}
+
+test('every cell reads back unchanged, and csv-parse reads every row as it was written', () => {
+  const cell = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.stringMatching(/^[=+\-@'",;\r\n\t a]*$/),
+  )
+  fc.assert(
+    fc.property(fc.array(cell, { minLength: 2, maxLength: 5 }), (cells) => {
+      const text = formatRow(cells.map(guard))
+      const [row = []] = parse(text, { skip_empty_lines: false }) as string[][]
+      assert.deepEqual(row.map(unguard), cells)
+      assert.ok(row.every((each) => !/^[=@]/.test(each)))
+    }),
+  )
+})

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { exponentOf, formatAmount, toMinorDigits } from '../../lib/domain/currency.ts'
+
+const amounts: readonly [amount: string, currency: string, digits: string | undefined][] = [
+  ['4.99', 'USD', '499'],
+  ['1,234.50', 'USD', '123450'],
+  ['-1,234.5', 'EUR', '123450'],
+  ['500', 'JPY', '500'],
+  ['500.00', 'JPY', '500'],
+  ['1.234', 'KWD', '1234'],
+  ['1.2', 'CLF', '12000'],
+  ['0', 'USD', '0'],
+  ['0.00', 'USD', '0'],
+  ['0.05', 'USD', '5'],
+  ['1.990', 'USD', '199'],
+  ['90071992547409.91', 'USD', '9007199254740991'],
+  ['1.999', 'USD', undefined],
+  ['0.5', 'JPY', undefined],
+  ['1,23.00', 'USD', undefined],
+  ['1.234,50', 'USD', undefined],
+  ['4,99', 'USD', undefined],
+  ['.99', 'USD', undefined],
+  ['1e3', 'USD', undefined],
+  ['$4.99', 'USD', undefined],
+  ['+4.99', 'USD', undefined],
+  ['', 'USD', undefined],
+]
+
+for (const [amount, currency, digits] of amounts) {
+  test(`${amount || 'an empty cell'} ${currency} in minor units: ${digits ?? 'refused'}`, () => {
+    assert.equal(toMinorDigits(amount, currency), digits)
+  })
+}
+
+test('an amount is the same after formatting and reading, whatever its size and currency', () => {
+  const currency = fc.constantFrom('USD', 'JPY', 'KWD', 'CLF')
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 10n ** 24n }), currency, (minor, code) => {
+      assert.equal(toMinorDigits(formatAmount(String(minor), code), code), String(minor))
+    }),
+  )
+})
+
+test('exponents are those of ISO 4217, as Intl knows them for the codes that differ', () => {
+  for (const code of ['JPY', 'KRW', 'VND', 'CLP', 'KWD', 'BHD', 'TND', 'USD', 'EUR', 'PLN']) {
+    const format = new Intl.NumberFormat('en', { style: 'currency', currency: code })
+    assert.equal(exponentOf(code), format.resolvedOptions().maximumFractionDigits, code)
+  }
+})

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Purchase } from '../../lib/index.ts'
+import { createShop, fileOf, memoryTill } from '../support/till.ts'
+
+const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
+
+async function importText(shop: Awaited<ReturnType<typeof openShop>>, text: string) {
+  return shop.till.purchases.import(shop.account, { store_id: 'main', file: fileOf(text) })
+}
+
+async function openShop() {
+  const till = memoryTill()
+  return { till, ...(await createShop(till)) }
+}
+
+async function exported(shop: Awaited<ReturnType<typeof openShop>>, query: object = {}) {
+  let text = ''
+  for await (const piece of shop.till.purchases.export(shop.account, {
+    store_id: 'main',
+    ...query,
+  })) {
+    text += piece
+  }
+  return text
+}
+
+async function all(shop: Awaited<ReturnType<typeof openShop>>): Promise<object[]> {
+  const found: object[] = []
+  for await (const each of shop.till.purchases.all(shop.account, { store_id: 'main' })) {
+    const { import_id: _, ...purchase }: Purchase = each
+    found.push(purchase)
+  }
+  return found
+}
+
+test('a full export imports into an empty store as the same purchases', async () => {
+  const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
+  const cell = fc.oneof(text, fc.stringMatching(/^[=+\-@']{1,3}[a-z"]{1,3}$/)).filter((each) => {
+    return !each.includes('\0') && each.isWellFormed()
+  })
+  const row = fc.record({
+    transaction_id: cell,
+    user_id: cell,
+    price: fc.nat(),
+    status: fc.constantFrom('purchased', 'pending', 'refunded', 'cancelled'),
+    metadata: fc.constantFrom('', '{"a":["=1",{"b":null}]}'),
+  })
+  const quote = (each: unknown) => `"${String(each).replaceAll('"', '""')}"`
+  const rows = fc.uniqueArray(row, { selector: (each) => each.transaction_id, maxLength: 20 })
+  await fc.assert(
+    fc.asyncProperty(rows, async (made) => {
+      const shop = await openShop()
+      const other = await openShop()
+      const lines = made.map((each) =>
+        [
+          each.transaction_id,
+          'gold',
+          '2024-03-01T12:34:56.789Z',
+          each.user_id,
+          each.price,
+          'EUR',
+          each.status,
+          each.metadata,
+        ]
+          .map(quote)
+          .join(','),
+      )
+      await importText(shop, `${HEADER.trimEnd()},metadata\n${lines.join('\n')}\n`)
+
+      const file = await exported(shop)
+      const { added } = await importText(other, file)
+
+      assert.equal(added, made.length)
+      assert.deepEqual(await all(other), await all(shop))
+      assert.equal(await exported(other), file)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('an export of some purchases holds those that the query asks for', async () => {
+  const shop = await openShop()
+  await importText(
+    shop,
+    `${HEADER}T-1,gold,2024-01-31T23:59:59Z,ann,499,USD,\nT-2,gold,2024-02-01T00:00:00Z,ann,499,USD,refunded\nT-3,gold,2024-02-01T00:00:00Z,bob,499,USD,\n`,
+  )
+  const ids = (text: string) =>
+    text
+      .split('\r\n')
+      .slice(1, -1)
+      .map((line) => line.split(',')[0])
+  assert.deepEqual(ids(await exported(shop, { from: '2024-02-01' })), ['T-2', 'T-3'])
+  assert.deepEqual(ids(await exported(shop, { to: '2024-02-01T00:00:00Z' })), ['T-1'])
+  assert.deepEqual(ids(await exported(shop, { user_id: 'ann', status: 'refunded' })), ['T-2'])
+})
+
+const wrong: readonly [query: object, field: string][] = [
+  [{ from: 'yesterday' }, 'from'],
+  [{ to: '2024-02-30' }, 'to'],
+  [{ status: 'paid' }, 'status'],
+  [{ limit: 0 }, 'limit'],
+  [{ limit: 1001 }, 'limit'],
+  [{ limit: 1.5 }, 'limit'],
+  [{ limit: Number.NaN }, 'limit'],
+  [{ cursor: 'x' }, 'cursor'],
+]
+for (const [query, field] of wrong) {
+  test(`a list is refused with ${JSON.stringify(query)}`, async () => {
+    const { till, account } = await openShop()
+    await assert.rejects(till.purchases.list(account, { store_id: 'main', ...query }), {
+      code: 'invalid_request',
+      details: [{ field, code: 'invalid' }].map((each) => ({ ...each, message: messageOf(field) })),
+    })
+  })
+}
+
+function messageOf(field: string): string {
+  if (field === 'limit') return 'must be a whole number from 1 to 1000'
+  if (field === 'cursor') return 'must be the next of the page before'
+  if (field === 'status') return 'must be one of purchased, pending, refunded, cancelled'
+  return 'must be a day (2026-01-31) or a time with its zone (2026-01-31T12:00:00Z)'
+}
+
+test('a summary counts by month, item and currency, and revenue is what was kept, exactly', async () => {
+  const shop = await openShop()
+  const large = '9007199254740991'
+  await importText(
+    shop,
+    `${HEADER}T-1,gold,2024-01-31T23:59:59Z,,${large},USD,\nT-2,gold,2024-01-01T00:00:00Z,,${large},USD,\nT-3,gold,2024-01-01T00:00:00Z,,499,USD,refunded\nT-4,gold,2024-02-01T01:00:00+02:00,,1,EUR,\nT-5,gold,2024-02-01T00:00:00Z,,,,pending\n`,
+  )
+  const common = { month: '2024-01', sku: 'gold' }
+  assert.deepEqual(await shop.till.purchases.summarize(shop.account, { store_id: 'main' }), [
+    { ...common, currency: 'EUR', purchases: 1, revenue: '1', refunded: 0 },
+    { ...common, currency: 'USD', purchases: 3, revenue: '18014398509481982', refunded: 1 },
+    { month: '2024-02', sku: 'gold', currency: '', purchases: 1, revenue: '0', refunded: 0 },
+  ])
+})
+
+test('the totals of an import are exact beyond 2^53', async () => {
+  const shop = await openShop()
+  const rows = [1, 2, 3].map((i) => `T-${i},gold,2024-01-31T00:00:00Z,,9007199254740991,USD,\n`)
+  const { totals } = await importText(shop, HEADER + rows.join(''))
+  assert.deepEqual(totals, [
+    { status: 'purchased', currency: 'USD', rows: 3, total: '27021597764222973' },
+  ])
+})
