@@ -11,16 +11,20 @@ export class UsageError extends Error {}
 export interface OptionSpec {
   readonly value?: string
   readonly required?: boolean
+  /** May be given more than once. */
+  readonly multiple?: boolean
   readonly help: string
 }
 export type OptionSpecs = { readonly [name: string]: OptionSpec }
 
 type Values<O extends OptionSpecs> = {
-  readonly [K in keyof O]: O[K] extends { value: string }
-    ? O[K] extends { required: true }
-      ? string
-      : string | undefined
-    : boolean
+  readonly [K in keyof O]: O[K] extends { multiple: true }
+    ? readonly string[] | undefined
+    : O[K] extends { value: string }
+      ? O[K] extends { required: true }
+        ? string
+        : string | undefined
+      : boolean
 }
 
 /** What a command works with. */
@@ -56,7 +60,7 @@ export const COMMON_OPTIONS = {
 } satisfies OptionSpecs
 
 export interface ParsedArguments {
-  readonly options: { readonly [name: string]: string | boolean | undefined }
+  readonly options: { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }
   readonly operand: string
 }
 
@@ -64,7 +68,8 @@ export interface ParsedArguments {
 export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
   const specs: OptionSpecs = { ...command.options, ...COMMON_OPTIONS }
   const types = Object.entries(specs).map(
-    ([name, { value }]) => [name, { type: value ? 'string' : 'boolean' }] as const,
+    ([name, { value, multiple = false }]) =>
+      [name, { type: value ? 'string' : 'boolean', multiple }] as const,
   )
   const { values, positionals } = parseStrictly([...args], Object.fromEntries(types))
   if (values.help === true) return { options: values, operand: '' }
@@ -81,7 +86,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
 
 function parseStrictly(
   args: string[],
-  options: { [name: string]: { type: 'string' | 'boolean' } },
+  options: { [name: string]: { type: 'string' | 'boolean'; multiple: boolean } },
 ) {
   try {
     return parseArgs({ args, options, allowPositionals: true })

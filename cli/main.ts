@@ -10,8 +10,10 @@ import { projectCreate } from './commands/project-create.ts'
 import { projectList } from './commands/project-list.ts'
 import { projectShow } from './commands/project-show.ts'
 import { projectUpdate } from './commands/project-update.ts'
+import { purchasesExport } from './commands/purchases-export.ts'
 import { purchasesImport } from './commands/purchases-import.ts'
 import { purchasesList } from './commands/purchases-list.ts'
+import { purchasesSummary } from './commands/purchases-summary.ts'
 import { serve } from './commands/serve.ts'
 import { storeCreate } from './commands/store-create.ts'
 import { storeList } from './commands/store-list.ts'
@@ -34,6 +36,8 @@ const commands: readonly Command[] = [
   itemList,
   purchasesImport,
   purchasesList,
+  purchasesExport,
+  purchasesSummary,
 ]
 
 /** Exit codes. */

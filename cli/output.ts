@@ -43,8 +43,14 @@ function formatTable(rows: readonly object[], columns: readonly string[]): strin
   const widths = columns.map((_, column) =>
     Math.max(...lines.map((line) => (line[column] ?? '').length)),
   )
+  // Numbers stand at the right of their column.
+  const isNumeric = columns.map((_, column) =>
+    cells.every((line) => /^[\d,.]*$/.test(line[column] ?? '')),
+  )
+  const pad = (cell: string, column: number) =>
+    isNumeric[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)
   return lines
-    .map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
+    .map((line) => line.map((cell, column) => pad(cell, column)).join('  '))
     .map((line) => line.trimEnd())
     .join('\n')
 }

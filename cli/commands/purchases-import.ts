@@ -1,6 +1,9 @@
 import { createReadStream, statSync } from 'node:fs'
+import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
 import { command, UsageError } from '../command.ts'
+import type { Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
+import { createReport } from '../report.ts'
 
 export const purchasesImport = command({
   name: 'purchases import',
@@ -10,9 +13,18 @@ export const purchasesImport = command({
     account: { value: 'ID', required: true, help: 'the account that owns the store' },
     store: { value: 'ID', required: true, help: 'the store' },
     'dry-run': { help: 'do all checks and keep nothing' },
+    preset: { value: 'NAME', help: `${PRESET_NAMES.join(', ')}; found by the header if left out` },
+    map: {
+      value: 'FIELD=COLUMN',
+      multiple: true,
+      help: 'the file\'s name for a field\'s column: transaction_id="Order No"; may be repeated',
+    },
+    'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
+    report: { value: 'FILE', help: 'write the bad rows there, with what is wrong with each' },
   },
   async run({ till, operand, options, output }) {
     const account = await till.accounts.get(options.account)
+    const report = options.report === undefined ? undefined : createReport(operand, options.report)
     const { stream, size } = openFile(operand)
     const progress = createProgress(process.stderr, size)
     try {
@@ -20,12 +32,17 @@ export const purchasesImport = command({
         store_id: options.store,
         file: stream,
         dry_run: options['dry-run'],
+        preset: options.preset,
+        map: parseMap(options.map),
+        price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
         onProgress: progress.update,
+        onMistake: report?.add ?? (() => {}),
       })
       progress.end()
-      output.record({ ...result, dry_run: options['dry-run'] })
+      printResult(output, result, options['dry-run'])
     } finally {
       progress.end()
+      await report?.write()
     }
   },
 })
@@ -39,4 +56,31 @@ function openFile(operand: string): { stream: AsyncIterable<Uint8Array>; size: n
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
+}
+
+function parseMap(pairs: readonly string[] | undefined): { [field: string]: string } | undefined {
+  if (!pairs) return undefined
+  const entries = pairs.map((pair) => {
+    const at = pair.indexOf('=')
+    if (at < 1 || at === pair.length - 1) throw new UsageError('--map takes FIELD=COLUMN')
+    return [pair.slice(0, at), pair.slice(at + 1)]
+  })
+  return Object.fromEntries(entries)
+}
+
+function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
+  if (output.json) {
+    output.record({ ...result, dry_run })
+    return
+  }
+  const { totals, ignored_columns, ...counts } = result
+  output.line(dry_run ? 'Dry run: nothing was kept.' : 'All rows are in.')
+  output.record(counts)
+  const rows = totals.map(({ total, currency, ...group }) => ({
+    ...group,
+    currency,
+    total: currency === '' ? '' : formatAmount(total, currency),
+  }))
+  output.table(rows, ['status', 'currency', 'rows', 'total'])
+  if (ignored_columns.length > 0) output.line(`Not stored: ${ignored_columns.join(', ')}`)
 }

@@ -1,0 +1,29 @@
+import { formatAmount, type PurchaseSummary } from '../../lib/index.ts'
+import { command } from '../command.ts'
+import { FILTER_OPTIONS, filterOf } from '../filter.ts'
+
+export const purchasesSummary = command({
+  name: 'purchases summary',
+  summary: 'Count purchases and revenue by month, item and currency',
+  options: FILTER_OPTIONS,
+  async run({ till, options, output }) {
+    const account = await till.accounts.get(options.account)
+    const summary = await till.purchases.summarize(account, filterOf(options))
+    if (output.json) return output.record(summary)
+    const rows = summary.map((row) => ({
+      ...row,
+      revenue: row.currency === '' ? '' : formatAmount(row.revenue, row.currency),
+      ' ': barOf(row, summary),
+    }))
+    output.table(rows, ['month', 'sku', 'currency', 'purchases', 'refunded', 'revenue', ' '])
+  },
+})
+
+const BAR_WIDTH = 16
+
+/** The row's revenue beside the largest of its currency. */
+function barOf(row: PurchaseSummary, all: readonly PurchaseSummary[]): string {
+  const ofCurrency = all.filter(({ currency }) => currency === row.currency)
+  const largest = Math.max(...ofCurrency.map(({ revenue }) => Number(revenue)))
+  return largest === 0 ? '' : '#'.repeat(Math.round((Number(row.revenue) / largest) * BAR_WIDTH))
+}

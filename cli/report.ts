@@ -1,0 +1,71 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { createCsvParser } from '../lib/csv/parser.ts'
+import { formatRow, guard } from '../lib/csv/write.ts'
+import type { ErrorDetail } from '../lib/index.ts'
+import { UsageError } from './command.ts'
+
+/** The bad rows of a file, gathered and then written as CSV. */
+export interface Report {
+  add(mistake: ErrorDetail): void
+  /** Writes the report when there were mistakes: reads the file again for the rows' own cells. */
+  write(): Promise<void>
+}
+
+const COLUMNS = ['line', 'column', 'code', 'message']
+
+/** `line,column,code,message` and then the file's own columns: mended, it imports as it is. */
+export function createReport(file: string, report: string): Report {
+  if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
+  const mistakes = new Map<number, ErrorDetail[]>()
+  return {
+    add(mistake) {
+      const line = mistake.line ?? 1
+      mistakes.set(line, [...(mistakes.get(line) ?? []), mistake])
+    },
+    async write() {
+      if (mistakes.size === 0) return
+      await pipeline(rowsOf(file, mistakes), createWriteStream(report))
+      process.stderr.write(`${mistakes.size} bad rows are in ${report}\n`)
+    },
+  }
+}
+
+async function* rowsOf(
+  file: string,
+  mistakes: Map<number, readonly ErrorDetail[]>,
+): AsyncGenerator<string> {
+  let rows: string[] = []
+  const add = (line: number, cells: readonly string[]) => {
+    const found = mistakes.get(line)
+    if (found) rows.push(formatReportRow(line, found, cells))
+  }
+  const parser = createCsvParser({
+    header(cells) {
+      rows.push(formatRow([...COLUMNS, ...cells.map(guard)]))
+      add(1, [])
+    },
+    row: (cells, line) => add(line, cells),
+    error: ({ line }) => add(line, []),
+  })
+  for await (const chunk of createReadStream(file)) {
+    parser.push(chunk)
+    yield* rows
+    rows = []
+  }
+  parser.end()
+  yield* rows
+}
+
+function formatReportRow(
+  line: number,
+  mistakes: readonly ErrorDetail[],
+  cells: readonly string[],
+): string {
+  const joined = (key: 'column' | 'code' | 'message') =>
+    mistakes.map((mistake) => mistake[key] ?? '').join('; ')
+  return formatRow([
+    String(line),
+    ...[joined('column'), joined('code'), joined('message'), ...cells].map(guard),
+  ])
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { tillkit, tillkitJson } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+async function openShop(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const db = join(folder, 'till.db')
+  const json = (...args: string[]) => tillkitJson([...args, '--db', db])
+  const { account_id: account } = await json('account', 'create', '--name', 'Studio')
+  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
+  const { id: project } = await json('project', 'create', '--account', account, ...game)
+  const newStore = (id: string) =>
+    json(
+      ...['store', 'create', '--account', account, '--project', project, '--store', id],
+      ...['--type', 'web', '--config', '{"currency":"USD"}'],
+    )
+  const newItem = (store: string, name: string) =>
+    json(
+      ...['item', 'create', '--account', account, '--store', store, '--name', name],
+      ...['--display-name', name, '--price', '1', '--type', 'consumable'],
+    )
+  await newStore('main')
+  for (const name of ['gold', 'gem']) await newItem('main', name)
+  const run = (command: string, ...args: string[]) =>
+    tillkit(['purchases', command, ...args, '--account', account, '--store', 'main', '--db', db])
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  return { folder, db, json, account, run, write, newStore, newItem }
+}
+
+const GOOD = `transaction_id,sku,purchased_at,user_id,price,status,ip
+T-1,gold,2024-01-15T10:00:00Z,ann,123450,,10.0.0.1
+T-2,gem,2024-02-15T10:00:00Z,bob,99,refunded,10.0.0.2
+`
+
+test('a dry run prints the summary of the real run and keeps nothing', async (t) => {
+  const { run, write } = await openShop(t)
+  const file = write('good.csv', GOOD)
+  const dry = await run('import', file, '--dry-run')
+  const real = await run('import', file)
+  assert.deepEqual([dry.code, real.code, dry.stderr, real.stderr], [0, 0, '', ''])
+  const counts = (text: string) => text.split('\n').slice(2).join('\n')
+  assert.equal(counts(dry.stdout), counts(real.stdout))
+  assert.match(dry.stdout, /^Dry run: nothing was kept\./)
+  assert.match(
+    real.stdout,
+    /purchased +USD +1 +1,234\.50\nrefunded +USD +1 +0\.99\nNot stored: ip\n/,
+  )
+  assert.match(real.stdout, /^added +2$/m)
+})
+
+test('a report holds the bad rows beside their own cells, and mended it imports as it is', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const file = write(
+    'bad.csv',
+    `${GOOD}T-3,silver,yesterday,=cmd(),4.99,,x\nT-4,gold,2024-01-15T10:00:00Z,ann,1,,x\nT-5,gold,"a"b,,,,\n`,
+  )
+  const report = join(folder, 'errors.csv')
+  const refused = await run('import', file, '--report', report)
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /^2 bad rows are in /m)
+  const [header, first, second, ...rest] = readFileSync(report, 'utf8').split('\r\n')
+  assert.equal(
+    header,
+    'line,column,code,message,transaction_id,sku,purchased_at,user_id,price,status,ip',
+  )
+  assert.match(
+    first ?? '',
+    /^4,"purchased_at; price","invalid; invalid",".*",T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
+  )
+  assert.match(second ?? '', /^6,,misplaced_quote,/)
+  assert.deepEqual(rest, [''])
+
+  const mended = (first ?? '')
+    .replace('silver,yesterday', 'gold,2024-01-15')
+    .replace(',4.99,', ',499,')
+  const again = write(
+    'mended.csv',
+    `${header}\n${mended.replace('2024-01-15', '2024-01-15T00:00:00Z')}`,
+  )
+  assert.equal((await run('import', again)).code, 0)
+  const list = await run('list', '--user', '=cmd()')
+  assert.match(list.stdout, /^T-3 +gold/m)
+})
+
+test('a good file leaves no report, and standard input can have none', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  await run('import', write('good.csv', GOOD), '--report', join(folder, 'errors.csv'))
+  assert.ok(!readdirSync(folder).includes('errors.csv'))
+  const piped = await run('import', '-', '--report', join(folder, 'errors.csv'))
+  assert.deepEqual([piped.code, /--report needs a file/.test(piped.stderr)], [2, true])
+})
+
+test('any file is imported by a map, and wrong maps are named', async (t) => {
+  const { run, write } = await openShop(t)
+  const file = write(
+    'orders.csv',
+    'Order No;Artikel;When;Betrag\n7;gold;2024-01-15T10:00:00Z;4.99\n',
+  )
+  const map = ['--map', 'transaction_id=Order No', '--map', 'sku=Artikel', '--map', 'price=Betrag']
+  const major = [...map, '--map', 'purchased_at=When', '--price-unit', 'major']
+  assert.equal((await run('import', file, ...major)).code, 0)
+  assert.match(
+    (await run('list')).stdout,
+    /^ +7 +gold +2024-01-15T10:00:00\.000Z +499 +USD +purchased$/m,
+  )
+  const wrong: [args: string[], code: number, said: RegExp][] = [
+    [['--map', 'sku'], 2, /--map takes FIELD=COLUMN/],
+    [['--map', 'colour=Artikel'], 1, /map must map some of transaction_id/],
+    [['--map', 'sku=Ware'], 1, /line 1, Ware is missing/],
+    [['--preset', 'steam'], 1, /preset must be one of google_play_sales/],
+    [['--price-unit', 'cents'], 1, /price_unit must be one of minor, major/],
+  ]
+  for (const [args, code, said] of wrong) {
+    const { code: found, stderr } = await run('import', file, ...args)
+    assert.deepEqual([found, said.test(stderr)], [code, true], stderr)
+  }
+})
+
+test('an export goes to a file as a whole or to standard output, and imports again', async (t) => {
+  const { run, write, folder, json, account, newStore, newItem } = await openShop(t)
+  await run('import', write('good.csv', GOOD))
+  const out = join(folder, 'out.csv')
+  assert.equal((await run('export', '--out', out)).code, 0)
+  const { stdout } = await run('export')
+  assert.equal(readFileSync(out, 'utf8'), stdout)
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.endsWith('.part')),
+    [],
+  )
+  await newStore('copy')
+  for (const name of ['gold', 'gem']) await newItem('copy', name)
+  const copy = ['--account', account, '--store', 'copy']
+  assert.equal((await json('purchases', 'import', out, ...copy)).added, 2)
+  const missing = await run('export', '--out', join(folder, 'nowhere', 'out.csv'))
+  assert.deepEqual([missing.code, /ENOENT/.test(missing.stderr)], [1, true])
+})
+
+test('a summary has a line a month, item and currency, with bars, within 80 columns', async (t) => {
+  const { run, write } = await openShop(t)
+  await run('import', write('good.csv', GOOD))
+  const { stdout } = await run('summary')
+  assert.match(stdout, /^2024-01 +gold +USD +1 +0 +1,234\.50 +#+$/m)
+  assert.match(stdout, /^2024-02 +gem +USD +1 +1 +0\.00$/m)
+  assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+})
