@@ -134,7 +134,12 @@ const everything = (world: World) => [
 ]
 
 const session = { token: JWT, expires_at: EXPIRES_AT, expires_in_seconds: 3600 }
-const deviceInfo = { device_id: 'device-no-1234567', platform: 'ios', os_version: '18.1', app_version: '2.0' }
+const deviceInfo = {
+  device_id: 'device-no-1234567',
+  platform: 'ios',
+  os_version: '18.1',
+  app_version: '2.0',
+}
 
 function initBody({ project }: World) {
   return {
