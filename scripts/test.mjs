@@ -11,7 +11,12 @@ const found = readdirSync('test', { recursive: true })
 const stripsTypes = Boolean(process.features.typescript)
 const { status } = spawnSync(
   process.execPath,
-  [...(stripsTypes ? [] : ['--import', 'tsx']), '--test', ...(named.length ? named : found)],
+  [
+    ...(stripsTypes ? [] : ['--import', 'tsx']),
+    '--test',
+    '--test-timeout=300000',
+    ...(named.length ? named : found),
+  ],
   { stdio: 'inherit' },
 )
 process.exit(status ?? 1)

@@ -1,0 +1,40 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+
+export const SKUS = Array.from({ length: 100 }, (_, i) => `sku_${i}`)
+export const COLUMNS =
+  'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata'
+
+/** Writes a canonical purchase file whose ids ascend, or come in random order. */
+export function writePurchases(path, rows, { random = false } = {}) {
+  const digits = createDigits()
+  const file = openSync(path, 'w')
+  let text = `${COLUMNS}\n`
+  for (let i = 0; i < rows; i++) {
+    // An order number as Google Play has it; the row's own number keeps it unique.
+    const id = random
+      ? `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${String(i).padStart(8, '0')}`
+      : `GPA.${String(i).padStart(10, '0')}`
+    const at = new Date(1_709_296_496_000 + i * 20_000).toISOString().slice(0, 19)
+    const metadata = i % 50 === 0 ? `"{""level"":${i % 99},""from"":""a,b""}"` : ''
+    text += `${id},${SKUS[Number(digits(2))]},${at}Z,user_${digits(6)},1,499,USD,purchased,${metadata}\n`
+    if (text.length > 1_000_000) {
+      writeSync(file, text)
+      text = ''
+    }
+  }
+  writeSync(file, text)
+  closeSync(file)
+}
+
+/** Random digits, the same ones in every run. */
+function createDigits() {
+  let state = 42
+  return (count) => {
+    let text = ''
+    while (text.length < count) {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      text += (state >>> 8) % 10
+    }
+    return text
+  }
+}

@@ -1,0 +1,227 @@
+// A whole import over HTTP into SQLite, every row validated, beside the sqlite3 shell's own .import
+// of the same file and beside csv-parse with better-sqlite3. All with WAL and synchronous=FULL.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { createTill, openSqliteStorage } from '../dist/lib/index.js'
+import { COLUMNS, SKUS, writePurchases } from './files.mjs'
+import { count, median, percentile, printTable, ratio } from './table.mjs'
+
+const ROWS = Number(process.env.BENCH_ROWS ?? 1_000_000)
+const ROUNDS = 3
+
+export async function bench() {
+  const folder = mkdtempSync(join(tmpdir(), 'tillkit-bench-'))
+  try {
+    for (const random of [false, true]) await compare(folder, random)
+    await probe(folder)
+    await large(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function compare(folder, random) {
+  const file = join(folder, 'purchases.csv')
+  writePurchases(file, ROWS, { random })
+  const rivals = {
+    'sqlite3 .import': importWithShell,
+    'tillkit over HTTP': importOverHttp,
+    'csv-parse + better-sqlite3': importWithRival,
+  }
+  const results = Object.fromEntries(Object.keys(rivals).map((name) => [name, []]))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [name, run] of Object.entries(rivals)) results[name].push(await run(folder, file))
+  }
+  const shell = median(results['sqlite3 .import'].map(({ ms }) => ms))
+  printTable(
+    `Import: ${count(ROWS)} rows, ids ${random ? 'in random order' : 'ascending'}, medians of ${ROUNDS} interleaved rounds`,
+    ['', 'rows/s', 'of the shell', 'peak MiB'],
+    Object.entries(results).map(([name, all]) => {
+      const ms = median(all.map((each) => each.ms))
+      const peak = Math.max(...all.map((each) => each.peak))
+      return [name, count((ROWS / ms) * 1000), ratio(shell / ms), peak > 0 ? Math.round(peak) : '']
+    }),
+  )
+}
+
+const SHELL = `PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
+CREATE TABLE purchases (${COLUMNS.replace('transaction_id', 'transaction_id PRIMARY KEY')});`
+
+async function importWithShell(folder, file) {
+  const db = join(folder, 'shell.db')
+  const input = `${SHELL}\n.import --csv --skip 1 ${file} purchases\n`
+  const started = performance.now()
+  const { status, error } = spawnSync('sqlite3', [db], { input })
+  if (status !== 0) throw error ?? new Error('the sqlite3 shell failed')
+  const ms = performance.now() - started
+  removeDatabase(db)
+  return { ms, peak: 0 }
+}
+
+async function importWithRival(folder, file) {
+  const db = join(folder, 'rival.db')
+  const started = performance.now()
+  const child = spawn(process.execPath, ['bench/rival-import.mjs', db, file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [peak] = await once(createInterface({ input: child.stdout }), 'line')
+  await once(child, 'close')
+  const ms = performance.now() - started
+  removeDatabase(db)
+  return { ms, peak: Number(peak) }
+}
+
+async function importOverHttp(folder, file) {
+  const server = await startServer(folder)
+  const started = performance.now()
+  await upload(server, file)
+  const ms = performance.now() - started
+  const peak = server.peak()
+  await server.stop()
+  return { ms, peak }
+}
+
+/** How the service answers while an import runs. */
+async function probe(folder) {
+  const file = join(folder, 'purchases.csv')
+  const server = await startServer(folder)
+  let running = true
+  const importing = upload(server, file).finally(() => {
+    running = false
+  })
+  const reads = []
+  const creates = []
+  const reader = (async () => {
+    while (running) {
+      reads.push(await timed(() => call(server, 'GET', `/api/v1/items/${server.item}`)))
+      await pause(5)
+    }
+  })()
+  const creator = (async () => {
+    for (let i = 0; running; i++) {
+      const item = { store_id: 'main', name: `new_${i}`, display_name: 'New', price: '1' }
+      const body = JSON.stringify({ ...item, type: 'consumable' })
+      creates.push(await timed(() => call(server, 'POST', '/api/v1/items', body)))
+      await pause(20)
+    }
+  })()
+  await Promise.all([importing, reader, creator])
+  await server.stop()
+  printTable(
+    'The service during that import, ms',
+    ['', 'requests', 'p50', 'p99', 'max'],
+    Object.entries({ 'item read': reads, 'item create': creates }).map(([name, all]) => [
+      name,
+      count(all.length),
+      ...[0.5, 0.99, 1].map((part) => percentile(all, part).toFixed(1)),
+    ]),
+  )
+}
+
+/** A file of a gibibyte: memory must not grow with it. */
+async function large(folder) {
+  if (process.env.BENCH_LARGE === undefined) return
+  const file = join(folder, 'purchases.csv')
+  writePurchases(file, 11_500_000)
+  const { ms, peak } = await importOverHttp(folder, file)
+  const mib = statSync(file).size / 2 ** 20
+  printTable(
+    'A large file',
+    ['MiB of CSV', 'seconds', 'peak MiB'],
+    [[Math.round(mib), Math.round(ms / 1000), Math.round(peak)]],
+  )
+}
+
+/** A server of its own process on a new file with 100 items. */
+async function startServer(folder) {
+  const db = join(folder, 'till.db')
+  const till = createTill({ storage: await openSqliteStorage(db) })
+  const account = await till.accounts.create({ name: 'Bench' })
+  const { account_id, account_key } = account
+  const game = { account_id, name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+  const project = await till.projects.create(account, game)
+  const store = { project_id: project.id, store_id: 'main', store_type: 'web' }
+  await till.stores.create(account, store)
+  let item = ''
+  for (const name of SKUS) {
+    const made = { store_id: 'main', name, display_name: name, price: '499', type: 'consumable' }
+    item = (await till.items.create(account, made)).id
+  }
+  const { token } = await till.sessions.token(project.public_key, { user_id: 'bench' })
+  await till.close()
+  const child = spawn(process.execPath, ['dist/cli/main.js', 'serve', '--port', '0', '--db', db], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  return {
+    url: new URL(/http:\S+/.exec(line)[0]),
+    token,
+    account_key,
+    item,
+    peak() {
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+      return Number(/VmHWM:\s+(\d+)/.exec(status)[1]) / 1024
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await once(child, 'close')
+      removeDatabase(db)
+    },
+  }
+}
+
+function removeDatabase(db) {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(db + suffix, { force: true })
+}
+
+async function upload(server, file) {
+  const boundary = 'tillkit-bench'
+  const part = (name, more = '') =>
+    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`
+  const outgoing = request(new URL('/api/v1/purchases/import', server.url), {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${server.token}`,
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+    },
+  })
+  outgoing.write(`${part('store_id')}main\r\n${part('file', '; filename="purchases.csv"')}`)
+  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
+    if (!outgoing.write(chunk)) await once(outgoing, 'drain')
+  }
+  outgoing.end(`\r\n--${boundary}--\r\n`)
+  await answerOf(outgoing)
+}
+
+async function call({ url, token, account_key }, method, path, body) {
+  const outgoing = request(new URL(path, url), {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      'x-account-key': account_key,
+      'content-type': 'application/json',
+    },
+  })
+  outgoing.end(body)
+  await answerOf(outgoing)
+}
+
+async function answerOf(outgoing) {
+  const [response] = await once(outgoing, 'response')
+  let text = ''
+  for await (const chunk of response) text += chunk
+  if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${text.slice(0, 500)}`)
+}
+
+async function timed(work) {
+  const started = performance.now()
+  await work()
+  return performance.now() - started
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))

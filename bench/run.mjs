@@ -1,0 +1,25 @@
+// npm run bench [subject …]: runs the subjects named, or all, and prints a table for each.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { cpus } from 'node:os'
+
+const subjects = ['csv', 'import']
+const named = process.argv.slice(2)
+const unknown = named.filter((name) => !subjects.includes(name))
+if (unknown.length > 0) {
+  console.error(`There is no subject ${unknown.join(', ')}: choose from ${subjects.join(', ')}`)
+  process.exit(2)
+}
+
+run('npm', ['run', '--silent', 'build'])
+if (!existsSync('bench/node_modules')) run('npm', ['ci', '--prefix', 'bench'])
+console.log(`${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`)
+for (const subject of named.length > 0 ? named : subjects) {
+  const { bench } = await import(`./${subject}.mjs`)
+  await bench()
+}
+
+function run(command, args) {
+  const { status } = spawnSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) process.exit(status ?? 1)
+}
