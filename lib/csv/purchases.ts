@@ -25,6 +25,7 @@ export function createPurchaseParser(
   handlers: PurchaseFileHandlers,
 ): CsvParser {
   let layout: Layout | undefined
+  let isRefused = false
   let line = 0
   let good = true
 
@@ -40,6 +41,7 @@ export function createPurchaseParser(
         layout = found
         handlers.layout(found)
       } else {
+        isRefused = true
         for (const error of found) handlers.error({ ...error, line })
       }
     },
@@ -52,6 +54,8 @@ export function createPurchaseParser(
       const purchase = parsePurchase(canonical, line, rules, wrong)
       if (good) handlers.purchase(purchase)
     },
-    error: (error) => handlers.error({ ...error }),
+    error(error) {
+      if (!isRefused) handlers.error({ ...error })
+    },
   })
 }

@@ -221,3 +221,11 @@ test('two columns for one field are refused, and other columns named as not stor
   assert.ok('read' in other)
   assert.deepEqual(other.ignored, ['ip address'])
 })
+
+test('after a header that can not be used nothing is said of the rows', () => {
+  const { errors } = read(['sku,date', 'gold,2024-01-01T00:00:00Z,too,wide', '"a"b,'])
+  assert.deepEqual(
+    errors.map(({ line, code }) => [line, code]),
+    [[1, 'missing_column']],
+  )
+})
