@@ -5,7 +5,7 @@ import type { NewPurchase } from '../../domain/purchase.ts'
 import { TillError } from '../../errors.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import type { Connection, Row } from './connection.ts'
-import { createStaging } from './staging.ts'
+import { createStaging, sumStaged } from './staging.ts'
 
 /**
  * Starts an import. Its rows go straight into `purchases`, slice by slice, and are not seen while the
@@ -61,15 +61,14 @@ function createImport(db: Connection, row: Row): PurchaseImport {
 
   return {
     async stage(rows: readonly NewPurchase[]) {
-      const { unknown } = await slice(() => staging.append(rows))
-      const results = [{ ...NOTHING, unknown }]
+      const results = [await slice(() => staging.append(rows))]
       if (staging.isBlockFull) await index(results)
-      return sum(results)
+      return sumStaged(results)
     },
     async finish() {
       const results: StagedRows[] = []
       await index(results)
-      return sum(results)
+      return sumStaged(results)
     },
     async commit() {
       if (staging.isWaiting) throw new TypeError('finish the import before its commit')
@@ -88,20 +87,6 @@ function createImport(db: Connection, row: Row): PurchaseImport {
       clearInterval(heartbeat)
       await clearImport(db, { ...row, owner: OWNER })
     },
-  }
-}
-
-const NOTHING: StagedRows = { added: 0, skipped: 0, updated: 0, conflicts: [], unknown: [] }
-
-function sum(results: readonly StagedRows[]): StagedRows {
-  const total = (count: (result: StagedRows) => number) =>
-    results.reduce((sofar, result) => sofar + count(result), 0)
-  return {
-    added: total(({ added }) => added),
-    skipped: total(({ skipped }) => skipped),
-    updated: total(({ updated }) => updated),
-    conflicts: results.flatMap(({ conflicts }) => conflicts),
-    unknown: results.flatMap(({ unknown }) => unknown),
   }
 }
 

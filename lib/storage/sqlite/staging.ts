@@ -12,13 +12,14 @@ import type { SqliteValue } from './drivers.ts'
 import { inOrderOfIds } from './order.ts'
 
 /**
- * The rows of one import on their way in. Rows are appended as they come; their transaction ids, on
- * which uniqueness rests, are indexed in sorted blocks. Ids that come in random order would otherwise
- * each dirty another page of the index in every slice (bench/: 0.4 of the shell's loader, not 1.5).
+ * The rows of one import on their way in. Rows are appended as they come. Their transaction ids, on
+ * which uniqueness rests, are indexed with them while they ascend; others wait for a block to sort,
+ * because ids in random order would each dirty another page of the index in every slice (0.4 of the
+ * speed of the shell's loader; in blocks 1.2: bench/).
  */
 export interface Staging {
-  /** Appends rows; `unknown` are the lines whose sku names no item of the store. */
-  append(rows: readonly NewPurchase[]): { readonly unknown: readonly number[] }
+  /** Appends rows, and tells what became of those that need not wait. */
+  append(rows: readonly NewPurchase[]): StagedRows
   /** Whether enough ids wait to be indexed. */
   readonly isBlockFull: boolean
   /** Whether any id waits: the rows staged are then not known to be unique. */
@@ -41,6 +42,17 @@ export function createStaging(
   let ordered: readonly Entry[] = []
   let taken = 0
   let next = first_purchase
+  let lastId = ''
+
+  const isWaiting = () => waiting.length > 0 || taken < ordered.length
+
+  /** Whether the ids go on in order where those before them ended. */
+  const ascend = (entries: readonly Entry[]): boolean =>
+    entries.every(({ transaction_id }) => {
+      const ascends = lastId < transaction_id
+      lastId = transaction_id
+      return ascends
+    })
 
   return {
     append(rows) {
@@ -51,17 +63,21 @@ export function createStaging(
       const first = Math.max(next, (last ?? 0) + 1)
       next = first + good.length
       insertRows(db, seq, first, good, items)
-      for (const [i, { transaction_id, line }] of good.entries()) {
-        waiting.push({ transaction_id, line, purchase: first + i })
-      }
+      const entries = good.map(({ transaction_id, line }, i) => {
+        return { transaction_id, line, purchase: first + i }
+      })
       const unknown = rows.filter(({ sku }) => !items.has(sku)).map(({ line }) => line)
-      return { unknown }
+      if (!isWaiting() && ascend(entries)) {
+        return { ...indexAppended(db, store, seq, entries), unknown }
+      }
+      for (const entry of entries) waiting.push(entry)
+      return { ...NOTHING_STAGED, unknown }
     },
     get isBlockFull() {
       return waiting.length >= BLOCK_ROWS
     },
     get isWaiting() {
-      return waiting.length > 0 || taken < ordered.length
+      return isWaiting()
     },
     indexSlice() {
       if (taken === ordered.length) {
@@ -165,33 +181,82 @@ export interface Entry {
   readonly purchase: number
 }
 
+export const NOTHING_STAGED: StagedRows = {
+  added: 0,
+  skipped: 0,
+  updated: 0,
+  conflicts: [],
+  unknown: [],
+}
+
+/** Indexes rows just appended, straight from their table. */
+function indexAppended(
+  db: Connection,
+  store: number,
+  seq: number,
+  entries: readonly Entry[],
+): StagedRows {
+  const first = entries[0]?.purchase ?? 0
+  const added = db.run(
+    `INSERT INTO transactions (store, transaction_id, purchase)
+     SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ON CONFLICT DO NOTHING`,
+    store,
+    first,
+    first + entries.length - 1,
+  )
+  return settle(db, store, seq, entries, added)
+}
+
 const ENTRIES_A_STATEMENT = 64
 
+/** Indexes rows appended before, in the order that the entries have now. */
 function indexEntries(
   db: Connection,
   store: number,
   seq: number,
   entries: readonly Entry[],
 ): StagedRows {
-  const result = { added: 0, skipped: 0, updated: 0 }
-  const conflicts: { line: number; field: PurchaseField }[] = []
+  const results: StagedRows[] = []
   for (let start = 0; start < entries.length; start += ENTRIES_A_STATEMENT) {
     const part = entries.slice(start, start + ENTRIES_A_STATEMENT)
     const values: SqliteValue[] = []
     for (const { transaction_id, purchase } of part) values.push(store, transaction_id, purchase)
-    const added = db.run(indexStatement(part.length), ...values)
-    result.added += added
-    if (added === part.length) continue
-    for (const repeat of findRepeats(db, store, seq, part)) {
-      const outcome = judgeRepeat(repeat.stored, repeat.sent)
-      if (outcome.outcome === 'conflict')
-        conflicts.push({ line: repeat.line, field: outcome.field })
-      else result[outcome.outcome]++
-      if (outcome.outcome === 'updated') stageChange(db, seq, repeat)
-      db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
-    }
+    results.push(settle(db, store, seq, part, db.run(indexStatement(part.length), ...values)))
   }
-  return { ...result, conflicts, unknown: [] }
+  return sumStaged(results)
+}
+
+/** Judges those of the entries that are repeats; there are none when all were added to the index. */
+function settle(
+  db: Connection,
+  store: number,
+  seq: number,
+  entries: readonly Entry[],
+  added: number,
+): StagedRows {
+  if (added === entries.length) return { ...NOTHING_STAGED, added }
+  const counts = { skipped: 0, updated: 0 }
+  const conflicts: { line: number; field: PurchaseField }[] = []
+  for (const repeat of findRepeats(db, store, seq, entries)) {
+    const judged = judgeRepeat(repeat.stored, repeat.sent)
+    if (judged.outcome === 'conflict') conflicts.push({ line: repeat.line, field: judged.field })
+    else counts[judged.outcome]++
+    if (judged.outcome === 'updated') stageChange(db, seq, repeat)
+    db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
+  }
+  return { ...counts, added, conflicts, unknown: [] }
+}
+
+export function sumStaged(results: readonly StagedRows[]): StagedRows {
+  const total = (count: (result: StagedRows) => number) =>
+    results.reduce((sofar, result) => sofar + count(result), 0)
+  return {
+    added: total(({ added }) => added),
+    skipped: total(({ skipped }) => skipped),
+    updated: total(({ updated }) => updated),
+    conflicts: results.flatMap(({ conflicts }) => conflicts),
+    unknown: results.flatMap(({ unknown }) => unknown),
+  }
 }
 
 const indexStatement = perCount(
