@@ -124,9 +124,13 @@ async function createSpool(): Promise<Spool> {
       await storageFault(file.writev(chunks as Uint8Array[], size))
       for (const chunk of chunks) size += chunk.length
     },
+    // One buffer for all: each chunk is good until the next one is asked for.
     async *read() {
+      const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, size))
       for (let position = 0; position < size; position += READ_BYTES) {
-        yield await readAt(file, position, Math.min(READ_BYTES, size - position))
+        const chunk = buffer.subarray(0, Math.min(READ_BYTES, size - position))
+        await fill(chunk, file, position)
+        yield chunk
       }
     },
     async discard() {
@@ -136,14 +140,12 @@ async function createSpool(): Promise<Spool> {
   }
 }
 
-async function readAt(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
-  const bytes = Buffer.allocUnsafe(length)
-  for (let read = 0; read < length; ) {
-    const { bytesRead } = await file.read(bytes, read, length - read, position + read)
+async function fill(chunk: Uint8Array, file: FileHandle, position: number): Promise<void> {
+  for (let read = 0; read < chunk.length; ) {
+    const { bytesRead } = await file.read(chunk, read, chunk.length - read, position + read)
     if (bytesRead === 0) throw new Error('the temporary file became shorter')
     read += bytesRead
   }
-  return bytes
 }
 
 /** A full disk is the operator's to mend and the client's to wait for, not a fault in the program. */
