@@ -37,8 +37,8 @@ export async function* chunksOf(
   timeout: number,
 ): AsyncGenerator<Buffer> {
   assertSize(Number(request.headers['content-length'] ?? 0), bytes)
-  // The stream must outlive a loop that breaks off, or its sender gets no answer.
-  const chunks = request.iterator({ destroyOnReturn: false })
+  // Never returned from: that would end the stream, and its sender would get no answer.
+  const chunks = request[Symbol.asyncIterator]()
   let received = 0
   while (true) {
     const { value, done } = await within(timeout, chunks.next())

@@ -82,6 +82,10 @@ function closeOnlyIdle(server: Server): void {
 }
 
 async function stop(server: Server, limits: Limits): Promise<void> {
+  // Who asks once more on a connection that is open is told to take another one.
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false
+  })
   const closed = new Promise((resolve) => server.close(resolve))
   // A connection that goes idle after `close` would be kept open for the keep-alive time.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
