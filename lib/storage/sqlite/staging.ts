@@ -243,8 +243,10 @@ function settle(
   added: number,
 ): StagedRows {
   if (added === entries.length) return { ...NOTHING_STAGED, added }
-  const counts = { skipped: 0, updated: 0 }
+  const identical = deleteIdentical(db, store, entries)
+  const counts = { skipped: identical, updated: 0 }
   const conflicts: { line: number; field: PurchaseField }[] = []
+  if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
   for (const repeat of findRepeats(db, store, seq, entries)) {
     const judged = judgeRepeat(repeat.stored, repeat.sent)
     if (judged.outcome === 'conflict') conflicts.push({ line: repeat.line, field: judged.field })
@@ -253,6 +255,26 @@ function settle(
     db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
   }
   return { ...counts, added, conflicts, unknown: [] }
+}
+
+/**
+ * Takes back those of the rows that say what their transaction says already, all at once: a file that
+ * comes again has no others. What `judgeRepeat` would skip for its status is left to it.
+ */
+function deleteIdentical(db: Connection, store: number, entries: readonly Entry[]): number {
+  return db.run(
+    `DELETE FROM purchases WHERE seq IN (
+       SELECT m.seq FROM json_each(?) e
+       JOIN purchases m ON m.seq = e.value
+       JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
+       JOIN purchases s ON s.seq = t.purchase AND s.seq <> m.seq
+       LEFT JOIN purchase_changes c ON c.purchase = s.seq
+       WHERE m.item = s.item AND m.quantity = s.quantity AND m.user_id IS s.user_id
+         AND m.price IS s.price AND m.currency IS s.currency
+         AND m.status = coalesce(c.status, s.status))`,
+    JSON.stringify(entries.map(({ purchase }) => purchase)),
+    store,
+  )
 }
 
 export function sumStaged(results: readonly StagedRows[]): StagedRows {
