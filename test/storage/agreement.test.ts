@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { NewPurchase } from '../../lib/domain/purchase.ts'
+import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
+import type { StagedRows } from '../../lib/storage/port.ts'
+import { insertShops, MAIN, newRow } from './fixtures/records.ts'
+
+type File = {
+  readonly slices: readonly (readonly Partial<NewPurchase>[])[]
+  readonly ends: boolean
+}
+
+// Few values, so that rows repeat, move on and contradict one another all the time.
+const row: fc.Arbitrary<Partial<NewPurchase>> = fc.record({
+  transaction_id: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'é', '\u{1F600}'),
+  sku: fc.constantFrom('gold', 'gold', 'gold', 'gem', 'silver'),
+  user_id: fc.constantFrom(undefined, undefined, 'ann'),
+  quantity: fc.constantFrom(1, 1, 1, 2),
+  status: fc.constantFrom('pending', 'purchased', 'refunded', 'cancelled'),
+})
+const file: fc.Arbitrary<File> = fc.record({
+  slices: fc.array(fc.array(row, { maxLength: 8 }), { maxLength: 4 }),
+  ends: fc.boolean(),
+})
+
+/** What a storage tells of the files, and what it holds after each. */
+async function play(storage: Storage, files: readonly File[]) {
+  await insertShops(storage)
+  const told = []
+  for (const [index, { slices, ends }] of files.entries()) {
+    const current = await storage.openImport(MAIN, `imp_${index}`)
+    assert.ok(current)
+    let line = 2
+    const results: StagedRows[] = []
+    for (const slice of slices) {
+      results.push(await current.stage(slice.map((each) => newRow(line++, each))))
+    }
+    results.push(await current.finish())
+    if (ends) await current.commit()
+    else await current.abort()
+    const sum = (count: 'added' | 'skipped' | 'updated') =>
+      results.reduce((total, each) => total + each[count], 0)
+    told.push({
+      added: sum('added'),
+      skipped: sum('skipped'),
+      updated: sum('updated'),
+      conflicts: results.flatMap(({ conflicts }) => conflicts).sort((a, b) => a.line - b.line),
+      unknown: results.flatMap(({ unknown }) => unknown),
+      purchases: (await storage.listPurchases(MAIN, {}, { limit: 1000 })).purchases,
+    })
+  }
+  await storage.close()
+  return told
+}
+
+test('the storages agree on what becomes of any rows in any slices, file after file', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 4 }), async (files) => {
+      const inMemory = await play(createMemoryStorage(), files)
+      const inSqlite = await play(await openSqliteStorage(':memory:'), files)
+      assert.deepEqual(inSqlite, inMemory)
+    }),
+    { numRuns: 300 },
+  )
+})
