@@ -1,21 +1,7 @@
 import type { ErrorDetail } from '../errors.ts'
-import {
-  type Fields,
-  freeForm,
-  isObject,
-  isText,
-  type JsonObject,
-  oneOf,
-  optional,
-  parseObject,
-  pattern,
-  type Rule,
-  required,
-  text,
-} from './fields.ts'
+import { freeForm, isObject, isText, type JsonObject } from './fields.ts'
 import { parseInstant } from './instant.ts'
 import { parseMinorUnits } from './item.ts'
-import { storeId } from './store.ts'
 
 /** What a row of a purchase file becomes. */
 export interface NewPurchase {
@@ -232,57 +218,4 @@ export function judgeRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): R
   if (PROGRESS[sent.status] > PROGRESS[stored.status]) return { outcome: 'updated' }
   const sameEnd = PROGRESS[sent.status] < PROGRESS[stored.status] || sent.status === stored.status
   return sameEnd ? { outcome: 'skipped' } : { outcome: 'conflict', field: 'status' }
-}
-
-/** Which purchases are asked for; what is left out does not matter. */
-export interface PurchaseFilter {
-  readonly user_id?: string
-  readonly sku?: string
-  readonly status?: PurchaseStatus
-  /** Unix milliseconds, inclusive. */
-  readonly from?: number
-  /** Unix milliseconds, exclusive. */
-  readonly to?: number
-}
-
-export interface PurchaseQuery extends PurchaseFilter {
-  readonly store_id: string
-  readonly limit: number
-  readonly cursor?: string
-}
-
-const instant: Rule<number> = (value, field, problems) => {
-  const written = typeof value === 'string' ? value : ''
-  const isDay = /^\d{4}-\d\d-\d\d$/.test(written)
-  const found = parseInstant(isDay ? `${written}T00:00:00Z` : written)
-  if (found === undefined) {
-    const message = 'must be a day (2026-01-31) or a time with its zone (2026-01-31T12:00:00Z)'
-    problems.push({ field, code: 'invalid', message })
-  }
-  return found ?? 0
-}
-
-const limit: Rule<number> = (value, field, problems) => {
-  const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
-  if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 1000) {
-    return number as number
-  }
-  problems.push({ field, code: 'invalid', message: 'must be a whole number from 1 to 1000' })
-  return 0
-}
-
-const queryFields: Fields<PurchaseQuery> = {
-  store_id: required(storeId),
-  user_id: optional(text(1, 255)),
-  sku: optional(text(1, 255)),
-  status: optional(oneOf(PURCHASE_STATUSES)),
-  from: optional(instant),
-  to: optional(instant),
-  limit: optional(limit, () => 100),
-  cursor: optional(pattern(/^\d{1,16}$/, 'must be the next of the page before')),
-}
-
-/** `from` and `to` as purchase files have times, or as a day, which begins at midnight UTC. */
-export function parsePurchaseQuery(input: unknown): PurchaseQuery {
-  return parseObject(input, queryFields)
 }

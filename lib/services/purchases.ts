@@ -3,12 +3,8 @@ import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
 import { formatInstant } from '../domain/instant.ts'
-import {
-  type Purchase,
-  type PurchaseField,
-  type PurchaseRules,
-  parsePurchaseQuery,
-} from '../domain/purchase.ts'
+import type { Purchase, PurchaseField, PurchaseRules } from '../domain/purchase.ts'
+import { parsePurchaseQuery } from '../domain/query.ts'
 import { isActive } from '../domain/status.ts'
 import { parseStoreQuery, type Store } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'

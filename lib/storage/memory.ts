@@ -1,12 +1,8 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import {
-  judgeRepeat,
-  type NewPurchase,
-  type Purchase,
-  type PurchaseFilter,
-} from '../domain/purchase.ts'
+import { judgeRepeat, type NewPurchase, type Purchase } from '../domain/purchase.ts'
+import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 import type {
   Page,

@@ -1,7 +1,8 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import type { NewPurchase, Purchase, PurchaseField, PurchaseFilter } from '../domain/purchase.ts'
+import type { NewPurchase, Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 
 /**

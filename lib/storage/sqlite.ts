@@ -1,16 +1,18 @@
-import { closeSync, openSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
-import type { Account } from '../domain/account.ts'
-import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import type { Store, StoreType } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { Storage, StoredSigningKey, StoreKey } from './port.ts'
-import { type Connection, connect, type Row } from './sqlite/connection.ts'
-import { openSqliteDriver, type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
+import type { Storage, StoreKey } from './port.ts'
+import type { Connection, Row } from './sqlite/connection.ts'
+import { type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
+import { openFile } from './sqlite/file.ts'
 import { clearAbandonedImports, openImport } from './sqlite/imports.ts'
 import { listPurchases } from './sqlite/purchases.ts'
-import { APPLICATION_ID, MIGRATIONS } from './sqlite/schema.ts'
+import {
+  accountRecord,
+  itemRecord,
+  projectRecord,
+  signingKeyRecord,
+  storeRecord,
+} from './sqlite/records.ts'
 
 export interface SqliteOptions {
   /** Which driver to use; without it node:sqlite where Node has it, else better-sqlite3. */
@@ -27,75 +29,14 @@ export async function openSqliteStorage(
   options: SqliteOptions = {},
 ): Promise<Storage> {
   try {
-    createPrivately(path)
-    const db = connect(await openSqliteDriver(path, options.driver))
-    try {
-      await configure(db)
-      migrate(db)
-      await clearAbandonedImports(db)
-    } catch (error) {
-      db.close()
-      throw error
-    }
+    const db = await openFile(path, options.driver)
+    await clearAbandonedImports(db)
     return storageOn(db)
   } catch (error) {
     const { message, code } = translateSqliteError(error) as { message: string; code?: string }
     if (code === undefined) throw error
     throw new TillError('storage_unavailable', `Cannot open the database ${path}: ${message}`)
   }
-}
-
-// The file holds signing keys and purchases: no other user of the machine reads it. SQLite gives its
-// WAL the mode of the file.
-function createPrivately(path: string): void {
-  if (path !== ':memory:') closeSync(openSync(path, 'a', 0o600))
-}
-
-async function configure(db: Connection): Promise<void> {
-  db.exec('PRAGMA busy_timeout = 5000')
-  versionOf(db) // refuses a file that is not ours before its journal mode is changed
-  await enterWal(db)
-  db.exec('PRAGMA synchronous = FULL')
-  db.exec('PRAGMA foreign_keys = ON')
-  db.exec('PRAGMA cache_size = -4000') // KiB; 16 MiB make no import faster (bench/), only larger
-}
-
-// Changing the journal mode does not wait for the busy timeout: several processes that open a new
-// file at once must try again by themselves.
-async function enterWal(db: Connection, attempts = 100): Promise<void> {
-  try {
-    db.exec('PRAGMA journal_mode = WAL')
-  } catch (error) {
-    if (attempts === 0) throw error
-    await setTimeout(50)
-    await enterWal(db, attempts - 1)
-  }
-}
-
-function migrate(db: Connection): void {
-  if (versionOf(db) === MIGRATIONS.length) return
-  db.transaction(() => {
-    const version = versionOf(db)
-    for (const step of MIGRATIONS.slice(version)) db.exec(step)
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
-  })
-}
-
-/** How many migrations the file has had; refuses a file that is another program's or newer. */
-function versionOf(db: Connection): number {
-  // First of the three: another process may migrate the file between one look and the next.
-  const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
-  const version = db.find('PRAGMA user_version')?.user_version as number
-  const application = db.find('PRAGMA application_id')?.application_id
-  if (application !== APPLICATION_ID && !isEmpty) {
-    throw new TillError('storage_unavailable', 'it is a SQLite file of another program')
-  }
-  if (version > MIGRATIONS.length) {
-    const found = `its schema is version ${version}, this tillkit knows ${MIGRATIONS.length}`
-    throw new TillError('storage_unavailable', `${found}: use the newer tillkit that wrote it`)
-  }
-  return version
 }
 
 function storageOn(db: Connection): Storage {
@@ -293,64 +234,4 @@ function findProject(db: Connection, id: string): Project | undefined {
 
 function maybe<T>(record: (row: Row) => T, row: Row | undefined): T | undefined {
   return row && record(row)
-}
-
-function accountRecord(row: Row): Account {
-  return {
-    account_id: row.account_id as string,
-    name: row.name as string,
-    created_at: row.created_at as string,
-  }
-}
-
-function projectRecord(row: Row): Project {
-  return {
-    id: row.id as string,
-    account_id: row.account_id as string,
-    name: row.name as string,
-    bundle_id: row.bundle_id as string,
-    platform: row.platform as string,
-    status: row.status as string,
-    dlscheme: row.dlscheme as string,
-    public_key: row.public_key as string,
-    config: JSON.parse(row.config as string),
-    created_at: row.created_at as string,
-  }
-}
-
-function storeRecord(row: Row): Store {
-  return {
-    account_id: row.account_id as string,
-    project_id: row.project_id as string,
-    store_id: row.store_id as string,
-    store_type: row.store_type as StoreType,
-    is_sandbox: row.is_sandbox === 1,
-    status: row.status as string,
-    store_config: JSON.parse(row.store_config as string),
-    created_at: row.created_at as string,
-  }
-}
-
-function itemRecord(row: Row): Item {
-  return {
-    id: row.id as string,
-    account_id: row.account_id as string,
-    project_id: row.project_id as string,
-    store_id: row.store_id as string,
-    name: row.name as string,
-    display_name: row.display_name as string,
-    description: row.description as string,
-    price: row.price as number,
-    type: row.type as ItemType,
-    metadata: JSON.parse(row.metadata as string),
-    created_at: row.created_at as string,
-  }
-}
-
-function signingKeyRecord(row: Row): StoredSigningKey {
-  return {
-    kid: row.kid as string,
-    secret: row.secret as Uint8Array,
-    created_at: row.created_at as string,
-  }
 }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { JsonObject } from '../../lib/domain/fields.ts'
 import type { Project } from '../../lib/domain/project.ts'
-import type { NewPurchase, Purchase, PurchaseFilter } from '../../lib/domain/purchase.ts'
+import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
+import type { PurchaseFilter } from '../../lib/domain/query.ts'
 import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
 import {
   AT,

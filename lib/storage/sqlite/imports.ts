@@ -5,7 +5,8 @@ import type { NewPurchase } from '../../domain/purchase.ts'
 import { TillError } from '../../errors.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import type { Connection, Row } from './connection.ts'
-import { createStaging, sumStaged } from './staging.ts'
+import { sumStaged } from './repeats.ts'
+import { createStaging } from './staging.ts'
 
 /**
  * Starts an import. Its rows go straight into `purchases`, slice by slice, and are not seen while the

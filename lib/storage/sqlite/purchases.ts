@@ -1,9 +1,5 @@
-import {
-  PURCHASE_STATUSES,
-  type Purchase,
-  type PurchaseFilter,
-  type PurchaseStatus,
-} from '../../domain/purchase.ts'
+import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../../domain/purchase.ts'
+import type { PurchaseFilter } from '../../domain/query.ts'
 import type { Page, PurchasePage } from '../port.ts'
 import type { Connection, Row } from './connection.ts'
 

@@ -1,0 +1,73 @@
+import { closeSync, openSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { TillError } from '../../errors.ts'
+import { type Connection, connect } from './connection.ts'
+import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
+
+/** A connection to a file that is there, ours, and of today's schema. */
+export async function openFile(path: string, driver?: SqliteDriverName): Promise<Connection> {
+  createPrivately(path)
+  const db = connect(await openSqliteDriver(path, driver))
+  try {
+    await configure(db)
+    migrate(db)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+// The file holds signing keys and purchases: no other user of the machine reads it. SQLite gives its
+// WAL the mode of the file.
+function createPrivately(path: string): void {
+  if (path !== ':memory:') closeSync(openSync(path, 'a', 0o600))
+}
+
+async function configure(db: Connection): Promise<void> {
+  db.exec('PRAGMA busy_timeout = 5000')
+  versionOf(db) // refuses a file that is not ours before its journal mode is changed
+  await enterWal(db)
+  db.exec('PRAGMA synchronous = FULL')
+  db.exec('PRAGMA foreign_keys = ON')
+  db.exec('PRAGMA cache_size = -4000') // KiB; more makes no import faster (bench/)
+}
+
+// Changing the journal mode does not wait for the busy timeout: several processes that open a new
+// file at once must try again by themselves.
+async function enterWal(db: Connection, attempts = 100): Promise<void> {
+  try {
+    db.exec('PRAGMA journal_mode = WAL')
+  } catch (error) {
+    if (attempts === 0) throw error
+    await setTimeout(50)
+    await enterWal(db, attempts - 1)
+  }
+}
+
+function migrate(db: Connection): void {
+  if (versionOf(db) === MIGRATIONS.length) return
+  db.transaction(() => {
+    const version = versionOf(db)
+    for (const step of MIGRATIONS.slice(version)) db.exec(step)
+    db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)
+    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`)
+  })
+}
+
+/** How many migrations the file has had; refuses a file that is another program's or newer. */
+function versionOf(db: Connection): number {
+  // First of the three: another process may migrate the file between one look and the next.
+  const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
+  const version = db.find('PRAGMA user_version')?.user_version as number
+  const application = db.find('PRAGMA application_id')?.application_id
+  if (application !== APPLICATION_ID && !isEmpty) {
+    throw new TillError('storage_unavailable', 'it is a SQLite file of another program')
+  }
+  if (version > MIGRATIONS.length) {
+    const found = `its schema is version ${version}, this tillkit knows ${MIGRATIONS.length}`
+    throw new TillError('storage_unavailable', `${found}: use the newer tillkit that wrote it`)
+  }
+  return version
+}

@@ -1,0 +1,160 @@
+import {
+  judgeRepeat,
+  PURCHASE_STATUSES,
+  type PurchaseField,
+  type PurchaseIdentity,
+  type PurchaseStatus,
+} from '../../domain/purchase.ts'
+import type { StagedRows } from '../port.ts'
+import type { Connection, Row } from './connection.ts'
+
+/** A row that was appended, and waits to be found new or a repeat. */
+export interface Entry {
+  readonly transaction_id: string
+  readonly line: number
+  readonly purchase: number
+}
+
+export const NOTHING_STAGED: StagedRows = {
+  added: 0,
+  skipped: 0,
+  updated: 0,
+  conflicts: [],
+  unknown: [],
+}
+
+/** Judges those of the entries that are repeats; there are none when all were added to the index. */
+export function settle(
+  db: Connection,
+  store: number,
+  seq: number,
+  entries: readonly Entry[],
+  added: number,
+): StagedRows {
+  if (added === entries.length) return { ...NOTHING_STAGED, added }
+  const identical = deleteIdentical(db, store, entries)
+  const counts = { skipped: identical, updated: 0 }
+  const conflicts: { line: number; field: PurchaseField }[] = []
+  if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
+  for (const repeat of findRepeats(db, store, seq, entries)) {
+    const judged = judgeRepeat(repeat.stored, repeat.sent)
+    if (judged.outcome === 'conflict') conflicts.push({ line: repeat.line, field: judged.field })
+    else counts[judged.outcome]++
+    if (judged.outcome === 'updated') stageChange(db, seq, repeat)
+    db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
+  }
+  return { ...counts, added, conflicts, unknown: [] }
+}
+
+/**
+ * Takes back those of the rows that say what their transaction says already, all at once: a file that
+ * comes again has no others. What `judgeRepeat` would skip for its status is left to it.
+ */
+function deleteIdentical(db: Connection, store: number, entries: readonly Entry[]): number {
+  return db.run(
+    `DELETE FROM purchases WHERE seq IN (
+       SELECT m.seq FROM json_each(?) e
+       JOIN purchases m ON m.seq = e.value
+       JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
+       JOIN purchases s ON s.seq = t.purchase AND s.seq <> m.seq
+       LEFT JOIN purchase_changes c ON c.purchase = s.seq
+       WHERE m.item = s.item AND m.quantity = s.quantity AND m.user_id IS s.user_id
+         AND m.price IS s.price AND m.currency IS s.currency
+         AND m.status = coalesce(c.status, s.status))`,
+    JSON.stringify(entries.map(({ purchase }) => purchase)),
+    store,
+  )
+}
+
+interface Repeat {
+  readonly line: number
+  readonly stored: PurchaseIdentity
+  readonly storedSeq: number
+  /** Whether the stored row is one of this very import. */
+  readonly isOwn: boolean
+  readonly sent: PurchaseIdentity
+  readonly sentSeq: number
+}
+
+/** The rows among `entries` whose transaction was there before, with the purchase that was. */
+function* findRepeats(
+  db: Connection,
+  store: number,
+  seq: number,
+  entries: readonly Entry[],
+): Generator<Repeat> {
+  for (const { transaction_id, line, purchase } of entries) {
+    // One by one: two rows of one file may name the same transaction, and the first may change it.
+    const row = db.find(
+      `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
+         m.status AS sent_status, ${identity('m', 'sent')}
+       FROM transactions t
+       JOIN purchases s ON s.seq = t.purchase
+       LEFT JOIN purchase_changes c ON c.purchase = s.seq
+       JOIN purchases m ON m.seq = ?
+       WHERE t.store = ? AND t.transaction_id = ? AND t.purchase <> m.seq`,
+      purchase,
+      store,
+      transaction_id,
+    )
+    if (!row) continue
+    yield {
+      line,
+      stored: identityOf(row, 'stored', row.status as number),
+      storedSeq: row.purchase as number,
+      isOwn: row.import === seq,
+      sent: identityOf(row, 'sent', row.sent_status as number),
+      sentSeq: purchase,
+    }
+  }
+}
+
+function identity(table: string, prefix: string): string {
+  const columns = ['item', 'user_id', 'price', 'currency', 'quantity']
+  return columns.map((column) => `${table}.${column} AS ${prefix}_${column}`).join(', ')
+}
+
+// An item stands for its sku: within a store both are one to one.
+function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity {
+  const value = (column: string) => row[`${prefix}_${column}`] ?? undefined
+  return {
+    sku: String(value('item')),
+    user_id: value('user_id') as string | undefined,
+    price: value('price') as number | undefined,
+    currency: value('currency') as string | undefined,
+    quantity: value('quantity') as number,
+    status: PURCHASE_STATUSES[status] as PurchaseStatus,
+  }
+}
+
+// A row of this very import is not seen by anyone yet and is changed in place.
+function stageChange(db: Connection, seq: number, { storedSeq, isOwn, sent }: Repeat): void {
+  const code = statusCode(sent.status)
+  if (isOwn) {
+    db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, storedSeq)
+  } else {
+    db.run(
+      `INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)
+       ON CONFLICT (purchase) DO UPDATE SET status = excluded.status`,
+      storedSeq,
+      seq,
+      code,
+    )
+  }
+}
+
+export function statusCode(status: PurchaseStatus): number {
+  return PURCHASE_STATUSES.indexOf(status)
+}
+
+export function sumStaged(results: readonly StagedRows[]): StagedRows {
+  const total = (count: (result: StagedRows) => number) =>
+    results.reduce((sofar, result) => sofar + count(result), 0)
+  return {
+    added: total(({ added }) => added),
+    skipped: total(({ skipped }) => skipped),
+    updated: total(({ updated }) => updated),
+    conflicts: results.flatMap(({ conflicts }) => conflicts),
+    unknown: results.flatMap(({ unknown }) => unknown),
+  }
+}
