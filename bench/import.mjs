@@ -127,7 +127,7 @@ async function probe(folder) {
 async function large(folder) {
   if (process.env.BENCH_LARGE === undefined) return
   const file = join(folder, 'purchases.csv')
-  writePurchases(file, 14_200_000)
+  writePurchases(file, 13_900_000)
   const { ms, peak } = await importOverHttp(folder, file)
   const mib = statSync(file).size / 2 ** 20
   printTable(

@@ -33,6 +33,8 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   /** The operand; '' for a command that takes none. */
   readonly operand: string
   readonly till: Till
+  /** The database's path. */
+  readonly db: string
   readonly config: Config
   readonly output: Output
 }

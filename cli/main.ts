@@ -52,10 +52,11 @@ async function main(args: readonly string[]): Promise<number> {
   const { options, operand } = parseArguments(command, args.slice(words))
   if (options.help) return print(formatCommandHelp(command))
   const config = readConfig(process.env)
-  const till = await openTill((options.db as string | undefined) ?? config.db, config)
+  const db = (options.db as string | undefined) ?? config.db
+  const till = await openTill(db, config)
   try {
     const output = createOutput(process.stdout, options.json === true)
-    await command.run({ options: options as never, operand, till, config, output })
+    await command.run({ options: options as never, operand, till, db, config, output })
     return DONE
   } finally {
     await till.close()
@@ -71,6 +72,8 @@ function answerWithoutCommand(args: readonly string[]): number {
   if (first === '--help' || first === 'help') return print(formatProgramHelp(commands))
   if (first === '--version') return print(version())
   const words = args.filter((each) => !each.startsWith('-')).join(' ')
+  const known = commands.map(({ name }) => name).filter((name) => name.startsWith(`${first} `))
+  if (known.length > 0) throw new UsageError(`Which one of ${known.join(', ')}?`)
   throw new UsageError(words ? `There is no command '${words}'` : 'A command is missing')
 }
 
@@ -104,7 +107,8 @@ function reportFailure(error: unknown, json: boolean): number {
 // Whoever reads our output may stop early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(DONE)
-  throw error
+  process.stderr.write(`tillkit: ${error.message}\n`)
+  process.exit(REFUSED)
 })
 
 const args = process.argv.slice(2)

@@ -1,9 +1,9 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
+import { createReadStream } from 'node:fs'
 import { createCsvParser } from '../lib/csv/parser.ts'
 import { formatRow, guard } from '../lib/csv/write.ts'
 import type { ErrorDetail } from '../lib/index.ts'
 import { UsageError } from './command.ts'
+import { createTarget } from './target.ts'
 
 /** The bad rows of a file, gathered and then written as CSV. */
 export interface Report {
@@ -15,8 +15,9 @@ export interface Report {
 const COLUMNS = ['line', 'column', 'code', 'message']
 
 /** `line,column,code,message` and then the file's own columns: mended, it imports as it is. */
-export function createReport(file: string, report: string): Report {
+export function createReport(file: string, report: string, db: string): Report {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
+  const target = createTarget('--report', report, [file, db])
   const mistakes = new Map<number, ErrorDetail[]>()
   return {
     add(mistake) {
@@ -25,8 +26,8 @@ export function createReport(file: string, report: string): Report {
     },
     async write() {
       if (mistakes.size === 0) return
-      await pipeline(rowsOf(file, mistakes), createWriteStream(report))
-      process.stderr.write(`${mistakes.size} bad rows are in ${report}\n`)
+      await target.write(rowsOf(file, mistakes))
+      process.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
     },
   }
 }

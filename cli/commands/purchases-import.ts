@@ -22,10 +22,11 @@ export const purchasesImport = command({
     'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
     report: { value: 'FILE', help: 'write the bad rows there, with what is wrong with each' },
   },
-  async run({ till, operand, options, output }) {
+  async run({ till, operand, options, output, db }) {
     const account = await till.accounts.get(options.account)
-    const report = options.report === undefined ? undefined : createReport(operand, options.report)
     const { stream, size } = openFile(operand)
+    const report =
+      options.report === undefined ? undefined : createReport(operand, options.report, db)
     const progress = createProgress(process.stderr, size)
     try {
       const result = await till.purchases.import(account, {

@@ -162,6 +162,8 @@ function createLayout(
   const positionOf = (field: PurchaseField) => found[field]?.[0] ?? -1
   const positions = PURCHASE_FIELDS.map(positionOf)
   const stored = new Set(positions)
+  const used = (preset?.uses ?? []).map(normalize)
+  const isUsed = (name: string) => used.includes(normalize(name))
   const named = PURCHASE_FIELDS.filter((field) => positionOf(field) >= 0)
   const price_unit = preset?.price_unit ?? options.price_unit ?? 'minor'
   const derive = preset?.derive?.()
@@ -177,7 +179,7 @@ function createLayout(
     if (preset?.statuses) canonical.status = readStatus(canonical.status, preset.statuses, wrong)
     if (price_unit === 'major') {
       const currency = canonical.currency || options.currency
-      canonical.price = readMajorPrice(canonical.price, currency, wrong)
+      canonical.price = readMajorPrice(canonical.price, currency, wrong, preset !== undefined)
     }
     return canonical
   }
@@ -185,7 +187,7 @@ function createLayout(
   return {
     name: preset?.name ?? 'canonical',
     columns: Object.fromEntries(named.map((field) => [field, header[positionOf(field)]])),
-    ignored: header.filter((_, position) => !stored.has(position)),
+    ignored: header.filter((name, position) => !stored.has(position) && !isUsed(name)),
     read,
   }
 }
@@ -218,11 +220,20 @@ function readStatus(
   return ''
 }
 
-function readMajorPrice(price: string, currency: string | undefined, wrong: WrongCell): string {
+// A vendor's commas stand between thousands. In a file that nobody knows, `1,500` may well be one and a
+// half: it is refused, never guessed at.
+function readMajorPrice(
+  price: string,
+  currency: string | undefined,
+  wrong: WrongCell,
+  isKnown: boolean,
+): string {
+  const isClear = isKnown || !price.includes(',') || price.includes('.')
   const digits = price === '' ? '' : toMinorDigits(price, currency ?? '')
-  if (digits !== undefined) return digits
+  if (digits !== undefined && isClear) return digits
   const unit = currency ?? 'its currency'
-  wrong('price', 'invalid', `must be a decimal amount that ${unit} can have, like 1,234.50`)
+  const point = price.includes(',') ? '; the decimal mark must be a point' : ''
+  wrong('price', 'invalid', `must be a decimal amount that ${unit} can have, like 1234.50${point}`)
   return ''
 }
 

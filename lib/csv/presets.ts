@@ -17,6 +17,8 @@ export interface Preset {
   readonly statuses?: { readonly [word: string]: PurchaseStatus }
   /** Whether amounts are decimals in major units (`4.99`). */
   readonly price_unit: 'minor' | 'major'
+  /** Columns that decide about a row and are not stored themselves. */
+  readonly uses?: readonly string[]
   /** Fields that more than one cell decides, made anew for each file: it may remember rows. */
   readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
   /** Why such a file can not be imported. */
@@ -58,6 +60,7 @@ export const PRESETS: readonly Preset[] = [
       currency: 'purchased_currency',
     },
     price_unit: 'major',
+    uses: ['is_sandbox', 'refunded_at', 'renewal_number'],
     derive: () => (cell, store) => {
       const is_sandbox = /^(true|t|1)$/i.test(cell('is_sandbox'))
       if (is_sandbox !== store.is_sandbox) return 'passed over'
@@ -122,6 +125,7 @@ export const PRESETS: readonly Preset[] = [
       cancelled: 'cancelled',
     },
     price_unit: 'major',
+    uses: ['Name', 'Created at', 'Cancelled at'],
     derive: shopifyOrders,
   },
   {

@@ -57,10 +57,13 @@ export interface PurchaseSummary {
   readonly sku: string
   /** '' for purchases without a price. */
   readonly currency: string
-  readonly purchases: number
-  /** What was paid and not refunded or cancelled, in minor units, as a string of digits. */
-  readonly revenue: string
+  /** How many there are of each status. */
+  readonly purchased: number
+  readonly pending: number
   readonly refunded: number
+  readonly cancelled: number
+  /** The sum of those purchased, in minor units, as a string of digits. */
+  readonly revenue: string
 }
 
 export function createPurchases({ storage, now }: Context): Purchases {
@@ -133,22 +136,16 @@ async function* allPurchases(
   } while (cursor !== undefined)
 }
 
+const NOTHING = { purchased: 0, pending: 0, refunded: 0, cancelled: 0, revenue: '0' }
+
 async function summarize(purchases: AsyncIterable<Purchase>): Promise<PurchaseSummary[]> {
   const groups = new Map<string, { -readonly [K in keyof PurchaseSummary]: PurchaseSummary[K] }>()
   for await (const { purchased_at, sku, currency = '', price = 0, status } of purchases) {
     const month = formatInstant(purchased_at).slice(0, 7)
     const key = `${month} ${sku} ${currency}`
-    const group = groups.get(key) ?? {
-      month,
-      sku,
-      currency,
-      purchases: 0,
-      revenue: '0',
-      refunded: 0,
-    }
+    const group = groups.get(key) ?? { month, sku, currency, ...NOTHING }
     groups.set(key, group)
-    group.purchases++
-    if (status === 'refunded') group.refunded++
+    group[status]++
     if (status === 'purchased') group.revenue = String(BigInt(group.revenue) + BigInt(price))
   }
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)

@@ -88,7 +88,7 @@ test('a refusal names every bad field and ends with 1', async (t) => {
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
   [[], /A command is missing/],
   [['itm', 'create'], /There is no command 'itm create'/],
-  [['account'], /There is no command 'account'/],
+  [['account'], /Which one of account create, account list\?/],
   [['account', 'create'], /--name NAME is missing/],
   [['account', 'create', '--nmae', 'x'], /Unknown option '--nmae'/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],

@@ -63,7 +63,7 @@ test('a report holds the bad rows beside their own cells, and mended it imports 
   const report = join(folder, 'errors.csv')
   const refused = await run('import', file, '--report', report)
   assert.equal(refused.code, 1)
-  assert.match(refused.stderr, /^2 bad rows are in /m)
+  assert.match(refused.stderr, /^Bad rows in .*: 2$/m)
   const [header, first, second, ...rest] = readFileSync(report, 'utf8').split('\r\n')
   assert.equal(
     header,
@@ -138,7 +138,7 @@ test('an export goes to a file as a whole or to standard output, and imports aga
   const copy = ['--account', account, '--store', 'copy']
   assert.equal((await json('purchases', 'import', out, ...copy)).added, 2)
   const missing = await run('export', '--out', join(folder, 'nowhere', 'out.csv'))
-  assert.deepEqual([missing.code, /ENOENT/.test(missing.stderr)], [1, true])
+  assert.deepEqual([missing.code, /ENOENT/.test(missing.stderr)], [2, true])
 })
 
 test('a summary has a line a month, item and currency, with bars, within 80 columns', async (t) => {
@@ -146,6 +146,31 @@ test('a summary has a line a month, item and currency, with bars, within 80 colu
   await run('import', write('good.csv', GOOD))
   const { stdout } = await run('summary')
   assert.match(stdout, /^2024-01 +gold +USD +1 +0 +1,234\.50 +#+$/m)
-  assert.match(stdout, /^2024-02 +gem +USD +1 +1 +0\.00$/m)
+  assert.match(stdout, /^2024-02 +gem +USD +0 +1 +0\.00$/m)
   assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+})
+
+test('a report or an export never overwrites the file that is read, nor the database', async (t) => {
+  const { run, write, folder, db } = await openShop(t)
+  const file = write('bad.csv', `${GOOD}T-3,silver,yesterday,,,,\n`)
+  const before = readFileSync(file, 'utf8')
+  const targets: [command: string, args: string[]][] = [
+    ['import', [file, '--report', join(folder, '.', 'bad.csv')]],
+    ['import', [file, '--report', db]],
+    ['export', ['--out', db]],
+  ]
+  for (const [command, args] of targets) {
+    const { code, stderr } = await run(command, ...args)
+    assert.deepEqual([code, /would overwrite what this command reads/.test(stderr)], [2, true])
+  }
+  assert.equal(readFileSync(file, 'utf8'), before)
+  assert.equal((await run('list')).code, 0)
+})
+
+test('a report that can not be written is told before the import', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const args = ['--report', join(folder, 'nowhere', 'errors.csv')]
+  const { code, stderr } = await run('import', write('good.csv', GOOD), ...args)
+  assert.deepEqual([code, /--report: ENOENT/.test(stderr)], [2, true])
+  assert.equal((await run('list')).stdout, 'none\n')
 })

@@ -229,3 +229,19 @@ test('after a header that can not be used nothing is said of the rows', () => {
     [[1, 'missing_column']],
   )
 })
+
+test('in a file that nobody knows, a comma that may be a decimal mark is refused, never guessed', () => {
+  const map = { price: 'Betrag' }
+  for (const price of ['1,500', '4,99', '1.234,50']) {
+    const rows = ['transaction_id;sku;date;Betrag', `7;gold;2024-01-01T00:00:00Z;${price}`]
+    const { errors } = read(rows, { map, price_unit: 'major' })
+    assert.deepEqual([errors.length, errors[0]?.column], [1, 'Betrag'], price)
+    assert.match(errors[0]?.message ?? '', /the decimal mark must be a point$/)
+  }
+})
+
+test('columns that decide about a row are not told as not stored', () => {
+  const found = findLayout(REVENUECAT.split(','), STORE)
+  assert.ok('read' in found)
+  assert.deepEqual(found.ignored, [])
+})

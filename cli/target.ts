@@ -1,0 +1,43 @@
+import { accessSync, constants, createWriteStream, statSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { UsageError } from './command.ts'
+
+/** A file that a command writes. */
+export interface Target {
+  /** Under another name until it is whole: half a file must not be taken for one. */
+  write(text: AsyncIterable<string>): Promise<void>
+}
+
+/**
+ * A file to be written, judged before any work is done for it: its folder must be there, and it must
+ * be none of the files that the command reads, under whatever name.
+ */
+export function createTarget(option: string, path: string, others: readonly string[]): Target {
+  if (others.some((other) => isSameFile(path, other))) {
+    throw new UsageError(`${option} ${path} would overwrite what this command reads`)
+  }
+  try {
+    accessSync(dirname(path), constants.W_OK)
+  } catch (error) {
+    throw new UsageError(`${option}: ${(error as Error).message}`)
+  }
+  return { write: (text) => writeWhole(text, path) }
+}
+
+function isSameFile(path: string, other: string): boolean {
+  const [a, b] = [path, other].map((each) => statSync(each, { throwIfNoEntry: false }))
+  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev
+}
+
+async function writeWhole(text: AsyncIterable<string>, path: string): Promise<void> {
+  const part = `${path}.part`
+  try {
+    await pipeline(text, createWriteStream(part))
+    await rename(part, path)
+  } catch (error) {
+    await rm(part, { force: true })
+    throw error
+  }
+}
