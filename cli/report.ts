@@ -3,7 +3,7 @@ import { createCsvParser } from '../lib/csv/parser.ts'
 import { formatRow, guard } from '../lib/csv/write.ts'
 import type { ErrorDetail } from '../lib/index.ts'
 import { UsageError } from './command.ts'
-import { createTarget } from './target.ts'
+import { createTarget, databaseFiles } from './target.ts'
 
 /** The bad rows of a file, gathered and then written as CSV. */
 export interface Report {
@@ -17,7 +17,7 @@ const COLUMNS = ['line', 'column', 'code', 'message']
 /** `line,column,code,message` and then the file's own columns: mended, it imports as it is. */
 export function createReport(file: string, report: string, db: string): Report {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
-  const target = createTarget('--report', report, [file, db])
+  const target = createTarget('--report', report, [file, ...databaseFiles(db)])
   const mistakes = new Map<number, ErrorDetail[]>()
   return {
     add(mistake) {

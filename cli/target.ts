@@ -23,7 +23,16 @@ export function createTarget(option: string, path: string, others: readonly stri
   } catch (error) {
     throw new UsageError(`${option}: ${(error as Error).message}`)
   }
-  return { write: (text) => writeWhole(text, path) }
+  // A device or a pipe takes the text as it comes: a file must not take its place.
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true
+  return {
+    write: (text) => (isFile ? writeWhole(text, path) : pipeline(text, createWriteStream(path))),
+  }
+}
+
+/** The files of a database that are there while it is in use. */
+export function databaseFiles(db: string): string[] {
+  return [db, `${db}-wal`, `${db}-shm`]
 }
 
 function isSameFile(path: string, other: string): boolean {

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { command } from '../command.ts'
 import { FILTER_OPTIONS, filterOf } from '../filter.ts'
-import { createTarget } from '../target.ts'
+import { createTarget, databaseFiles } from '../target.ts'
 
 export const purchasesExport = command({
   name: 'purchases export',
@@ -11,7 +11,8 @@ export const purchasesExport = command({
     out: { value: 'FILE', help: 'write there, not to standard output' },
   },
   async run({ till, options, db }) {
-    const target = options.out === undefined ? undefined : createTarget('--out', options.out, [db])
+    const target =
+      options.out === undefined ? undefined : createTarget('--out', options.out, databaseFiles(db))
     const account = await till.accounts.get(options.account)
     const csv = till.purchases.export(account, filterOf(options))
     if (target) await target.write(csv)

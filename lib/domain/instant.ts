@@ -24,7 +24,7 @@ export function parseInstant(text: string): number | undefined {
 }
 
 // `2024-03-01T12:34:56Z`, as nearly all files have it: without the expression a million rows take
-// 0.1 s here, not 0.8.
+// 0.2 s here, not 0.85.
 function parseUtcSeconds(text: string): number | undefined {
   if (text[4] !== '-' || text[7] !== '-' || text[13] !== ':' || text[16] !== ':') return undefined
   return toMilliseconds(

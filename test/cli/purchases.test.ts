@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { tillkit, tillkitJson } from '../support/cli.ts'
@@ -158,6 +160,7 @@ test('a report or an export never overwrites the file that is read, nor the data
     ['import', [file, '--report', join(folder, '.', 'bad.csv')]],
     ['import', [file, '--report', db]],
     ['export', ['--out', db]],
+    ['export', ['--out', `${db}-wal`]],
   ]
   for (const [command, args] of targets) {
     const { code, stderr } = await run(command, ...args)
@@ -173,4 +176,14 @@ test('a report that can not be written is told before the import', async (t) => 
   const { code, stderr } = await run('import', write('good.csv', GOOD), ...args)
   assert.deepEqual([code, /--report: ENOENT/.test(stderr)], [2, true])
   assert.equal((await run('list')).stdout, 'none\n')
+})
+
+test('an export to a pipe goes into it, and no file takes its place', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  await run('import', write('good.csv', GOOD))
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const [text, { code }] = await Promise.all([readFile(pipe, 'utf8'), run('export', '--out', pipe)])
+  assert.deepEqual([code, text], [0, (await run('export')).stdout])
+  assert.ok(statSync(pipe).isFIFO())
 })

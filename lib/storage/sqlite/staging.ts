@@ -9,7 +9,7 @@ import { type Entry, NOTHING_STAGED, settle, statusCode, sumStaged } from './rep
  * The rows of one import on their way in. Rows are appended as they come. Their transaction ids, on
  * which uniqueness rests, are indexed with them while they ascend; others wait for a block to sort,
  * because ids in random order would each dirty another page of the index in every slice (0.4 of the
- * speed of the shell's loader; in blocks 1.2: bench/).
+ * speed of the shell's loader; in blocks 1.1: bench/).
  */
 export interface Staging {
   /** Appends rows, and tells what became of those that need not wait. */
