@@ -11,7 +11,7 @@ export { type ErrorCode, type ErrorDetail, type ErrorKind, TillError } from './e
 export type { Caller } from './services/access.ts'
 export type { Accounts } from './services/accounts.ts'
 export type { ImportSummary, ImportTotal } from './services/imports.ts'
-export type { Items } from './services/items.ts'
+export type { ItemList, Items } from './services/items.ts'
 export type { Projects } from './services/projects.ts'
 export type {
   ImportRequest,

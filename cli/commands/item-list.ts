@@ -1,3 +1,4 @@
+import type { Item } from '../../lib/index.ts'
 import { command } from '../command.ts'
 
 export const itemList = command({
@@ -9,7 +10,8 @@ export const itemList = command({
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
-    const items = await till.items.list(account, { store_id: options.store })
+    const items: Item[] = []
+    for await (const item of till.items.all(account, { store_id: options.store })) items.push(item)
     output.table(items, ['id', 'name', 'price', 'type'])
   },
 })

@@ -9,7 +9,7 @@ export async function createItem({ till, who, body }: Call<Account, unknown>) {
 
 /** Endpoint 5. */
 export async function listItems({ till, who, query }: Call<Session, undefined>) {
-  const items = await till.items.list(who, query)
+  const { items } = await till.items.list(who, query)
   return { body: { items: items.map(itemDto) } }
 }
 

@@ -14,6 +14,8 @@ export interface AccountKey {
   readonly account_id: string
   readonly hash: string
   readonly created_at: string
+  /** Since when it opens nothing any more. */
+  readonly revoked_at?: string
 }
 
 export interface NewAccount {

@@ -29,6 +29,13 @@ export interface PurchaseQuery extends PurchaseFilter {
   readonly cursor?: string
 }
 
+/** A page of a store's items; without a limit as many as a page may have. */
+export interface ItemQuery {
+  readonly store_id: string
+  readonly limit: number
+  readonly cursor?: string
+}
+
 const instant: Rule<number> = (value, field, problems) => {
   const written = typeof value === 'string' ? value : ''
   const isDay = /^\d{4}-\d\d-\d\d$/.test(written)
@@ -40,13 +47,25 @@ const instant: Rule<number> = (value, field, problems) => {
   return found ?? 0
 }
 
+const MAX_PAGE = 1000
+
 const limit: Rule<number> = (value, field, problems) => {
   const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
-  if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 1000) {
+  if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= MAX_PAGE) {
     return number as number
   }
   problems.push({ field, code: 'invalid', message: 'must be a whole number from 1 to 1000' })
   return 0
+}
+
+const itemFields: Fields<ItemQuery> = {
+  store_id: required(storeId),
+  limit: optional(limit, () => MAX_PAGE),
+  cursor: optional(text(1, 64)),
+}
+
+export function parseItemQuery(input: unknown): ItemQuery {
+  return parseObject(input, itemFields)
 }
 
 const queryFields: Fields<PurchaseQuery> = {

@@ -2,8 +2,9 @@ import type { Account } from '../domain/account.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type Item, parseNewItem } from '../domain/item.ts'
-import { parseStoreQuery } from '../domain/store.ts'
+import { parseItemQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
+import type { ItemPage, Page } from '../storage/port.ts'
 import { assertAccount, assertScope, type Caller, getNamedStore, reaches } from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
@@ -13,12 +14,22 @@ export interface Items {
   create(account: Account, input: unknown): Promise<Item>
   /** Endpoint 6. Throws `item_not_found`, for a foreign one too. */
   get(caller: Caller, id: string): Promise<Item>
-  /** Endpoint 5: the items of the store that `input` names as `store_id`, in order of creation. */
-  list(caller: Caller, input: unknown): Promise<Item[]>
+  /**
+   * Endpoint 5: a page of the items of the store that `query` names as `store_id`, in order of
+   * creation: `limit` of them, 1000 unless told, from `cursor` on, the `next` of the page before.
+   */
+  list(caller: Caller, query: unknown): Promise<ItemList>
+  /** All items of a store, read page by page. */
+  all(caller: Caller, query: unknown): AsyncIterable<Item>
+}
+
+export interface ItemList extends ItemPage {
+  /** Differs whenever the store's items do. */
+  readonly revision: string
 }
 
 export function createItems({ storage, now }: Context): Items {
-  return {
+  const items: Items = {
     async create(account, input) {
       assertAccount(account)
       const { meta, ...fields } = parseNewItem(input)
@@ -32,7 +43,7 @@ export function createItems({ storage, now }: Context): Items {
         created_at: formatInstant(now()),
       }
       const inserted = await storage.insertItem(item)
-      if (!inserted) throw invalidField('name', 'taken', 'is taken in this store')
+      if (inserted === 'taken') throw invalidField('name', 'taken', 'is taken in this store')
       return item
     },
 
@@ -43,10 +54,29 @@ export function createItems({ storage, now }: Context): Items {
       throw new TillError('item_not_found', 'No item has this id')
     },
 
-    async list(caller, input) {
+    async list(caller, query) {
       assertScope(caller, 'items:read')
-      const store = await getNamedStore(storage, caller, parseStoreQuery(input).store_id)
-      return storage.listItems(store)
+      const { store_id, limit, cursor } = parseItemQuery(query)
+      const store = await getNamedStore(storage, caller, store_id)
+      const after = cursor === undefined ? undefined : await storage.findItem(cursor)
+      if (cursor !== undefined && (after?.store_id !== store_id || !reaches(caller, after))) {
+        throw invalidField('cursor', 'unknown', 'must be the next of the page before')
+      }
+      const page: Page = after ? { limit, after: after.id } : { limit }
+      const key = { account_id: store.account_id, store_id }
+      // First: a list that grew in between then has the revision of the shorter one, never the reverse.
+      const revision = await storage.findItemsRevision(key)
+      return { ...(await storage.listItems(key, page)), revision }
+    },
+
+    async *all(caller, query) {
+      let cursor: string | undefined
+      do {
+        const page = await items.list(caller, { ...(query as object), cursor })
+        yield* page.items
+        cursor = page.next
+      } while (cursor !== undefined)
     },
   }
+  return items
 }

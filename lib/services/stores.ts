@@ -29,7 +29,7 @@ export function createStores({ storage, now }: Context): Stores {
         created_at: formatInstant(now()),
       }
       const inserted = await storage.insertStore(store)
-      if (!inserted) throw invalidField('store_id', 'taken', 'is taken in this account')
+      if (inserted === 'taken') throw invalidField('store_id', 'taken', 'is taken in this account')
       return store
     },
 

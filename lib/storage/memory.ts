@@ -1,10 +1,14 @@
 import type { Account, AccountKey } from '../domain/account.ts'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import { judgeRepeat, type NewPurchase, type Purchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
+import type { Receipt } from '../domain/receipt.ts'
 import type { Store } from '../domain/store.ts'
 import type {
+  FormerPublicKey,
+  Insertion,
   Page,
   PurchaseImport,
   PurchasePage,
@@ -12,6 +16,8 @@ import type {
   Storage,
   StoredSigningKey,
   StoreKey,
+  TokenBound,
+  Trail,
 } from './port.ts'
 
 /** A storage in this process's memory: for tests, demonstrations and embedding without a file. */
@@ -19,9 +25,14 @@ export function createMemoryStorage(): Storage {
   const accounts = new Map<string, Account>()
   const accountKeys = new Map<string, AccountKey>()
   const projects = new Map<string, Project>()
+  const publicKeys = new Map<string, string>()
+  const formerKeys = new Map<string, FormerPublicKey>()
   const stores = new Map<string, StoreRecords>()
   const items = new Map<string, Item>()
   const signingKeys: StoredSigningKey[] = []
+  const bounds = new Map<string, TokenBound>()
+  const receipts = new Map<string, Receipt>()
+  const audit: AuditEntry[] = []
 
   const recordsOf = (store: StoreKey): StoreRecords => {
     const records = stores.get(keyOf(store))
@@ -29,48 +40,107 @@ export function createMemoryStorage(): Storage {
     return records
   }
 
+  const write = ({ audit: entry, receipt }: Trail) => {
+    if (entry) audit.push(structuredClone(entry))
+    if (!receipt) return
+    for (const [key, { expires_at }] of receipts) {
+      if (expires_at <= receipt.created_at) receipts.delete(key)
+    }
+    receipts.set(receiptKey(receipt), structuredClone(receipt))
+  }
+
+  /** Runs an insertion unless its receipt is there already, and writes the trail if it succeeds. */
+  const insertOnce = (trail: Trail, insert: () => boolean): Insertion => {
+    const known = trail.receipt && receipts.get(receiptKey(trail.receipt))
+    if (known && trail.receipt && known.expires_at > trail.receipt.created_at) return 'repeated'
+    if (!insert()) return 'taken'
+    write(trail)
+    return 'inserted'
+  }
+
   return {
-    async insertAccount(account, key) {
+    async ping() {},
+
+    async insertAccount(account, key, trail = {}) {
       accounts.set(account.account_id, structuredClone(account))
-      accountKeys.set(key.hash, structuredClone(key))
+      accountKeys.set(key.key_id, structuredClone(key))
+      write(trail)
     },
     async findAccount(account_id) {
       return structuredClone(accounts.get(account_id))
     },
     async findAccountByKeyHash(hash) {
-      const key = accountKeys.get(hash)
-      return key && structuredClone(accounts.get(key.account_id))
+      const key = [...accountKeys.values()].find((each) => each.hash === hash && !each.revoked_at)
+      const account = key && accounts.get(key.account_id)
+      return account && { ...account, key_id: key.key_id }
     },
     async listAccounts() {
       return structuredClone([...accounts.values()])
     },
+    async insertAccountKey(key, trail = {}) {
+      accountKeys.set(key.key_id, structuredClone(key))
+      write(trail)
+    },
+    async listAccountKeys(account_id) {
+      const found = [...accountKeys.values()].filter((each) => each.account_id === account_id)
+      return structuredClone(found)
+    },
+    async revokeAccountKey(account_id, key_id, revoked_at, trail = {}) {
+      const key = accountKeys.get(key_id)
+      if (key?.account_id !== account_id || key.revoked_at) return false
+      accountKeys.set(key_id, { ...key, revoked_at })
+      write(trail)
+      return true
+    },
 
-    async insertProject(project) {
-      projects.set(project.id, structuredClone(project))
+    async insertProject(project, trail = {}) {
+      return insertOnce(trail, () => {
+        projects.set(project.id, structuredClone(project))
+        publicKeys.set(project.public_key, project.id)
+        return true
+      })
     },
     async findProject(id) {
       return structuredClone(projects.get(id))
     },
     async findProjectByPublicKey(public_key) {
-      const found = [...projects.values()].find((each) => each.public_key === public_key)
-      return structuredClone(found)
+      return structuredClone(projects.get(publicKeys.get(public_key) ?? ''))
     },
     async listProjects(account_id) {
       const found = [...projects.values()].filter((each) => each.account_id === account_id)
       return structuredClone(found)
     },
-    async updateProject(id, change) {
+    async updateProject(id, change, trail = {}) {
       const current = projects.get(id)
       if (!current) return undefined
       projects.set(id, structuredClone(change(structuredClone(current))))
+      write(trail)
       return structuredClone(projects.get(id))
     },
+    async rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
+      const current = projects.get(project_id)
+      if (!current) return
+      const former = { public_key: current.public_key, project_id, expires_at: former_until }
+      formerKeys.set(current.public_key, former)
+      publicKeys.delete(current.public_key)
+      publicKeys.set(public_key, project_id)
+      projects.set(project_id, { ...current, public_key })
+      write(trail)
+    },
+    async findFormerPublicKey(public_key) {
+      return structuredClone(formerKeys.get(public_key))
+    },
+    async listFormerPublicKeys() {
+      return structuredClone([...formerKeys.values()])
+    },
 
-    async insertStore(store) {
-      if (stores.has(keyOf(store))) return false
-      const records = { store: structuredClone(store), items: new Map(), purchases: new Map() }
-      stores.set(keyOf(store), { ...records, importing: false })
-      return true
+    async insertStore(store, trail = {}) {
+      return insertOnce(trail, () => {
+        if (stores.has(keyOf(store))) return false
+        const records = { store: structuredClone(store), items: new Map(), purchases: new Map() }
+        stores.set(keyOf(store), { ...records, importing: false })
+        return true
+      })
     },
     async findStore(account_id, store_id) {
       return structuredClone(stores.get(keyOf({ account_id, store_id }))?.store)
@@ -79,30 +149,47 @@ export function createMemoryStorage(): Storage {
       const all = [...stores.values()].map(({ store }) => store)
       return structuredClone(all.filter((each) => each.project_id === project_id))
     },
+    async updateStore(key, change, trail = {}) {
+      const records = stores.get(keyOf(key))
+      if (!records) return undefined
+      records.store = structuredClone(change(structuredClone(records.store)))
+      write(trail)
+      return structuredClone(records.store)
+    },
 
-    async insertItem(item) {
+    async insertItem(item, trail = {}) {
       const { items: inStore } = recordsOf(item)
-      if (inStore.has(item.name)) return false
-      const kept = structuredClone(item)
-      inStore.set(item.name, kept)
-      items.set(item.id, kept)
-      return true
+      return insertOnce(trail, () => {
+        if (inStore.has(item.name)) return false
+        const kept = structuredClone(item)
+        inStore.set(item.name, kept)
+        items.set(item.id, kept)
+        return true
+      })
     },
     async findItem(id) {
       return structuredClone(items.get(id))
     },
-    async listItems(store) {
-      return structuredClone([...recordsOf(store).items.values()])
+    async listItems(store, { limit, after }) {
+      const all = [...recordsOf(store).items.values()]
+      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1
+      const found = structuredClone(all.slice(start, start + limit))
+      const last = found.at(-1)
+      return last && start + limit < all.length ? { items: found, next: last.id } : { items: found }
+    },
+    async findItemsRevision(store) {
+      return String(recordsOf(store).items.size)
     },
     async openImport(store, import_id) {
-      return openImport(recordsOf(store), import_id)
+      return openImport(recordsOf(store), import_id, write)
     },
     async listPurchases(store, filter, page) {
       return listPurchases(recordsOf(store), filter, page)
     },
 
-    async insertSigningKey(key) {
+    async insertSigningKey(key, trail = {}) {
       signingKeys.push(structuredClone(key))
+      write(trail)
     },
     async insertFirstSigningKey(key) {
       if (signingKeys.length === 0) signingKeys.push(structuredClone(key))
@@ -110,13 +197,58 @@ export function createMemoryStorage(): Storage {
     async listSigningKeys() {
       return structuredClone(signingKeys)
     },
+    async deleteSigningKeys(kids) {
+      const kept = signingKeys.filter(({ kid }) => !kids.includes(kid))
+      signingKeys.splice(0, signingKeys.length, ...kept)
+    },
 
+    async insertTokenBound(bound, trail = {}) {
+      const key = boundKey(bound.project_id, bound.user_id)
+      const not_after = Math.max(bound.not_after, bounds.get(key)?.not_after ?? 0)
+      bounds.set(key, { ...bound, not_after })
+      write(trail)
+    },
+    async findTokenBound(project_id, user_id) {
+      const found = [boundKey(project_id, ''), boundKey(project_id, user_id)]
+      return Math.max(0, ...found.map((key) => bounds.get(key)?.not_after ?? 0))
+    },
+    async listTokenBounds() {
+      return structuredClone([...bounds.values()])
+    },
+
+    async findReceipt(account_id, key) {
+      return structuredClone(receipts.get(receiptKey({ account_id, key })))
+    },
+    async listAudit(account_id, { limit, after = '0' }) {
+      const isAsked = (entry: AuditEntry) =>
+        account_id === undefined || entry.account_id === account_id
+      const entries: AuditEntry[] = []
+      for (let at = Number(after); at < audit.length; at++) {
+        const entry = audit[at] as AuditEntry
+        if (!isAsked(entry)) continue
+        if (entries.length === limit) return { entries: structuredClone(entries), next: String(at) }
+        entries.push(entry)
+      }
+      return { entries: structuredClone(entries) }
+    },
+
+    async check() {
+      return []
+    },
     async close() {},
   }
 }
 
+function receiptKey({ account_id, key }: Pick<Receipt, 'account_id' | 'key'>): string {
+  return `${account_id}/${key}`
+}
+
+function boundKey(project_id: string, user_id: string): string {
+  return `${project_id}/${user_id}`
+}
+
 interface StoreRecords {
-  readonly store: Store
+  store: Store
   readonly items: Map<string, Item>
   readonly purchases: Map<string, Purchase>
   importing: boolean
@@ -126,7 +258,11 @@ function keyOf({ account_id, store_id }: StoreKey): string {
   return `${account_id}/${store_id}`
 }
 
-function openImport(records: StoreRecords, import_id: string): PurchaseImport | undefined {
+function openImport(
+  records: StoreRecords,
+  import_id: string,
+  write: (trail: Trail) => void,
+): PurchaseImport | undefined {
   if (records.importing) return undefined
   records.importing = true
   const { store_id } = records.store
@@ -161,9 +297,10 @@ function openImport(records: StoreRecords, import_id: string): PurchaseImport | 
     async finish() {
       return nothingStaged()
     },
-    async commit() {
+    async commit(trail = {}) {
       for (const [id, purchase] of staged) records.purchases.set(id, purchase)
       records.importing = false
+      write(trail)
     },
     async abort() {
       records.importing = false

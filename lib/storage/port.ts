@@ -1,55 +1,141 @@
 import type { Account, AccountKey } from '../domain/account.ts'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { NewPurchase, Purchase, PurchaseField } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
+import type { Receipt } from '../domain/receipt.ts'
 import type { Store } from '../domain/store.ts'
 
 /**
  * What tillkit asks of a database, in domain words. Every verb is one atomic step of its own, and a
- * write is durable when its promise resolves. A record goes in and comes out unchanged. A database
- * that can not be used right now (locked, full, gone) is a `TillError` `storage_unavailable`.
+ * write is durable when its promise resolves. A record goes in and comes out unchanged; what comes out
+ * is not to be changed, and may be frozen. A database that can not be used right now (locked, full,
+ * gone) is a `TillError` `storage_unavailable`.
  */
 export interface Storage {
+  /** Resolves when the database answers. */
+  ping(): Promise<void>
+
   /** Adds an account together with its first key. */
-  insertAccount(account: Account, key: AccountKey): Promise<void>
+  insertAccount(account: Account, key: AccountKey, trail?: Trail): Promise<void>
   findAccount(account_id: string): Promise<Account | undefined>
-  findAccountByKeyHash(hash: string): Promise<Account | undefined>
+  /** The account of a key that is not revoked, and that key's id. */
+  findAccountByKeyHash(hash: string): Promise<KeyedAccount | undefined>
   /** All accounts, in order of creation. */
   listAccounts(): Promise<Account[]>
+  insertAccountKey(key: AccountKey, trail?: Trail): Promise<void>
+  /** An account's keys, the revoked ones too, in order of creation. */
+  listAccountKeys(account_id: string): Promise<AccountKey[]>
+  /** False when the account has no such key that is not revoked. */
+  revokeAccountKey(
+    account_id: string,
+    key_id: string,
+    revoked_at: string,
+    trail?: Trail,
+  ): Promise<boolean>
 
-  insertProject(project: Project): Promise<void>
+  insertProject(project: Project, trail?: Trail): Promise<Insertion>
   findProject(id: string): Promise<Project | undefined>
   findProjectByPublicKey(public_key: string): Promise<Project | undefined>
   /** An account's projects, in order of creation. */
   listProjects(account_id: string): Promise<Project[]>
   /** Replaces a project by what `change` makes of it; two at once follow one another. */
-  updateProject(id: string, change: (current: Project) => Project): Promise<Project | undefined>
+  updateProject(
+    id: string,
+    change: (current: Project) => Project,
+    trail?: Trail,
+  ): Promise<Project | undefined>
+  /** Gives a project a new public key; the one before is a former key from now on. */
+  rotatePublicKey(project_id: string, rotation: KeyRotation, trail?: Trail): Promise<void>
+  findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
+  /** All former keys, in order of their rotation. */
+  listFormerPublicKeys(): Promise<FormerPublicKey[]>
 
-  /** Adds a store; false when its account has one of that `store_id`. */
-  insertStore(store: Store): Promise<boolean>
+  /** `taken` when the account has a store of that `store_id`. */
+  insertStore(store: Store, trail?: Trail): Promise<Insertion>
   findStore(account_id: string, store_id: string): Promise<Store | undefined>
   /** A project's stores, in order of creation. */
   listStores(project_id: string): Promise<Store[]>
+  /** Replaces a store by what `change` makes of it; two at once follow one another. */
+  updateStore(
+    store: StoreKey,
+    change: (current: Store) => Store,
+    trail?: Trail,
+  ): Promise<Store | undefined>
 
-  /** Adds an item; false when its store has one of that `name`. */
-  insertItem(item: Item): Promise<boolean>
+  /** `taken` when the store has an item of that `name`. */
+  insertItem(item: Item, trail?: Trail): Promise<Insertion>
   findItem(id: string): Promise<Item | undefined>
-  /** A store's items, in order of creation. */
-  listItems(store: StoreKey): Promise<Item[]>
+  /** A store's items in order of creation, one page; `after` is the id of an item of the store. */
+  listItems(store: StoreKey, page: Page): Promise<ItemPage>
+  /** What differs whenever the store's items do: the same text, the same list. */
+  findItemsRevision(store: StoreKey): Promise<string>
 
   /** Starts an import into a store, or resolves to undefined while another one is under way there. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Those of a store's purchases that the filter lets pass, in the order of import, one page. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
 
-  insertSigningKey(key: StoredSigningKey): Promise<void>
+  insertSigningKey(key: StoredSigningKey, trail?: Trail): Promise<void>
   /** Adds a key unless there is one: of several that do so at once, one is added. */
   insertFirstSigningKey(key: StoredSigningKey): Promise<void>
   /** The keys that sign tokens, oldest first. */
   listSigningKeys(): Promise<StoredSigningKey[]>
+  deleteSigningKeys(kids: readonly string[]): Promise<void>
 
+  /** Moves a bound on; one that lies before the stored one changes nothing. */
+  insertTokenBound(bound: TokenBound, trail?: Trail): Promise<void>
+  /**
+   * The later of the bounds of a project and of its user, in Unix seconds; 0 without any. Tokens with
+   * an `iat` up to it are revoked.
+   */
+  findTokenBound(project_id: string, user_id: string): Promise<number>
+  listTokenBounds(): Promise<TokenBound[]>
+
+  findReceipt(account_id: string, key: string): Promise<Receipt | undefined>
+  /** The audit log in its order, one page; of one account when it is named. */
+  listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
+
+  /** Looks the whole database through; a sentence for each thing that is wrong. */
+  check(): Promise<string[]>
+  /** Writes a consistent copy into a new file; only where the database is a file. */
+  backup?(path: string): Promise<void>
   close(): Promise<void>
+}
+
+/** What is written in the same transaction as a change. */
+export interface Trail {
+  readonly audit?: AuditEntry
+  readonly receipt?: Receipt
+}
+
+/** `repeated`: the receipt's key has a receipt already. Nothing is written but by `inserted`. */
+export type Insertion = 'inserted' | 'taken' | 'repeated'
+
+export interface KeyedAccount extends Account {
+  readonly key_id: string
+}
+
+export interface KeyRotation {
+  readonly public_key: string
+  /** Until when the key before opens sessions; ISO 8601, UTC. */
+  readonly former_until: string
+}
+
+export interface FormerPublicKey {
+  readonly public_key: string
+  readonly project_id: string
+  readonly expires_at: string
+}
+
+/** Revokes what was issued before: a project's tokens, or those of one user when one is named. */
+export interface TokenBound {
+  readonly project_id: string
+  /** '' for all users. */
+  readonly user_id: string
+  /** Unix seconds: the last second whose tokens are revoked. */
+  readonly not_after: number
 }
 
 /** What names a store: its id is unique within its account only. */
@@ -59,6 +145,17 @@ export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 export interface Page {
   readonly limit: number
   readonly after?: string
+}
+
+export interface ItemPage {
+  readonly items: readonly Item[]
+  /** The last item's id; absent on the last page. */
+  readonly next?: string
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[]
+  readonly next?: string
 }
 
 export interface PurchasePage {
@@ -83,7 +180,7 @@ export interface PurchaseImport {
   /** Ends the staging: tells what became of all rows not yet told of. */
   finish(): Promise<StagedRows>
   /** Lets all be seen; after `finish`. */
-  commit(): Promise<void>
+  commit(trail?: Trail): Promise<void>
   /** Takes back all that was staged. */
   abort(): Promise<void>
 }

@@ -679,10 +679,10 @@ function createGatedStorage() {
   const { listItems } = storage
   const entered = createSignal()
   const opened = createSignal()
-  storage.listItems = async (store) => {
+  storage.listItems = async (store, page) => {
     entered.give()
     await opened.given
-    return listItems(store)
+    return listItems(store, page)
   }
   return { storage, entered: entered.given, open: opened.give }
 }

@@ -81,8 +81,8 @@ describe('an account', () => {
   test('reaches its own store where another has one of the same id', async () => {
     const { till, a, b } = await createTenants()
 
-    const [own] = await till.items.list(a.account, { store_id: 'main' })
-    const [others] = await till.items.list(b.account, { store_id: 'main' })
+    const [own] = (await till.items.list(a.account, { store_id: 'main' })).items
+    const [others] = (await till.items.list(b.account, { store_id: 'main' })).items
     await till.purchases.import(a.account, { store_id: 'main', file: fileOf(FILE) })
 
     assert.equal(own?.project_id, a.first.project)

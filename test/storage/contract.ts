@@ -5,6 +5,7 @@ import type { Project } from '../../lib/domain/project.ts'
 import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseFilter } from '../../lib/domain/query.ts'
 import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
+import { describeCredentials, describeItemPages, describeTrails } from './contract-trails.ts'
 import {
   AT,
   awkwardObject,
@@ -13,6 +14,7 @@ import {
   insertProjects,
   insertShops,
   insertStores,
+  itemsOf,
   MAIN,
   newAccount,
   newItem,
@@ -43,6 +45,9 @@ export function describeStorage(
     describe('imports side by side', () => describeTurns(open))
     describe('pages of purchases', () => describePages(open))
     describe('signing keys', () => describeSigningKeys(open))
+    describe('credentials', () => describeCredentials(open))
+    describe('pages of items', () => describeItemPages(open))
+    describe('trails', () => describeTrails(open))
   })
 }
 
@@ -54,7 +59,10 @@ function describeAccounts(open: OpenStorage): void {
     await storage.insertAccount(account, newKey('acc_1', 'hash-1'))
 
     assert.deepEqual(await storage.findAccount('acc_1'), account)
-    assert.deepEqual(await storage.findAccountByKeyHash('hash-1'), account)
+    assert.deepEqual(await storage.findAccountByKeyHash('hash-1'), {
+      ...account,
+      key_id: 'key_hash-1',
+    })
   })
 
   test('an unknown id and an unknown hash find nothing', async (t) => {
@@ -214,20 +222,20 @@ function describeProjects(open: OpenStorage): void {
     await insertAccounts(storage)
     const project = newProject('prj_1', { config: { list: ['kept'] } })
     const expected = structuredClone(project)
-    const spoil = (found: Project | undefined) => {
+    const spoilProject = (found: Project | undefined) => {
       rename(found)
       append(found?.config)
     }
     await storage.insertProject(project)
 
-    spoil(project)
-    spoil(await storage.findProject('prj_1'))
-    spoil(await storage.findProjectByPublicKey('pk_prj_1'))
-    spoil((await storage.listProjects('acc_1'))[0])
-    spoil(await storage.updateProject('prj_1', (current) => ({ ...current })))
+    spoilProject(project)
+    spoilProject(await storage.findProject('prj_1'))
+    spoilProject(await storage.findProjectByPublicKey('pk_prj_1'))
+    spoilProject((await storage.listProjects('acc_1'))[0])
+    spoilProject(await storage.updateProject('prj_1', (current) => ({ ...current })))
     await assert.rejects(
       storage.updateProject('prj_1', (current) => {
-        spoil(current)
+        spoilProject(current)
         throw new Error('refused')
       }),
     )
@@ -243,8 +251,8 @@ function describeStores(open: OpenStorage): void {
     const main = newStore('main', { store_config: awkwardObject() })
     const sandbox = newStore('sandbox', { is_sandbox: true, store_type: 'iap', status: 'paused' })
 
-    assert.equal(await storage.insertStore(main), true)
-    assert.equal(await storage.insertStore(sandbox), true)
+    assert.equal(await storage.insertStore(main), 'inserted')
+    assert.equal(await storage.insertStore(sandbox), 'inserted')
 
     assertUnchanged(await storage.findStore('acc_1', 'main'), main)
     assertUnchanged(await storage.findStore('acc_1', 'sandbox'), sandbox)
@@ -256,7 +264,7 @@ function describeStores(open: OpenStorage): void {
     await storage.insertStore(newStore('main'))
 
     const again = newStore('main', { project_id: 'prj_2', store_type: 'custom' })
-    assert.equal(await storage.insertStore(again), false)
+    assert.equal(await storage.insertStore(again), 'taken')
 
     assert.deepEqual(await storage.findStore('acc_1', 'main'), newStore('main'))
     assert.deepEqual(await storage.listStores('prj_2'), [])
@@ -267,8 +275,8 @@ function describeStores(open: OpenStorage): void {
     await insertProjects(storage)
     const foreign = newStore('main', { account_id: 'acc_2', project_id: 'prj_foreign' })
 
-    assert.equal(await storage.insertStore(newStore('main')), true)
-    assert.equal(await storage.insertStore(foreign), true)
+    assert.equal(await storage.insertStore(newStore('main')), 'inserted')
+    assert.equal(await storage.insertStore(foreign), 'inserted')
 
     assert.deepEqual(await storage.findStore('acc_1', 'main'), newStore('main'))
     assert.deepEqual(await storage.findStore('acc_2', 'main'), foreign)
@@ -279,8 +287,8 @@ function describeStores(open: OpenStorage): void {
     const storage = await open(t)
     await insertProjects(storage)
 
-    assert.equal(await storage.insertStore(newStore('main')), true)
-    assert.equal(await storage.insertStore(newStore('Main')), true)
+    assert.equal(await storage.insertStore(newStore('main')), 'inserted')
+    assert.equal(await storage.insertStore(newStore('Main')), 'inserted')
 
     assert.deepEqual(await storage.findStore('acc_1', 'Main'), newStore('Main'))
     assert.equal(await storage.findStore('acc_1', 'MAIN'), undefined)
@@ -324,10 +332,10 @@ function describeItems(open: OpenStorage): void {
       metadata: awkwardObject(),
     })
 
-    assert.equal(await storage.insertItem(item), true)
+    assert.equal(await storage.insertItem(item), 'inserted')
 
     assertUnchanged(await storage.findItem('itm_gold'), item)
-    assertUnchanged((await storage.listItems(MAIN))[0], item)
+    assertUnchanged((await itemsOf(storage, MAIN))[0], item)
   })
 
   test('an unknown id finds nothing', async (t) => {
@@ -344,9 +352,9 @@ function describeItems(open: OpenStorage): void {
     await storage.insertItem(newItem('gold'))
 
     const again = newItem('gold', { id: 'itm_again', display_name: 'Again' })
-    assert.equal(await storage.insertItem(again), false)
+    assert.equal(await storage.insertItem(again), 'taken')
 
-    assert.deepEqual(await storage.listItems(MAIN), [newItem('gold')])
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
     assert.equal(await storage.findItem('itm_again'), undefined)
   })
 
@@ -359,8 +367,8 @@ function describeItems(open: OpenStorage): void {
       storage.insertItem(newItem('gold', { id: 'itm_2' })),
     ])
 
-    assert.deepEqual(inserted.toSorted(), [false, true])
-    assert.equal((await storage.listItems(MAIN)).length, 1)
+    assert.deepEqual(inserted.toSorted(), ['inserted', 'taken'])
+    assert.equal((await itemsOf(storage, MAIN)).length, 1)
   })
 
   test('other stores, also one of that id in another account, may have the name', async (t) => {
@@ -373,24 +381,24 @@ function describeItems(open: OpenStorage): void {
       project_id: 'prj_foreign',
     })
 
-    assert.equal(await storage.insertItem(newItem('gold')), true)
-    assert.equal(await storage.insertItem(side), true)
-    assert.equal(await storage.insertItem(foreign), true)
+    assert.equal(await storage.insertItem(newItem('gold')), 'inserted')
+    assert.equal(await storage.insertItem(side), 'inserted')
+    assert.equal(await storage.insertItem(foreign), 'inserted')
 
-    assert.deepEqual(await storage.listItems(MAIN), [newItem('gold')])
-    assert.deepEqual(await storage.listItems(SIDE), [side])
-    assert.deepEqual(await storage.listItems(FOREIGN), [foreign])
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
+    assert.deepEqual(await itemsOf(storage, SIDE), [side])
+    assert.deepEqual(await itemsOf(storage, FOREIGN), [foreign])
     assert.deepEqual(await storage.findItem('itm_foreign'), foreign)
   })
 
   test("a store's items are listed in order of creation, whatever their names", async (t) => {
     const storage = await open(t)
     await insertStores(storage)
-    assert.deepEqual(await storage.listItems(MAIN), [])
+    assert.deepEqual(await itemsOf(storage, MAIN), [])
 
     for (const name of ['c', 'B', 'a', '_']) await storage.insertItem(newItem(name))
 
-    const names = (await storage.listItems(MAIN)).map(({ name }) => name)
+    const names = (await itemsOf(storage, MAIN)).map(({ name }) => name)
     assert.deepEqual(names, ['c', 'B', 'a', '_'])
   })
 
@@ -403,10 +411,10 @@ function describeItems(open: OpenStorage): void {
 
     append(item.metadata)
     append((await storage.findItem('itm_gold'))?.metadata)
-    append((await storage.listItems(MAIN))[0]?.metadata)
+    append((await itemsOf(storage, MAIN))[0]?.metadata)
 
     assert.deepEqual(await storage.findItem('itm_gold'), expected)
-    assert.deepEqual(await storage.listItems(MAIN), [expected])
+    assert.deepEqual(await itemsOf(storage, MAIN), [expected])
   })
 }
 
@@ -1031,12 +1039,21 @@ function freeFormText(record: unknown): string[] {
 }
 
 function rename(record: { readonly name: string } | undefined): void {
-  Object.assign(record ?? assert.fail('no record'), { name: 'spoilt' })
+  spoil(() => Object.assign(record ?? assert.fail('no record'), { name: 'spoilt' }))
 }
 
 function append(freeForm: JsonObject | undefined): void {
   const list = freeForm?.list as string[]
-  list.push('spoilt')
+  spoil(() => list.push('spoilt'))
+}
+
+/** A record may be frozen: then no one can spoil it. */
+function spoil(change: () => unknown): void {
+  try {
+    change()
+  } catch (error) {
+    assert.ok(error instanceof TypeError)
+  }
 }
 
 function without<T extends object>(record: T, ...keys: (keyof T)[]): Partial<T> {

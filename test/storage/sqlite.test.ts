@@ -20,6 +20,7 @@ import {
   awkwardObject,
   insertShops,
   insertStores,
+  itemsOf,
   MAIN,
   newAccount,
   newItem,
@@ -52,7 +53,7 @@ function describeSharing(driver: SqliteDriverName): void {
     await insertStores(a)
     assert.deepEqual(await b.findStore('acc_1', 'main'), newStore('main'))
     await b.insertItem(newItem('gold'))
-    assert.deepEqual(await a.listItems(MAIN), [newItem('gold')])
+    assert.deepEqual(await itemsOf(a, MAIN), [newItem('gold')])
     await b.updateProject('prj_1', (project) => ({ ...project, name: 'By b' }))
     await a.updateProject('prj_1', (project) => ({ ...project, platform: 'web' }))
     assert.deepEqual(await b.findProject('prj_1'), {
@@ -602,7 +603,7 @@ async function everything(storage: Storage) {
     byKey: await storage.findAccountByKeyHash('hash-2'),
     projects: await storage.listProjects('acc_1'),
     stores: await storage.listStores('prj_1'),
-    items: await storage.listItems(MAIN),
+    items: await itemsOf(storage, MAIN),
     purchases: await storage.listPurchases(MAIN, {}, { limit: 10 }),
     side: await storage.listPurchases(SIDE, {}, { limit: 10 }),
     keys: await storage.listSigningKeys(),

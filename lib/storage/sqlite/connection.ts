@@ -1,4 +1,5 @@
-import { type SqliteDriver, type SqliteValue, translateSqliteError } from './drivers.ts'
+import { isBusy, type SqliteDriver, type SqliteValue, translateSqliteError } from './drivers.ts'
+import { createWriteQueue } from './queue.ts'
 
 export type Row = Record<string, SqliteValue>
 
@@ -9,6 +10,12 @@ export interface Connection {
   run(sql: string, ...values: SqliteValue[]): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
+  /**
+   * Runs `work`, which must not await, and resolves once what it wrote is on the disk. Those that wait
+   * at the same time share a transaction and its one wait for the disk; if one throws, it alone is
+   * undone and rejected.
+   */
+  write<T>(work: () => T): Promise<T>
   /** Runs `work`, which must not await, in one transaction that has the write lock from its start. */
   transaction<T>(work: () => T): T
   /**
@@ -18,6 +25,9 @@ export interface Connection {
   lazyTransaction<T>(work: () => T): T
   close(): void
 }
+
+/** How long a statement waits for another process's lock. */
+export const BUSY_TIMEOUT_MS = 5_000
 
 export function connect(driver: SqliteDriver): Connection {
   const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
@@ -30,11 +40,44 @@ export function connect(driver: SqliteDriver): Connection {
     return made
   }
 
+  const undoneIfThrown = <T>(work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      connection.run('ROLLBACK TO one')
+      connection.run('RELEASE one')
+      throw error
+    }
+  }
+
   const connection: Connection = {
     exec: (sql) => translated(() => void driver.exec(sql)),
     run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
     find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),
     all: (sql, ...values) => translated(() => statement(sql).all(...values) as Row[]),
+    write: createWriteQueue({
+      begin() {
+        // Not waited for here: the event loop has other things to do until the lock is free.
+        connection.exec('PRAGMA busy_timeout = 0')
+        try {
+          statement('BEGIN IMMEDIATE').run()
+          return true
+        } catch (error) {
+          if (isBusy(error)) return false
+          throw translateSqliteError(error)
+        } finally {
+          connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+        }
+      },
+      attempt(work) {
+        connection.run('SAVEPOINT one')
+        const result = undoneIfThrown(work)
+        connection.run('RELEASE one')
+        return result
+      },
+      commit: () => void connection.run('COMMIT'),
+      rollback: () => rollback(driver),
+    }),
     transaction(work) {
       connection.exec('BEGIN IMMEDIATE')
       try {

@@ -70,6 +70,12 @@ const UNAVAILABLE: Record<number, string> = {
   26: 'NOTADB',
 }
 
+/** Whether another process holds the lock that was wanted. */
+export function isBusy(error: unknown): boolean {
+  const { code = '', errcode = 0 } = error as { code?: string; errcode?: number }
+  return /^SQLITE_BUSY/.test(code) || (errcode & 0xff) === 5
+}
+
 /**
  * A driver's error as the port names it: one of the file or the disk becomes `storage_unavailable`,
  * any other passes through. better-sqlite3 tells the code as a name, node:sqlite as a number.

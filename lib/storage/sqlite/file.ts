@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
-import { type Connection, connect } from './connection.ts'
+import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
 import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
@@ -26,7 +26,7 @@ function createPrivately(path: string): void {
 }
 
 async function configure(db: Connection): Promise<void> {
-  db.exec('PRAGMA busy_timeout = 5000')
+  db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   versionOf(db) // refuses a file that is not ours before its journal mode is changed
   await enterWal(db)
   db.exec('PRAGMA synchronous = FULL')

@@ -7,6 +7,7 @@ import type { PurchaseImport, StagedRows } from '../port.ts'
 import type { Connection, Row } from './connection.ts'
 import { sumStaged } from './repeats.ts'
 import { createStaging } from './staging.ts'
+import { writeTrail } from './trail.ts'
 
 /**
  * Starts an import. Its rows go straight into `purchases`, slice by slice, and are not seen while the
@@ -71,7 +72,7 @@ function createImport(db: Connection, row: Row): PurchaseImport {
       await index(results)
       return sumStaged(results)
     },
-    async commit() {
+    async commit(trail = {}) {
       if (staging.isWaiting) throw new TypeError('finish the import before its commit')
       db.transaction(() => {
         assertOwned(db, seq)
@@ -80,6 +81,7 @@ function createImport(db: Connection, row: Row): PurchaseImport {
            WHERE seq = ?`,
           seq,
         )
+        writeTrail(db, trail)
       })
       clearInterval(heartbeat)
       await applyChanges(db)

@@ -1,8 +1,10 @@
-import type { Account } from '../../domain/account.ts'
+import type { Account, AccountKey } from '../../domain/account.ts'
+import type { AuditAction, AuditEntry } from '../../domain/audit.ts'
 import type { Item, ItemType } from '../../domain/item.ts'
 import type { Project } from '../../domain/project.ts'
+import type { Receipt } from '../../domain/receipt.ts'
 import type { Store, StoreType } from '../../domain/store.ts'
-import type { StoredSigningKey } from '../port.ts'
+import type { FormerPublicKey, StoredSigningKey, TokenBound } from '../port.ts'
 import type { Row } from './connection.ts'
 
 export function accountRecord(row: Row): Account {
@@ -10,6 +12,16 @@ export function accountRecord(row: Row): Account {
     account_id: row.account_id as string,
     name: row.name as string,
     created_at: row.created_at as string,
+  }
+}
+
+export function accountKeyRecord(row: Row): AccountKey {
+  return {
+    key_id: row.key_id as string,
+    account_id: row.account_id as string,
+    hash: row.hash as string,
+    created_at: row.created_at as string,
+    ...(row.revoked_at === null ? {} : { revoked_at: row.revoked_at as string }),
   }
 }
 
@@ -25,6 +37,14 @@ export function projectRecord(row: Row): Project {
     public_key: row.public_key as string,
     config: JSON.parse(row.config as string),
     created_at: row.created_at as string,
+  }
+}
+
+export function formerPublicKeyRecord(row: Row): FormerPublicKey {
+  return {
+    public_key: row.public_key as string,
+    project_id: row.project_id as string,
+    expires_at: row.expires_at as string,
   }
 }
 
@@ -63,4 +83,39 @@ export function signingKeyRecord(row: Row): StoredSigningKey {
     secret: row.secret as Uint8Array,
     created_at: row.created_at as string,
   }
+}
+
+export function tokenBoundRecord(row: Row): TokenBound {
+  return {
+    project_id: row.project_id as string,
+    user_id: row.user_id as string,
+    not_after: row.not_after as number,
+  }
+}
+
+export function receiptRecord(row: Row): Receipt {
+  return {
+    account_id: row.account_id as string,
+    key: row.key as string,
+    fingerprint: row.fingerprint as string,
+    answer: row.answer as string,
+    created_at: row.created_at as string,
+    expires_at: row.expires_at as string,
+  }
+}
+
+export function auditRecord(row: Row): AuditEntry {
+  return {
+    at: row.at as string,
+    actor: row.actor as string,
+    action: row.action as AuditAction,
+    subject: row.subject as string,
+    account_id: row.account_id as string,
+    request_id: row.request_id as string,
+  }
+}
+
+/** The record of a row that may not be there. */
+export function maybe<T>(record: (row: Row) => T, row: Row | undefined): T | undefined {
+  return row && record(row)
 }

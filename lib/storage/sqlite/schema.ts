@@ -21,8 +21,10 @@ export const MIGRATIONS: readonly string[] = [
     key_id TEXT PRIMARY KEY,
     account_id TEXT NOT NULL REFERENCES accounts (account_id),
     hash TEXT NOT NULL UNIQUE,
-    created_at TEXT NOT NULL
+    created_at TEXT NOT NULL,
+    revoked_at TEXT
   ) STRICT;
+  CREATE INDEX account_keys_account ON account_keys (account_id);
 
   CREATE TABLE projects (
     seq INTEGER PRIMARY KEY,
@@ -38,6 +40,12 @@ export const MIGRATIONS: readonly string[] = [
     created_at TEXT NOT NULL
   ) STRICT;
   CREATE INDEX projects_account ON projects (account_id);
+
+  CREATE TABLE former_public_keys (
+    public_key TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    expires_at TEXT NOT NULL
+  ) STRICT;
 
   CREATE TABLE stores (
     seq INTEGER PRIMARY KEY,
@@ -124,5 +132,39 @@ export const MIGRATIONS: readonly string[] = [
     secret BLOB NOT NULL,
     created_at TEXT NOT NULL
   ) STRICT;
+
+  -- Tokens of a project, or of one user ('' for all), that were issued up to a second are revoked.
+  CREATE TABLE token_bounds (
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    user_id TEXT NOT NULL,
+    not_after INTEGER NOT NULL,
+    PRIMARY KEY (project_id, user_id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE receipts (
+    account_id TEXT NOT NULL REFERENCES accounts (account_id),
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    PRIMARY KEY (account_id, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX receipts_expiry ON receipts (expires_at);
+
+  CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    request_id TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX audit_account ON audit (account_id);
+  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
+  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   `,
 ]

@@ -1,0 +1,16 @@
+/**
+ * What a request with an `Idempotency-Key` was answered: kept with what it made, so that the same
+ * request sent again is answered the same and makes nothing.
+ */
+export interface Receipt {
+  readonly account_id: string
+  /** As it was sent, 1 to 255 characters. */
+  readonly key: string
+  /** SHA-256 of operation and input, base64url. */
+  readonly fingerprint: string
+  /** What the operation returned, as JSON. */
+  readonly answer: string
+  /** ISO 8601, UTC. */
+  readonly created_at: string
+  readonly expires_at: string
+}

@@ -1,0 +1,61 @@
+import type { Item } from '../../domain/item.ts'
+import type { Storage } from '../port.ts'
+import type { Connection } from './connection.ts'
+import { itemRecord, maybe } from './records.ts'
+import { seqOfStore } from './stores.ts'
+import { insertOnce } from './trail.ts'
+
+type ItemVerbs = Pick<Storage, 'insertItem' | 'findItem' | 'listItems' | 'findItemsRevision'>
+
+export function itemVerbs(db: Connection): ItemVerbs {
+  return {
+    insertItem(item, trail = {}) {
+      return db.write(() => insertOnce(db, trail, () => insertItem(db, item)))
+    },
+    async findItem(id) {
+      return maybe(itemRecord, db.find(`${SELECT} WHERE i.id = ?`, id))
+    },
+    async listItems(store, { limit, after }) {
+      const rows = db.all(
+        `${SELECT} WHERE i.store = ? AND i.seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
+         ORDER BY i.seq LIMIT ?`,
+        seqOfStore(db, store),
+        after ?? null,
+        limit + 1,
+      )
+      const items = rows.slice(0, limit).map(itemRecord)
+      const last = items.at(-1)
+      return rows.length > limit && last ? { items, next: last.id } : { items }
+    },
+    // Items are added and never changed, and the numbers of a file's rows ascend with their commits.
+    async findItemsRevision(store) {
+      const seq = seqOfStore(db, store)
+      const row = db.find('SELECT max(seq) AS last FROM items WHERE store = ?', seq)
+      return `${seq}.${row?.last ?? 0}`
+    },
+  }
+}
+
+const SELECT = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
+
+function insertItem(db: Connection, item: Item): boolean {
+  const inserted = db.run(
+    `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
+       created_at)
+     VALUES (?, (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?),
+       ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (store, name) DO NOTHING`,
+    item.id,
+    item.account_id,
+    item.store_id,
+    item.name,
+    item.display_name,
+    item.description,
+    item.price,
+    item.type,
+    JSON.stringify(item.metadata),
+    item.created_at,
+  )
+  return inserted === 1
+}

@@ -1,0 +1,68 @@
+import type { Storage, StoredSigningKey } from '../port.ts'
+import type { Connection } from './connection.ts'
+import { signingKeyRecord, tokenBoundRecord } from './records.ts'
+import { writeTrail } from './trail.ts'
+
+type TokenVerbs = Pick<
+  Storage,
+  | 'insertSigningKey'
+  | 'insertFirstSigningKey'
+  | 'listSigningKeys'
+  | 'deleteSigningKeys'
+  | 'insertTokenBound'
+  | 'findTokenBound'
+  | 'listTokenBounds'
+>
+
+export function tokenVerbs(db: Connection): TokenVerbs {
+  return {
+    insertSigningKey(key, trail = {}) {
+      return db.write(() => {
+        insertSigningKey(db, key)
+        writeTrail(db, trail)
+      })
+    },
+    insertFirstSigningKey(key) {
+      return db.write(() => {
+        if (!db.find('SELECT 1 FROM signing_keys')) insertSigningKey(db, key)
+      })
+    },
+    async listSigningKeys() {
+      return db.all('SELECT * FROM signing_keys ORDER BY seq').map(signingKeyRecord)
+    },
+    deleteSigningKeys(kids) {
+      return db.write(() => {
+        for (const kid of kids) db.run('DELETE FROM signing_keys WHERE kid = ?', kid)
+      })
+    },
+    insertTokenBound({ project_id, user_id, not_after }, trail = {}) {
+      return db.write(() => {
+        db.run(
+          `INSERT INTO token_bounds (project_id, user_id, not_after) VALUES (?, ?, ?)
+           ON CONFLICT DO UPDATE SET not_after = max(not_after, excluded.not_after)`,
+          project_id,
+          user_id,
+          not_after,
+        )
+        writeTrail(db, trail)
+      })
+    },
+    async findTokenBound(project_id, user_id) {
+      const row = db.find(
+        `SELECT max(not_after) AS bound FROM token_bounds
+         WHERE project_id = ? AND user_id IN ('', ?)`,
+        project_id,
+        user_id,
+      )
+      return (row?.bound as number | null) ?? 0
+    },
+    async listTokenBounds() {
+      return db.all('SELECT * FROM token_bounds').map(tokenBoundRecord)
+    },
+  }
+}
+
+function insertSigningKey(db: Connection, { kid, secret, created_at }: StoredSigningKey): void {
+  const sql = 'INSERT INTO signing_keys (kid, secret, created_at) VALUES (?, ?, ?)'
+  db.run(sql, kid, secret, created_at)
+}
