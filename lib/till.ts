@@ -2,8 +2,10 @@ import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import type { Context } from './services/context.ts'
 import { createItems, type Items } from './services/items.ts'
+import { createOperations, type Operations } from './services/operations.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
+import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
 import type { Storage } from './storage/port.ts'
@@ -17,6 +19,13 @@ export interface TillOptions {
   readonly tokenLifetime?: number
   /** The `iss` of tokens; `tillkit` unless told. */
   readonly issuer?: string
+  /**
+   * 32 bytes under which the secrets of projects and stores are stored (AES-256-GCM); in clear without.
+   * Of several the first seals, and all open: so that one can take another's place.
+   */
+  readonly masterKeys?: readonly Uint8Array[]
+  /** Whether tokens got with a public key only read items; off unless told. */
+  readonly lockdown?: boolean
   /** The platforms that projects may have; all of the specification's unless told. */
   readonly platforms?: readonly string[]
   /** Unix milliseconds; for tests. */
@@ -31,6 +40,7 @@ export interface Till {
   readonly items: Items
   readonly sessions: Sessions
   readonly purchases: Purchases
+  readonly operations: Operations
   /** Closes the storage. */
   close(): Promise<void>
 }
@@ -51,6 +61,7 @@ export function createTill(options: TillOptions): Till {
     items: createItems(context),
     sessions: createSessions(context),
     purchases: createPurchases(context),
+    operations: createOperations(context),
     close: () => options.storage.close(),
   }
 }
@@ -61,6 +72,8 @@ function createContext(options: TillOptions): Context {
     tokenSecret,
     tokenLifetime = 3600,
     issuer = 'tillkit',
+    masterKeys = [],
+    lockdown = false,
     platforms = PLATFORMS,
     now = Date.now,
   } = options
@@ -75,5 +88,6 @@ function createContext(options: TillOptions): Context {
   }
   const keyring =
     tokenSecret === undefined ? createStoredKeyring(shelf, now) : createFixedKeyring(tokenSecret)
-  return { storage, now, keyring, platforms, tokenLifetime, issuer }
+  const sealer = createSealer(masterKeys)
+  return { storage, now, keyring, platforms, tokenLifetime, issuer, lockdown, sealer }
 }

@@ -99,6 +99,14 @@ export const boolean = rule(
   'must be true or false',
 )
 
+export function wholeNumber(min: number, max: number): Rule<number> {
+  return rule(
+    (value): value is number =>
+      Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+    `must be a whole number from ${min} to ${max}`,
+  )
+}
+
 export const httpUrl = rule(
   (value): value is string => isText(value) && /^https?:$/.test(protocolOf(value) ?? ''),
   'must be an http or https URL',

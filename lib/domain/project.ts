@@ -15,6 +15,7 @@ import {
   type Rule,
   required,
   text,
+  wholeNumber,
 } from './fields.ts'
 import { status } from './status.ts'
 
@@ -95,6 +96,20 @@ export function parseProjectChange(
     status: by === 'account' ? optional(status) : () => undefined,
   }
   return parseObject(input, fields)
+}
+
+export interface ProjectKeyRotation {
+  readonly id: string
+  readonly grace_seconds: number
+}
+
+const DAY = 86_400
+
+export function parseKeyRotation(input: unknown): ProjectKeyRotation {
+  return parseObject(input, {
+    id: required(text(1, 64)),
+    grace_seconds: optional(wholeNumber(0, 30 * DAY), () => DAY),
+  })
 }
 
 /** The project after a change: `config` is replaced whole, but for a secret that it leaves out. */

@@ -29,6 +29,8 @@ export interface PurchaseQuery extends PurchaseFilter {
   readonly cursor?: string
 }
 
+const place = pattern(/^\d{1,16}$/, 'must be the next of the page before')
+
 /** A page of a store's items; without a limit as many as a page may have. */
 export interface ItemQuery {
   readonly store_id: string
@@ -68,6 +70,23 @@ export function parseItemQuery(input: unknown): ItemQuery {
   return parseObject(input, itemFields)
 }
 
+/** A page of the audit log. */
+export interface AuditQuery {
+  readonly account_id?: string
+  readonly limit: number
+  readonly cursor?: string
+}
+
+const auditFields: Fields<AuditQuery> = {
+  account_id: optional(text(1, 64)),
+  limit: optional(limit, () => 100),
+  cursor: optional(place),
+}
+
+export function parseAuditQuery(input: unknown): AuditQuery {
+  return parseObject(input, auditFields)
+}
+
 const queryFields: Fields<PurchaseQuery> = {
   store_id: required(storeId),
   user_id: optional(text(1, 255)),
@@ -76,7 +95,7 @@ const queryFields: Fields<PurchaseQuery> = {
   from: optional(instant),
   to: optional(instant),
   limit: optional(limit, () => 100),
-  cursor: optional(pattern(/^\d{1,16}$/, 'must be the next of the page before')),
+  cursor: optional(place),
 }
 
 /** `from` and `to` as purchase files have times, or as a day, which begins at midnight UTC. */

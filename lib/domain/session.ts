@@ -2,12 +2,14 @@ import {
   deepLinkScheme,
   type Fields,
   isObject,
+  list,
   oneOf,
   optional,
   parseObject,
   type Rule,
   required,
   text,
+  wholeNumber,
 } from './fields.ts'
 
 /** What a token lets its bearer do. */
@@ -20,6 +22,8 @@ export interface Session {
   readonly project_id: string
   readonly user_id: string
   readonly scopes: readonly Scope[]
+  /** The token's `jti`. */
+  readonly token_id: string
 }
 
 /** The body of endpoints 2 and 3. Device info is checked and not kept. */
@@ -58,11 +62,50 @@ const deviceInfo: Rule<DeviceInfo> = (value, field, problems) => {
 export function parseSessionRequest(input: unknown, publicKey: string): SessionRequest {
   const fields: Fields<SessionRequest> = {
     public_key: optional(sameAs(publicKey)),
-    user_id: required(text(1, 255, { control: false })),
+    user_id: required(userId),
     device_info: optional(deviceInfo),
     dlscheme: optional(deepLinkScheme),
   }
   return parseObject(input, fields)
+}
+
+/** A token that an account gives out itself. */
+export interface NewToken {
+  readonly project_id: string
+  /** The project itself unless told. */
+  readonly user_id?: string
+  /** All unless told. */
+  readonly scopes?: Scope[]
+  /** Seconds, 60 to 86400. */
+  readonly lifetime?: number
+}
+
+const userId = text(1, 255, { control: false })
+
+const newTokenFields: Fields<NewToken> = {
+  project_id: required(text(1, 64)),
+  user_id: optional(userId),
+  scopes: optional(list(oneOf(SCOPES), SCOPES.length)),
+  lifetime: optional(wholeNumber(60, 86_400)),
+}
+
+export function parseNewToken(input: unknown): NewToken {
+  return parseObject(input, newTokenFields)
+}
+
+/** Whose tokens are revoked: a project's, or those of one of its users. */
+export interface TokenRevocation {
+  readonly project_id: string
+  readonly user_id?: string
+}
+
+const revocationFields: Fields<TokenRevocation> = {
+  project_id: required(text(1, 64)),
+  user_id: optional(userId),
+}
+
+export function parseTokenRevocation(input: unknown): TokenRevocation {
+  return parseObject(input, revocationFields)
 }
 
 function sameAs(publicKey: string): Rule<string> {

@@ -82,7 +82,8 @@ const configs: Record<StoreType, Rule<JsonObject>> = {
   custom: config({ ...commonKeys, provider: text(1, 255), api_key: secret }),
 }
 
-const SECRET_KEYS = ['shared_secret', 'api_key', 'webhook_secret']
+/** The keys of `store_config` whose values never come back to one who did not send them. */
+export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 
 export function parseNewStore(input: unknown): NewStore {
   const type = STORE_TYPES.find((each) => isObject(input) && input.store_type === each)
@@ -100,7 +101,7 @@ export function parseNewStore(input: unknown): NewStore {
 
 /** A store as it may be shown to one who did not send its secrets. */
 export function withoutStoreSecrets(store: Store): Store {
-  const shown = Object.entries(store.store_config).filter(([key]) => !SECRET_KEYS.includes(key))
+  const shown = Object.entries(store.store_config).filter(([key]) => !STORE_SECRETS.includes(key))
   return { ...store, store_config: Object.fromEntries(shown) }
 }
 

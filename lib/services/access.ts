@@ -1,14 +1,16 @@
 import type { Account } from '../domain/account.ts'
 import { invalidField } from '../domain/fields.ts'
+import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
 import type { Scope, Session } from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { Storage } from '../storage/port.ts'
+import type { KeyedAccount, Storage } from '../storage/port.ts'
+import type { Context } from './context.ts'
 
 /** Who calls an operation: an account reaches all that it owns, a session one project of it. */
-export type Caller = Account | Session
+export type Caller = Account | KeyedAccount | Session
 
 export function isSession(caller: Caller): caller is Session {
   return 'project_id' in caller
@@ -31,19 +33,32 @@ export function assertScope(caller: Caller, scope: Scope): void {
 }
 
 /**
- * The project of a public key. Throws `invalid_public_key` for one that is missing or unknown, and
- * `project_inactive` when the project is disabled or archived.
+ * The project of a public key, or of a former one in its grace time. Throws `invalid_public_key` for
+ * one that is missing or unknown, and `project_inactive` when the project is disabled or archived.
  */
 export async function getProjectByKey(
-  storage: Storage,
+  { storage, now }: Context,
   publicKey: string | undefined,
 ): Promise<Project> {
-  const project = publicKey && (await storage.findProjectByPublicKey(publicKey))
+  const project =
+    publicKey &&
+    ((await storage.findProjectByPublicKey(publicKey)) ??
+      (await findProjectByFormerKey(storage, publicKey, now())))
   if (!project) {
     throw new TillError('invalid_public_key', 'The public project key is missing or unknown')
   }
   if (isActive(project)) return project
   throw new TillError('project_inactive', `The project is ${project.status}`)
+}
+
+async function findProjectByFormerKey(
+  storage: Storage,
+  publicKey: string,
+  now: number,
+): Promise<Project | undefined> {
+  const former = await storage.findFormerPublicKey(publicKey)
+  if (!former || former.expires_at <= formatInstant(now)) return undefined
+  return storage.findProject(former.project_id)
 }
 
 /** The project, when the caller reaches it. Foreign and unknown answer alike. */

@@ -1,35 +1,59 @@
-import { type Account, parseNewAccount } from '../domain/account.ts'
+import { type Account, type AccountKey, parseNewAccount } from '../domain/account.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { TillError } from '../errors.ts'
+import type { KeyedAccount } from '../storage/port.ts'
+import { assertAccount } from './access.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashAccountKey } from './ids.ts'
+import { type CallOptions, trailOf } from './trail.ts'
 
 export interface Accounts {
   /** Makes an account. `account_key` is shown here once and can not be had again. */
-  create(input: unknown): Promise<Account & { readonly account_key: string }>
+  create(
+    input: unknown,
+    options?: CallOptions,
+  ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
   /** The account that a key belongs to; `account_key_required` when it belongs to none. */
-  authenticate(account_key: string | undefined): Promise<Account>
+  authenticate(account_key: string | undefined): Promise<KeyedAccount>
   /** Throws `account_not_found`. */
   get(account_id: string): Promise<Account>
   /** The account of a project, for operators who name the project alone. Throws `project_not_found`. */
   ownerOf(project_id: string): Promise<Account>
   list(): Promise<Account[]>
+  /** Adds a key beside those that there are. `account_key` is shown here once. */
+  addKey(
+    account: Account,
+    options?: CallOptions,
+  ): Promise<ShownKey & { readonly account_key: string }>
+  /** An account's keys, the revoked ones too, in order of creation; never the keys themselves. */
+  listKeys(account: Account): Promise<ShownKey[]>
+  /** The key opens nothing from now on. Throws `account_key_not_found`, for a foreign one too. */
+  revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
 }
 
-export function createAccounts({ storage, now }: Context): Accounts {
+/** What may be shown of an account key. */
+export type ShownKey = Omit<AccountKey, 'hash'>
+
+export function createAccounts(context: Context): Accounts {
+  const { storage, now } = context
+
+  /** A new key, and what is stored of it. */
+  const makeKey = (account_id: string) => {
+    const account_key = createAccountKey()
+    const key_id = createId('key', now())
+    const hash = hashAccountKey(account_key)
+    return { account_key, key: { key_id, account_id, hash, created_at: formatInstant(now()) } }
+  }
+
   return {
-    async create(input) {
+    async create(input, options) {
       const { name } = parseNewAccount(input)
       const created_at = formatInstant(now())
       const account = { account_id: createId('acc', now()), name, created_at }
-      const account_key = createAccountKey()
-      await storage.insertAccount(account, {
-        key_id: createId('key', now()),
-        account_id: account.account_id,
-        hash: hashAccountKey(account_key),
-        created_at,
-      })
-      return { ...account, account_key }
+      const { account_key, key } = makeKey(account.account_id)
+      const trail = trailOf(context, undefined, 'account.create', account.account_id, options)
+      await storage.insertAccount(account, key, trail)
+      return { ...account, account_key, key_id: key.key_id }
     },
 
     async authenticate(account_key) {
@@ -55,5 +79,32 @@ export function createAccounts({ storage, now }: Context): Accounts {
     async list() {
       return storage.listAccounts()
     },
+
+    async addKey(account, options) {
+      assertAccount(account)
+      const { account_key, key } = makeKey(account.account_id)
+      const trail = trailOf(context, account, 'account_key.add', key.key_id, options)
+      await storage.insertAccountKey(key, trail)
+      return { ...shownKey(key), account_key }
+    },
+
+    async listKeys(account) {
+      assertAccount(account)
+      return (await storage.listAccountKeys(account.account_id)).map(shownKey)
+    },
+
+    async revokeKey(account, key_id, options) {
+      assertAccount(account)
+      const { account_id } = account
+      const trail = trailOf(context, account, 'account_key.revoke', key_id, options)
+      const at = formatInstant(now())
+      if (await storage.revokeAccountKey(account_id, key_id, at, trail)) return
+      const message = 'The account has no key of this key_id that is not revoked'
+      throw new TillError('account_key_not_found', message)
+    },
   }
+}
+
+function shownKey({ hash: _, ...shown }: AccountKey): ShownKey {
+  return shown
 }

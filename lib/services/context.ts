@@ -1,5 +1,6 @@
 import type { Storage } from '../storage/port.ts'
 import type { Keyring } from '../token/keyring.ts'
+import type { Sealer } from './secrets.ts'
 
 /** What every service works with. */
 export interface Context {
@@ -12,4 +13,7 @@ export interface Context {
   /** Seconds that a token is valid. */
   readonly tokenLifetime: number
   readonly issuer: string
+  /** Whether tokens got with a public key let their bearers read items and nothing more. */
+  readonly lockdown: boolean
+  readonly sealer: Sealer
 }

@@ -25,7 +25,12 @@ export function createPublicKey(): string {
 
 /** The form in which an account key is kept: 256 random bits need no slow hash. */
 export function hashAccountKey(key: string): string {
-  return createHash('sha256').update(key).digest('base64url')
+  return hashText(key)
+}
+
+/** SHA-256, base64url. */
+export function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }
 
 /** A token's `jti`: 128 random bits. */

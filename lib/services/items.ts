@@ -8,10 +8,11 @@ import type { ItemPage, Page } from '../storage/port.ts'
 import { assertAccount, assertScope, type Caller, getNamedStore, reaches } from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
+import { type CallOptions, makeOnce } from './trail.ts'
 
 export interface Items {
   /** Endpoint 4. */
-  create(account: Account, input: unknown): Promise<Item>
+  create(account: Account, input: unknown, options?: CallOptions): Promise<Item>
   /** Endpoint 6. Throws `item_not_found`, for a foreign one too. */
   get(caller: Caller, id: string): Promise<Item>
   /**
@@ -28,9 +29,10 @@ export interface ItemList extends ItemPage {
   readonly revision: string
 }
 
-export function createItems({ storage, now }: Context): Items {
+export function createItems(context: Context): Items {
+  const { storage, now } = context
   const items: Items = {
-    async create(account, input) {
+    async create(account, input, options = {}) {
       assertAccount(account)
       const { meta, ...fields } = parseNewItem(input)
       const store = await getNamedStore(storage, account, fields.store_id)
@@ -42,9 +44,12 @@ export function createItems({ storage, now }: Context): Items {
         metadata: meta,
         created_at: formatInstant(now()),
       }
-      const inserted = await storage.insertItem(item)
-      if (inserted === 'taken') throw invalidField('name', 'taken', 'is taken in this store')
-      return item
+      const making = { input, made: item, subject: item.id }
+      const made = await makeOnce(context, account, 'item.create', making, options, (trail) =>
+        storage.insertItem(item, trail),
+      )
+      if (!made) throw invalidField('name', 'taken', 'is taken in this store')
+      return made
     },
 
     async get(caller, id) {

@@ -4,6 +4,7 @@ import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
   type Project,
+  parseKeyRotation,
   parseNewProject,
   parseProjectChange,
   withoutProjectSecrets,
@@ -20,25 +21,33 @@ import {
 } from './access.ts'
 import type { Context } from './context.ts'
 import { createId, createPublicKey } from './ids.ts'
+import { sealProject } from './secrets.ts'
+import { type CallOptions, makeOnce, trailOf } from './trail.ts'
 
 export interface Projects {
   /** Endpoint 8. The answer holds `config` as it was sent, and the new public key. */
-  create(account: Account, input: unknown): Promise<Project>
+  create(account: Account, input: unknown, options?: CallOptions): Promise<Project>
   /**
    * The project of a public key, with which its clients open sessions. Throws `invalid_public_key`
    * for one that is missing or unknown, and `project_inactive`.
    */
   authenticate(public_key: string | undefined): Promise<Project>
   /** Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored. */
-  update(caller: Caller, input: unknown): Promise<Project>
+  update(caller: Caller, input: unknown, options?: CallOptions): Promise<Project>
+  /**
+   * Gives the project a new public key. The one before opens sessions for `grace_seconds` more: a day
+   * unless told, 0 to 30 days.
+   */
+  rotateKey(account: Account, input: unknown, options?: CallOptions): Promise<Project>
   /** Throws `project_not_found`, for a foreign one too. */
   get(caller: Caller, id: string): Promise<Project>
   list(account: Account): Promise<Project[]>
 }
 
-export function createProjects({ storage, now, platforms }: Context): Projects {
+export function createProjects(context: Context): Projects {
+  const { storage, now, platforms, sealer } = context
   return {
-    async create(account, input) {
+    async create(account, input, options = {}) {
       assertAccount(account)
       const fields = parseNewProject(input, platforms)
       if (fields.account_id !== account.account_id) {
@@ -50,24 +59,45 @@ export function createProjects({ storage, now, platforms }: Context): Projects {
         public_key: createPublicKey(),
         created_at: formatInstant(now()),
       }
-      await storage.insertProject(project)
-      return project
+      const making = { input, made: project, subject: project.id }
+      const made = await makeOnce(context, account, 'project.create', making, options, (trail) =>
+        storage.insertProject(sealProject(project, sealer), trail),
+      )
+      return made as Project // its id is new: it can not be taken
     },
 
     async authenticate(public_key) {
-      return withoutProjectSecrets(await getProjectByKey(storage, public_key))
+      return withoutProjectSecrets(await getProjectByKey(context, public_key))
     },
 
-    async update(caller, input) {
+    async update(caller, input, options) {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
       await getNamedProject(storage, caller, change.id, 'id')
-      const changed = await storage.updateProject(change.id, (current) =>
-        changeProject(current, change),
+      const trail = trailOf(context, caller, 'project.update', change.id, options)
+      const changed = await storage.updateProject(
+        change.id,
+        (current) => sealProject(changeProject(current, change), sealer),
+        trail,
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
       // A secret goes back only to the one who sent it.
-      return change.config?.webhook_secret ? changed : withoutProjectSecrets(changed)
+      const { webhook_secret } = change.config ?? {}
+      const shown = withoutProjectSecrets(changed)
+      return webhook_secret ? { ...shown, config: { ...shown.config, webhook_secret } } : shown
+    },
+
+    async rotateKey(account, input, options) {
+      assertAccount(account)
+      const { id, grace_seconds } = parseKeyRotation(input)
+      const project = await getNamedProject(storage, account, id, 'id')
+      const rotation = {
+        public_key: createPublicKey(),
+        former_until: formatInstant(now() + grace_seconds * 1000),
+      }
+      const trail = trailOf(context, account, 'project.rotate_key', id, options)
+      await storage.rotatePublicKey(id, rotation, trail)
+      return { ...withoutProjectSecrets(project), public_key: rotation.public_key }
     },
 
     async get(caller, id) {

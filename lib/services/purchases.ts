@@ -13,13 +13,14 @@ import { assertAccount, assertScope, type Caller, getNamedStore } from './access
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
+import { type CallOptions, trailOf } from './trail.ts'
 
 export interface Purchases {
   /**
    * Endpoint 7: all rows of a CSV file, or none. Throws `invalid_purchases` naming the bad lines.
    * An import waits for one that is under way in the same store.
    */
-  import(caller: Caller, request: ImportRequest): Promise<ImportResult>
+  import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
   /** A page of a store's purchases in the order of their import; see `PurchaseQuery`. */
   list(account: Account, query: unknown): Promise<PurchasePage>
   /** All of a store's purchases that `query` asks for, read page by page. */
@@ -66,9 +67,10 @@ export interface PurchaseSummary {
   readonly revenue: string
 }
 
-export function createPurchases({ storage, now }: Context): Purchases {
+export function createPurchases(context: Context): Purchases {
+  const { storage, now } = context
   const purchases: Purchases = {
-    async import(caller, request) {
+    async import(caller, request, options) {
       assertScope(caller, 'purchases:import')
       const choice = parseLayoutChoice(request)
       const { store_id } = parseStoreQuery(request)
@@ -88,7 +90,7 @@ export function createPurchases({ storage, now }: Context): Purchases {
         }
         const summary = await loader.end()
         if (request.dry_run) await staged.abort()
-        else await staged.commit()
+        else await staged.commit(trailOf(context, caller, 'purchases.import', import_id, options))
         return { import_id, ...summary }
       } catch (error) {
         await staged.abort()

@@ -1,12 +1,21 @@
+import type { Account } from '../domain/account.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type Project, withoutProjectSecrets } from '../domain/project.ts'
-import { parseSessionRequest, SCOPES, type Scope, type Session } from '../domain/session.ts'
+import {
+  parseNewToken,
+  parseSessionRequest,
+  parseTokenRevocation,
+  SCOPES,
+  type Scope,
+  type Session,
+} from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
 import { type Store, withoutStoreSecrets } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { assertScope, getProjectByKey } from './access.ts'
+import { assertAccount, assertScope, getNamedProject, getProjectByKey } from './access.ts'
 import type { Context } from './context.ts'
 import { createTokenId } from './ids.ts'
+import { type CallOptions, trailOf } from './trail.ts'
 
 /** A token as endpoints 2 and 3 answer it; `expires_at` is the token's `exp`. */
 export interface IssuedToken {
@@ -25,6 +34,7 @@ export interface InitializedSession {
 
 /**
  * The first three take the public project key as it came, and judge it as `projects.authenticate`.
+ * In lockdown their tokens carry the scope `items:read` alone.
  */
 export interface Sessions {
   /** Endpoint 1: a token whose subject is the project itself. */
@@ -40,37 +50,61 @@ export interface Sessions {
    * when it is valid and does not carry `scope`.
    */
   authenticate(token: string | undefined, scope?: Scope): Promise<Session>
+  /** A token that the account itself gives out: any scopes, also in lockdown; see `NewToken`. */
+  issue(account: Account, input: unknown, options?: CallOptions): Promise<IssuedToken>
+  /**
+   * Ends all tokens of a project, or of one of its users, that were issued up to now: at once, for
+   * every process on the same storage.
+   */
+  revoke(account: Account, input: unknown, options?: CallOptions): Promise<void>
 }
 
-export function createSessions(context: Context): Sessions {
-  const { storage, now, keyring, issuer, tokenLifetime } = context
+const LOCKED_DOWN: readonly Scope[] = ['items:read']
 
-  const issue = async (project: Project, subject: string): Promise<IssuedToken> => {
-    const iat = Math.floor(now() / 1000)
-    const exp = iat + tokenLifetime
+export function createSessions(context: Context): Sessions {
+  const { storage, now, keyring, issuer, lockdown } = context
+  const publicScopes = lockdown ? LOCKED_DOWN : SCOPES
+  const seconds = () => Math.floor(now() / 1000)
+
+  /** The latest bound of those that a revocation covers. */
+  const latestBound = async (project_id: string, user_id: string): Promise<number> => {
+    if (user_id !== '') return storage.findTokenBound(project_id, user_id)
+    const bounds = await storage.listTokenBounds(project_id)
+    return bounds.reduce((latest, { not_after }) => Math.max(latest, not_after), 0)
+  }
+
+  const issue = async (
+    project: Project,
+    subject: string,
+    jti = createTokenId(),
+    scopes = publicScopes,
+    lifetime = context.tokenLifetime,
+  ): Promise<IssuedToken> => {
+    const exp = seconds() + lifetime
     const token = await keyring.sign({
       iss: issuer,
       sub: subject,
       project_id: project.id,
-      scope: SCOPES.join(' '),
-      jti: createTokenId(),
-      iat,
+      scope: scopes.join(' '),
+      jti,
+      // Later than what was revoked, in the second of the revocation too, or when the clock went back.
+      iat: Math.max(seconds(), 1 + (await storage.findTokenBound(project.id, subject))),
       exp,
     })
     const expires_at = formatInstant(exp * 1000).replace('.000Z', 'Z')
-    return { token, expires_at, expires_in_seconds: tokenLifetime }
+    return { token, expires_at, expires_in_seconds: lifetime }
   }
 
   return {
     async accessToken(publicKey) {
-      const project = await getProjectByKey(storage, publicKey)
-      const { token } = await issue(project, project.id)
-      return { access_token: token, ttl_seconds: tokenLifetime }
+      const project = await getProjectByKey(context, publicKey)
+      const { token, expires_in_seconds } = await issue(project, project.id)
+      return { access_token: token, ttl_seconds: expires_in_seconds }
     },
 
     async init(publicKey, input) {
-      const project = await getProjectByKey(storage, publicKey)
-      const { user_id } = parseSessionRequest(input, project.public_key)
+      const project = await getProjectByKey(context, publicKey)
+      const { user_id } = parseSessionRequest(input, publicKey as string)
       const stores = (await storage.listStores(project.id))
         .filter(isActive)
         .map(withoutStoreSecrets)
@@ -79,25 +113,53 @@ export function createSessions(context: Context): Sessions {
     },
 
     async token(publicKey, input) {
-      const project = await getProjectByKey(storage, publicKey)
-      const { user_id } = parseSessionRequest(input, project.public_key)
+      const project = await getProjectByKey(context, publicKey)
+      const { user_id } = parseSessionRequest(input, publicKey as string)
       return issue(project, user_id)
     },
 
     async authenticate(token, scope) {
       const claims = token && (await keyring.verify(token, { iss: issuer, now: now() / 1000 }))
       const project = claims && (await storage.findProject(claims.project_id))
-      if (!claims || !project || !isActive(project)) {
-        throw new TillError('token_required', 'The bearer token is missing, invalid or expired')
-      }
+      if (!claims || !project || !isActive(project)) throw invalidToken()
+      const bound = await storage.findTokenBound(project.id, claims.sub)
+      if (claims.iat <= bound) throw invalidToken()
       const session = {
         account_id: project.account_id,
         project_id: project.id,
         user_id: claims.sub,
         scopes: claims.scope.split(' ') as Scope[],
+        token_id: claims.jti,
       }
       if (scope) assertScope(session, scope)
       return session
     },
+
+    async issue(account, input, options) {
+      assertAccount(account)
+      const { project_id, user_id = project_id, scopes, lifetime } = parseNewToken(input)
+      const project = await getNamedProject(storage, account, project_id, 'project_id')
+      const jti = createTokenId()
+      const issued = await issue(project, user_id, jti, scopes, lifetime)
+      await storage.insertTrail(trailOf(context, account, 'tokens.issue', jti, options))
+      return issued
+    },
+
+    async revoke(account, input, options) {
+      assertAccount(account)
+      const { project_id, user_id = '' } = parseTokenRevocation(input)
+      await getNamedProject(storage, account, project_id, 'project_id')
+      const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
+      const latest = await latestBound(project_id, user_id)
+      // Past what tokens may have been issued with since: see `iat` above.
+      const not_after = latest === 0 ? seconds() : Math.max(seconds(), latest + 1)
+      const bound = { project_id, user_id, not_after }
+      const trail = trailOf(context, account, 'tokens.revoke', subject, options)
+      await storage.insertTokenBound(bound, trail)
+    },
   }
+}
+
+function invalidToken(): TillError {
+  return new TillError('token_required', 'The bearer token is missing, invalid or expired')
 }

@@ -6,19 +6,22 @@ import { TillError } from '../errors.ts'
 import { assertAccount, type Caller, getNamedProject, reaches } from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
+import { sealStore } from './secrets.ts'
+import { type CallOptions, makeOnce } from './trail.ts'
 
 export interface Stores {
   /** Endpoint 10. The answer holds `store_config` as it was sent. */
-  create(account: Account, input: unknown): Promise<Store>
+  create(account: Account, input: unknown, options?: CallOptions): Promise<Store>
   /** Throws `store_not_found`, for a foreign one too. */
   get(caller: Caller, store_id: string): Promise<Store>
   /** A project's stores, in order of creation. */
   list(caller: Caller, project_id: string): Promise<Store[]>
 }
 
-export function createStores({ storage, now }: Context): Stores {
+export function createStores(context: Context): Stores {
+  const { storage, now, sealer } = context
   return {
-    async create(account, input) {
+    async create(account, input, options = {}) {
       assertAccount(account)
       const fields = parseNewStore(input)
       await getNamedProject(storage, account, fields.project_id, 'project_id')
@@ -28,9 +31,12 @@ export function createStores({ storage, now }: Context): Stores {
         account_id: account.account_id,
         created_at: formatInstant(now()),
       }
-      const inserted = await storage.insertStore(store)
-      if (inserted === 'taken') throw invalidField('store_id', 'taken', 'is taken in this account')
-      return store
+      const making = { input, made: store, subject: store.store_id }
+      const made = await makeOnce(context, account, 'store.create', making, options, (trail) =>
+        storage.insertStore(sealStore(store, sealer), trail),
+      )
+      if (!made) throw invalidField('store_id', 'taken', 'is taken in this account')
+      return made
     },
 
     async get(caller, store_id) {

@@ -212,12 +212,16 @@ export function createMemoryStorage(): Storage {
       const found = [boundKey(project_id, ''), boundKey(project_id, user_id)]
       return Math.max(0, ...found.map((key) => bounds.get(key)?.not_after ?? 0))
     },
-    async listTokenBounds() {
-      return structuredClone([...bounds.values()])
+    async listTokenBounds(project_id) {
+      const found = [...bounds.values()].filter((each) => each.project_id === project_id)
+      return structuredClone(found)
     },
 
     async findReceipt(account_id, key) {
       return structuredClone(receipts.get(receiptKey({ account_id, key })))
+    },
+    async insertTrail(trail) {
+      write(trail)
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const isAsked = (entry: AuditEntry) =>

@@ -91,9 +91,12 @@ export interface Storage {
    * an `iat` up to it are revoked.
    */
   findTokenBound(project_id: string, user_id: string): Promise<number>
-  listTokenBounds(): Promise<TokenBound[]>
+  /** Those of a project and of its users. */
+  listTokenBounds(project_id: string): Promise<TokenBound[]>
 
   findReceipt(account_id: string, key: string): Promise<Receipt | undefined>
+  /** For what changes nothing in the storage. */
+  insertTrail(trail: Trail): Promise<void>
   /** The audit log in its order, one page; of one account when it is named. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
 

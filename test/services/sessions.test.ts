@@ -65,6 +65,7 @@ describe('tokens', () => {
       project_id: project.id,
       user_id: 'player',
       scopes: ['items:read', 'projects:write', 'purchases:import'],
+      token_id: jose.decodeJwt(token).jti,
     })
   })
 

@@ -122,7 +122,7 @@ export function describeCredentials(open: OpenStorage): void {
     assert.equal(await storage.findTokenBound('prj_1', 'ann'), 200)
     assert.equal(await storage.findTokenBound('prj_1', 'bob'), 100)
     assert.equal(await storage.findTokenBound('prj_2', 'ann'), 0)
-    assert.equal((await storage.listTokenBounds()).length, 2)
+    assert.equal((await storage.listTokenBounds('prj_1')).length, 2)
 
     await storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 300 })
     assert.equal(await storage.findTokenBound('prj_1', 'ann'), 300)
@@ -245,11 +245,12 @@ export function describeTrails(open: OpenStorage): void {
     const current = await storage.openImport(MAIN, 'imp_1')
     await current?.finish()
     await current?.commit(entry('12'))
+    await storage.insertTrail(entry('13'))
 
     const entries = await auditOf(storage)
     assert.deepEqual(
       entries.map(({ subject }) => subject),
-      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'],
+      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13'],
     )
     assert.deepEqual(entries[8], newEntry({ subject: '9' }))
   })

@@ -56,8 +56,9 @@ export function tokenVerbs(db: Connection): TokenVerbs {
       )
       return (row?.bound as number | null) ?? 0
     },
-    async listTokenBounds() {
-      return db.all('SELECT * FROM token_bounds').map(tokenBoundRecord)
+    async listTokenBounds(project_id) {
+      const sql = 'SELECT * FROM token_bounds WHERE project_id = ?'
+      return db.all(sql, project_id).map(tokenBoundRecord)
     },
   }
 }

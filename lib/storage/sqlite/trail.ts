@@ -47,11 +47,16 @@ function isRepeated(db: Connection, account_id: string, key: string, now: string
   return db.find(sql, account_id, key, now) !== undefined
 }
 
-export function trailVerbs(db: Connection): Pick<Storage, 'findReceipt' | 'listAudit'> {
+export function trailVerbs(
+  db: Connection,
+): Pick<Storage, 'findReceipt' | 'insertTrail' | 'listAudit'> {
   return {
     async findReceipt(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = ? AND key = ?'
       return maybe(receiptRecord, db.find(sql, account_id, key))
+    },
+    insertTrail(trail) {
+      return db.write(() => writeTrail(db, trail))
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const rows =

@@ -1,0 +1,81 @@
+import type { AuditEntry } from '../domain/audit.ts'
+import { parseAuditQuery } from '../domain/query.ts'
+import { TillError } from '../errors.ts'
+import type { AuditPage } from '../storage/port.ts'
+import type { Context } from './context.ts'
+import { sealProject, sealStore } from './secrets.ts'
+import { type CallOptions, trailOf } from './trail.ts'
+
+/** What the operator does, who is nobody's account. */
+export interface Operations {
+  /** Resolves when the storage answers; throws `storage_unavailable`. */
+  ready(): Promise<void>
+  /** Looks the whole storage through; a sentence for each thing that is wrong with it. */
+  check(): Promise<string[]>
+  /** Writes a consistent copy of a database file, while it is in use. */
+  backup(path: string): Promise<void>
+  /** A page of the audit log in its order, of one account when `account_id` is named. */
+  listAudit(query: unknown): Promise<AuditPage>
+  /** The whole log, read page by page. */
+  allAudit(query: unknown): AsyncIterable<AuditEntry>
+  /** Puts all stored secrets under the newest master key; how many were not. */
+  sealSecrets(options?: CallOptions): Promise<number>
+}
+
+export function createOperations(context: Context): Operations {
+  const { storage, sealer } = context
+
+  const sealProjects = async (account_id: string): Promise<number> => {
+    let sealed = 0
+    for (const project of await storage.listProjects(account_id)) {
+      if (sealProject(project, sealer) !== project) {
+        await storage.updateProject(project.id, (current) => sealProject(current, sealer))
+        sealed++
+      }
+      for (const store of await storage.listStores(project.id)) {
+        if (sealStore(store, sealer) === store) continue
+        await storage.updateStore(store, (current) => sealStore(current, sealer))
+        sealed++
+      }
+    }
+    return sealed
+  }
+
+  const operations: Operations = {
+    ready: () => storage.ping(),
+    check: () => storage.check(),
+
+    async backup(path) {
+      if (storage.backup) return storage.backup(path)
+      throw new TillError('invalid_request', 'Only a database file can be backed up this way')
+    },
+
+    async listAudit(query) {
+      const { account_id, limit, cursor } = parseAuditQuery(query)
+      return storage.listAudit(
+        account_id,
+        cursor === undefined ? { limit } : { limit, after: cursor },
+      )
+    },
+
+    async *allAudit(query) {
+      let cursor: string | undefined
+      do {
+        const page = await operations.listAudit({ ...(query as object), limit: 1000, cursor })
+        yield* page.entries
+        cursor = page.next
+      } while (cursor !== undefined)
+    },
+
+    async sealSecrets(options) {
+      let sealed = 0
+      for (const { account_id } of await storage.listAccounts()) {
+        sealed += await sealProjects(account_id)
+      }
+      const trail = trailOf(context, undefined, 'secrets.seal', String(sealed), options)
+      if (sealed > 0) await storage.insertTrail(trail)
+      return sealed
+    },
+  }
+  return operations
+}

@@ -1,0 +1,110 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { isObject, type JsonObject } from '../domain/fields.ts'
+import type { Project } from '../domain/project.ts'
+import { STORE_SECRETS, type Store } from '../domain/store.ts'
+
+/** A secret as it is stored under a master key. A secret in clear is a string. */
+export interface Sealed {
+  /** Which master key sealed it. */
+  readonly key: string
+  /** Initialization vector, cipher text and tag, base64url. */
+  readonly sealed: string
+}
+
+/**
+ * Seals what is stored. `place` says where a text belongs: what was sealed for one place does not
+ * open at another.
+ */
+export interface Sealer {
+  /** The text itself where there is no master key. */
+  seal(text: string, place: string): string | Sealed
+  /** Throws for what none of the keys has sealed. */
+  open(stored: string | Sealed, place: string): string
+  /** The same secret under the newest key; as it is where it can not be opened. */
+  renew(stored: string | Sealed, place: string): string | Sealed
+}
+
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** AES-256-GCM with the first of the keys, 32 bytes each; the others only open. */
+export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
+  const keys = masterKeys.map((secret) => {
+    if (secret.length !== 32) throw new TypeError('a master key must have 32 bytes')
+    return { secret, id: createHash('sha256').update(secret).digest('hex').slice(0, 8) }
+  })
+  const [newest] = keys
+  const keyOf = (stored: Sealed) => keys.find(({ id }) => id === stored.key)
+
+  const reopen = (stored: Sealed, place: string): string | undefined => {
+    try {
+      return sealer.open(stored, place)
+    } catch {
+      return undefined
+    }
+  }
+
+  const sealer: Sealer = {
+    seal(text, place) {
+      if (!newest) return text
+      const iv = randomBytes(IV_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', newest.secret, iv).setAAD(Buffer.from(place))
+      const bytes = Buffer.concat([iv, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+      return { key: newest.id, sealed: bytes.toString('base64url') }
+    },
+    open(stored, place) {
+      if (typeof stored === 'string') return stored
+      const key = keyOf(stored)
+      if (!key) throw new Error(`the master key ${stored.key}, which sealed a secret, is not set`)
+      const bytes = Buffer.from(stored.sealed, 'base64url')
+      const iv = bytes.subarray(0, IV_BYTES)
+      const decipher = createDecipheriv('aes-256-gcm', key.secret, iv, { authTagLength: TAG_BYTES })
+        .setAAD(Buffer.from(place))
+        .setAuthTag(bytes.subarray(-TAG_BYTES))
+      const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES))
+      return Buffer.concat([text, decipher.final()]).toString()
+    },
+    renew(stored, place) {
+      if (typeof stored === 'string') return sealer.seal(stored, place)
+      if (stored.key === newest?.id) return stored
+      const text = reopen(stored, place)
+      return text === undefined ? stored : sealer.seal(text, place)
+    },
+  }
+  return sealer
+}
+
+/** A project as it is stored, its secret under the newest key. */
+export function sealProject(project: Project, sealer: Sealer): Project {
+  const config = renewAll(project.config, ['webhook_secret'], project.id, sealer)
+  return config === project.config ? project : { ...project, config }
+}
+
+/** The same for a store. */
+export function sealStore(store: Store, sealer: Sealer): Store {
+  const place = `${store.account_id}/${store.store_id}`
+  const store_config = renewAll(store.store_config, STORE_SECRETS, place, sealer)
+  return store_config === store.store_config ? store : { ...store, store_config }
+}
+
+/** The same object when no secret differs. */
+function renewAll(
+  config: JsonObject,
+  names: readonly string[],
+  place: string,
+  sealer: Sealer,
+): JsonObject {
+  let renewed = config
+  for (const name of names) {
+    const stored = config[name]
+    // Under a name that its type does not know, a store may hold any JSON value.
+    if (typeof stored !== 'string' && !isSealed(stored)) continue
+    const secret = sealer.renew(stored, `${place}/${name}`)
+    if (secret !== stored) renewed = { ...renewed, [name]: secret }
+  }
+  return renewed
+}
+
+function isSealed(value: unknown): value is Sealed {
+  return isObject(value) && typeof value.key === 'string' && typeof value.sealed === 'string'
+}
