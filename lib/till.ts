@@ -1,4 +1,5 @@
 import { PLATFORMS } from './domain/project.ts'
+import { TillError } from './errors.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import type { Context } from './services/context.ts'
 import { createItems, type Items } from './services/items.ts'
@@ -31,6 +32,8 @@ export interface Till {
   readonly items: Items
   readonly sessions: Sessions
   readonly purchases: Purchases
+  /** Resolves when the storage answers; throws `storage_unavailable` when it does not. */
+  ready(): Promise<void>
   /** Closes the storage. */
   close(): Promise<void>
 }
@@ -51,7 +54,16 @@ export function createTill(options: TillOptions): Till {
     items: createItems(context),
     sessions: createSessions(context),
     purchases: createPurchases(context),
+    ready: () => assertReady(options.storage),
     close: () => options.storage.close(),
+  }
+}
+
+async function assertReady(storage: Storage): Promise<void> {
+  try {
+    await storage.listSigningKeys()
+  } catch {
+    throw new TillError('storage_unavailable', 'The storage does not answer')
   }
 }
 
