@@ -8,6 +8,7 @@ export interface Config {
   readonly tokenSecret: string | undefined
   readonly tokenLifetime: number | undefined
   readonly platforms: readonly string[] | undefined
+  readonly corsOrigins: readonly string[]
 }
 
 /** The variables that tillkit reads, for `--help`. */
@@ -18,6 +19,7 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_TOKEN_SECRET: 'signs tokens in place of the keys in the database; at least 32 bytes',
   TILLKIT_TOKEN_LIFETIME: 'seconds that a token is valid, 60 to 86400; default 3600',
   TILLKIT_PLATFORMS: 'the platforms that projects may have, separated by commas',
+  TILLKIT_CORS_ORIGIN: 'as --cors-origin of serve; several separated by commas',
 }
 
 /** The only reader of the environment. */
@@ -37,10 +39,13 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
     tokenLifetime: lifetime === undefined ? undefined : Number(lifetime),
-    platforms: set('TILLKIT_PLATFORMS')
-      ?.split(',')
-      .map((each) => each.trim()),
+    platforms: listOf(set('TILLKIT_PLATFORMS')),
+    corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
   }
+}
+
+function listOf(text: string | undefined): string[] | undefined {
+  return text?.split(',').map((each) => each.trim())
 }
 
 function isLifetime(text: string): boolean {

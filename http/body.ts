@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { TillError } from '../lib/index.ts'
+import { sendContinue } from './expectation.ts'
 import type { Limits } from './limits.ts'
 import { TransportFault } from './problems.ts'
 
@@ -37,6 +38,7 @@ export async function* chunksOf(
   timeout: number,
 ): AsyncGenerator<Buffer> {
   assertSize(Number(request.headers['content-length'] ?? 0), bytes)
+  sendContinue(request)
   // Never returned from: that would end the stream, and its sender would get no answer.
   const chunks = request[Symbol.asyncIterator]()
   let received = 0

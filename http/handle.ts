@@ -1,101 +1,127 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Till } from '../lib/index.ts'
-import { limits as defaultLimits, type Limits } from './limits.ts'
+import { clientAddress } from './address.ts'
+import type { Cors } from './cors.ts'
+import { readHeaders, type Sent, type SentHeaders } from './headers.ts'
+import { enter, type Lane, leave } from './lanes.ts'
 import { createProblem, TransportFault } from './problems.ts'
-import { createRouter, type Match } from './router.ts'
-import { type Answer, type Route, routes } from './routes.ts'
-
-/** One line of the log. Never holds a key, a token or a body. */
-export interface LogEntry {
-  /** ISO 8601, UTC. */
-  readonly time: string
-  readonly level: 'info' | 'error'
-  readonly method: string
-  /** The route's path with its parameters' names; null for a path that no route has. */
-  readonly route: string | null
-  /** 499 when the client hung up before its answer. */
-  readonly status: number
-  readonly ms: number
-  readonly request_id: string
-  /** What went wrong, for a 500. */
-  readonly error?: string
-}
-
-export interface HandlerOptions {
-  /** Takes a line for each request; without it nothing is logged. */
-  readonly log?: (entry: LogEntry) => void
-  readonly limits?: Partial<Limits>
-}
+import { charge } from './ratelimit.ts'
+import { createRouter, methodsOf } from './router.ts'
+import { metricsRoute, type Route, routes } from './routes.ts'
+import { cutSlowReader, discardRest, sendAnswer, sendBytes } from './send.ts'
+import { createService, type HandlerOptions, type Service } from './service.ts'
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void
 
+type AnyRoute = Route<unknown, unknown>
+
 /**
- * The ten endpoints and `/healthz` as a listener for any `node:http` server.
+ * The ten endpoints and the operator's own as a listener for any `node:http` server. `service` is
+ * what `serve` shares with it.
  *
  * @example
  * createServer(createHandler(till)).listen(3000)
  */
-export function createHandler(till: Till, options: HandlerOptions = {}): RequestHandler {
-  const limits = { ...defaultLimits, ...options.limits }
-  const findRoute = createRouter(routes)
+export function createHandler(
+  till: Till,
+  options: HandlerOptions = {},
+  service: Service = createService(options),
+): RequestHandler {
+  const { limits, lanes, cors, keyLimit, addressLimit, trustProxy, record } = service
+  const router = createRouter(service.metrics ? [...routes, metricsRoute] : routes)
+  const isLimited = keyLimit !== undefined || addressLimit !== undefined
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const started = performance.now()
-    const request_id = requestIdOf(request)
-    response.setHeader('x-request-id', request_id)
-    let match: Match<Route<unknown, unknown>> | undefined
+    const started = record ? performance.now() : 0
+    const sent = readHeaders(request)
+    const request_id = requestIdOf(sent)
+    let route: AnyRoute | undefined
+    let lane: Lane | undefined
     let failure: unknown
     try {
-      assertHost(request)
+      assertHost(request, sent)
       const { path, query } = parseTarget(request.url ?? '/')
-      match = findRoute(request.method ?? 'GET', path)
-      const { route, params } = match
-      const who = await route.credential(till, request)
-      const body = await route.readBody(request, limits)
-      send(response, 200, await route.handler({ till, who, body, params, query }))
+      if (request.method === 'OPTIONS') {
+        answerOptions(request, response, router.on(path), sent, cors, request_id)
+      } else {
+        const match = router.find(request.method ?? 'GET', path)
+        route = match.route
+        const { credential } = route
+        if (credential.isForBrowsers) cors?.expose(response, sent.origin)
+        const address = isLimited ? clientAddress(request, sent, trustProxy) : ''
+        if (addressLimit && credential.bucketOf) await charge(addressLimit, address, response)
+        if (credential.bucketOf) lane = enter(lanes[route.lane])
+        const who = await credential.judge(till, sent)
+        if (keyLimit && credential.bucketOf) {
+          await charge(keyLimit, credential.bucketOf(who, address), response)
+        }
+        const body = await route.readBody(request, limits)
+        const { params } = match
+        const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
+        const call = { till, who, body, params, query, options, service }
+        const sending = { request_id, ifNoneMatch: sent.if_none_match, limits }
+        await sendAnswer(response, await route.handler(call), sending)
+      }
     } catch (error) {
       failure = error
-      const { status, headers, body } = createProblem(error, request_id)
-      send(response, status, { headers, body }, 'application/problem+json')
+      sendProblem(response, error, request_id)
+    } finally {
+      if (lane) leave(lane)
     }
     discardRest(request, limits)
-    cutSlowReader(response, request.socket, limits)
+    cutSlowReader(response, limits)
+    if (!record) return
     // The error of a request is its client hanging up, which is nothing to mend.
-    const isFault = response.statusCode === 500 && failure !== request.errored
-    options.log?.({
-      time: new Date().toISOString(),
-      level: isFault ? 'error' : 'info',
+    const isFault = failure !== request.errored && isFailed(response)
+    record({
       method: request.method ?? '',
-      route: match?.route.path ?? null,
+      route: route?.path ?? null,
       status: request.socket.destroyed ? 499 : response.statusCode,
-      ms: Math.round((performance.now() - started) * 10) / 10,
+      ms: performance.now() - started,
       request_id,
-      ...(isFault ? { error: stackOf(failure) } : {}),
+      fault: isFault ? failure : undefined,
     })
   }
 
   return (request, response) => {
-    request.on('error', () => {}) // a client that resets is no fault of ours
-    response.on('error', () => {})
+    request.on('error', ignore) // a client that resets is no fault of ours
+    response.on('error', ignore)
     answer(request, response).catch(() => request.socket.destroy())
   }
 }
 
-function stackOf(failure: unknown): string {
-  return failure instanceof Error ? (failure.stack ?? failure.message) : String(failure)
+function ignore(): void {}
+
+function isFailed({ statusCode, writableEnded }: ServerResponse): boolean {
+  return statusCode === 500 || !writableEnded
 }
 
-function requestIdOf(request: IncomingMessage): string {
-  const sent = request.headers['x-request-id']
-  return typeof sent === 'string' && /^[\w-]{1,64}$/.test(sent) ? sent : randomUUID()
+function sendProblem(response: ServerResponse, error: unknown, request_id: string): void {
+  if (response.headersSent) {
+    response.destroy() // in the middle of a stream: cut off, so that no one takes it for whole
+    return
+  }
+  const { status, headers, body } = createProblem(error, request_id)
+  const bytes = Buffer.from(JSON.stringify(body))
+  const type = { 'content-type': 'application/problem+json' }
+  sendBytes(response, status, bytes, { ...type, ...headers }, request_id)
+}
+
+/** The value of a header that may be sent once. */
+function singleOf(sent: Sent): string | undefined {
+  if (sent !== null) return sent
+  throw new TransportFault('malformed_request', 'The Idempotency-Key may be sent only once')
+}
+
+function requestIdOf({ request_id }: SentHeaders): string {
+  return request_id && /^[\w-]{1,64}$/.test(request_id) ? request_id : randomUUID()
 }
 
 // RFC 9112 section 3.2
-function assertHost({ httpVersion, headers }: IncomingMessage): void {
-  if (httpVersion === '1.0' || headers.host !== undefined) return
-  throw new TransportFault('malformed_request', 'A request of HTTP/1.1 needs a Host header')
+function assertHost({ httpVersion }: IncomingMessage, { host }: SentHeaders): void {
+  if (typeof host === 'string' || (httpVersion === '1.0' && host === undefined)) return
+  throw new TransportFault('malformed_request', 'A request of HTTP/1.1 needs one Host header')
 }
 
 // By hand: `new URL` throws for targets like "//", and what it repairs no route should see.
@@ -107,43 +133,21 @@ function parseTarget(target: string): { path: string; query: { [name: string]: s
   return { path: path || '/', query }
 }
 
-function send(
+/** What a path takes, and, when a browser asks on behalf of a script, what that script may. */
+function answerOptions(
+  request: IncomingMessage,
   response: ServerResponse,
-  status: number,
-  { body, headers }: Answer,
-  type = 'application/json',
+  onPath: readonly AnyRoute[],
+  { origin }: SentHeaders,
+  cors: Cors | undefined,
+  request_id: string,
 ): void {
-  const bytes = Buffer.from(JSON.stringify(body))
-  response.writeHead(status, {
-    'content-type': type,
-    'content-length': bytes.length,
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    ...headers,
-  })
-  response.end(bytes)
-}
-
-/**
- * Reads on, for a while, what is left of a body that was not wanted: closing the connection with
- * bytes unread makes the kernel reset it, and the client would lose the answer.
- */
-function discardRest(request: IncomingMessage, limits: Limits): void {
-  if (request.complete || request.destroyed) return
-  let left = limits.discardBytes
-  const giveUp = () => request.socket.destroy()
-  const timer = setTimeout(giveUp, limits.discardTimeout).unref()
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length
-    if (left < 0) giveUp()
-  })
-  request.on('close', () => clearTimeout(timer))
-  request.resume()
-}
-
-/** Without this, a client that takes nothing of a large answer would keep it in memory for ever. */
-function cutSlowReader(response: ServerResponse, socket: Socket, limits: Limits): void {
-  response.setTimeout(limits.answerTimeout, () => socket.destroy())
-  // A request that came behind this one, on the same connection, may take longer.
-  response.prependOnceListener('finish', () => socket.setTimeout(0))
+  response.setHeader('allow', methodsOf(onPath))
+  const wanted = request.headers['access-control-request-method']
+  const open = onPath.filter(({ credential }) => credential.isForBrowsers)
+  // A browser lets a POST through whatever methods it is told: it must not hear of any.
+  if (wanted && open.some(({ method }) => method === wanted || wanted === 'HEAD')) {
+    cors?.permit(response, origin, methodsOf(open))
+  }
+  response.writeHead(204, { 'x-request-id': request_id }).end()
 }

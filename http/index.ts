@@ -1,3 +1,6 @@
-export { createHandler, type HandlerOptions, type LogEntry, type RequestHandler } from './handle.ts'
+export { isOrigin } from './cors.ts'
+export { createHandler, type RequestHandler } from './handle.ts'
 export type { Limits } from './limits.ts'
+export type { LogEntry } from './log.ts'
 export { type RunningServer, type ServeOptions, serve } from './server.ts'
+export type { HandlerOptions } from './service.ts'

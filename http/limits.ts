@@ -1,5 +1,18 @@
 /** Every bound that the server sets, in one place. Times in milliseconds, sizes in bytes. */
 export const limits = {
+  /**
+   * Open connections; more are closed at once. One takes some 20 KiB, and each must have its turn:
+   * 20,000 that all ask at the same moment are answered within two seconds.
+   */
+  connections: 20_000,
+  /**
+   * Requests in flight; one more is 503. Each sort has its own bound: who sends bodies slowly can
+   * then keep others from writing at worst, and never from reading.
+   */
+  readsInFlight: 1_000,
+  writesInFlight: 1_000,
+  /** Imports; each takes a temporary file, and those into one store wait for one another. */
+  uploadsInFlight: 32,
   /** All request headers together; more is 431. */
   headerBytes: 16 * 1024,
   headersTimeout: 10_000,
@@ -21,6 +34,8 @@ export const limits = {
   /** What is read and thrown away of a body that nobody wants, so that its sender sees the answer. */
   discardBytes: 16 * 1024 ** 2,
   discardTimeout: 5_000,
+  /** How long a stop still serves while `/readyz` is 503, so that a balancer takes it out first. */
+  drainDelay: 0,
   /** How long a stop waits for requests in flight. */
   stopTimeout: 9_000,
 } as const

@@ -8,7 +8,10 @@ const faults = {
   request_timeout: { status: 408, title: 'The request took too long to arrive' },
   body_too_large: { status: 413, title: 'The body is too large' },
   unsupported_media_type: { status: 415, title: 'The media type is not supported' },
+  rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
+  overloaded: { status: 503, title: 'There is too much to do right now' },
+  stopping: { status: 503, title: 'The server is stopping' },
 } as const
 
 export class TransportFault extends Error {

@@ -12,35 +12,55 @@ export interface Match<R> {
   readonly params: { readonly [name: string]: string | undefined }
 }
 
-/**
- * Finds the route of a request. Throws 404 for a path that no route has, and 405 with `Allow` for a
- * method that the path has not. HEAD goes where GET goes.
- */
-export function createRouter<R extends Routable>(
-  routes: readonly R[],
-): (method: string, path: string) => Match<R> {
+export interface Router<R> {
+  /**
+   * The route of a request. Throws 404 for a path that no route has, and 405 with `Allow` for a
+   * method that the path has not. HEAD goes where GET goes.
+   */
+  find(method: string, path: string): Match<R>
+  /** The routes of a path, or all for `*`; throws 404 when there is none. */
+  on(path: string): readonly R[]
+}
+
+const noParams = Object.freeze({})
+
+export function createRouter<R extends Routable>(routes: readonly R[]): Router<R> {
   const compiled = routes.map((route) => ({ route, pattern: patternOf(route.path) }))
 
-  return (method, path) => {
+  const on = (path: string) => {
     const onPath = compiled.filter(({ pattern }) => pattern.test(path))
-    const wanted = method === 'HEAD' ? 'GET' : method
-    const found = onPath.find(({ route }) => route.method === wanted)
-    if (found) {
-      const groups = found.pattern.exec(path)?.groups ?? {}
-      const params = Object.entries(groups).map(([name, value]) => [name, decode(value)])
-      return { route: found.route, params: Object.fromEntries(params) }
-    }
     if (onPath.length === 0) throw new TransportFault('route_not_found', 'No route has this path')
-    const methods = onPath.map(({ route }) => route.method)
-    const allow = methods.includes('GET') ? [...methods, 'HEAD'] : methods
-    throw new TransportFault('method_not_allowed', `This path takes ${allow.join(', ')}`, {
-      allow: allow.join(', '),
-    })
+    return onPath.map(({ route }) => route)
   }
+
+  return {
+    on: (path) => (path === '*' ? routes : on(path)),
+    find(method, path) {
+      const wanted = method === 'HEAD' ? 'GET' : method
+      for (const { route, pattern } of compiled) {
+        if (route.method !== wanted) continue
+        const match = pattern.exec(path)
+        if (match) return { route, params: match.groups ? decodeAll(match.groups) : noParams }
+      }
+      const allow = methodsOf(on(path))
+      throw new TransportFault('method_not_allowed', `This path takes ${allow}`, { allow })
+    },
+  }
+}
+
+/** The methods of routes as a header lists them. */
+export function methodsOf(routes: readonly Routable[]): string {
+  const methods = new Set(routes.map(({ method }) => method))
+  if (methods.has('GET')) methods.add('HEAD')
+  return [...methods, 'OPTIONS'].join(', ')
 }
 
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`)
+}
+
+function decodeAll(groups: { readonly [name: string]: string }) {
+  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decode(value)]))
 }
 
 function decode(value: string): string | undefined {

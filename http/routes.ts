@@ -1,13 +1,17 @@
-import type { Till } from '../lib/index.ts'
+import type { CallOptions, Till } from '../lib/index.ts'
 import { type BodyReader, json, noBody } from './body.ts'
 import { accountKey, anyone, bearer, type Credential, publicKey } from './credentials.ts'
-import { health } from './handlers/health.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
+import { health, metrics, ready } from './handlers/operations.ts'
 import { createProject, updateProject } from './handlers/projects.ts'
 import { importPurchases } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
 import { createStore } from './handlers/stores.ts'
+import type { LaneName } from './lanes.ts'
 import type { Headers } from './problems.ts'
+import type { Representation } from './representation.ts'
+import type { Stream } from './send.ts'
+import type { Service } from './service.ts'
 import { form } from './upload.ts'
 
 const AUTH = '/api/v1/identity/auth'
@@ -25,7 +29,11 @@ export const routes = [
   route('PUT', '/api/v1/projects', bearer('projects:write'), json, updateProject),
   route('POST', '/api/v1/stores', accountKey, json, createStore),
   route('GET', '/healthz', anyone, noBody, health),
+  route('GET', '/readyz', anyone, noBody, ready),
 ]
+
+/** There only when it is asked for. */
+export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics)
 
 /** What a handler gets: who calls, and the request in the library's terms. */
 export interface Call<Who, Body> {
@@ -36,11 +44,18 @@ export interface Call<Who, Body> {
   readonly params: { readonly [name: string]: string | undefined }
   /** Of a repeated parameter the first. */
   readonly query: { readonly [name: string]: string }
+  /** What goes with a call of the library. */
+  readonly options: CallOptions
+  /** The server itself. */
+  readonly service: Service
 }
 
-/** What a handler answers, with status 200. */
+/**
+ * What a handler answers, with status 200: what JSON is made of, a representation that is made
+ * already, one that is made piece by piece, or text with a `content-type` of its own.
+ */
 export interface Answer {
-  readonly body: object
+  readonly body: object | string | Representation | Stream
   readonly headers?: Headers
 }
 
@@ -49,6 +64,8 @@ export interface Route<Who, Body> {
   readonly path: string
   readonly credential: Credential<Who>
   readonly readBody: BodyReader<Body>
+  /** Which bound on the requests in flight it is under. */
+  readonly lane: LaneName
   readonly handler: (call: Call<Who, Body>) => Promise<Answer>
 }
 
@@ -60,5 +77,11 @@ function route<Who, Body>(
   readBody: BodyReader<Body>,
   handler: (call: Call<Who, Body>) => Promise<Answer>,
 ): Route<unknown, unknown> {
-  return { method, path, credential, readBody, handler } as Route<unknown, unknown>
+  const lane = laneOf(readBody as BodyReader<unknown>)
+  return { method, path, credential, readBody, lane, handler } as Route<unknown, unknown>
+}
+
+function laneOf(readBody: BodyReader<unknown>): LaneName {
+  if (readBody === noBody) return 'reads'
+  return readBody === form ? 'uploads' : 'writes'
 }

@@ -1,11 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Till } from '../lib/index.ts'
-import { createHandler, type HandlerOptions } from './handle.ts'
-import { limits as defaultLimits, type Limits } from './limits.ts'
-import { createProblem, TransportFault } from './problems.ts'
+import { closeOnlyIdle, watchConnections } from './connections.ts'
+import { holdContinue } from './expectation.ts'
+import { createHandler } from './handle.ts'
+import { refuseMalformed } from './refusal.ts'
+import { createService, type HandlerOptions, type Service } from './service.ts'
 
 export interface ServeOptions extends HandlerOptions {
   /** 127.0.0.1 unless told. */
@@ -17,14 +18,18 @@ export interface ServeOptions extends HandlerOptions {
 export interface RunningServer {
   /** `http://host:port`, with the port that was taken. */
   readonly url: string
-  /** Takes no new connections, lets requests in flight finish, then resolves; within 10 s at most. */
+  /**
+   * Lets `/readyz` say so, waits for the drain delay, takes no new connections, lets requests in
+   * flight finish, then resolves; within 10 s and the delay at most.
+   */
   stop(): Promise<void>
 }
 
 /** Serves a till over HTTP; resolves once it accepts. Rejects when the address can not be had. */
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
-  const limits = { ...defaultLimits, ...options.limits }
-  const handler = createHandler(till, options)
+  const service = createService(options)
+  const { limits } = service
+  const handler = createHandler(till, options, service)
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -36,11 +41,24 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
     },
     handler,
   )
+  // Their bytes are bounded. Past a number of them Node would hide the rest from the handler, a
+  // credential that is repeated there among them.
+  server.maxHeadersCount = 0
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    holdContinue(request, response)
+    handler(request, response)
+  })
   server.on('checkExpectation', handler) // Node's own 417 would have no problem document either
-  server.on('clientError', (error, socket) => answerClientError(error, socket, limits))
-  closeOnlyIdle(server)
+  const connections = watchConnections(server, service)
+  refuseMalformed(server, connections, service)
+  closeOnlyIdle(server, connections)
   await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
-  return { url: urlOf(server), stop: () => stop(server, limits) }
+  let stopped: Promise<void> | undefined
+  const stopOnce = () => {
+    stopped ??= stop(server, service)
+    return stopped
+  }
+  return { url: urlOf(server), stop: stopOnce }
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {
@@ -58,30 +76,9 @@ function urlOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/**
- * Makes `closeIdleConnections`, which `close` calls too, end every connection with nothing in flight.
- * Node's own takes an answer for done that is written and not sent yet, and cuts it off; a connection
- * that has brought no request it takes for busy.
- */
-function closeOnlyIdle(server: Server): void {
-  type Exchange = readonly [request: IncomingMessage, response: ServerResponse]
-  const latest = new Map<Socket, Exchange | undefined>()
-  const remember = (...exchange: Exchange) => latest.set(exchange[0].socket, exchange)
-  server.on('connection', (socket) => {
-    latest.set(socket, undefined)
-    socket.once('close', () => latest.delete(socket))
-  })
-  server.on('request', remember)
-  server.on('checkExpectation', remember)
-  server.closeIdleConnections = () => {
-    for (const [socket, exchange] of latest) {
-      const isIdle = !exchange || (exchange[0].complete && exchange[1].writableFinished)
-      if (isIdle) socket.destroy()
-    }
-  }
-}
-
-async function stop(server: Server, limits: Limits): Promise<void> {
+async function stop(server: Server, service: Service): Promise<void> {
+  service.isStopping = true
+  if (service.limits.drainDelay > 0) await wait(service.limits.drainDelay)
   // Who asks once more on a connection that is open is told to take another one.
   server.prependListener('request', (_request, response) => {
     response.shouldKeepAlive = false
@@ -89,38 +86,8 @@ async function stop(server: Server, limits: Limits): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   // A connection that goes idle after `close` would be kept open for the keep-alive time.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
-  const late = setTimeout(() => server.closeAllConnections(), limits.stopTimeout)
+  const late = setTimeout(() => server.closeAllConnections(), service.limits.stopTimeout)
   await closed
   clearInterval(idle)
   clearTimeout(late)
-}
-
-const clientFaults: { readonly [code: string]: TransportFault } = {
-  HPE_HEADER_OVERFLOW: new TransportFault('headers_too_large', 'The headers are too large'),
-  ERR_HTTP_REQUEST_TIMEOUT: new TransportFault('request_timeout', 'The request took too long'),
-}
-const malformed = new TransportFault('malformed_request', 'This is not well-formed HTTP/1.1')
-
-/** Answers what Node's parser refuses, before there is a request to answer. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Duplex, limits: Limits): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const request_id = randomUUID()
-  const { status, body } = createProblem(clientFaults[error.code ?? ''] ?? malformed, request_id)
-  const bytes = JSON.stringify(body)
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${body.title}`,
-      'content-type: application/problem+json',
-      `content-length: ${Buffer.byteLength(bytes)}`,
-      `x-request-id: ${request_id}`,
-      'connection: close',
-      '',
-      bytes,
-    ].join('\r\n'),
-  )
-  // A client that takes the answer and does not hang up would keep the connection for ever.
-  setTimeout(() => socket.destroy(), limits.discardTimeout).unref()
 }

@@ -1,28 +1,62 @@
-import { type Account, type Item, type Session, TillError } from '../../lib/index.ts'
-import type { Call } from '../routes.ts'
+import { type Account, type Item, type ItemList, type Session, TillError } from '../../lib/index.ts'
+import { etagOf, represent } from '../representation.ts'
+import type { Answer, Call } from '../routes.ts'
+import { Stream } from '../send.ts'
 
 /** Endpoint 4. */
-export async function createItem({ till, who, body }: Call<Account, unknown>) {
-  const { id, name, display_name, description } = await till.items.create(who, body)
+export async function createItem({ till, who, body, options }: Call<Account, unknown>) {
+  const { id, name, display_name, description } = await till.items.create(who, body, options)
   return { body: { id, name, display_name, description } }
 }
 
-/** Endpoint 5. */
-export async function listItems({ till, who, query }: Call<Session, undefined>) {
-  const { items } = await till.items.list(who, query)
-  return { body: { items: items.map(itemDto) } }
+/**
+ * Endpoint 5. A store of more than a page that is asked for as a whole is read and sent page by page,
+ * so that it takes no more memory than one.
+ */
+export async function listItems({ till, who, query }: Call<Session, undefined>): Promise<Answer> {
+  const list = await till.items.list(who, query)
+  const { items, next, revision } = list
+  if (next === undefined) return { body: represent(items, listDto) }
+  if (query.limit !== undefined) {
+    return { body: represent(items, listDto), headers: { link: linkTo(query, next) } }
+  }
+  const rest = (cursor: string) => till.items.list(who, { ...query, cursor })
+  return { body: new Stream(piecesOf(list, rest), etagOf(revision)) }
 }
 
 /** Endpoint 6. */
-export async function getItem({ till, who, params }: Call<Session, undefined>) {
+export async function getItem({ till, who, params }: Call<Session, undefined>): Promise<Answer> {
   const { item_id } = params
   if (item_id === undefined) {
     throw new TillError('invalid_request', 'The item_id in the path is not well percent-encoded')
   }
-  return { body: itemDto(await till.items.get(who, item_id)) }
+  return { body: represent(await till.items.get(who, item_id), itemDto) }
 }
 
 function itemDto(item: Item) {
   const { id, name, display_name, description, price, type, store_id, metadata } = item
   return { id, name, display_name, description, price, type, store_id, metadata }
+}
+
+function listDto(items: readonly Item[]) {
+  return { items: items.map(itemDto) }
+}
+
+/** RFC 8288. */
+function linkTo({ store_id = '', limit = '' }: Call<Session, undefined>['query'], cursor: string) {
+  return `</api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
+}
+
+/** The same bytes as the whole list at once would have. */
+async function* piecesOf(
+  first: ItemList,
+  rest: (cursor: string) => Promise<ItemList>,
+): AsyncGenerator<string> {
+  let start = '{"items":['
+  for (let page = first; ; page = await rest(page.next as string)) {
+    yield start + page.items.map((item) => JSON.stringify(itemDto(item))).join()
+    start = ','
+    if (page.next === undefined) break
+  }
+  yield ']}'
 }

@@ -2,8 +2,8 @@ import type { Account, Session } from '../../lib/index.ts'
 import type { Call } from '../routes.ts'
 
 /** Endpoint 8. The public key goes into a header: the body has no field for it. */
-export async function createProject({ till, who, body }: Call<Account, unknown>) {
-  const project = await till.projects.create(who, body)
+export async function createProject({ till, who, body, options }: Call<Account, unknown>) {
+  const project = await till.projects.create(who, body, options)
   const { id, account_id, name, bundle_id, platform, status, config, public_key } = project
   return {
     body: { id, account_id, name, bundle_id, platform, status, config },
@@ -12,8 +12,8 @@ export async function createProject({ till, who, body }: Call<Account, unknown>)
 }
 
 /** Endpoint 9. */
-export async function updateProject({ till, who, body }: Call<Session, unknown>) {
-  const project = await till.projects.update(who, body)
+export async function updateProject({ till, who, body, options }: Call<Session, unknown>) {
+  const project = await till.projects.update(who, body, options)
   const { id, account_id, name, bundle_id, platform, status, public_key, config } = project
   return { body: { id, account_id, name, bundle_id, platform, status, public_key, config } }
 }

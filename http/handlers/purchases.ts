@@ -3,17 +3,22 @@ import type { Call } from '../routes.ts'
 import type { Upload } from '../upload.ts'
 
 /** Endpoint 7. */
-export async function importPurchases({ till, who, body }: Call<Session, Upload>) {
+export async function importPurchases({
+  till,
+  who,
+  body,
+  service,
+  options,
+}: Call<Session, Upload>) {
   try {
     const { file, fields } = body
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
-    const { import_id, rows, skipped, updated } = await till.purchases.import(who, {
-      store_id,
-      file,
-      dry_run: parseFlag(fields, 'dry_run'),
-      preset: fields.get('preset'),
-    })
+    const dry_run = parseFlag(fields, 'dry_run')
+    const preset = fields.get('preset')
+    const result = await till.purchases.import(who, { store_id, file, dry_run, preset }, options)
+    const { import_id, rows, skipped, updated } = result
+    if (!dry_run) service.metrics?.observeImport(result)
     const headers = {
       'import-id': import_id,
       'import-rows': String(rows),

@@ -42,7 +42,13 @@ export function createOperations(context: Context): Operations {
   }
 
   const operations: Operations = {
-    ready: () => storage.ping(),
+    async ready() {
+      try {
+        await storage.ping()
+      } catch {
+        throw new TillError('storage_unavailable', 'The storage does not answer')
+      }
+    },
     check: () => storage.check(),
 
     async backup(path) {

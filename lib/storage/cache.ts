@@ -1,4 +1,4 @@
-import type { Storage } from './port.ts'
+import type { Page, Storage } from './port.ts'
 
 /** The verbs whose answers are remembered: the reads that a request is answered from. */
 const READS = [
@@ -83,7 +83,9 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
       if (known !== undefined) return known
       const { epoch } = memory
       const found = await verb(...args)
-      if (found !== undefined && epoch === memory.epoch) memory.set(key, deepFreeze(found))
+      if (found !== undefined && epoch === memory.epoch && !isLaterPage(args)) {
+        memory.set(key, deepFreeze(found))
+      }
       return found
     }
   }
@@ -104,6 +106,11 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
     ...Object.fromEntries(READS.map((name) => [name, remembered(name)])),
     ...Object.fromEntries(WRITES.map((name) => [name, forgetting(name)])),
   }
+}
+
+/** A list that is read to its end would fill the memory with pages that no one asks for again. */
+function isLaterPage([, page]: readonly unknown[]): boolean {
+  return typeof page === 'object' && (page as Page).after !== undefined
 }
 
 function keyOf(name: string, args: readonly unknown[]): string {

@@ -4,7 +4,13 @@ import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { type Limits, type LogEntry, type RunningServer, serve } from '../../http/index.ts'
+import {
+  type HandlerOptions,
+  type Limits,
+  type LogEntry,
+  type RunningServer,
+  serve,
+} from '../../http/index.ts'
 import { createTill, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from './folder.ts'
 
@@ -23,13 +29,15 @@ export interface TestServerOptions {
   /** A SQLite file of the test's own unless given. */
   readonly storage?: Storage
   readonly limits?: Partial<Limits>
+  /** What is off unless told. */
+  readonly options?: HandlerOptions
   readonly now?: () => number
 }
 
 /** The real server on a free port of the loopback, stopped when the test ends. */
 export async function startServer(
   t: TestContext,
-  { storage, limits = {}, now = Date.now }: TestServerOptions = {},
+  { storage, limits = {}, options = {}, now = Date.now }: TestServerOptions = {},
 ): Promise<TestServer> {
   // Hooks run in the order in which they are registered: the folder goes after what is in it.
   const closing: (() => unknown)[] = []
@@ -39,7 +47,8 @@ export async function startServer(
   const kept = storage ?? (await openSqliteStorage(join(temporaryFolder(t), 'till.db')))
   const till = createTill({ storage: kept, now })
   const log: LogEntry[] = []
-  const server = await serve(till, { port: 0, limits, log: (entry) => void log.push(entry) })
+  const settings = { port: 0, limits, log: (entry: LogEntry) => void log.push(entry), ...options }
+  const server = await serve(till, settings)
   closing.push(server.stop, till.close)
   const entryOf = (id: string) =>
     eventually(() => log.find(({ request_id }) => request_id === id), `a log entry of ${id}`)

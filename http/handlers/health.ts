@@ -1,4 +1,0 @@
-/** Whether the process is alive. */
-export async function health() {
-  return { body: { status: 'ok' } }
-}

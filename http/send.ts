@@ -1,0 +1,154 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Limits } from './limits.ts'
+import type { Headers } from './problems.ts'
+import { isFresh, Representation } from './representation.ts'
+import type { Answer } from './routes.ts'
+
+/** A body that is made piece by piece while it is sent, and its strong validator. */
+export class Stream {
+  readonly pieces: AsyncIterable<string>
+  readonly etag: string
+
+  constructor(pieces: AsyncIterable<string>, etag: string) {
+    this.pieces = pieces
+    this.etag = etag
+  }
+}
+
+/** What is known of a request when its answer is sent. */
+export interface Sending {
+  readonly request_id: string
+  readonly ifNoneMatch: string | null | undefined
+  readonly limits: Limits
+}
+
+/** Sends what a handler answers: 304 to a client that has it already. */
+export async function sendAnswer(
+  response: ServerResponse,
+  { body, headers }: Answer,
+  sending: Sending,
+): Promise<void> {
+  const { request_id, ifNoneMatch } = sending
+  if (!(body instanceof Representation || body instanceof Stream)) {
+    const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+    sendBytes(response, 200, bytes, { ...NO_STORE, ...headers }, request_id)
+    return
+  }
+  const { etag } = body
+  if (isFresh(ifNoneMatch, etag)) {
+    response.writeHead(304, flat(request_id, { etag, 'cache-control': REVALIDATE, ...headers }))
+    response.end()
+  } else if (body instanceof Stream) {
+    await sendPieces(response, body, sending)
+  } else if (headers) {
+    sendBytes(
+      response,
+      200,
+      body.bytes,
+      { etag, 'cache-control': REVALIDATE, ...headers },
+      request_id,
+    )
+  } else {
+    sendRepresentation(response, body, request_id)
+  }
+}
+
+/** The one that most answers are, without an object of headers: 0.6 µs (bench/read). */
+function sendRepresentation(
+  response: ServerResponse,
+  { bytes, etag }: Representation,
+  request_id: string,
+): void {
+  response.writeHead(200, [
+    'content-type',
+    'application/json',
+    'content-length',
+    bytes.length as never,
+    'etag',
+    etag,
+    'cache-control',
+    REVALIDATE,
+    'x-content-type-options',
+    'nosniff',
+    'x-request-id',
+    request_id,
+  ])
+  response.end(bytes)
+}
+
+/** May be kept by the client alone, which must ask each time whether it still holds. */
+const REVALIDATE = 'private, no-cache'
+const NO_STORE = { 'cache-control': 'no-store' }
+
+/** Sends a body that is there as a whole. */
+export function sendBytes(
+  response: ServerResponse,
+  status: number,
+  bytes: Uint8Array,
+  headers: Headers,
+  request_id: string,
+): void {
+  const lengthened = { 'content-length': String(bytes.length), ...NO_STORE, ...headers }
+  response.writeHead(status, flat(request_id, lengthened))
+  response.end(bytes)
+}
+
+function flat(request_id: string, headers: Headers): string[] {
+  const type = 'content-type' in headers ? [] : ['content-type', 'application/json']
+  const security = ['x-content-type-options', 'nosniff', 'x-request-id', request_id]
+  return [...type, ...Object.entries(headers).flat(), ...security]
+}
+
+async function sendPieces(
+  response: ServerResponse,
+  { pieces, etag }: Stream,
+  { request_id, limits }: Sending,
+): Promise<void> {
+  response.writeHead(200, flat(request_id, { etag, 'cache-control': REVALIDATE }))
+  if (response.req.method !== 'HEAD') {
+    cutSlowReader(response, limits)
+    for await (const piece of pieces) {
+      if (!response.write(piece)) await roomOrEnd(response)
+      if (response.destroyed) return
+    }
+  }
+  response.end()
+}
+
+/** Waits until the client has taken what was written, or has gone. */
+async function roomOrEnd(response: ServerResponse): Promise<void> {
+  const waiting = new AbortController()
+  const { signal } = waiting
+  try {
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })])
+  } finally {
+    waiting.abort()
+  }
+}
+
+/**
+ * Reads on, for a while, what is left of a body that was not wanted: closing the connection with
+ * bytes unread makes the kernel reset it, and the client would lose the answer.
+ */
+export function discardRest(request: IncomingMessage, limits: Limits): void {
+  if (request.complete || request.destroyed) return
+  let left = limits.discardBytes
+  const giveUp = () => request.socket.destroy()
+  const timer = setTimeout(giveUp, limits.discardTimeout).unref()
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) giveUp()
+  })
+  request.on('close', () => clearTimeout(timer))
+  request.resume()
+}
+
+/** Without this, a client that takes nothing of a large answer would keep it in memory for ever. */
+export function cutSlowReader(response: ServerResponse, limits: Limits): void {
+  if (response.writableFinished) return // the kernel has it all
+  const { socket } = response.req
+  response.setTimeout(limits.answerTimeout, () => socket.destroy())
+  // A request that came behind this one, on the same connection, may take longer.
+  response.prependOnceListener('finish', () => socket.setTimeout(0))
+}

@@ -1,0 +1,59 @@
+import { type Cors, createCors } from './cors.ts'
+import { createLanes, type Lanes } from './lanes.ts'
+import { limits as defaultLimits, type Limits } from './limits.ts'
+import { createRecorder, type LogOptions, type Recorder } from './log.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { createRateLimit, type RateLimit } from './ratelimit.ts'
+
+/** What is off unless told, all of it. */
+export interface HandlerOptions extends LogOptions {
+  readonly limits?: Partial<Limits>
+  /** Origins whose scripts may call what is for browsers, or `*`; never what takes an account key. */
+  readonly corsOrigins?: readonly string[] | undefined
+  /** Requests a minute of one credential. */
+  readonly rateLimit?: number | undefined
+  /** Requests a minute from one address. */
+  readonly rateLimitAddress?: number | undefined
+  /** Takes the address of a client from the last hop of X-Forwarded-For. */
+  readonly trustProxy?: boolean | undefined
+  /** Counts, and opens `/metrics`. */
+  readonly metrics?: boolean | undefined
+}
+
+/** What all requests of a server share. */
+export interface Service {
+  isStopping: boolean
+  readonly connections: { open: number; dropped: number }
+  readonly limits: Limits
+  readonly lanes: Lanes
+  readonly trustProxy: boolean
+  readonly cors: Cors | undefined
+  readonly keyLimit: RateLimit | undefined
+  readonly addressLimit: RateLimit | undefined
+  readonly metrics: Metrics | undefined
+  readonly record: Recorder
+}
+
+/** Throws a TypeError for options that it can not work with. */
+export function createService(options: HandlerOptions): Service {
+  const { corsOrigins = [], trustProxy = false } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const lanes = createLanes(limits)
+  const connections = { open: 0, dropped: 0 }
+  const keyLimit = createRateLimit('key', options.rateLimit)
+  const addressLimit = createRateLimit('address', options.rateLimitAddress)
+  const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
+  const metrics = options.metrics ? createMetrics({ lanes, connections, rateLimits }) : undefined
+  return {
+    isStopping: false,
+    connections,
+    limits,
+    lanes,
+    trustProxy,
+    cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
+    keyLimit,
+    addressLimit,
+    metrics,
+    record: createRecorder(options, metrics),
+  }
+}

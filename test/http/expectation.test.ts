@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { assertProblem, rawRequest, startServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const EXPECT = 'expect: 100-continue'
+const FORM = 'content-type: multipart/form-data; boundary=x'
+
+const form = [
+  '--x\r\ncontent-disposition: form-data; name="store_id"\r\n\r\nmain\r\n',
+  '--x\r\ncontent-disposition: form-data; name="file"; filename="p.csv"\r\n\r\n',
+  'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n\r\n--x--\r\n',
+].join('')
+
+async function start(t: TestContext) {
+  const server = await startServer(t, { storage: createMemoryStorage() })
+  const { account, token } = await createShop(server.till)
+  const client = await server.connect()
+  return {
+    ...server,
+    client,
+    withToken: `authorization: Bearer ${token}`,
+    withKey: `x-account-key: ${account.account_key}`,
+  }
+}
+
+test('an import that waits for 100 Continue gets it and goes on', async (t) => {
+  const { client, withToken } = await start(t)
+  const heads = [`content-length: ${form.length}`, 'transfer-encoding: chunked']
+  const bodies = [form, `${form.length.toString(16)}\r\n${form}\r\n0\r\n\r\n`]
+
+  for (const [index, framing] of heads.entries()) {
+    client.write(rawRequest('POST /api/v1/purchases/import', [withToken, FORM, EXPECT, framing]))
+    assert.equal((await client.reply()).status, 100)
+    client.write(bodies[index] ?? '')
+
+    const reply = await client.reply()
+    assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
+    assert.equal(reply.headers.get('connection'), 'keep-alive')
+  }
+  client.write(rawRequest('GET /healthz', []))
+  assert.equal((await client.reply()).status, 200)
+})
+
+test('JSON that waits for 100 Continue gets it and goes on', async (t) => {
+  const { client, withKey } = await start(t)
+  const body = '{"store_id":"main","name":"a","display_name":"A","price":"1","type":"consumable"}'
+  const length = `content-length: ${body.length}`
+
+  client.write(rawRequest('POST /api/v1/items', [withKey, EXPECT, length, 'connection: close']))
+  assert.equal((await client.reply()).status, 100)
+  client.write(body)
+
+  const reply = await client.reply()
+  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'close'])
+  assert.equal(await client.ended, '')
+})
+
+test('what is refused anyhow is refused before its body is sent, and ends the connection', async (t) => {
+  const { connect, withToken, withKey } = await start(t)
+  const IMPORT = 'POST /api/v1/purchases/import'
+  const CREATE = 'POST /api/v1/items'
+  const small = 'content-length: 1000'
+  const rows: [status: number, code: string, request: string, headers: string[]][] = [
+    [401, 'token_required', IMPORT, ['authorization: Bearer x', FORM, small]],
+    [401, 'token_required', IMPORT, [FORM, small]],
+    [413, 'body_too_large', IMPORT, [withToken, FORM, `content-length: ${1024 ** 3 + 1}`]],
+    [415, 'unsupported_media_type', IMPORT, [withToken, 'content-type: text/csv', small]],
+    [415, 'unsupported_media_type', IMPORT, [withToken, FORM, 'content-encoding: gzip', small]],
+    [400, 'malformed_request', IMPORT, [withToken, 'content-type: multipart/form-data', small]],
+    [401, 'account_key_required', CREATE, ['x-account-key: ak_x', small]],
+    [413, 'body_too_large', CREATE, [withKey, 'content-length: 262145']],
+    [404, 'route_not_found', 'POST /api/v1/purchases', [withToken, small]],
+    [405, 'method_not_allowed', 'PUT /api/v1/purchases/import', [withToken, small]],
+  ]
+
+  for (const [status, code, request, headers] of rows) {
+    const client = await connect()
+    client.write(rawRequest(request, [...headers, EXPECT]))
+
+    const reply = await client.reply()
+
+    assertProblem(reply, status, code)
+    assert.equal(reply.headers.get('connection'), 'close')
+    assert.equal(await client.ended, '')
+  }
+})
+
+test('a request of HTTP/1.0 is never told to continue', async (t) => {
+  const { client, withKey } = await start(t)
+
+  client.write(
+    `POST /api/v1/items HTTP/1.0\r\n${withKey}\r\n${EXPECT}\r\ncontent-length: 2\r\n\r\n{}`,
+  )
+
+  assertProblem(await client.reply(), 400, 'invalid_request')
+})

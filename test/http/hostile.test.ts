@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { createMemoryStorage } from '../../lib/index.ts'
+import {
+  assertProblem,
+  createSignal,
+  eventually,
+  type Reply,
+  rawRequest,
+  startServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const LIST = '/api/v1/items?store_id=main'
+const MARK = 'marked-text'
+
+interface Row {
+  readonly name: string
+  readonly target: string
+  readonly reply: readonly [status: number, code?: string]
+}
+
+const targets: Row[] = [
+  ['/api/v1/items/%2e%2e', 404, 'item_not_found'],
+  ['/api/v1/items/..', 404, 'item_not_found'],
+  ['/api/v1/items/.', 404, 'item_not_found'],
+  ['/api/v1/items/a%2Fb', 404, 'item_not_found'],
+  ['/api/v1/items/..%2F..%2Fprojects', 404, 'item_not_found'],
+  ['/api/v1/items/%00', 404, 'item_not_found'],
+  ['/api/v1/items/%', 400, 'invalid_request'],
+  ['/api/v1/items/%ED%A0%80', 400, 'invalid_request'],
+  ['/api/v1/items/itm_1/', 404, 'route_not_found'],
+  ['/api/v1/./items', 404, 'route_not_found'],
+  ['/api/v1/items/../items', 404, 'route_not_found'],
+  ['/api/v1/%69tems', 404, 'route_not_found'],
+  ['/api/v1/items;a=b', 404, 'route_not_found'],
+  ['/api\\v1\\items', 404, 'route_not_found'],
+  ['//test/healthz', 404, 'route_not_found'],
+  ['//healthz', 404, 'route_not_found'],
+  ['http://test/', 404, 'route_not_found'],
+  ['http://test/healthz?x#y', 200],
+  ['https://user:password@test/healthz', 200],
+  ['ftp://test/healthz', 404, 'route_not_found'],
+].map(([target, status, code]) => row(`the target ${target}`, target, status, code))
+
+const queries: Row[] = [
+  ['?', 400, 'invalid_request'],
+  ['?store_id', 400, 'invalid_request'],
+  ['?store_id=%00', 400, 'invalid_request'],
+  ['?store_id=%FF', 400, 'invalid_request'],
+  ['?store_id=main%', 400, 'invalid_request'],
+  ['?store_id=+main', 400, 'invalid_request'],
+  ['?store_id=main+', 400, 'invalid_request'],
+  ['?store_id[]=main', 400, 'invalid_request'],
+  ['?Store_Id=main', 400, 'invalid_request'],
+  ['?store_id=nobody&store_id=main', 400, 'invalid_request'],
+  ['?store_id=m%61in', 200],
+  ['?%73tore_id=main', 200],
+  ['?store_id=main?', 400, 'invalid_request'],
+  ['?&&&=&store_id=main&__proto__=1&constructor=2', 200],
+  [`?${'a=&'.repeat(5_000)}store_id=main`, 200],
+  [`?${'&'.repeat(15_000)}store_id=main`, 200],
+  [`?${'a=&'.repeat(10_000)}store_id=main`, 431, 'headers_too_large'],
+  [`?store_id=${'x'.repeat(15_000)}`, 400, 'invalid_request'],
+  [`?store_id=${'x'.repeat(100_000)}`, 431, 'headers_too_large'],
+].map(([query, status, code]) =>
+  row(
+    `the query ${`${query}`.slice(0, 50)} of ${`${query}`.length}`,
+    `/api/v1/items${query}`,
+    status,
+    code,
+  ),
+)
+
+function row(name: string, target: unknown, status: unknown, code: unknown): Row {
+  return {
+    name: `${name} is ${status}`,
+    target: `${target}`,
+    reply: [Number(status), code as string],
+  }
+}
+
+test('absurd targets and queries are judged as they stand', async (t) => {
+  const { till, connect, send } = await startServer(t, { storage: createMemoryStorage() })
+  const { token } = await createShop(till)
+
+  for (const { name, target, reply } of [...targets, ...queries]) {
+    await t.test(name, async () => {
+      const client = await connect()
+      client.write(rawRequest(`GET ${target}`, [`authorization: Bearer ${token}`]))
+      const answer = await client.reply()
+      const [status, code] = reply
+      if (code) assertProblem(answer, status, code)
+      else assert.equal(answer.status, status, answer.text)
+      assert.ok(!answer.text.includes('xxx'), 'quotes what was sent')
+      assert.equal((await send('GET /healthz')).status, 200)
+    })
+  }
+})
+
+test('CONNECT, whatever authority it names, is 405 and the end', async (t) => {
+  const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage() })
+
+  for (const target of ['test:443', 'evil.example:25', '[::1]:80']) {
+    const client = await connect()
+    client.write(`CONNECT ${target} HTTP/1.1\r\nhost: test\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n`)
+
+    const reply = await client.reply()
+
+    assertProblem(reply, 405, 'method_not_allowed')
+    assert.equal(await client.ended, '')
+    assert.equal((await entryOf(reply.headers.get('x-request-id') ?? '')).status, 405)
+  }
+})
+
+test('an upgrade that nobody offers is ignored', async (t) => {
+  const { connect } = await startServer(t, { storage: createMemoryStorage() })
+  const client = await connect()
+
+  for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
+    client.write(rawRequest('GET /healthz', ['connection: upgrade', `upgrade: ${protocol}`]))
+    assert.equal((await client.reply()).text, '{"status":"ok"}')
+  }
+})
+
+test('a repeated host is 400', async (t) => {
+  const { connect } = await startServer(t, { storage: createMemoryStorage() })
+  const client = await connect()
+
+  client.write(rawRequest('GET /healthz', ['Host: test']))
+
+  assertProblem(await client.reply(), 400, 'malformed_request')
+})
+
+test('a credential that is repeated behind thousands of headers is none', async (t) => {
+  const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
+  const { token } = await createShop(till)
+  const filler = new Array<string>(2_500).fill('a:')
+  const withToken = `authorization: Bearer ${token}`
+  const client = await connect()
+
+  client.write(rawRequest(`GET ${LIST}`, [withToken, ...filler]))
+  assert.equal((await client.reply()).status, 200)
+  client.write(rawRequest(`GET ${LIST}`, [withToken, ...filler, withToken]))
+  assertProblem(await client.reply(), 401, 'token_required')
+})
+
+test('a request id that is repeated is none', async (t) => {
+  const { connect } = await startServer(t, { storage: createMemoryStorage() })
+  const client = await connect()
+
+  client.write(rawRequest('GET /healthz', ['x-request-id: one', 'X-Request-ID: two']))
+
+  const made = (await client.reply()).headers.get('x-request-id') ?? ''
+  assert.match(made, /^[\w-]{36}$/)
+})
+
+/** A storage that lists items only when the test lets it. */
+function createGatedStorage() {
+  const storage = createMemoryStorage()
+  const { listItems } = storage
+  const entered = createSignal()
+  const opened = createSignal()
+  storage.listItems = async (store, page) => {
+    entered.give()
+    await opened.given
+    return listItems(store, page)
+  }
+  return { storage, entered: entered.given, open: opened.give }
+}
+
+test('what is malformed behind a slow request is answered after it', async (t) => {
+  const behind: [bytes: string, status: number, code: string][] = [
+    ['what is this?\r\n\r\n', 400, 'malformed_request'],
+    [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`, 431, 'headers_too_large'],
+    ['CONNECT test:1 HTTP/1.1\r\nhost: test\r\n\r\n', 405, 'method_not_allowed'],
+    [
+      rawRequest('POST /api/v1/items', ['transfer-encoding: chunked', 'content-length: 5'], ''),
+      400,
+      'malformed_request',
+    ],
+    [
+      `${rawRequest('POST /api/v1/identity/auth/init', ['transfer-encoding: chunked', 'PK'])}no size\r\n`,
+      400,
+      'malformed_request',
+    ],
+  ]
+  for (const [bytes, status, code] of behind) {
+    const { storage, entered, open } = createGatedStorage()
+    const { till, connect } = await startServer(t, { storage })
+    const { token, project } = await createShop(till)
+    const client = await connect()
+    client.write(rawRequest(`GET ${LIST}`, [`authorization: Bearer ${token}`]))
+    client.write(bytes.replace('PK', `x-public-project-key: ${project.public_key}`))
+    await entered
+    client.write('and more of it\r\n\r\n')
+    await setTimeout(50)
+    open()
+
+    const first = await client.reply()
+    assert.deepEqual([first.status, first.text.slice(0, 9)], [200, '{"items":'])
+    assertProblem(await client.reply(), status, code)
+    assert.equal(await client.ended, '')
+  }
+})
+
+test('requests behind what is malformed are neither answered nor done', async (t) => {
+  const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
+  const { account, token } = await createShop(till)
+  const body = `{"store_id":"main","name":"a","display_name":"A","price":"1","type":"consumable"}`
+  const create = rawRequest('POST /api/v1/items', [`x-account-key: ${account.account_key}`], body)
+  const client = await connect()
+
+  client.write(
+    `${rawRequest(`GET ${LIST}`, [`authorization: Bearer ${token}`])}bad\r\n\r\n${create}`,
+  )
+
+  assert.equal((await client.reply()).status, 200)
+  assertProblem(await client.reply(), 400, 'malformed_request')
+  assert.equal(await client.ended, '')
+  const { items } = await till.items.list({ ...account }, { store_id: 'main' })
+  assert.equal(items.length, 1)
+})
+
+test('bad and good requests in one packet are answered each, in their order', async (t) => {
+  const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
+  const { token } = await createShop(till)
+  const withToken = `authorization: Bearer ${token}`
+  const client = await connect()
+  const requests: [status: number, bytes: string][] = [
+    [200, rawRequest(`GET ${LIST}`, [withToken])],
+    [401, rawRequest(`GET ${LIST}`, [withToken, withToken])],
+    [204, rawRequest('OPTIONS *', [])],
+    [404, rawRequest('GET //', [])],
+    [401, rawRequest('POST /api/v1/items', ['x-account-key: ak_x'], 'x'.repeat(100_000))],
+    [405, rawRequest('DELETE /api/v1/items', [withToken], '{}')],
+    [400, rawRequest('GET /healthz', ['host: again'])],
+    [200, rawRequest('GET /healthz', [])],
+  ]
+
+  client.write(requests.map(([, bytes]) => bytes).join(''))
+  const replies: Reply[] = []
+  for (const _ of requests) replies.push(await client.reply())
+
+  assert.deepEqual(
+    replies.map(({ status }) => status),
+    requests.map(([status]) => status),
+  )
+})
+
+test('garbage in the rest of a body whose request has its answer ends the connection', async (t) => {
+  const { connect } = await startServer(t, { storage: createMemoryStorage() })
+  const client = await connect()
+  client.write(rawRequest('POST /api/v1/items', ['transfer-encoding: chunked']))
+  assertProblem(await client.reply(), 401, 'account_key_required')
+
+  client.write('no size\r\n')
+
+  assert.equal(await client.ended, '')
+})
+
+test('what is refused before it is a request has a line in the log too', async (t) => {
+  const limits = { headersTimeout: 200 }
+  const { connect, entryOf, log } = await startServer(t, { storage: createMemoryStorage(), limits })
+  const rows: [status: number, bytes: string][] = [
+    [400, `${MARK}\r\n\r\n`],
+    [431, rawRequest('GET /', [`x-large: ${MARK.repeat(2_000)}`])],
+    [408, `GET /${MARK} HTTP/1.1\r\n`],
+    [405, `CONNECT ${MARK}:1 HTTP/1.1\r\nhost: test\r\n\r\n`],
+  ]
+
+  for (const [status, bytes] of rows) {
+    const client = await connect()
+    client.write(bytes)
+    const id = (await client.reply()).headers.get('x-request-id') ?? ''
+
+    const { time, ...entry } = await entryOf(id)
+    assert.match(time, /Z$/)
+    const expected = { level: 'info', method: '', route: null, status, ms: 0, request_id: id }
+    assert.deepEqual(entry, expected)
+  }
+  assert.ok(!JSON.stringify(log).includes(MARK))
+})
+
+test('a client that hangs up on its refusal is let go', async (t) => {
+  const { connect, send } = await startServer(t, { storage: createMemoryStorage() })
+  for (let i = 0; i < 20; i++) {
+    const client = await connect()
+    client.write('bad\r\n\r\n')
+    if (i % 2) await client.reply()
+    client.socket.resetAndDestroy()
+    await eventually(() => client.socket.closed || undefined, 'an end')
+  }
+  assert.equal((await send('GET /healthz')).status, 200)
+})

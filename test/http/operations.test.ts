@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createMemoryStorage } from '../../lib/index.ts'
+import {
+  assertProblem,
+  createSignal,
+  importForm,
+  rawRequest,
+  startServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const LIST = 'GET /api/v1/items?store_id=main'
+
+test('the server is ready while its storage answers, and alive without', async (t) => {
+  const storage = createMemoryStorage()
+  const { send } = await startServer(t, { storage })
+  assert.deepEqual((await send('GET /readyz')).json(), { status: 'ok' })
+  assert.equal((await send('HEAD /readyz')).text, '')
+
+  const { ping } = storage
+  storage.ping = async () => {
+    throw new Error('secret name of a host')
+  }
+  const refused = await send('GET /readyz')
+  assertProblem(refused, 503, 'storage_unavailable')
+  assert.equal(refused.headers.get('retry-after'), '1')
+  assert.ok(!refused.text.includes('secret'))
+  assert.equal((await send('GET /healthz')).status, 200)
+
+  storage.ping = ping
+  assert.equal((await send('GET /readyz')).status, 200)
+})
+
+test('a file that is closed is not ready', async (t) => {
+  const { till, send } = await startServer(t)
+  assert.equal((await send('GET /readyz')).status, 200)
+  await till.close()
+  assertProblem(await send('GET /readyz'), 503, 'storage_unavailable')
+  till.close = async () => {}
+})
+
+test('a stop says first that it is not ready, serves on, and then takes no more', {
+  timeout: 20_000,
+}, async (t) => {
+  const limits = { drainDelay: 1_000, keepAliveTimeout: 60_000 }
+  const storage = createMemoryStorage()
+  const { till, connect, send, stop } = await startServer(t, { storage, limits })
+  const { token } = await createShop(till)
+  const client = await connect()
+
+  const stopping = stop()
+  const refused = await send('GET /readyz')
+  assertProblem(refused, 503, 'stopping')
+  assert.equal((await send('GET /healthz')).status, 200)
+  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`]))
+  const reply = await client.reply()
+  assert.deepEqual([reply.status, reply.headers.get('connection')], [200, 'keep-alive'])
+  await stopping
+
+  assert.equal(await client.ended, '')
+  await assert.rejects(send('GET /healthz'), TypeError)
+})
+
+/** The figures of an exposition by name and labels; fails when a line is none. */
+function parseFigures(text: string): Map<string, number> {
+  const figures = new Map<string, number>()
+  let family = ''
+  for (const line of text.trimEnd().split('\n')) {
+    if (line.startsWith('# HELP ')) continue
+    if (line.startsWith('# TYPE ')) {
+      assert.match(line, /^# TYPE [a-z_]+ (counter|gauge|histogram)$/)
+      family = line.split(' ')[2] ?? ''
+      continue
+    }
+    const [, name = '', value] =
+      /^([a-z_]+(?:\{(?:[a-z]+="[^"\\\n]*",?)+\})?) ([\d.e+-]+)$/.exec(line) ?? []
+    assert.ok(name.startsWith(family), line)
+    assert.ok(Number.isFinite(Number(value)), line)
+    assert.ok(!figures.has(name), `${name} twice`)
+    figures.set(name, Number(value))
+  }
+  assert.ok(text.endsWith('\n'))
+  return figures
+}
+
+test('without the setting there are no metrics', async (t) => {
+  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  assertProblem(await send('GET /metrics'), 404, 'route_not_found')
+})
+
+test('metrics count requests, their durations, refusals and imports', async (t) => {
+  const options = { metrics: true, rateLimit: 6 }
+  const { till, send, connect } = await startServer(t, { storage: createMemoryStorage(), options })
+  const { item, token, account, project } = await createShop(till)
+  const csv = 'transaction_id,sku,purchased_at,status\nT-1,gold,1700000000,pending\n'
+  const upload = (text: string, fields = {}) =>
+    send('POST /api/v1/purchases/import', { token, body: importForm(text, fields) })
+
+  await send(LIST, { token })
+  await send(`GET /api/v1/items/${item.id}`, { token })
+  await send('HEAD /api/v1/items/nobody', { token })
+  assert.equal(
+    (await upload(`${csv}T-2,gold,1700000000,pending\n`, { dry_run: 'true' })).status,
+    200,
+  )
+  assert.equal((await upload(`${csv}T-2,gold,1700000000,pending\n`)).status, 200)
+  assert.equal(
+    (
+      await upload(
+        `${csv.replace('pending', 'purchased')}T-2,gold,1700000000,pending\nT-3,gold,1700000000,pending\n`,
+      )
+    ).status,
+    200,
+  )
+  assert.equal((await send(LIST, { token })).status, 429)
+  assert.equal((await send('GET /api/v1/items', { token: 'x' })).status, 401)
+  for (let i = 0; i < 20; i++) await send(`GET /nowhere-${i}/${token}`)
+  const client = await connect()
+  client.write('what is this?\r\n\r\n')
+  await client.reply()
+
+  const reply = await send('GET /metrics')
+  assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  const figures = parseFigures(reply.text)
+  const requests = [...figures].filter(([name]) => name.startsWith('tillkit_http_requests_total'))
+  const labels = (method: string, route: string, status: number) =>
+    `tillkit_http_requests_total{method="${method}",route="${route}",status="${status}"}`
+  assert.deepEqual(Object.fromEntries(requests), {
+    [labels('GET', '/api/v1/items', 200)]: 1,
+    [labels('GET', '/api/v1/items/:item_id', 200)]: 1,
+    [labels('HEAD', '/api/v1/items/:item_id', 404)]: 1,
+    [labels('POST', '/api/v1/purchases/import', 200)]: 3,
+    [labels('GET', '/api/v1/items', 429)]: 1,
+    [labels('GET', '/api/v1/items', 401)]: 1,
+    [labels('GET', 'none', 404)]: 20,
+    [labels('none', 'none', 400)]: 1,
+  })
+  const duration = 'tillkit_http_request_duration_seconds'
+  const ofImports = [...figures].filter(([name]) =>
+    name.includes('_bucket{route="/api/v1/purchases'),
+  )
+  assert.ok(ofImports.every(([, value], index) => value >= (ofImports[index - 1]?.[1] ?? 0)))
+  assert.deepEqual(ofImports.at(-1), [
+    `${duration}_bucket{route="/api/v1/purchases/import",le="+Inf"}`,
+    3,
+  ])
+  assert.equal(figures.get(`${duration}_count{route="/api/v1/purchases/import"}`), 3)
+  assert.ok((figures.get(`${duration}_sum{route="/api/v1/purchases/import"}`) ?? 0) > 0)
+  const expected = {
+    'tillkit_http_requests_in_flight{kind="reads"}': 0,
+    'tillkit_http_overloaded_total{kind="uploads"}': 0,
+    'tillkit_http_rate_limited_total{by="key"}': 1,
+    tillkit_imports_total: 2,
+    'tillkit_import_rows_total{result="added"}': 3,
+    'tillkit_import_rows_total{result="skipped"}': 1,
+    'tillkit_import_rows_total{result="updated"}': 1,
+  }
+  for (const [name, value] of Object.entries(expected)) assert.equal(figures.get(name), value, name)
+  for (const name of [
+    'process_resident_memory_bytes',
+    'process_start_time_seconds',
+    'tillkit_http_connections',
+  ]) {
+    assert.ok((figures.get(name) ?? 0) > 0, name)
+  }
+  const { account_key, account_id } = account
+  for (const secret of [
+    token,
+    account_key,
+    account_id,
+    project.public_key,
+    project.id,
+    'gold',
+    'player',
+  ]) {
+    assert.ok(!reply.text.includes(secret), secret)
+  }
+})
+
+test('metrics tell what is in flight', async (t) => {
+  const storage = createMemoryStorage()
+  const entered = createSignal()
+  const opened = createSignal()
+  storage.listItems = async () => {
+    entered.give()
+    await opened.given
+    return { items: [] }
+  }
+  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
+  const { token } = await createShop(till)
+  const reading = send(LIST, { token })
+  await entered.given
+
+  const figures = parseFigures((await send('GET /metrics')).text)
+  opened.give()
+  await reading
+
+  assert.equal(figures.get('tillkit_http_requests_in_flight{kind="reads"}'), 1)
+  assert.equal(figures.get('tillkit_http_requests_in_flight{kind="writes"}'), 0)
+})
+
+test('a log of errors alone has the requests that failed here', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, send, log, entryOf } = await startServer(t, {
+    storage,
+    options: { logOnlyErrors: true },
+  })
+  const { token } = await createShop(till)
+  storage.listItems = async () => {
+    throw new Error('for the log')
+  }
+
+  await send('GET /healthz')
+  await send('GET /nowhere')
+  assert.equal((await send(LIST, { token, headers: { 'x-request-id': 'fails' } })).status, 500)
+
+  const { level, error } = await entryOf('fails')
+  assert.deepEqual([level, log.length], ['error', 1])
+  assert.match(error ?? '', /for the log/)
+})

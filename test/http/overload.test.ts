@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createConnection, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { createMemoryStorage } from '../../lib/index.ts'
+import {
+  assertProblem,
+  createSignal,
+  eventually,
+  importForm,
+  type RawClient,
+  rawRequest,
+  startServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const LIST = 'GET /api/v1/items?store_id=main'
+const FORM = 'content-type: multipart/form-data; boundary=x'
+
+/** A storage that lists items only when the test lets it, and counts who waits. */
+function createGatedStorage() {
+  const storage = createMemoryStorage()
+  const { listItems } = storage
+  const opened = createSignal()
+  let waiting = 0
+  storage.listItems = async (store, page) => {
+    waiting++
+    await opened.given
+    return listItems(store, page)
+  }
+  return { storage, waiting: () => waiting, open: opened.give }
+}
+
+test('past the bound on reads one more is 503 at once, and what was accepted is answered', async (t) => {
+  const { storage, waiting, open } = createGatedStorage()
+  const limits = { readsInFlight: 3 }
+  const { till, connect, send } = await startServer(t, { storage, limits })
+  const { account, token } = await createShop(till)
+  const accepted: RawClient[] = []
+  for (let i = 0; i < 3; i++) {
+    const client = await connect()
+    client.write(rawRequest(LIST, [`authorization: Bearer ${token}`]))
+    accepted.push(client)
+  }
+  await eventually(() => waiting() === 3 || undefined, 'three requests in flight')
+
+  for (let i = 0; i < 5; i++) {
+    const refused = await send(LIST, { token })
+    assertProblem(refused, 503, 'overloaded')
+    assert.equal(refused.headers.get('retry-after'), '1')
+  }
+  // Others are not concerned: writes, the operator, and what is no route.
+  const { account_key } = account
+  assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
+  assert.equal((await send('GET /healthz')).status, 200)
+  assert.equal((await send('GET /nowhere')).status, 404)
+  open()
+  for (const client of accepted) assert.equal((await client.reply()).status, 200)
+  assert.equal((await send(LIST, { token })).status, 200)
+})
+
+test('who sends bodies slowly keeps nobody from reading, and one who hangs up leaves room', async (t) => {
+  const limits = { writesInFlight: 2, uploadsInFlight: 1 }
+  const storage = createMemoryStorage()
+  const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
+  const { account, token } = await createShop(till)
+  const { account_key } = account
+  const slow: RawClient[] = []
+  for (const head of [
+    rawRequest('POST /api/v1/items', [`x-account-key: ${account_key}`, 'content-length: 100']),
+    rawRequest('POST /api/v1/items', [`x-account-key: ${account_key}`, 'content-length: 100']),
+    rawRequest('POST /api/v1/purchases/import', [
+      `authorization: Bearer ${token}`,
+      FORM,
+      'content-length: 100',
+    ]),
+  ]) {
+    const client = await connect()
+    client.write(head.replace('host: test', `host: test\r\nx-request-id: slow-${slow.length}`))
+    slow.push(client)
+  }
+  const create = () => send('POST /api/v1/items', { account_key, json: {} })
+  const upload = () =>
+    send('POST /api/v1/purchases/import', {
+      token,
+      body: importForm('transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'),
+    })
+  await refusedFor(create, '1')
+  await refusedFor(upload, '5')
+  assert.equal((await send(LIST, { token })).status, 200)
+
+  for (const [index, client] of slow.entries()) {
+    client.socket.resetAndDestroy()
+    assert.equal((await entryOf(`slow-${index}`)).status, 499)
+  }
+
+  assert.equal((await create()).status, 400)
+  assert.equal((await upload()).status, 200)
+})
+
+/** Asks until it is refused: the heads of the slow ones may not have been read yet. */
+async function refusedFor(
+  ask: () => ReturnType<Awaited<ReturnType<typeof startServer>>['send']>,
+  retryAfter: string,
+) {
+  for (let i = 0; i < 100; i++) {
+    const reply = await ask()
+    if (reply.status !== 503) continue
+    assertProblem(reply, 503, 'overloaded')
+    assert.equal(reply.headers.get('retry-after'), retryAfter)
+    return
+  }
+  assert.fail('was never refused')
+}
+
+test('a refusal for load comes before the credential is judged, and gives back no place', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, send } = await startServer(t, { storage, limits: { readsInFlight: 0 } })
+  const { token } = await createShop(till)
+
+  for (const bearer of [token, 'x', undefined]) {
+    assertProblem(await send(LIST, { token: bearer }), 503, 'overloaded')
+  }
+})
+
+test('requests that fail in any way leave the room that they took', async (t) => {
+  const storage = createMemoryStorage()
+  const limits = { readsInFlight: 1, writesInFlight: 1, uploadsInFlight: 1 }
+  const { till, send } = await startServer(t, { storage, limits })
+  const { account, token } = await createShop(till)
+  const { account_key } = account
+  const { listItems } = storage
+  storage.listItems = async () => {
+    throw new Error('of the storage')
+  }
+
+  for (let i = 0; i < 3; i++) {
+    assert.equal((await send(LIST, { token })).status, 500)
+    assert.equal((await send(LIST, { token: 'x' })).status, 401)
+    assert.equal((await send('POST /api/v1/items', { account_key, body: '{' })).status, 400)
+    const text = { token, body: 'x', headers: { 'content-type': 'text/csv' } }
+    assert.equal((await send('POST /api/v1/purchases/import', text)).status, 415)
+  }
+  storage.listItems = listItems
+  assert.equal((await send(LIST, { token })).status, 200)
+})
+
+test('past the bound on connections one more is closed, and there is room when one goes', async (t) => {
+  const storage = createMemoryStorage()
+  const options = { metrics: true }
+  const { connect } = await startServer(t, { storage, options, limits: { connections: 3 } })
+  const open = [await connect(), await connect(), await connect()]
+  const [first] = open
+  first?.write(rawRequest('GET /healthz', []))
+  assert.equal((await first?.reply())?.status, 200)
+
+  const extra = await connect()
+  assert.equal(await extra.ended, '')
+
+  first?.write(rawRequest('GET /metrics', []))
+  const { text } = (await first?.reply()) ?? { text: '' }
+  assert.match(text, /^tillkit_http_connections 3$/m)
+  assert.match(text, /^tillkit_http_connections_dropped_total [1-9]/m)
+  open[2]?.socket.destroy()
+  await eventually(() => open[2]?.socket.closed || undefined, 'a connection closed')
+  for (let i = 0; i < 100; i++) {
+    const again = await connect()
+    again.write(rawRequest('GET /healthz', []))
+    const reply = await again.reply().catch(() => undefined)
+    if (reply) return assert.equal(reply.status, 200)
+  }
+  assert.fail('there never was room')
+})
+
+test('2,500 connections that ask nothing, or half of something, disturb nobody', {
+  timeout: 120_000,
+}, async (t) => {
+  const hour = 3_600_000
+  const limits = { headersTimeout: hour, requestTimeout: hour, keepAliveTimeout: hour }
+  const storage = createMemoryStorage()
+  const { till, send, url, log, stop } = await startServer(t, { storage, limits })
+  const { account, token } = await createShop(till)
+  const sockets: Socket[] = []
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  const port = Number(new URL(url).port)
+  for (let i = 0; i < 25; i++) {
+    const opened = Array.from({ length: 100 }, async (_, n) => {
+      const socket = createConnection(port, '127.0.0.1')
+      sockets.push(socket)
+      socket.on('error', () => {})
+      await once(socket, 'connect')
+      if (n % 2) socket.write('GET /healthz HTTP/1.1\r\nhost: te')
+    })
+    await Promise.all(opened)
+  }
+
+  for (let i = 0; i < 50; i++) {
+    assert.equal((await send(LIST, { token })).status, 200)
+    const gold = { store_id: 'main', name: `gold_${i}`, display_name: 'Gold', price: '1' }
+    const json = { ...gold, type: 'consumable' }
+    const { account_key } = account
+    assert.equal((await send('POST /api/v1/items', { account_key, json })).status, 200)
+  }
+
+  assert.equal(log.length, 100)
+  const closed = sockets.map((socket) => once(socket, 'close'))
+  for (const socket of sockets) socket.resume()
+  await stop()
+  await Promise.all(closed)
+})

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { createHandler } from '../../http/index.ts'
+import { createRateLimiter, type Verdict } from '../../http/ratelimit.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { assertProblem, connectTo, rawRequest, startServer } from '../support/server.ts'
+import { createShop, memoryTill } from '../support/till.ts'
+
+function createClock() {
+  let time = 1_000_000
+  return { now: () => time, pass: (seconds: number) => (time += seconds * 1000) }
+}
+
+const LIST = 'GET /api/v1/items?store_id=main'
+
+test('a bucket holds a minute’s requests, and fills evenly', async () => {
+  const { now, pass } = createClock()
+  const limiter = createRateLimiter(6, now)
+  const take = () => limiter.take('a') as Verdict
+
+  const first = Array.from({ length: 7 }, take)
+  assert.deepEqual(
+    first.map(({ isAllowed, remaining, seconds }) => [isAllowed, remaining, seconds]),
+    [
+      [true, 5, 10],
+      [true, 4, 20],
+      [true, 3, 30],
+      [true, 2, 40],
+      [true, 1, 50],
+      [true, 0, 60],
+      [false, 0, 10],
+    ],
+  )
+  assert.equal((limiter.take('b') as Verdict).remaining, 5)
+  pass(9.5)
+  assert.deepEqual(take(), { isAllowed: false, remaining: 0, seconds: 1 })
+  pass(0.5)
+  assert.equal(take().isAllowed, true)
+  assert.equal(take().isAllowed, false)
+  pass(600)
+  assert.equal(take().remaining, 5)
+})
+
+test('after the seconds that a refusal names a request is taken, whatever the quota', () => {
+  const quota = fc.integer({ min: 1, max: 100_000 })
+  const waits = fc.array(fc.double({ min: 0, max: 30, noNaN: true }), { maxLength: 50 })
+  fc.assert(
+    fc.property(quota, waits, (quota, waits) => {
+      const { now, pass } = createClock()
+      const limiter = createRateLimiter(quota, now)
+      const take = () => limiter.take('a') as Verdict
+      for (let i = 0; i < quota; i++) {
+        const { isAllowed, remaining } = take()
+        assert.deepEqual([isAllowed, remaining], [true, quota - 1 - i])
+      }
+      for (const wait of waits) {
+        pass(wait)
+        const { isAllowed, seconds } = take()
+        if (isAllowed) continue
+        assert.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= 60)
+        pass(seconds)
+        assert.equal(take().isAllowed, true)
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('past its bound a limiter forgets the keys that were not seen for longest', () => {
+  const { now } = createClock()
+  const limiter = createRateLimiter(2, now, 100)
+  const take = (key: string) => limiter.take(key) as Verdict
+
+  take('seen')
+  take('seen')
+  take('once')
+  take('once')
+  for (let i = 0; i < 1000; i++) {
+    take(`other ${i}`)
+    assert.equal(take('seen').isAllowed, false)
+  }
+
+  assert.equal(take('once').isAllowed, true)
+})
+
+test('a quota that is no positive whole number is a programmer’s mistake', () => {
+  for (const quota of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => createHandler(memoryTill(), { rateLimit: quota }), TypeError)
+    assert.throws(() => createHandler(memoryTill(), { rateLimitAddress: quota }), TypeError)
+  }
+})
+
+test('without the settings nothing is limited, and no answer speaks of it', async (t) => {
+  const { till, send } = await startServer(t, { storage: createMemoryStorage() })
+  const { token } = await createShop(till)
+  const reply = await send(LIST, { token })
+  assert.equal(reply.headers.get('ratelimit'), null)
+  assert.equal(reply.headers.get('ratelimit-policy'), null)
+})
+
+test('a user’s tokens share one limit, past which 429 says when to come again', async (t) => {
+  const options = { rateLimit: 3 }
+  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
+  const { project, token } = await createShop(till)
+  const { token: second } = await till.sessions.token(project.public_key, { user_id: 'player' })
+  const { token: other } = await till.sessions.token(project.public_key, { user_id: 'other' })
+
+  const first = await send(LIST, { token })
+  assert.equal(first.headers.get('ratelimit-policy'), '"key";q=3;w=60')
+  assert.equal(first.headers.get('ratelimit'), '"key";r=2;t=20')
+  await send(LIST, { token: second })
+  const missing = await send('GET /api/v1/items/itm_1', { token })
+  assert.deepEqual(
+    [missing.status, missing.headers.get('ratelimit')?.slice(0, 9)],
+    [404, '"key";r=0'],
+  )
+
+  const refused = await send(LIST, { token: second })
+  assertProblem(refused, 429, 'rate_limited')
+  const seconds = Number(refused.headers.get('retry-after'))
+  assert.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= 20, `${seconds}`)
+  assert.equal(refused.headers.get('ratelimit'), `"key";r=0;t=${seconds}`)
+  assert.equal((await send(LIST, { token: other })).status, 200)
+  assertProblem(await send(LIST, { token: 'x' }), 401, 'token_required')
+})
+
+test('an account’s keys have one limit, and clients with one public key have one by address', async (t) => {
+  const options = { rateLimit: 2, trustProxy: true }
+  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
+  const { account, project } = await createShop(till)
+  const { account_key } = account
+  const { public_key } = project
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  const TOKEN = 'GET /api/v1/identity/auth/access-token'
+
+  for (const status of [400, 400, 429]) {
+    const reply = await send('POST /api/v1/items', {
+      account_key,
+      json: {},
+      headers: from(`10.0.0.${status}`),
+    })
+    assert.equal(reply.status, status)
+  }
+  for (const address of ['192.0.2.1', '192.0.2.2']) {
+    const headers = from(address)
+    const tokens = [
+      await send(TOKEN, { public_key, headers }),
+      await send(TOKEN, { public_key, headers }),
+    ]
+    assertProblem(await send(TOKEN, { public_key, headers }), 429, 'rate_limited')
+    // The token of endpoint 1 may be with many clients too.
+    const { access_token: token } = tokens[0]?.json<{ access_token: string }>() ?? {}
+    for (const status of [200, 200, 429]) {
+      assert.equal((await send(LIST, { token, headers })).status, status)
+    }
+  }
+})
+
+test('an address is limited before its credential is judged, which ends the guessing of keys', async (t) => {
+  const options = { rateLimitAddress: 3, rateLimit: 100 }
+  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
+  const { token } = await createShop(till)
+
+  const good = await send(LIST, { token })
+  assert.equal(good.headers.get('ratelimit-policy'), '"address";q=3;w=60, "key";q=100;w=60')
+  assert.equal(good.headers.get('ratelimit'), '"address";r=2;t=20, "key";r=99;t=1')
+  for (const account_key of ['ak_1', 'ak_2']) {
+    const guess = await send('POST /api/v1/items', { account_key, json: {} })
+    assertProblem(guess, 401, 'account_key_required')
+  }
+  for (const parts of [{ account_key: 'ak_3', json: {} }, { token }]) {
+    const refused = await send(parts.token ? LIST : 'POST /api/v1/items', parts)
+    assertProblem(refused, 429, 'rate_limited')
+    assert.equal(refused.headers.get('ratelimit-policy'), '"address";q=3;w=60')
+  }
+  for (const path of ['/healthz', '/readyz']) {
+    const reply = await send(`GET ${path}`)
+    assert.deepEqual([reply.status, reply.headers.get('ratelimit')], [200, null])
+  }
+})
+
+test('the address is the connection’s, or the last hop that a trusted proxy names', async (t) => {
+  const rows: [trustProxy: boolean, headers: string[], bucket: string][] = [
+    [false, [], 'connection'],
+    [false, ['x-forwarded-for: 192.0.2.1'], 'connection'],
+    [true, [], 'connection'],
+    [true, ['x-forwarded-for: unknown'], 'connection'],
+    [true, ['x-forwarded-for: 192.0.2.1, '], 'connection'],
+    [true, ['x-forwarded-for: 192.0.2.1'], '1'],
+    [true, ['x-forwarded-for: 198.51.100.7,192.0.2.1:4711'], '1'],
+    [true, ['x-forwarded-for: 198.51.100.7', 'X-Forwarded-For: evil, ::ffff:192.0.2.1'], '1'],
+    [true, ['x-forwarded-for: 2001:db8:0:1::1'], '6'],
+    [true, ['x-forwarded-for: [2001:DB8::1:a:b:c:d]:4711'], '6'],
+    [true, ['x-forwarded-for: 2001:0db8:0000:0001:ffff:ffff:ffff:ffff'], '6'],
+    [true, ['x-forwarded-for: 2001:db8::1'], 'other network'],
+    [true, ['x-forwarded-for: ::1'], 'loopback'],
+  ]
+  for (const trustProxy of [false, true]) {
+    const options = { rateLimitAddress: 100, trustProxy }
+    const { url } = await startServer(t, { storage: createMemoryStorage(), options })
+    const client = await connectTo(url)
+    t.after(() => client.socket.destroy())
+    const taken = new Map<string, number>()
+    for (const [trusts, headers, bucket] of rows) {
+      if (trusts !== trustProxy) continue
+      client.write(rawRequest(LIST, headers))
+      const reply = await client.reply()
+      const left = /r=(\d+)/.exec(reply.headers.get('ratelimit') ?? '')?.[1]
+      taken.set(bucket, (taken.get(bucket) ?? 0) + 1)
+      assert.equal(100 - Number(left), taken.get(bucket), headers.join())
+    }
+  }
+})
