@@ -48,7 +48,9 @@ export function bearer(scope: Scope): Credential<Session> {
   }
 }
 
-// RFC 9110 section 11.1: the scheme is case-insensitive.
+// RFC 9110 section 11.1: the scheme is case-insensitive. What is no token is the library's to refuse.
 function tokenOf({ authorization }: SentHeaders): string | undefined {
-  return /^Bearer +([^\s,]+)$/i.exec(authorization ?? '')?.[1]
+  if (!authorization) return undefined
+  if (authorization.startsWith('Bearer e')) return authorization.slice(7)
+  return /^Bearer +(.+)$/i.exec(authorization)?.[1]
 }

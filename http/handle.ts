@@ -9,7 +9,7 @@ import { createProblem, TransportFault } from './problems.ts'
 import { charge } from './ratelimit.ts'
 import { createRouter, methodsOf } from './router.ts'
 import { metricsRoute, type Route, routes } from './routes.ts'
-import { cutSlowReader, discardRest, sendAnswer, sendBytes } from './send.ts'
+import { cutSlowReader, discardRest, sendAnswer, sendText } from './send.ts'
 import { createService, type HandlerOptions, type Service } from './service.ts'
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -103,9 +103,8 @@ function sendProblem(response: ServerResponse, error: unknown, request_id: strin
     return
   }
   const { status, headers, body } = createProblem(error, request_id)
-  const bytes = Buffer.from(JSON.stringify(body))
   const type = { 'content-type': 'application/problem+json' }
-  sendBytes(response, status, bytes, { ...type, ...headers }, request_id)
+  sendText(response, status, JSON.stringify(body), { ...type, ...headers }, request_id)
 }
 
 /** The value of a header that may be sent once. */
@@ -126,11 +125,19 @@ function assertHost({ httpVersion }: IncomingMessage, { host }: SentHeaders): vo
 
 // By hand: `new URL` throws for targets like "//", and what it repairs no route should see.
 function parseTarget(target: string): { path: string; query: { [name: string]: string } } {
-  const origin = /^https?:\/\/[^/?]*/i.exec(target)?.[0] ?? '' // RFC 9112 section 3.2.2
-  const [path = '', ...rest] = target.slice(origin.length).split('?')
+  const origin = target.startsWith('/') ? '' : originOf(target)
+  const mark = target.indexOf('?', origin.length)
+  if (mark < 0) return { path: target.slice(origin.length) || '/', query: noQuery }
   const query: { [name: string]: string } = Object.create(null)
-  for (const [name, value] of new URLSearchParams(rest.join('?'))) query[name] ??= value
-  return { path: path || '/', query }
+  for (const [name, value] of new URLSearchParams(target.slice(mark + 1))) query[name] ??= value
+  return { path: target.slice(origin.length, mark) || '/', query }
+}
+
+const noQuery = Object.freeze(Object.create(null))
+
+// RFC 9112 section 3.2.2
+function originOf(target: string): string {
+  return /^https?:\/\/[^/?]*/i.exec(target)?.[0] ?? ''
 }
 
 /** What a path takes, and, when a browser asks on behalf of a script, what that script may. */

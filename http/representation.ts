@@ -2,11 +2,15 @@ import { createHash } from 'node:crypto'
 
 /** A body as it is sent, with its strong validator (RFC 9110 section 8.8.3). */
 export class Representation {
-  readonly bytes: Buffer
+  /** A short body is text, which Node writes together with the headers at once: 1.1 × (bench/read). */
+  readonly content: Buffer | string
+  readonly length: number
   readonly etag: string
 
-  constructor(bytes: Buffer) {
-    this.bytes = bytes
+  constructor(text: string) {
+    const bytes = Buffer.from(text)
+    this.content = bytes.length < 4096 ? text : bytes
+    this.length = bytes.length
     this.etag = etagOf(bytes)
   }
 }
@@ -24,7 +28,7 @@ export function represent<T extends object>(
 ): Representation {
   const made = known.get(record)
   if (made) return made
-  const representation = new Representation(Buffer.from(JSON.stringify(shape(record))))
+  const representation = new Representation(JSON.stringify(shape(record)))
   known.set(record, representation)
   return representation
 }

@@ -25,7 +25,11 @@ export interface Router<R> {
 const noParams = Object.freeze({})
 
 export function createRouter<R extends Routable>(routes: readonly R[]): Router<R> {
-  const compiled = routes.map((route) => ({ route, pattern: patternOf(route.path) }))
+  const compiled = routes.map((route) => ({
+    route,
+    pattern: patternOf(route.path),
+    names: namesOf(route.path),
+  }))
 
   const on = (path: string) => {
     const onPath = compiled.filter(({ pattern }) => pattern.test(path))
@@ -37,10 +41,10 @@ export function createRouter<R extends Routable>(routes: readonly R[]): Router<R
     on: (path) => (path === '*' ? routes : on(path)),
     find(method, path) {
       const wanted = method === 'HEAD' ? 'GET' : method
-      for (const { route, pattern } of compiled) {
+      for (const { route, pattern, names } of compiled) {
         if (route.method !== wanted) continue
         const match = pattern.exec(path)
-        if (match) return { route, params: match.groups ? decodeAll(match.groups) : noParams }
+        if (match) return { route, params: names.length > 0 ? paramsOf(match, names) : noParams }
       }
       const allow = methodsOf(on(path))
       throw new TransportFault('method_not_allowed', `This path takes ${allow}`, { allow })
@@ -56,14 +60,21 @@ export function methodsOf(routes: readonly Routable[]): string {
 }
 
 function patternOf(path: string): RegExp {
-  return new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`)
+  return new RegExp(`^${path.replace(/:\w+/g, '([^/]+)')}$`)
 }
 
-function decodeAll(groups: { readonly [name: string]: string }) {
-  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decode(value)]))
+function namesOf(path: string): readonly string[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+}
+
+function paramsOf(match: RegExpExecArray, names: readonly string[]) {
+  const params: { [name: string]: string | undefined } = {}
+  for (const [index, name] of names.entries()) params[name] = decode(match[index + 1] as string)
+  return params
 }
 
 function decode(value: string): string | undefined {
+  if (!value.includes('%')) return value
   try {
     return decodeURIComponent(value)
   } catch {

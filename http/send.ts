@@ -31,8 +31,8 @@ export async function sendAnswer(
 ): Promise<void> {
   const { request_id, ifNoneMatch } = sending
   if (!(body instanceof Representation || body instanceof Stream)) {
-    const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-    sendBytes(response, 200, bytes, { ...NO_STORE, ...headers }, request_id)
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    sendText(response, 200, text, headers ?? {}, request_id)
     return
   }
   const { etag } = body
@@ -42,13 +42,8 @@ export async function sendAnswer(
   } else if (body instanceof Stream) {
     await sendPieces(response, body, sending)
   } else if (headers) {
-    sendBytes(
-      response,
-      200,
-      body.bytes,
-      { etag, 'cache-control': REVALIDATE, ...headers },
-      request_id,
-    )
+    const revalidated = { etag, 'cache-control': REVALIDATE, ...headers }
+    sendContent(response, 200, body.content, body.length, revalidated, request_id)
   } else {
     sendRepresentation(response, body, request_id)
   }
@@ -57,14 +52,14 @@ export async function sendAnswer(
 /** The one that most answers are, without an object of headers: 0.6 µs (bench/read). */
 function sendRepresentation(
   response: ServerResponse,
-  { bytes, etag }: Representation,
+  { content, length, etag }: Representation,
   request_id: string,
 ): void {
   response.writeHead(200, [
     'content-type',
     'application/json',
     'content-length',
-    bytes.length as never,
+    length as never,
     'etag',
     etag,
     'cache-control',
@@ -74,7 +69,7 @@ function sendRepresentation(
     'x-request-id',
     request_id,
   ])
-  response.end(bytes)
+  response.end(content)
 }
 
 /** May be kept by the client alone, which must ask each time whether it still holds. */
@@ -82,16 +77,27 @@ const REVALIDATE = 'private, no-cache'
 const NO_STORE = { 'cache-control': 'no-store' }
 
 /** Sends a body that is there as a whole. */
-export function sendBytes(
+export function sendText(
   response: ServerResponse,
   status: number,
-  bytes: Uint8Array,
+  text: string,
   headers: Headers,
   request_id: string,
 ): void {
-  const lengthened = { 'content-length': String(bytes.length), ...NO_STORE, ...headers }
-  response.writeHead(status, flat(request_id, lengthened))
-  response.end(bytes)
+  const length = Buffer.byteLength(text)
+  sendContent(response, status, text, length, { ...NO_STORE, ...headers }, request_id)
+}
+
+function sendContent(
+  response: ServerResponse,
+  status: number,
+  content: Buffer | string,
+  length: number,
+  headers: Headers,
+  request_id: string,
+): void {
+  response.writeHead(status, flat(request_id, { 'content-length': String(length), ...headers }))
+  response.end(content)
 }
 
 function flat(request_id: string, headers: Headers): string[] {
@@ -146,7 +152,7 @@ export function discardRest(request: IncomingMessage, limits: Limits): void {
 
 /** Without this, a client that takes nothing of a large answer would keep it in memory for ever. */
 export function cutSlowReader(response: ServerResponse, limits: Limits): void {
-  if (response.writableFinished) return // the kernel has it all
+  if (response.writableLength === 0) return // the kernel has it all
   const { socket } = response.req
   response.setTimeout(limits.answerTimeout, () => socket.destroy())
   // A request that came behind this one, on the same connection, may take longer.

@@ -78,13 +78,13 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
     const verb = storage[name] as Verb
     return async (...args) => {
       if (!hasLooked) await freshen()
-      const key = keyOf(name, args)
-      const known = memory.get(key)
+      const key = keyOf(args)
+      const known = memory.get(name, key)
       if (known !== undefined) return known
       const { epoch } = memory
       const found = await verb(...args)
       if (found !== undefined && epoch === memory.epoch && !isLaterPage(args)) {
-        memory.set(key, deepFreeze(found))
+        memory.set(name, key, deepFreeze(found))
       }
       return found
     }
@@ -113,52 +113,63 @@ function isLaterPage([, page]: readonly unknown[]): boolean {
   return typeof page === 'object' && (page as Page).after !== undefined
 }
 
-function keyOf(name: string, args: readonly unknown[]): string {
-  const [first] = args
-  // Most have one argument; ids hold no line feed, and neither do the names of verbs.
-  if (args.length === 1 && typeof first === 'string') return `${name}\n${first}`
-  return `${name}\n${JSON.stringify(args)}`
+/** A verb always has as many arguments, so that a key of one string is never one of two. */
+function keyOf(args: readonly unknown[]): string {
+  const [first, second] = args
+  if (typeof first !== 'string') return JSON.stringify(args)
+  return typeof second === 'string' ? `${first.length} ${first}${second}` : first
 }
 
+interface Entry {
+  readonly value: unknown
+  readonly size: number
+}
+
+type Generation = Map<string, Map<string, Entry>>
+
 /**
- * Values by key in two generations: when the younger one is full, the older one is forgotten, and what
- * was asked for meanwhile has moved to the younger. Cheaper than an exact order of last use.
+ * Values by verb and key in two generations: when the younger one is full, the older one is forgotten,
+ * and what was asked for meanwhile has moved to the younger. Cheaper than an exact order of last use.
  */
 function createMemory(bytes: number) {
-  let young = new Map<string, { readonly value: unknown; readonly size: number }>()
-  let old: typeof young = new Map()
+  const newGeneration = (): Generation => new Map(READS.map((name) => [name, new Map()]))
+  let young = newGeneration()
+  let old = newGeneration()
   let size = 0
+  let isEmpty = true
 
-  const keep = (key: string, entry: { readonly value: unknown; readonly size: number }) => {
+  const keep = (name: string, key: string, entry: Entry) => {
+    if (entry.size > bytes / 2) return
     if (size + entry.size > bytes / 2) {
       old = young
-      young = new Map()
+      young = newGeneration()
       size = 0
     }
-    if (entry.size > bytes / 2) return
-    young.set(key, entry)
+    young.get(name)?.set(key, entry)
     size += entry.size
+    isEmpty = false
   }
 
   return {
     /** Differs after each `clear`. */
     epoch: 0,
-    get(key: string): unknown {
-      const found = young.get(key)
+    get(name: string, key: string): unknown {
+      const found = young.get(name)?.get(key)
       if (found) return found.value
-      const older = old.get(key)
-      if (older) keep(key, older)
+      const older = old.get(name)?.get(key)
+      if (older) keep(name, key, older)
       return older?.value
     },
-    set(key: string, value: unknown) {
-      keep(key, { value, size: 2 * key.length + sizeOf(value) })
+    set(name: string, key: string, value: unknown) {
+      keep(name, key, { value, size: 2 * key.length + sizeOf(value) })
     },
     clear() {
       this.epoch++
-      if (size === 0 && old.size === 0) return
-      young = new Map()
-      old = new Map()
+      if (isEmpty) return
+      young = newGeneration()
+      old = newGeneration()
       size = 0
+      isEmpty = true
     },
   }
 }
