@@ -21,7 +21,7 @@ export function createMemoryStorage(): Storage {
   const projects = new Map<string, Project>()
   const stores = new Map<string, StoreRecords>()
   const items = new Map<string, Item>()
-  const signingKeys: StoredSigningKey[] = []
+  let signingKeys: StoredSigningKey[] = []
 
   const recordsOf = (store: StoreKey): StoreRecords => {
     const records = stores.get(keyOf(store))
@@ -109,6 +109,9 @@ export function createMemoryStorage(): Storage {
     },
     async listSigningKeys() {
       return structuredClone(signingKeys)
+    },
+    async deleteSigningKeys(kids) {
+      signingKeys = signingKeys.filter(({ kid }) => !kids.includes(kid))
     },
 
     async close() {},

@@ -48,6 +48,8 @@ export interface Storage {
   insertFirstSigningKey(key: StoredSigningKey): Promise<void>
   /** The keys that sign tokens, oldest first. */
   listSigningKeys(): Promise<StoredSigningKey[]>
+  /** Takes keys away; a kid that none has is passed over. */
+  deleteSigningKeys(kids: readonly string[]): Promise<void>
 
   close(): Promise<void>
 }

@@ -211,6 +211,11 @@ function storageOn(db: Connection): Storage {
     async listSigningKeys() {
       return db.all('SELECT * FROM signing_keys ORDER BY seq').map(signingKeyRecord)
     },
+    async deleteSigningKeys(kids) {
+      db.transaction(() => {
+        for (const kid of kids) db.run('DELETE FROM signing_keys WHERE kid = ?', kid)
+      })
+    },
 
     async close() {
       db.close()
