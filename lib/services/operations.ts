@@ -18,12 +18,26 @@ export interface Operations {
   listAudit(query: unknown): Promise<AuditPage>
   /** The whole log, read page by page. */
   allAudit(query: unknown): AsyncIterable<AuditEntry>
+  /** Adds a key that signs tokens from now on, and drops those no token can need any more. */
+  rotateSigningKeys(options?: CallOptions): Promise<RotatedKeys>
+  /** The keys that sign and verify tokens, oldest first; never the secrets. */
+  listSigningKeys(): Promise<ShownSigningKey[]>
   /** Puts all stored secrets under the newest master key; how many were not. */
   sealSecrets(options?: CallOptions): Promise<number>
 }
 
+export interface RotatedKeys {
+  readonly kid: string
+  readonly dropped: readonly string[]
+}
+
+export interface ShownSigningKey {
+  readonly kid: string
+  readonly created_at: string
+}
+
 export function createOperations(context: Context): Operations {
-  const { storage, sealer } = context
+  const { storage, keyring, sealer } = context
 
   const sealProjects = async (account_id: string): Promise<number> => {
     let sealed = 0
@@ -72,6 +86,16 @@ export function createOperations(context: Context): Operations {
         cursor = page.next
       } while (cursor !== undefined)
     },
+
+    async rotateSigningKeys(options) {
+      const rotated = await keyring.rotate()
+      await storage.insertTrail(
+        trailOf(context, undefined, 'signing_keys.rotate', rotated.kid, options),
+      )
+      return rotated
+    },
+
+    listSigningKeys: () => keyring.list(),
 
     async sealSecrets(options) {
       let sealed = 0

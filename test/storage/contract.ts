@@ -954,6 +954,22 @@ function describeSigningKeys(open: OpenStorage): void {
     )
   })
 
+  test('signing keys are taken away by kid, and one that none has is passed over', async (t) => {
+    const storage = await open(t)
+    for (const kid of ['a', 'b', 'c', "'"]) await storage.insertSigningKey(key(kid))
+
+    await storage.deleteSigningKeys([])
+    await storage.deleteSigningKeys(["'", 'a', 'gone', 'a', '%'])
+
+    const ring = await storage.listSigningKeys()
+    assert.deepEqual(
+      ring.map(({ kid }) => kid),
+      ['b', 'c'],
+    )
+    await storage.insertSigningKey(key('a'))
+    assert.equal((await storage.listSigningKeys()).at(-1)?.kid, 'a')
+  })
+
   test('changing a secret outside does not change the stored one', async (t) => {
     const storage = await open(t)
     const inserted = key('a')

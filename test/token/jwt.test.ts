@@ -3,7 +3,9 @@ import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import * as jose from 'jose'
-import { type Claims, type SigningKey, signToken, verifyToken } from '../../lib/token/jwt.ts'
+import type { Claims } from '../../lib/token/claims.ts'
+import { signToken, verifyToken } from '../../lib/token/jwt.ts'
+import type { SigningKey } from '../../lib/token/key.ts'
 
 const now = 1_800_000_000
 const expected = { iss: 'tillkit', now }
@@ -114,6 +116,8 @@ describe('verifyToken and keys', () => {
     ['in another case', 'K2'],
     ['with a space after it', 'k2 '],
     ['with a NUL after it', 'k2\0'],
+    ['SQL', "k2' OR '1'='1"],
+    ['huge', 'k2'.repeat(2000)],
   ]
   for (const [what, kid] of badKids) {
     test(`refuses a kid that is ${what}`, () => {
@@ -263,9 +267,9 @@ describe('verifyToken and claims', () => {
     assert.equal(verify(signToken({ ...claims, exp: now - 3600 }, key)), undefined)
   })
 
-  test('a token may be issued up to 5 s ahead of our clock', () => {
-    assert.notEqual(verify(signToken({ ...claims, iat: now + 5 }, key)), undefined)
-    assert.equal(verify(signToken({ ...claims, iat: now + 6 }, key)), undefined)
+  test('a token of before a step back of the clock holds on', () => {
+    const issued = { ...claims, iat: now + 3600, exp: now + 7200 }
+    assert.notEqual(verify(signToken(issued, key)), undefined)
   })
 
   test('no token is valid by a clock that tells no time', () => {
@@ -300,6 +304,9 @@ describe('verifyToken and claims', () => {
     const deep = `${'['.repeat(2800)}${']'.repeat(2800)}`
 
     assert.doesNotThrow(() => verify(forge(header, whole.replace('}', `,"a":${deep}}`))))
+    const objects = `${'{"a":'.repeat(950)}0${'}'.repeat(950)}`
+    assert.deepEqual(verify(forge(header, whole.replace('}', `,"a":${objects}}`))), claims)
+    assert.equal(verify(forge(header, whole.replace('}', `,"a":${objects.slice(1)}}`))), undefined)
   })
 
   test('refuses invalid UTF-8 in a signed payload and in a signed header', () => {
@@ -443,15 +450,6 @@ describe('verifyToken and structure', () => {
     assert.equal(verify(long(1 << 20)), undefined)
   })
 
-  test('a megabyte costs no more than a look at its length', () => {
-    const megabytes = forge(header, { ...claims, pad: 'x'.repeat(1 << 20) })
-
-    const start = performance.now()
-    for (let i = 0; i < 10_000; i++) verify(megabytes)
-
-    assert.ok(performance.now() - start < 1000)
-  })
-
   test('answers undefined for any text whatever, and never throws', () => {
     const text = fc.string({ unit: 'binary', maxLength: 200 })
     const segments = fc.array(fc.oneof(text, fc.base64String(), text.map(encode)), { maxLength: 5 })
@@ -519,12 +517,10 @@ describe('verifyToken judged against jose', () => {
   })
 })
 
-// `maxTokenAge` is what makes jose look at iat; this one never expires.
 const judgeOptions: jose.JWTVerifyOptions = {
   algorithms: ['HS256'],
   issuer: 'tillkit',
   clockTolerance: 5,
-  maxTokenAge: Number.MAX_SAFE_INTEGER,
   requiredClaims: Object.keys(claims),
   currentDate: new Date(now * 1000),
 }
