@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Claims, type SigningKey, signToken, verifyToken } from './jwt.ts'
+import type { Claims } from './claims.ts'
+import { signToken, verifyToken } from './jwt.ts'
+import type { SigningKey } from './key.ts'
 
 /** The keys that sign and verify tokens: the newest signs, all verify. */
 export interface Keyring {

@@ -3,7 +3,9 @@ import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import * as jose from 'jose'
-import { type Claims, type SigningKey, signToken, verifyToken } from '../../lib/token/jwt.ts'
+import type { Claims } from '../../lib/token/claims.ts'
+import { signToken, verifyToken } from '../../lib/token/jwt.ts'
+import type { SigningKey } from '../../lib/token/key.ts'
 
 const now = 1_800_000_000
 const expected = { iss: 'tillkit', now }
