@@ -116,6 +116,8 @@ describe('verifyToken and keys', () => {
     ['in another case', 'K2'],
     ['with a space after it', 'k2 '],
     ['with a NUL after it', 'k2\0'],
+    ['SQL', "k2' OR '1'='1"],
+    ['huge', 'k2'.repeat(2000)],
   ]
   for (const [what, kid] of badKids) {
     test(`refuses a kid that is ${what}`, () => {
@@ -302,6 +304,9 @@ describe('verifyToken and claims', () => {
     const deep = `${'['.repeat(2800)}${']'.repeat(2800)}`
 
     assert.doesNotThrow(() => verify(forge(header, whole.replace('}', `,"a":${deep}}`))))
+    const objects = `${'{"a":'.repeat(950)}0${'}'.repeat(950)}`
+    assert.deepEqual(verify(forge(header, whole.replace('}', `,"a":${objects}}`))), claims)
+    assert.equal(verify(forge(header, whole.replace('}', `,"a":${objects.slice(1)}}`))), undefined)
   })
 
   test('refuses invalid UTF-8 in a signed payload and in a signed header', () => {
@@ -443,15 +448,6 @@ describe('verifyToken and structure', () => {
     assert.deepEqual(verify(longest ?? ''), claims)
     assert.equal(verify(next ?? ''), undefined)
     assert.equal(verify(long(1 << 20)), undefined)
-  })
-
-  test('a megabyte costs no more than a look at its length', () => {
-    const megabytes = forge(header, { ...claims, pad: 'x'.repeat(1 << 20) })
-
-    const start = performance.now()
-    for (let i = 0; i < 10_000; i++) verify(megabytes)
-
-    assert.ok(performance.now() - start < 1000)
   })
 
   test('answers undefined for any text whatever, and never throws', () => {
