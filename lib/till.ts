@@ -9,7 +9,12 @@ import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
 import type { Storage } from './storage/port.ts'
-import { createFixedKeyring, createStoredKeyring } from './token/keyring.ts'
+import {
+  createFixedKeyring,
+  createStoredKeyring,
+  type KeyShelf,
+  MAX_LIFETIME,
+} from './token/keyring.ts'
 
 export interface TillOptions {
   readonly storage: Storage
@@ -78,13 +83,14 @@ function createContext(options: TillOptions): Context {
     now = Date.now,
   } = options
   if (!storage) throw new TypeError('createTill needs a storage: see openSqliteStorage')
-  if (!Number.isInteger(tokenLifetime) || tokenLifetime < 60 || tokenLifetime > 86_400) {
-    throw new TypeError('tokenLifetime must be whole seconds from 60 to 86400')
+  if (!Number.isInteger(tokenLifetime) || tokenLifetime < 60 || tokenLifetime > MAX_LIFETIME) {
+    throw new TypeError(`tokenLifetime must be whole seconds from 60 to ${MAX_LIFETIME}`)
   }
-  const shelf = {
+  const shelf: KeyShelf = {
     list: () => storage.listSigningKeys(),
-    insertFirst: (key: { kid: string; secret: Uint8Array }) =>
-      storage.insertFirstSigningKey({ ...key, created_at: new Date(now()).toISOString() }),
+    insertFirst: (key) => storage.insertFirstSigningKey(key),
+    insert: (key) => storage.insertSigningKey(key),
+    delete: (kids) => storage.deleteSigningKeys(kids),
   }
   const keyring =
     tokenSecret === undefined ? createStoredKeyring(shelf, now) : createFixedKeyring(tokenSecret)

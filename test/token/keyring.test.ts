@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import {
+  createFixedKeyring,
+  createStoredKeyring,
+  HANDOVER_MS,
+  type KeptKey,
+  type KeyShelf,
+  MAX_LIFETIME,
+} from '../../lib/token/keyring.ts'
+
+const START = Date.parse('2026-01-02T03:04:05.000Z')
+
+describe('a kept ring', () => {
+  test('rotates: the new key signs once every process has had time to look', async () => {
+    const world = createWorld()
+    const [ring, other] = [world.ring(), world.ring()]
+    const before = await ring.sign(world.claims())
+    assert.deepEqual(await other.verify(before, world.expected()), world.claims())
+
+    const { kid, dropped } = await ring.rotate()
+
+    assert.deepEqual(dropped, [])
+    world.pass(HANDOVER_MS - 1)
+    for (const each of [ring, other]) assert.notEqual(kidOf(await each.sign(world.claims())), kid)
+    world.pass(1)
+    for (const signer of [ring, other]) {
+      const token = await signer.sign(world.claims())
+      assert.equal(kidOf(token), kid)
+      for (const each of [ring, other]) {
+        assert.deepEqual(await each.verify(token, world.expected()), world.claims())
+      }
+    }
+    assert.notEqual(await other.verify(before, world.expected()), undefined)
+  })
+
+  test('a process of a slower clock looks again for a key that it does not know', async () => {
+    const world = createWorld()
+    const [ring, slow] = [world.ring(), world.ring(-4_000)]
+    await slow.sign(world.claims())
+    const { kid } = await ring.rotate()
+    world.pass(HANDOVER_MS - 1_000)
+    await slow.sign(world.claims())
+    world.pass(1_000)
+
+    const token = await ring.sign(world.claims())
+
+    assert.equal(kidOf(token), kid)
+    assert.deepEqual(await slow.verify(token, world.expected()), world.claims())
+  })
+
+  test('drops a key when no token that it signed is valid any more, and not before', async () => {
+    const world = createWorld()
+    const ring = world.ring()
+    const first = kidOf(await ring.sign(world.claims()))
+    const second = (await ring.rotate()).kid
+    world.pass(HANDOVER_MS - 1)
+    const last = await ring.sign({ ...world.claims(), exp: world.seconds() + MAX_LIFETIME })
+    assert.equal(kidOf(last), first)
+
+    world.pass(MAX_LIFETIME * 1_000 + 4_000)
+    assert.notEqual(await ring.verify(last, world.expected()), undefined)
+    assert.deepEqual((await ring.rotate()).dropped, [])
+    world.pass(1_002)
+    assert.equal(await ring.verify(last, world.expected()), undefined)
+    const { kid, dropped } = await ring.rotate()
+
+    assert.deepEqual(dropped, [first])
+    const kept = (await ring.list()).map((key) => key.kid)
+    assert.equal(kept.length, 3)
+    assert.deepEqual([kept[0], kept[2]], [second, kid])
+  })
+
+  test('a key that was dropped elsewhere stops verifying in time, its tokens though remembered', async () => {
+    const world = createWorld()
+    const ring = world.ring()
+    const token = await ring.sign(world.claims())
+    assert.notEqual(await ring.verify(token, world.expected()), undefined)
+    await ring.rotate()
+
+    await world.shelf.delete([kidOf(token)])
+
+    world.pass(HANDOVER_MS)
+    assert.equal(await ring.verify(token, world.expected()), undefined)
+  })
+
+  test('looks at the shelf every 5 s, and for bad tokens at most once a second', async () => {
+    const world = createWorld()
+    const ring = world.ring()
+    const token = await ring.sign(world.claims())
+    const looks = world.looks()
+
+    for (let i = 0; i < 50; i++) {
+      await ring.verify('bad', world.expected())
+      await ring.verify(token, world.expected())
+      world.pass(100)
+    }
+
+    assert.equal(world.looks() - looks, 4)
+  })
+
+  test('keeps what its keys remember when it looks again', async (t) => {
+    const world = createWorld()
+    const ring = world.ring()
+    const token = await ring.sign(world.claims())
+    await ring.verify(token, world.expected())
+    world.pass(HANDOVER_MS)
+    const parse = t.mock.method(JSON, 'parse')
+
+    assert.notEqual(await ring.verify(token, world.expected()), undefined)
+
+    assert.equal(parse.mock.callCount(), 0)
+  })
+
+  test('lists its keys in order, without their secrets; an empty one stays empty', async () => {
+    const world = createWorld()
+    const ring = world.ring()
+    assert.deepEqual(await ring.list(), [])
+
+    const { kid } = await ring.rotate()
+
+    assert.deepEqual(await ring.list(), [{ kid, created_at: '2026-01-02T03:04:05.000Z' }])
+    assert.equal(kidOf(await ring.sign(world.claims())), kid)
+  })
+
+  test('of two rotations at once both add a key, and one signs for all', async () => {
+    const world = createWorld()
+    const rings = [world.ring(), world.ring()]
+
+    const made = await Promise.all(rings.map((ring) => ring.rotate()))
+
+    world.pass(HANDOVER_MS)
+    const signed = await Promise.all(rings.map((ring) => ring.sign(world.claims())))
+    assert.deepEqual(signed.map(kidOf), [made[1]?.kid, made[1]?.kid])
+  })
+
+  test('a clock set back a year leaves a ring that signs and verifies', async () => {
+    const world = createWorld()
+    const ring = world.ring()
+    await ring.rotate()
+    await ring.rotate()
+    world.pass(-365 * 86_400_000)
+
+    const token = await ring.sign(world.claims())
+
+    assert.deepEqual(await ring.verify(token, world.expected()), world.claims())
+  })
+})
+
+test('a ring of the operator’s secret has no keys to rotate or list', async () => {
+  const ring = createFixedKeyring('a secret of thirty-two bytes or more')
+
+  await assert.rejects(ring.rotate(), TypeError)
+  await assert.rejects(ring.list(), TypeError)
+})
+
+/** A shelf, a clock, and rings that share both. */
+function createWorld() {
+  let time = START
+  let looks = 0
+  let keys: KeptKey[] = []
+  const shelf: KeyShelf = {
+    list: async () => {
+      looks++
+      return structuredClone(keys)
+    },
+    insertFirst: async (key) => {
+      if (keys.length === 0) keys.push(key)
+    },
+    insert: async (key) => {
+      keys.push(key)
+    },
+    delete: async (kids) => {
+      keys = keys.filter(({ kid }) => !kids.includes(kid))
+    },
+  }
+  const seconds = () => Math.floor(time / 1_000)
+  const texts = { iss: 'tillkit', sub: 'u', project_id: 'p', scope: 's', jti: 'j' }
+  const iat = Math.floor(START / 1_000)
+  return {
+    shelf,
+    ring: (skew = 0) => createStoredKeyring(shelf, () => time + skew),
+    looks: () => looks,
+    pass: (ms: number) => {
+      time += ms
+    },
+    seconds,
+    claims: () => ({ ...texts, iat: Math.min(iat, seconds()), exp: iat + 3_600 }),
+    expected: () => ({ iss: 'tillkit', now: seconds() }),
+  }
+}
+
+function kidOf(token: string): string {
+  return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
+}
