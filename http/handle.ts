@@ -60,8 +60,12 @@ export function createHandler(
         const { params } = match
         const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
         const call = { till, who, body, params, query, options, service }
+        const made = await route.handler(call)
+        // What is left goes at the client's pace, and a slow one should take no room from others.
+        if (lane) leave(lane)
+        lane = undefined
         const sending = { request_id, ifNoneMatch: sent.if_none_match, limits }
-        await sendAnswer(response, await route.handler(call), sending)
+        await sendAnswer(response, made, sending)
       }
     } catch (error) {
       failure = error
@@ -72,8 +76,9 @@ export function createHandler(
     discardRest(request, limits)
     cutSlowReader(response, limits)
     if (!record) return
-    // The error of a request is its client hanging up, which is nothing to mend.
-    const isFault = failure !== request.errored && isFailed(response)
+    // The error of a request, or of its socket, is its client hanging up: nothing to mend.
+    const isHangUp = failure === request.errored || failure === request.socket.errored
+    const isFault = !isHangUp && isFailed(response)
     record({
       method: request.method ?? '',
       route: route?.path ?? null,

@@ -116,18 +116,24 @@ async function sendPieces(
     cutSlowReader(response, limits)
     for await (const piece of pieces) {
       if (!response.write(piece)) await roomOrEnd(response)
-      if (response.destroyed) return
+      if (response.req.socket.destroyed) return
     }
   }
   response.end()
 }
 
-/** Waits until the client has taken what was written, or has gone. */
+/**
+ * Waits until the client has taken what was written, or has gone. Of an answer that waits for those
+ * before it only the socket says so.
+ */
 async function roomOrEnd(response: ServerResponse): Promise<void> {
+  const { socket } = response.req
+  if (socket.destroyed) return
+  socket.setMaxListeners(0) // as many answers may wait on it as were asked for
   const waiting = new AbortController()
   const { signal } = waiting
   try {
-    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })])
+    await Promise.race([once(response, 'drain', { signal }), once(socket, 'close', { signal })])
   } finally {
     waiting.abort()
   }

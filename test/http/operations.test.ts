@@ -43,7 +43,7 @@ test('a file that is closed is not ready', async (t) => {
 test('a stop says first that it is not ready, serves on, and then takes no more', {
   timeout: 20_000,
 }, async (t) => {
-  const limits = { drainDelay: 1_000, keepAliveTimeout: 60_000 }
+  const limits = { drainDelay: 2_000, keepAliveTimeout: 60_000 }
   const storage = createMemoryStorage()
   const { till, connect, send, stop } = await startServer(t, { storage, limits })
   const { token } = await createShop(till)

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createConnection, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { createMemoryStorage } from '../../lib/index.ts'
+import { setTimeout } from 'node:timers/promises'
+import { createMemoryStorage, type Till } from '../../lib/index.ts'
 import {
   assertProblem,
   createSignal,
@@ -112,6 +113,81 @@ async function refusedFor(
   }
   assert.fail('was never refused')
 }
+
+/** A store whose list is more than one page, and more than the buffers of a connection take. */
+async function createLargeShop(till: Till) {
+  const shop = await createShop(till)
+  const meta = { text: 'x'.repeat(12_000) }
+  const fields = { store_id: 'main', display_name: 'Gold', price: '1', type: 'consumable', meta }
+  for (let i = 0; i < 1_100; i++) {
+    await till.items.create(shop.account, { ...fields, name: `gold_${i}` })
+  }
+  return shop
+}
+
+test('who reads a long list slowly takes no room from others', async (t) => {
+  const limits = { readsInFlight: 1, answerTimeout: 3_600_000 }
+  const storage = createMemoryStorage()
+  const { till, connect, send } = await startServer(t, { storage, limits })
+  const { token, item } = await createLargeShop(till)
+  const slow: RawClient[] = []
+
+  for (let i = 0; i < 3; i++) {
+    const client = await connect()
+    client.write(rawRequest(LIST, [`authorization: Bearer ${token}`]))
+    await once(client.socket, 'data')
+    client.socket.pause()
+    slow.push(client)
+    assert.equal((await send(`GET /api/v1/items/${item.id}`, { token })).status, 200)
+  }
+
+  for (const { socket } of slow) socket.resume()
+  assert.equal((await send(LIST, { token })).json<{ items: object[] }>().items.length, 1_101)
+})
+
+test('a client that resets in the middle of a long list is no fault', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, connect, entryOf } = await startServer(t, { storage })
+  const { token } = await createLargeShop(till)
+  const client = await connect()
+  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`, 'x-request-id: reset']))
+  await once(client.socket, 'data')
+  client.socket.pause()
+  await setTimeout(20)
+
+  client.socket.resetAndDestroy()
+
+  const { status, level } = await entryOf('reset')
+  assert.deepEqual([status, level], [499, 'info'])
+})
+
+test('a list whose client hangs up before its turn to be sent ends', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, connect, entryOf } = await startServer(t, { storage })
+  const { token } = await createLargeShop(till)
+  const { ping, listItems } = storage
+  const opened = createSignal()
+  const listed = createSignal()
+  storage.ping = async () => {
+    await opened.given
+    return ping()
+  }
+  storage.listItems = async (store, page) => {
+    listed.give()
+    return listItems(store, page)
+  }
+  const client = await connect()
+
+  client.write(rawRequest('GET /readyz', []))
+  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`, 'x-request-id: behind']))
+  await listed.given
+  await setTimeout(20)
+  client.socket.resetAndDestroy()
+
+  const { status, level } = await entryOf('behind')
+  assert.deepEqual([status, level], [499, 'info'])
+  opened.give()
+})
 
 test('a refusal for load comes before the credential is judged, and gives back no place', async (t) => {
   const storage = createMemoryStorage()

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { serveProcess, tillkit } from '../support/cli.ts'
+
+const FREE = ['--port', '0', '--db', 'memory:']
+
+test('what serve can not work with is wrong usage, and names the option', async () => {
+  const rows: [args: string[], said: RegExp][] = [
+    [['--cors-origin', 'shop.example'], /'shop\.example' is no origin/],
+    [['--cors-origin', 'https://a.example', '--cors-origin', 'https://b.example/'], /no origin/],
+    [['--rate-limit', '0'], /--rate-limit must be/],
+    [['--rate-limit', '1.5'], /--rate-limit must be/],
+    [['--rate-limit-address', 'many'], /--rate-limit-address must be/],
+    [['--drain-delay', '-1'], /--drain-delay/],
+    [['--drain-delay', '5s'], /--drain-delay must be/],
+    [['--log', 'some'], /--log must be all, errors or off/],
+  ]
+  for (const [args, said] of rows) {
+    const { code, stdout, stderr } = await tillkit(['serve', ...FREE, ...args])
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, said)
+    assert.ok(!stderr.includes('    at '), 'shows a stack')
+  }
+  const env = { TILLKIT_CORS_ORIGIN: 'https://a.example, b.example' }
+  assert.equal((await tillkit(['serve', ...FREE], { env })).code, 2)
+})
+
+test('serve --help fits into 80 columns', async () => {
+  const { stdout } = await tillkit(['serve', '--help'])
+  assert.match(stdout, /--rate-limit-address N/)
+  assert.deepEqual(
+    stdout.split('\n').filter((line) => line.length > 80),
+    [],
+  )
+})
+
+test('each setting of serve reaches the server', async (t) => {
+  const { url, log, child, closed } = await serveProcess(
+    t,
+    [
+      ...FREE,
+      ...['--rate-limit', '5', '--rate-limit-address', '7', '--trust-proxy', '--metrics'],
+      ...['--cors-origin', 'https://a.example', '--cors-origin', 'https://b.example'],
+      ...['--log', 'errors', '--drain-delay', '2'],
+    ],
+    { TILLKIT_CORS_ORIGIN: 'https://c.example' },
+  )
+  const ask = (origin: string, address: string) =>
+    fetch(`${url}/api/v1/items`, { headers: { origin, 'x-forwarded-for': address } })
+
+  for (const letter of ['a', 'b']) {
+    const { headers } = await ask(`https://${letter}.example`, '192.0.2.1')
+    assert.equal(headers.get('access-control-allow-origin'), `https://${letter}.example`)
+  }
+  const other = await ask('https://c.example', '192.0.2.2')
+  assert.equal(other.headers.get('access-control-allow-origin'), null)
+  assert.match(other.headers.get('ratelimit') ?? '', /^"address";r=6;/)
+  assert.equal((await fetch(`${url}/metrics`)).status, 200)
+
+  child.kill('SIGTERM')
+  for (let i = 0; i < 200; i++) {
+    const { status } = await fetch(`${url}/readyz`)
+    if (status === 503) break
+    assert.ok(i < 199, 'was ready after SIGTERM')
+  }
+  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  assert.equal(await closed, 0)
+  assert.deepEqual(
+    log.map((line) => JSON.parse(line).status),
+    log.map(() => 503),
+  )
+  assert.ok(log.length > 0)
+})
+
+test('origins come from the environment, and with no log nothing is logged', async (t) => {
+  const { url, log, child, closed } = await serveProcess(t, [...FREE, '--log', 'off'], {
+    TILLKIT_CORS_ORIGIN: 'https://a.example, https://b.example',
+  })
+  for (const letter of ['a', 'b']) {
+    const origin = `https://${letter}.example`
+    const { headers } = await fetch(`${url}/api/v1/items`, { headers: { origin } })
+    assert.equal(headers.get('access-control-allow-origin'), origin)
+    assert.equal(headers.get('ratelimit'), null)
+  }
+  assert.equal((await fetch(`${url}/metrics`)).status, 404)
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+  assert.deepEqual(log, [])
+})
+
+test('every request under load has its line in the log, also the last before the end', async (t) => {
+  const { url, log, child, closed } = await serveProcess(t, FREE)
+  const ids = Array.from({ length: 500 }, (_, i) => `id-${i}`)
+  await Promise.all(ids.map((id) => fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })))
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+  const logged = log.map((line) => JSON.parse(line).request_id)
+  assert.deepEqual(logged.sort(), ids.sort())
+})
