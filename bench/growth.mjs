@@ -33,7 +33,7 @@ async function latencies(databases) {
     for (const database of databases) {
       const server = await startTillkit(database.db)
       const client = createClient(server.url, database)
-      await timed(COUNTS.read, () => client.get(randomId(database))) // warms up
+      await tryOut(client, database, database.stores[0], `warm_${round}`)
       for (const store of database.stores) {
         const key = `${count(store)} of ${count(database.items)}`
         if (!trials.has(key)) trials.set(key, [])
@@ -62,10 +62,10 @@ async function latencies(databases) {
   }
 }
 
-async function tryOut(client, database, store, round) {
+async function tryOut(client, database, store, label) {
   let made = 0
   const read = () => client.get(randomId(database))
-  const create = () => client.create(store, `new_${round}_${made++}`)
+  const create = () => client.create(store, `new_${label}_${made++}`)
   const pages = await findPages(client, store)
   const page = () => client.get(pages[Math.floor(Math.random() * pages.length)])
   return {
