@@ -2,27 +2,23 @@
 // of the same file and beside csv-parse with better-sqlite3. All with WAL and synchronous=FULL.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createReadStream, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createTill, openSqliteStorage } from '../dist/lib/index.js'
-import { COLUMNS, SKUS, writePurchases } from './files.mjs'
+import { COLUMNS, writePurchases } from './files.mjs'
+import { answerOf, call, inFolder, removeDatabase, seed, startTillkit } from './servers.mjs'
 import { count, median, percentile, printTable, ratio } from './table.mjs'
 
 const ROWS = Number(process.env.BENCH_ROWS ?? 1_000_000)
 const ROUNDS = 3
 
 export async function bench() {
-  const folder = mkdtempSync(join(tmpdir(), 'tillkit-bench-'))
-  try {
+  await inFolder(async (folder) => {
     for (const random of [false, true]) await compare(folder, random)
     await probe(folder)
     await large(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 async function compare(folder, random) {
@@ -81,7 +77,7 @@ async function importOverHttp(folder, file) {
   const started = performance.now()
   await upload(server, file)
   const ms = performance.now() - started
-  const peak = server.peak()
+  const peak = server.memory('VmHWM')
   await server.stop()
   return { ms, peak }
 }
@@ -94,19 +90,24 @@ async function probe(folder) {
   const importing = upload(server, file).finally(() => {
     running = false
   })
+  const { url, authorization, account_key, item } = server
+  const read = { path: `/api/v1/items/${item}`, headers: { authorization } }
+  const headers = { 'x-account-key': account_key, 'content-type': 'application/json' }
   const reads = []
   const creates = []
   const reader = (async () => {
     while (running) {
-      reads.push(await timed(() => call(server, 'GET', `/api/v1/items/${server.item}`)))
+      reads.push(await timed(() => call(url, read)))
       await pause(5)
     }
   })()
   const creator = (async () => {
     for (let i = 0; running; i++) {
-      const item = { store_id: 'main', name: `new_${i}`, display_name: 'New', price: '1' }
-      const body = JSON.stringify({ ...item, type: 'consumable' })
-      creates.push(await timed(() => call(server, 'POST', '/api/v1/items', body)))
+      const made = { store_id: 'main', name: `new_${i}`, display_name: 'New', price: '1' }
+      const body = JSON.stringify({ ...made, type: 'consumable' })
+      creates.push(
+        await timed(() => call(url, { method: 'POST', path: '/api/v1/items', headers, body })),
+      )
       await pause(20)
     }
   })()
@@ -137,46 +138,21 @@ async function large(folder) {
   )
 }
 
-/** A server of its own process on a new file with 100 items. */
+/** Our server on a new file with 100 items. */
 async function startServer(folder) {
   const db = join(folder, 'till.db')
-  const till = createTill({ storage: await openSqliteStorage(db) })
-  const account = await till.accounts.create({ name: 'Bench' })
-  const { account_id, account_key } = account
-  const game = { account_id, name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
-  const project = await till.projects.create(account, game)
-  const store = { project_id: project.id, store_id: 'main', store_type: 'web' }
-  await till.stores.create(account, store)
-  let item = ''
-  for (const name of SKUS) {
-    const made = { store_id: 'main', name, display_name: name, price: '499', type: 'consumable' }
-    item = (await till.items.create(account, made)).id
-  }
-  const { token } = await till.sessions.token(project.public_key, { user_id: 'bench' })
-  await till.close()
-  const child = spawn(process.execPath, ['dist/cli/main.js', 'serve', '--port', '0', '--db', db], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  const { token, account_key, items } = await seed(db)
+  const server = await startTillkit(db)
   return {
-    url: new URL(/http:\S+/.exec(line)[0]),
-    token,
+    ...server,
+    authorization: `Bearer ${token}`,
     account_key,
-    item,
-    peak() {
-      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-      return Number(/VmHWM:\s+(\d+)/.exec(status)[1]) / 1024
-    },
+    item: items[0],
     async stop() {
-      child.kill('SIGTERM')
-      await once(child, 'close')
+      await server.stop()
       removeDatabase(db)
     },
   }
-}
-
-function removeDatabase(db) {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(db + suffix, { force: true })
 }
 
 async function upload(server, file) {
@@ -186,7 +162,7 @@ async function upload(server, file) {
   const outgoing = request(new URL('/api/v1/purchases/import', server.url), {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${server.token}`,
+      authorization: server.authorization,
       'content-type': `multipart/form-data; boundary=${boundary}`,
     },
   })
@@ -196,26 +172,6 @@ async function upload(server, file) {
   }
   outgoing.end(`\r\n--${boundary}--\r\n`)
   await answerOf(outgoing)
-}
-
-async function call({ url, token, account_key }, method, path, body) {
-  const outgoing = request(new URL(path, url), {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      'x-account-key': account_key,
-      'content-type': 'application/json',
-    },
-  })
-  outgoing.end(body)
-  await answerOf(outgoing)
-}
-
-async function answerOf(outgoing) {
-  const [response] = await once(outgoing, 'response')
-  let text = ''
-  for await (const chunk of response) text += chunk
-  if (response.statusCode !== 200) throw new Error(`${response.statusCode}: ${text.slice(0, 500)}`)
 }
 
 async function timed(work) {

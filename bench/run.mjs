@@ -1,9 +1,20 @@
 // npm run bench [subject …]: runs the subjects named, or all, and prints a table for each.
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { cpus } from 'node:os'
 
-const subjects = ['csv', 'import']
+const subjects = [
+  'read',
+  'list',
+  'create',
+  'init',
+  'token',
+  'growth',
+  'workers',
+  'small',
+  'csv',
+  'import',
+]
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !subjects.includes(name))
 if (unknown.length > 0) {
@@ -12,11 +23,19 @@ if (unknown.length > 0) {
 }
 
 run('npm', ['run', '--silent', 'build'])
-if (!existsSync('bench/node_modules')) run('npm', ['ci', '--prefix', 'bench'])
+if (!isInstalled()) run('npm', ['ci', '--prefix', 'bench'])
 console.log(`${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`)
 for (const subject of named.length > 0 ? named : subjects) {
   const { bench } = await import(`./${subject}.mjs`)
   await bench()
+}
+
+// npm keeps what it has installed in a file that is as new as that.
+function isInstalled() {
+  const [installed, wanted] = ['node_modules/.package-lock.json', 'package-lock.json'].map((file) =>
+    statSync(`bench/${file}`, { throwIfNoEntry: false }),
+  )
+  return installed?.mtimeMs >= wanted.mtimeMs
 }
 
 function run(command, args) {

@@ -1,0 +1,50 @@
+// Databases of millions of items, filled past our own code, which would take an hour.
+import Database from 'better-sqlite3'
+import { createTill, openSqliteStorage } from '../dist/lib/index.js'
+
+const FILLER = 10_000
+
+/**
+ * A database of stores of the sizes named, `store_<size>`, and of others up to `total` items, all of
+ * one project. The ids of its items are `idOf` 0 up to `items` - 1.
+ */
+export async function fill(path, sizes, total) {
+  const till = createTill({ storage: await openSqliteStorage(path) })
+  const account = await till.accounts.create({ name: 'Bench' })
+  const { account_id, account_key } = account
+  const game = { account_id, name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+  const project = await till.projects.create(account, game)
+  const stores = sizes.map((size) => ({ store_id: `store_${size}`, size }))
+  for (let left = total - sizes.reduce((sum, size) => sum + size, 0); left > 0; left -= FILLER) {
+    stores.push({ store_id: `filler_${stores.length}`, size: Math.min(FILLER, left) })
+  }
+  for (const { store_id } of stores) {
+    await till.stores.create(account, { project_id: project.id, store_id, store_type: 'web' })
+  }
+  const { token } = await till.sessions.token(project.public_key, { user_id: 'bench' })
+  await till.close()
+  return { account_key, token, items: insertItems(path, stores) }
+}
+
+/** Ids ascend, as time-ordered ones do. */
+export const idOf = (number) => `itm_${String(number).padStart(26, '0')}`
+
+function insertItems(path, stores) {
+  const db = new Database(path)
+  db.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -500000')
+  const insert = db.prepare(`
+    WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :size)
+    INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
+    SELECT printf('itm_%026d', :before + n), s.seq, 'sku_' || n, 'Pack ' || n,
+      'All that is in pack ' || n || ', at once', 499, 'consumable',
+      '{"icon":"pack.png","stack":99}', '2026-01-01T00:00:00.000Z'
+    FROM numbers JOIN stores s ON s.store_id = :store_id`)
+  let items = 0
+  for (const { store_id, size } of stores) {
+    insert.run({ size, before: items, store_id })
+    items += size
+  }
+  db.pragma('wal_checkpoint(TRUNCATE)')
+  db.close()
+  return items
+}

@@ -1,0 +1,155 @@
+// Whether a request's time grows with its store or with the whole database, and what a list of a
+// million items takes.
+import { once } from 'node:events'
+import { Agent, request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { fill, idOf } from './fill.mjs'
+import { answerOf, inFolder, startTillkit } from './servers.mjs'
+import { count, median, printTable, ratio } from './table.mjs'
+
+const DATABASES = [1e3, 1e4, 1e5, 1e6, ...(process.env.BENCH_LARGE === undefined ? [] : [1e7])]
+const STORES = [1e2, 1e4, 1e6]
+const LARGEST = 1e6
+const ROUNDS = 3
+const COUNTS = { read: 1_000, create: 200, page: 200 }
+const PAGE = 100
+
+export async function bench() {
+  await inFolder(async (folder) => {
+    const databases = []
+    for (const total of DATABASES) {
+      const db = join(folder, `${total}.db`)
+      const stores = STORES.filter((size) => size <= total)
+      databases.push({ db, stores, ...(await fill(db, stores, total)) })
+    }
+    await latencies(databases)
+    await wholeStore(databases.find(({ stores }) => stores.includes(LARGEST)))
+  })
+}
+
+async function latencies(databases) {
+  const trials = new Map()
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const database of databases) {
+      const server = await startTillkit(database.db)
+      const client = createClient(server.url, database)
+      await tryOut(client, database, database.stores[0], `warm_${round}`)
+      for (const store of database.stores) {
+        const key = `${count(store)} of ${count(database.items)}`
+        if (!trials.has(key)) trials.set(key, [])
+        trials.get(key).push(await tryOut(client, database, store, round))
+      }
+      client.close()
+      await server.stop()
+    }
+  }
+  const rows = [...trials].map(([key, all]) => [
+    key,
+    Object.keys(COUNTS).map((name) => median(all.map((trial) => trial[name]))),
+  ])
+  const smallest = rows[0][1]
+  printTable(
+    `Growth: items of the store and of the database, median ms of ${ROUNDS} interleaved rounds`,
+    ['', 'read', 'of the first', 'create', 'of the first', `page of ${PAGE}`, 'of the first'],
+    rows.map(([key, all]) => [
+      key,
+      ...all.flatMap((ms, i) => (ms ? [ms.toFixed(3), ratio(ms / smallest[i])] : ['none', ''])),
+    ]),
+  )
+  if (smallest[2] === undefined) {
+    console.error('growth: the list of items does not page yet: ?limit= brings no next link')
+    process.exitCode = 1
+  }
+}
+
+async function tryOut(client, database, store, label) {
+  let made = 0
+  const read = () => client.get(randomId(database))
+  const create = () => client.create(store, `new_${label}_${made++}`)
+  const pages = await findPages(client, store)
+  const page = () => client.get(pages[Math.floor(Math.random() * pages.length)])
+  return {
+    read: await timed(COUNTS.read, read),
+    create: await timed(COUNTS.create, create),
+    page: pages.length > 0 ? await timed(COUNTS.page, page) : undefined,
+  }
+}
+
+// Of the whole database, so that no cache holds it.
+function randomId({ items }) {
+  return `/api/v1/items/${idOf(Math.floor(Math.random() * items))}`
+}
+
+/** The addresses of full pages all over a store, by following its links; none when it has no links. */
+async function findPages(client, store) {
+  const found = []
+  const list = `/api/v1/items?store_id=store_${store}`
+  const step = Math.min(1_000, store / 2) // the smallest store has links too
+  let next = `${list}&limit=${step}`
+  for (let seen = 0; next !== undefined && seen + PAGE <= store; seen += step) {
+    const { headers, text } = await client.get(next)
+    const link = /<([^>]+)>; *rel="?next"?/.exec(headers.link ?? '')?.[1]
+    if (seen === 0 && (link === undefined || JSON.parse(text).items.length !== step)) return []
+    found.push(pageAt(next))
+    next = link
+  }
+  return found
+}
+
+function pageAt(address) {
+  const url = new URL(address, 'http://localhost')
+  url.searchParams.set('limit', PAGE)
+  return url.pathname + url.search
+}
+
+/** One connection, kept, one request at a time. */
+function createClient(url, { account_key, token }) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const send = (method, path, headers, body) => {
+    const outgoing = httpRequest(new URL(path, url), { method, headers, agent })
+    outgoing.end(body)
+    return answerOf(outgoing)
+  }
+  return {
+    get: (path) => send('GET', path, { authorization: `Bearer ${token}` }),
+    create(store, name) {
+      const item = { store_id: `store_${store}`, name, display_name: 'New', price: '1' }
+      const headers = { 'x-account-key': account_key, 'content-type': 'application/json' }
+      return send('POST', '/api/v1/items', headers, JSON.stringify({ ...item, type: 'consumable' }))
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+async function timed(times, work) {
+  const all = []
+  for (let i = 0; i < times; i++) {
+    const started = performance.now()
+    await work()
+    all.push(performance.now() - started)
+  }
+  return median(all)
+}
+
+async function wholeStore({ db, token }) {
+  const server = await startTillkit(db)
+  const rest = server.memory('VmRSS')
+  const started = performance.now()
+  const outgoing = httpRequest(new URL(`/api/v1/items?store_id=store_${LARGEST}`, server.url), {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  outgoing.end()
+  const [response] = await once(outgoing, 'response')
+  const first = performance.now() - started
+  let bytes = 0
+  for await (const chunk of response) bytes += chunk.length
+  const seconds = (performance.now() - started) / 1000
+  const peak = server.memory('VmHWM')
+  await server.stop()
+  if (response.statusCode !== 200) throw new Error(`the whole store: ${response.statusCode}`)
+  printTable(
+    `The list of a store of ${count(LARGEST)} items, whole`,
+    ['MiB', 'seconds', 'of it to the first byte', 'server at rest, MiB', 'at its peak, MiB'],
+    [[bytes / 2 ** 20, seconds, first / 1000, rest, peak].map((each) => each.toFixed(1))],
+  )
+}

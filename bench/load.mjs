@@ -1,0 +1,128 @@
+// Servers beside each other under wrk: each in its own process, one at a time, in turn.
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { call, removeDatabase, startServer, startTillkit } from './servers.mjs'
+import { count, median, printTable, ratio } from './table.mjs'
+
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+const WARM_UP = 2
+const ROUNDS = 3
+const LIMIT = 'bare node:http'
+
+export function requireWrk() {
+  if (spawnSync('wrk', ['-v']).error === undefined) return
+  console.error('wrk is missing: apt install wrk')
+  process.exit(2)
+}
+
+export const fastifyPeer = (db) => startServer('bench/peer-fastify.mjs', db)
+export const honoPeer = (db) => startServer('bench/peer-hono.mjs', db)
+
+/**
+ * Ours, rivals and the limit answer `requests` over copies of the database `seeded`.
+ *
+ * `credential` names the header that, spoilt, must bring the status `refusal`; `varying` the members
+ * that may differ between two answers to one request.
+ */
+export async function compare(folder, title, subject) {
+  const { seeded, requests, rivals } = subject
+  const ours = await withServer(folder, seeded, startTillkit, ({ url }) =>
+    call(url, numbered(requests[0])),
+  )
+  const servers = { tillkit: startTillkit, ...rivals, [LIMIT]: () => startReplay(folder, ours) }
+  const trials = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [name, start] of Object.entries(servers)) {
+      const trial = await withServer(folder, seeded, start, async ({ url }) => {
+        if (name !== LIMIT) await judge(name, url, ours, subject)
+        return measure(folder, url, requests)
+      })
+      trials[name].push(trial)
+    }
+  }
+  const rate = (name) => median(trials[name].map((trial) => trial.rate))
+  printTable(
+    `${title}: medians of ${ROUNDS} interleaved rounds of ${SECONDS} s, 64 connections`,
+    ['', 'requests/s', 'of the limit', 'of Fastify', 'p50 ms', 'p99 ms'],
+    Object.keys(trials).map((name) => [
+      name,
+      count(rate(name)),
+      ratio(rate(name) / rate(LIMIT)),
+      ratio(rate(name) / rate('Fastify')),
+      median(trials[name].map(({ p50 }) => p50)).toFixed(2),
+      median(trials[name].map(({ p99 }) => p99)).toFixed(2),
+    ]),
+  )
+}
+
+/** Gives `work` a server on a fresh copy of a database. */
+export async function withServer(folder, seeded, start, work) {
+  const db = join(folder, 'trial.db')
+  copyFileSync(seeded, db)
+  const server = await start(db)
+  try {
+    return await work(server)
+  } finally {
+    await server.stop()
+    removeDatabase(db)
+  }
+}
+
+/** Requests a second and latencies of a server that has been warmed up. */
+export async function measure(folder, url, requests) {
+  await load(folder, url, requests, { seconds: WARM_UP, from: 0 })
+  return load(folder, url, requests, { seconds: SECONDS, from: 1e9 })
+}
+
+/** A rival that answers something else, or anybody, is none. */
+async function judge(name, url, ours, { requests, credential, refusal, varying = [] }) {
+  const request = numbered(requests[0])
+  const spoilt = { ...request.headers, [credential]: `${request.headers[credential]}x` }
+  await call(url, { ...request, headers: spoilt }, refusal)
+  const { text } = await call(url, request)
+  const blank = (key, value) => (varying.includes(key) ? typeof value : value)
+  const [a, b] = [text, ours.text].map((each) => JSON.stringify(JSON.parse(each), blank))
+  if (a !== b) throw new Error(`${name} answers ${a.slice(0, 500)}, not ${b.slice(0, 500)}`)
+}
+
+/** Requests a second and latencies in ms; fails when an answer was other than 200. */
+async function load(folder, url, requests, { seconds, from }) {
+  const file = join(folder, 'requests')
+  const { host } = new URL(url)
+  writeFileSync(file, requests.map((each) => rawRequest(host, each)).join('\0'))
+  const options = ['-t1', '-c64', `-d${seconds}s`, '--latency', '-s', 'bench/requests.lua']
+  const child = spawn('wrk', [...options, url, '--', file, String(from)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let report = ''
+  for await (const chunk of child.stdout) report += chunk
+  const rate = Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1])
+  if (!(rate > 0) || /Non-2xx|Socket errors/.test(report)) throw new Error(report)
+  return { rate, p50: milliseconds(report, '50%'), p99: milliseconds(report, '99%') }
+}
+
+function milliseconds(report, name) {
+  const [, value, unit] = new RegExp(`${name}\\s+([\\d.]+)(us|ms|s)`).exec(report)
+  return value * { us: 0.001, ms: 1, s: 1000 }[unit]
+}
+
+function rawRequest(host, { method = 'GET', path, headers, body = '' }) {
+  const length = body === '' ? {} : { 'content-length': Buffer.byteLength(body) }
+  const lines = Object.entries({ host, ...headers, ...length }).map(([name, value]) => {
+    return `${name}: ${value}`
+  })
+  return `${[`${method} ${path} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n${body}`
+}
+
+/** The request with the number that requests.lua leaves out. */
+function numbered({ body, ...request }) {
+  return { ...request, body: body?.replace('##########', '0000000000') }
+}
+
+/** The limit: whatever it is asked, the one answer. */
+export function startReplay(folder, answer) {
+  const file = join(folder, 'answer.json')
+  writeFileSync(file, JSON.stringify(answer))
+  return startServer('bench/replay.mjs', file)
+}

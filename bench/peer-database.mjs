@@ -1,0 +1,28 @@
+// What the peers ask of SQLite: our own file, so that tables, indexes and durability are the same.
+import Database from 'better-sqlite3'
+
+export const ISSUER = 'tillkit'
+
+export function openDatabase(path) {
+  const db = new Database(path)
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
+  const items = `SELECT i.id, i.name, i.display_name, i.description, i.price, i.type, s.store_id,
+    i.metadata, s.project_id FROM items i JOIN stores s ON s.seq = i.store`
+  return {
+    key: db.prepare('SELECT kid, secret FROM signing_keys ORDER BY seq DESC').get(),
+    project: db.prepare('SELECT * FROM projects WHERE id = ?'),
+    projectByKey: db.prepare('SELECT * FROM projects WHERE public_key = ?'),
+    accountByKey: db.prepare('SELECT account_id FROM account_keys WHERE hash = ?'),
+    store: db.prepare('SELECT * FROM stores WHERE account_id = ? AND store_id = ?'),
+    stores: db.prepare('SELECT * FROM stores WHERE project_id = ? ORDER BY seq'),
+    item: db.prepare(`${items} WHERE i.id = ?`),
+    items: db.prepare(`${items} WHERE i.store = ? ORDER BY i.seq`),
+    insertItem: db.prepare(`INSERT INTO items
+      (id, store, name, display_name, description, price, type, metadata, created_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (store, name) DO NOTHING`),
+  }
+}
+
+export function itemOf({ project_id, metadata, ...item }) {
+  return { ...item, metadata: JSON.parse(metadata) }
+}

@@ -1,0 +1,29 @@
+// One item by its id, the bearer token verified on each request.
+import { join } from 'node:path'
+import { compare, fastifyPeer, honoPeer, requireWrk } from './load.mjs'
+import { inFolder, seed } from './servers.mjs'
+import { count } from './table.mjs'
+
+const PLAYERS = 1_000
+
+export async function bench() {
+  requireWrk()
+  await inFolder(async (folder) => {
+    const seeded = join(folder, 'seeded.db')
+    const { items, tokens } = await seed(seeded, PLAYERS)
+    const subject = {
+      seeded,
+      rivals: { Fastify: fastifyPeer, Hono: honoPeer },
+      credential: 'authorization',
+      refusal: 401,
+    }
+    const requests = tokens.map((token, i) => ({
+      path: `/api/v1/items/${items[i % items.length]}`,
+      headers: { authorization: `Bearer ${token}` },
+    }))
+    await compare(folder, 'Item read, one player', { ...subject, requests: requests.slice(0, 1) })
+    // Whoever remembers a token or an item has less of it here.
+    const many = `Item read, ${count(PLAYERS)} players and ${items.length} items in turn`
+    await compare(folder, many, { ...subject, requests })
+  })
+}

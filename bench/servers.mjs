@@ -1,0 +1,98 @@
+// What the subjects over HTTP share: a seeded database, and servers in processes of their own.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { createTill, openSqliteStorage } from '../dist/lib/index.js'
+import { SKUS } from './files.mjs'
+
+const MAIN = 'dist/cli/main.js'
+export const serveHelp = spawnSync(process.execPath, [MAIN, 'serve', '--help']).stdout.toString()
+const quiet = [['--quiet'], ['--log', 'off']].find(([flag]) => serveHelp.includes(flag)) ?? []
+
+/** Gives `work` a folder that is gone afterwards. */
+export async function inFolder(work) {
+  const folder = mkdtempSync(join(tmpdir(), 'tillkit-bench-'))
+  try {
+    return await work(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A new database of one project with the store `main` of 100 items, and what opens its doors. */
+export async function seed(db, tokenCount = 1) {
+  const till = createTill({ storage: await openSqliteStorage(db) })
+  const account = await till.accounts.create({ name: 'Bench' })
+  const { account_id, account_key } = account
+  const game = { account_id, name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+  const project = await till.projects.create(account, game)
+  await till.stores.create(account, { project_id: project.id, store_id: 'main', store_type: 'web' })
+  const items = []
+  for (const name of SKUS) {
+    const text = { display_name: `Pack ${name}`, description: `All that is in ${name}, at once` }
+    const rest = { price: '499', type: 'consumable', meta: { icon: `${name}.png`, stack: 99 } }
+    items.push((await till.items.create(account, { store_id: 'main', name, ...text, ...rest })).id)
+  }
+  const tokens = []
+  for (let i = 0; i < tokenCount; i++) {
+    tokens.push((await till.sessions.token(project.public_key, { user_id: `player_${i}` })).token)
+  }
+  await till.close()
+  return { account_key, public_key: project.public_key, items, tokens, token: tokens[0] }
+}
+
+export function removeDatabase(db) {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(db + suffix, { force: true })
+}
+
+/** Our server, as one starts it, but for its log: the rivals write none. */
+export function startTillkit(db, ...options) {
+  return startServer(MAIN, 'serve', '--port', '0', '--db', db, ...quiet, ...options)
+}
+
+/** A Node process; it is up when its first line has told its address. */
+export async function startServer(script, ...args) {
+  const child = spawn(process.execPath, [script, ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
+  const ended = once(child, 'close')
+  const lines = createInterface({ input: child.stdout })
+  const first = await Promise.race([once(lines, 'line'), ended])
+  const url = /http:\S+/.exec(first[0])?.[0]
+  if (url === undefined) throw new Error(`${script} ${args.join(' ')} did not start`)
+  return {
+    url,
+    /** A size of its memory in MiB: VmRSS now, VmHWM at its highest. */
+    memory(name) {
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+      return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1]) / 1024
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** The answer to a request; fails unless its status is 200 or the one expected. */
+export async function call(url, { method = 'GET', path, headers, body }, expected = 200) {
+  const outgoing = httpRequest(new URL(path, url), { method, headers })
+  outgoing.end(body)
+  return answerOf(outgoing, expected)
+}
+
+export async function answerOf(outgoing, expected = 200) {
+  const [response] = await once(outgoing, 'response')
+  const chunks = []
+  for await (const chunk of response) chunks.push(chunk)
+  const text = Buffer.concat(chunks).toString()
+  if (response.statusCode !== expected) {
+    throw new Error(`${outgoing.path}: ${response.statusCode}: ${text.slice(0, 500)}`)
+  }
+  return { headers: response.headers, text }
+}
