@@ -7,6 +7,9 @@ import type { Output } from './output.ts'
 /** Wrong usage: exit code 2. */
 export class UsageError extends Error {}
 
+/** A finding for which a command ends with exit code 1, the message on stderr. */
+export class Refusal extends Error {}
+
 /** An option of a command: with `value`, its placeholder in the help, it takes one; else it is a flag. */
 export interface OptionSpec {
   readonly value?: string
@@ -45,6 +48,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly summary: string
   /** The placeholder of the one operand that it takes: `ID`, `FILE`. */
   readonly operand?: string
+  /** Whether it makes the database where there is none: a mistyped path is no new database. */
+  readonly makesDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>
 }
@@ -95,6 +100,13 @@ function parseStrictly(
   } catch (error) {
     throw new UsageError((error as Error).message.split('. To specify')[0])
   }
+}
+
+/** The value of an option that takes a whole number. */
+export function numberOption(name: string, value: string | undefined): number | undefined {
+  if (value === undefined) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value)
+  throw new UsageError(`--${name} must be a whole number`)
 }
 
 /** The value of an option that takes JSON, or `@file` with JSON in it. */

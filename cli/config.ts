@@ -1,4 +1,5 @@
 import { UsageError } from './command.ts'
+import { parseMasterKeys } from './masterkey.ts'
 
 /** What the environment sets; an option of the same meaning wins. */
 export interface Config {
@@ -9,6 +10,9 @@ export interface Config {
   readonly tokenLifetime: number | undefined
   readonly platforms: readonly string[] | undefined
   readonly corsOrigins: readonly string[]
+  /** Newest first. */
+  readonly masterKeys: readonly Uint8Array[]
+  readonly lockdown: boolean
 }
 
 /** The variables that tillkit reads, for `--help`. */
@@ -18,6 +22,9 @@ export const VARIABLES: { readonly [name: string]: string } = {
   PORT: 'the port of serve, as --port',
   TILLKIT_TOKEN_SECRET: 'signs tokens in place of the keys in the database; at least 32 bytes',
   TILLKIT_TOKEN_LIFETIME: 'seconds that a token is valid, 60 to 86400; default 3600',
+  TILLKIT_MASTER_KEY: 'seals stored secrets: 32 bytes, as 64 hex digits or in base64',
+  TILLKIT_MASTER_KEY_PREVIOUS: 'older ones, separated by commas: they open what they sealed',
+  TILLKIT_LOCKDOWN: 'on: as --lockdown of serve',
   TILLKIT_PLATFORMS: 'the platforms that projects may have, separated by commas',
   TILLKIT_CORS_ORIGIN: 'as --cors-origin of serve; several separated by commas',
 }
@@ -33,6 +40,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   if (secret !== undefined && Buffer.byteLength(secret) < 32) {
     throw new UsageError('TILLKIT_TOKEN_SECRET must have at least 32 bytes')
   }
+  const lockdown = set('TILLKIT_LOCKDOWN') ?? 'off'
+  if (lockdown !== 'on' && lockdown !== 'off') {
+    throw new UsageError('TILLKIT_LOCKDOWN must be on or off')
+  }
   return {
     db: set('TILLKIT_DB') ?? 'tillkit.db',
     host: set('HOST') ?? '127.0.0.1',
@@ -41,6 +52,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     tokenLifetime: lifetime === undefined ? undefined : Number(lifetime),
     platforms: listOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
+    masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
+    lockdown: lockdown === 'on',
   }
 }
 

@@ -2,13 +2,20 @@ import { COMMON_OPTIONS, type Command, type OptionSpecs } from './command.ts'
 import { VARIABLES } from './config.ts'
 
 /** The help of the whole program. */
-export function formatProgramHelp(commands: readonly Command[]): string {
+export function formatProgramHelp(groups: {
+  readonly [title: string]: readonly Command[]
+}): string {
+  const names = Object.values(groups).flatMap((commands) => commands.map(({ name }) => name))
+  const indent = Math.max(...names.map((name) => name.length)) + 4
+  const sections = Object.entries(groups).map(([title, commands]) => {
+    const rows = commands.map(({ name, summary }) => [name, summary] as const)
+    return `${title}:\n${columns(rows, indent)}`
+  })
   return `tillkit: a commerce back end for games and applications
 
 Usage: tillkit COMMAND [options]
 
-Commands:
-${columns(commands.map((each) => [each.name, each.summary]))}
+${sections.join('\n\n')}
 
 Every command takes:
 ${formatOptions(COMMON_OPTIONS)}
@@ -48,8 +55,9 @@ function formatOptions(options: OptionSpecs): string {
 
 const WIDTH = 80
 
-function columns(rows: readonly (readonly [string, string])[]): string {
-  const indent = Math.max(...rows.map(([name]) => name.length)) + 4
+type Rows = readonly (readonly [string, string])[]
+
+function columns(rows: Rows, indent = Math.max(...rows.map(([name]) => name.length)) + 4): string {
   return rows
     .map(([name, text]) => wrap(text.split(' '), `  ${name}`.padEnd(indent), ' '.repeat(indent)))
     .join('\n')

@@ -1,44 +1,12 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { TillError } from '../lib/index.ts'
-import { type Command, parseArguments, UsageError } from './command.ts'
-import { accountCreate } from './commands/account-create.ts'
-import { accountList } from './commands/account-list.ts'
-import { itemCreate } from './commands/item-create.ts'
-import { itemList } from './commands/item-list.ts'
-import { projectCreate } from './commands/project-create.ts'
-import { projectList } from './commands/project-list.ts'
-import { projectShow } from './commands/project-show.ts'
-import { projectUpdate } from './commands/project-update.ts'
-import { purchasesExport } from './commands/purchases-export.ts'
-import { purchasesImport } from './commands/purchases-import.ts'
-import { purchasesList } from './commands/purchases-list.ts'
-import { purchasesSummary } from './commands/purchases-summary.ts'
-import { serve } from './commands/serve.ts'
-import { storeCreate } from './commands/store-create.ts'
-import { storeList } from './commands/store-list.ts'
+import { type Command, parseArguments, Refusal, UsageError } from './command.ts'
+import { commands, groups } from './commands.ts'
 import { readConfig } from './config.ts'
 import { formatCommandHelp, formatProgramHelp } from './help.ts'
 import { openTill } from './open.ts'
 import { createOutput, formatRefusal, refusalDocument } from './output.ts'
-
-const commands: readonly Command[] = [
-  serve,
-  accountCreate,
-  accountList,
-  projectCreate,
-  projectList,
-  projectShow,
-  projectUpdate,
-  storeCreate,
-  storeList,
-  itemCreate,
-  itemList,
-  purchasesImport,
-  purchasesList,
-  purchasesExport,
-  purchasesSummary,
-]
 
 /** Exit codes. */
 const DONE = 0
@@ -51,9 +19,9 @@ async function main(args: readonly string[]): Promise<number> {
   const words = command.name.split(' ').length
   const { options, operand } = parseArguments(command, args.slice(words))
   if (options.help) return print(formatCommandHelp(command))
-  const config = readConfig(process.env)
+  const config = { ...readConfig(process.env), ...(options.lockdown ? { lockdown: true } : {}) }
   const db = (options.db as string | undefined) ?? config.db
-  const till = await openTill(db, config)
+  const till = await openTill(db, config, command.makesDatabase ?? false)
   try {
     const output = createOutput(process.stdout, options.json === true)
     await command.run({ options: options as never, operand, till, db, config, output })
@@ -69,10 +37,13 @@ function findCommand(args: readonly string[]): Command | undefined {
 
 function answerWithoutCommand(args: readonly string[]): number {
   const [first] = args
-  if (first === '--help' || first === 'help') return print(formatProgramHelp(commands))
+  if (first === '--help' || first === 'help') return print(formatProgramHelp(groups))
   if (first === '--version') return print(version())
   const words = args.filter((each) => !each.startsWith('-')).join(' ')
-  const known = commands.map(({ name }) => name).filter((name) => name.startsWith(`${first} `))
+  const begun = [words, first].map((typed) =>
+    commands.map(({ name }) => name).filter((name) => name.startsWith(`${typed} `)),
+  )
+  const known = begun.find((names) => names.length > 0) ?? []
   if (known.length > 0) throw new UsageError(`Which one of ${known.join(', ')}?`)
   throw new UsageError(words ? `There is no command '${words}'` : 'A command is missing')
 }
@@ -87,15 +58,19 @@ function print(text: string): number {
   return DONE
 }
 
-function reportFailure(error: unknown, json: boolean): number {
+function reportFailure(error: unknown, args: readonly string[]): number {
   if (error instanceof UsageError) {
-    process.stderr.write(`tillkit: ${error.message}\nSee tillkit --help\n`)
+    const help = ['tillkit', findCommand(args)?.name, '--help'].filter(Boolean).join(' ')
+    process.stderr.write(`tillkit: ${error.message}\nSee ${help}\n`)
     return WRONG_USAGE
   }
+  const json = args.includes('--json')
   if (error instanceof TillError && json) {
     process.stdout.write(`${JSON.stringify(refusalDocument(error), null, 2)}\n`)
   } else if (error instanceof TillError) {
     process.stderr.write(`tillkit: ${formatRefusal(error)}\n`)
+  } else if (error instanceof Refusal) {
+    process.stderr.write(`tillkit: ${error.message}\n`)
   } else if (typeof (error as NodeJS.ErrnoException).syscall === 'string') {
     process.stderr.write(`tillkit: ${(error as Error).message}\n`) // a port in use, an unreadable file
   } else {
@@ -117,6 +92,6 @@ main(args).then(
     process.exitCode = code
   },
   (error: unknown) => {
-    process.exitCode = reportFailure(error, args.includes('--json'))
+    process.exitCode = reportFailure(error, args)
   },
 )

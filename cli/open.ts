@@ -1,12 +1,14 @@
 import { createMemoryStorage, createTill, openSqliteStorage, type Till } from '../lib/index.ts'
 import type { Config } from './config.ts'
 
-/** The till on the database that `--db` or the environment names. */
-export async function openTill(db: string, config: Config): Promise<Till> {
-  const storage = db === 'memory:' ? createMemoryStorage() : await openQuietly(db)
-  const { tokenSecret, tokenLifetime, platforms } = config
+/** The till on the database that `--db` or the environment names; `create` when it may be a new one. */
+export async function openTill(db: string, config: Config, create: boolean): Promise<Till> {
+  const storage = db === 'memory:' ? createMemoryStorage() : await openQuietly(db, create)
+  const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown } = config
   return createTill({
     storage,
+    masterKeys,
+    lockdown,
     ...(tokenSecret === undefined ? {} : { tokenSecret }),
     ...(tokenLifetime === undefined ? {} : { tokenLifetime }),
     ...(platforms === undefined ? {} : { platforms }),
@@ -14,11 +16,11 @@ export async function openTill(db: string, config: Config): Promise<Till> {
 }
 
 // Node 22 and 24 warn that node:sqlite is experimental: true, and no news to whoever runs a command.
-async function openQuietly(path: string) {
+async function openQuietly(path: string, create: boolean) {
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {
-    return await openSqliteStorage(path)
+    return await openSqliteStorage(path, { create })
   } finally {
     process.emitWarning = emitWarning
   }

@@ -23,7 +23,7 @@ export type {
 } from './services/purchases.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { Stores } from './services/stores.ts'
-export type { CallOptions } from './services/trail.ts'
+export type { CallOptions, CreateOptions } from './services/trail.ts'
 export { createMemoryStorage } from './storage/memory.ts'
 export type { Storage } from './storage/port.ts'
 export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'

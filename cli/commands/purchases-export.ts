@@ -5,7 +5,7 @@ import { createTarget, databaseFiles } from '../target.ts'
 
 export const purchasesExport = command({
   name: 'purchases export',
-  summary: 'Write the purchases of a store as a canonical CSV file, which imports again',
+  summary: 'Write the purchases of a store as CSV that imports again',
   options: {
     ...FILTER_OPTIONS,
     out: { value: 'FILE', help: 'write there, not to standard output' },

@@ -4,7 +4,7 @@ import { FILTER_OPTIONS, filterOf } from '../filter.ts'
 
 export const purchasesList = command({
   name: 'purchases list',
-  summary: 'List the purchases of a store in the order of their import',
+  summary: 'List the purchases of a store in order of import',
   options: {
     ...FILTER_OPTIONS,
     limit: { value: 'N', help: 'at most so many, 1 to 1000 (default 100)' },

@@ -2,13 +2,16 @@ import { isOrigin, type LogEntry, serve as listen, type ServeOptions } from '../
 import { command, UsageError } from '../command.ts'
 import { createDemo, formatDemo } from '../demo.ts'
 import { createLineWriter } from '../lines.ts'
+import { openDoors } from '../warnings.ts'
 
 export const serve = command({
   name: 'serve',
   summary: 'Serve the API over HTTP until SIGTERM or SIGINT',
+  makesDatabase: true,
   options: {
     host: { value: 'ADDRESS', help: 'the address to listen on (default 127.0.0.1)' },
     port: { value: 'N', help: 'the port, 0 for any free one (default 3000)' },
+    lockdown: { help: 'tokens got with a public key read items, and do nothing else' },
     demo: { help: 'in an empty database, make a demo account and print its keys' },
     'cors-origin': {
       value: 'ORIGIN',
@@ -43,6 +46,10 @@ export const serve = command({
     const demo = options.demo ? await createDemo(till) : undefined
     const server = await listen(till, settings)
     const { url } = server
+    for (const message of openDoors(config, options.host ?? config.host)) {
+      const warning = { time: new Date().toISOString(), level: 'warn', message }
+      process.stderr.write(`${JSON.stringify(warning)}\n`)
+    }
     if (output.json) output.record({ url, ...(demo ? { demo } : {}) })
     output.line(`tillkit listens on ${url}`)
     if (demo) output.line(formatDemo(demo, url))

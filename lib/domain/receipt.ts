@@ -6,9 +6,9 @@ export interface Receipt {
   readonly account_id: string
   /** As it was sent, 1 to 255 characters. */
   readonly key: string
-  /** SHA-256 of operation and input, base64url. */
+  /** A hash of operation and input, keyed where there is a master key: inputs may hold secrets. */
   readonly fingerprint: string
-  /** What the operation returned, as JSON. */
+  /** What the operation returned beside its input, as JSON. */
   readonly answer: string
   /** ISO 8601, UTC. */
   readonly created_at: string

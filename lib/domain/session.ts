@@ -82,10 +82,18 @@ export interface NewToken {
 
 const userId = text(1, 255, { control: false })
 
+const someScopes: Rule<Scope[]> = (value, field, problems) => {
+  const scopes = list(oneOf(SCOPES), SCOPES.length)(value, field, problems)
+  if (Array.isArray(value) && value.length === 0) {
+    problems.push({ field, code: 'invalid', message: 'must name at least one scope' })
+  }
+  return scopes
+}
+
 const newTokenFields: Fields<NewToken> = {
   project_id: required(text(1, 64)),
   user_id: optional(userId),
-  scopes: optional(list(oneOf(SCOPES), SCOPES.length)),
+  scopes: optional(someScopes),
   lifetime: optional(wholeNumber(60, 86_400)),
 }
 

@@ -47,7 +47,13 @@ export async function getProjectByKey(
   if (!project) {
     throw new TillError('invalid_public_key', 'The public project key is missing or unknown')
   }
-  if (isActive(project)) return project
+  assertActive(project)
+  return project
+}
+
+/** Guards what opens sessions. */
+export function assertActive(project: Project): void {
+  if (isActive(project)) return
   throw new TillError('project_inactive', `The project is ${project.status}`)
 }
 
@@ -58,7 +64,9 @@ async function findProjectByFormerKey(
 ): Promise<Project | undefined> {
   const former = await storage.findFormerPublicKey(publicKey)
   if (!former || former.expires_at <= formatInstant(now)) return undefined
-  return storage.findProject(former.project_id)
+  const project = await storage.findProject(former.project_id)
+  // As it was before: one who holds the former key alone is not given the new one for it.
+  return project && { ...project, public_key: publicKey }
 }
 
 /** The project, when the caller reaches it. Foreign and unknown answer alike. */

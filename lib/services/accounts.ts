@@ -51,7 +51,7 @@ export function createAccounts(context: Context): Accounts {
       const created_at = formatInstant(now())
       const account = { account_id: createId('acc', now()), name, created_at }
       const { account_key, key } = makeKey(account.account_id)
-      const trail = trailOf(context, undefined, 'account.create', account.account_id, options)
+      const trail = trailOf(context, account, 'account.create', account.account_id, options)
       await storage.insertAccount(account, key, trail)
       return { ...account, account_key, key_id: key.key_id }
     },

@@ -8,11 +8,11 @@ import type { ItemPage, Page } from '../storage/port.ts'
 import { assertAccount, assertScope, type Caller, getNamedStore, reaches } from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { type CallOptions, makeOnce } from './trail.ts'
+import { type CreateOptions, makeOnce } from './trail.ts'
 
 export interface Items {
   /** Endpoint 4. */
-  create(account: Account, input: unknown, options?: CallOptions): Promise<Item>
+  create(account: Account, input: unknown, options?: CreateOptions): Promise<Item>
   /** Endpoint 6. Throws `item_not_found`, for a foreign one too. */
   get(caller: Caller, id: string): Promise<Item>
   /**
@@ -34,17 +34,17 @@ export function createItems(context: Context): Items {
   const items: Items = {
     async create(account, input, options = {}) {
       assertAccount(account)
-      const { meta, ...fields } = parseNewItem(input)
+      const { meta: metadata, ...rest } = parseNewItem(input)
+      const fields = { ...rest, metadata }
       const store = await getNamedStore(storage, account, fields.store_id)
       const item = {
         id: createId('itm', now()),
         account_id: store.account_id,
         project_id: store.project_id,
         ...fields,
-        metadata: meta,
         created_at: formatInstant(now()),
       }
-      const making = { input, made: item, subject: item.id }
+      const making = { asked: fields, made: item, subject: item.id }
       const made = await makeOnce(context, account, 'item.create', making, options, (trail) =>
         storage.insertItem(item, trail),
       )

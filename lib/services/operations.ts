@@ -3,7 +3,7 @@ import { parseAuditQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import type { AuditPage } from '../storage/port.ts'
 import type { Context } from './context.ts'
-import { sealProject, sealStore } from './secrets.ts'
+import { type Sealer, sealProject, sealStore } from './secrets.ts'
 import { type CallOptions, trailOf } from './trail.ts'
 
 /** What the operator does, who is nobody's account. */
@@ -22,8 +22,18 @@ export interface Operations {
   rotateSigningKeys(options?: CallOptions): Promise<RotatedKeys>
   /** The keys that sign and verify tokens, oldest first; never the secrets. */
   listSigningKeys(): Promise<ShownSigningKey[]>
-  /** Puts all stored secrets under the newest master key; how many were not. */
-  sealSecrets(options?: CallOptions): Promise<number>
+  /**
+   * Puts all stored secrets under the newest master key, and leaves nothing of what they were before
+   * in a database file, which is written anew for it: others' writes wait so long.
+   */
+  sealSecrets(options?: CallOptions): Promise<SealedSecrets>
+}
+
+export interface SealedSecrets {
+  /** How many projects and stores had a secret in clear or under an older key. */
+  readonly sealed: number
+  /** How many secrets none of the keys opens: they are as they were. */
+  readonly unreadable: number
 }
 
 export interface RotatedKeys {
@@ -39,15 +49,15 @@ export interface ShownSigningKey {
 export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
-  const sealProjects = async (account_id: string): Promise<number> => {
+  const sealProjects = async (account_id: string, first: Sealer): Promise<number> => {
     let sealed = 0
     for (const project of await storage.listProjects(account_id)) {
-      if (sealProject(project, sealer) !== project) {
+      if (sealProject(project, first) !== project) {
         await storage.updateProject(project.id, (current) => sealProject(current, sealer))
         sealed++
       }
       for (const store of await storage.listStores(project.id)) {
-        if (sealStore(store, sealer) === store) continue
+        if (sealStore(store, first) === store) continue
         await storage.updateStore(store, (current) => sealStore(current, sealer))
         sealed++
       }
@@ -99,12 +109,22 @@ export function createOperations(context: Context): Operations {
 
     async sealSecrets(options) {
       let sealed = 0
+      let unreadable = 0
+      const counting: Sealer = {
+        ...sealer,
+        renew(stored, place) {
+          const renewed = sealer.renew(stored, place)
+          if (!sealer.opens(renewed, place)) unreadable++
+          return renewed
+        },
+      }
       for (const { account_id } of await storage.listAccounts()) {
-        sealed += await sealProjects(account_id)
+        sealed += await sealProjects(account_id, counting)
       }
       const trail = trailOf(context, undefined, 'secrets.seal', String(sealed), options)
       if (sealed > 0) await storage.insertTrail(trail)
-      return sealed
+      await storage.forget?.()
+      return { sealed, unreadable }
     },
   }
   return operations

@@ -22,11 +22,11 @@ import {
 import type { Context } from './context.ts'
 import { createId, createPublicKey } from './ids.ts'
 import { sealProject } from './secrets.ts'
-import { type CallOptions, makeOnce, trailOf } from './trail.ts'
+import { type CallOptions, type CreateOptions, makeOnce, trailOf } from './trail.ts'
 
 export interface Projects {
   /** Endpoint 8. The answer holds `config` as it was sent, and the new public key. */
-  create(account: Account, input: unknown, options?: CallOptions): Promise<Project>
+  create(account: Account, input: unknown, options?: CreateOptions): Promise<Project>
   /**
    * The project of a public key, with which its clients open sessions. Throws `invalid_public_key`
    * for one that is missing or unknown, and `project_inactive`.
@@ -35,8 +35,8 @@ export interface Projects {
   /** Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored. */
   update(caller: Caller, input: unknown, options?: CallOptions): Promise<Project>
   /**
-   * Gives the project a new public key. The one before opens sessions for `grace_seconds` more: a day
-   * unless told, 0 to 30 days.
+   * Gives the project a new public key. Those before open sessions for `grace_seconds` more at most: a
+   * day unless told, 0 to 30 days.
    */
   rotateKey(account: Account, input: unknown, options?: CallOptions): Promise<Project>
   /** Throws `project_not_found`, for a foreign one too. */
@@ -59,7 +59,7 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         created_at: formatInstant(now()),
       }
-      const making = { input, made: project, subject: project.id }
+      const making = { asked: fields, made: project, subject: project.id }
       const made = await makeOnce(context, account, 'project.create', making, options, (trail) =>
         storage.insertProject(sealProject(project, sealer), trail),
       )

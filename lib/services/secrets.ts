@@ -1,7 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 import { isObject, type JsonObject } from '../domain/fields.ts'
 import type { Project } from '../domain/project.ts'
 import { STORE_SECRETS, type Store } from '../domain/store.ts'
+import { hashText } from './ids.ts'
 
 /** A secret as it is stored under a master key. A secret in clear is a string. */
 export interface Sealed {
@@ -22,6 +23,12 @@ export interface Sealer {
   open(stored: string | Sealed, place: string): string
   /** The same secret under the newest key; as it is where it can not be opened. */
   renew(stored: string | Sealed, place: string): string | Sealed
+  /** Whether `open` would not throw. */
+  opens(stored: string | Sealed, place: string): boolean
+  /** A hash on which nobody without the newest key can try guesses; SHA-256 without a master key. */
+  digest(text: string): string
+  /** Whether it is the text's digest, made under any of the keys or under none. */
+  isDigest(digest: string, text: string): boolean
 }
 
 const IV_BYTES = 12
@@ -34,9 +41,11 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
     return { secret, id: createHash('sha256').update(secret).digest('hex').slice(0, 8) }
   })
   const [newest] = keys
+  const digestUnder = (secret: Uint8Array, text: string) =>
+    createHmac('sha256', secret).update(text).digest('base64url')
   const keyOf = (stored: Sealed) => keys.find(({ id }) => id === stored.key)
 
-  const reopen = (stored: Sealed, place: string): string | undefined => {
+  const reopen = (stored: string | Sealed, place: string): string | undefined => {
     try {
       return sealer.open(stored, place)
     } catch {
@@ -70,6 +79,10 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
       const text = reopen(stored, place)
       return text === undefined ? stored : sealer.seal(text, place)
     },
+    opens: (stored, place) => reopen(stored, place) !== undefined,
+    digest: (text) => (newest ? digestUnder(newest.secret, text) : hashText(text)),
+    isDigest: (digest, text) =>
+      digest === hashText(text) || keys.some(({ secret }) => digestUnder(secret, text) === digest),
   }
   return sealer
 }

@@ -12,7 +12,13 @@ import {
 import { isActive } from '../domain/status.ts'
 import { type Store, withoutStoreSecrets } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { assertAccount, assertScope, getNamedProject, getProjectByKey } from './access.ts'
+import {
+  assertAccount,
+  assertActive,
+  assertScope,
+  getNamedProject,
+  getProjectByKey,
+} from './access.ts'
 import type { Context } from './context.ts'
 import { createTokenId } from './ids.ts'
 import { type CallOptions, trailOf } from './trail.ts'
@@ -61,6 +67,9 @@ export interface Sessions {
 
 const LOCKED_DOWN: readonly Scope[] = ['items:read']
 
+/** How far, in seconds, the clock that a token was issued by may be ahead of ours. */
+const LEEWAY = 5
+
 export function createSessions(context: Context): Sessions {
   const { storage, now, keyring, issuer, lockdown } = context
   const publicScopes = lockdown ? LOCKED_DOWN : SCOPES
@@ -77,7 +86,7 @@ export function createSessions(context: Context): Sessions {
     project: Project,
     subject: string,
     jti = createTokenId(),
-    scopes = publicScopes,
+    scopes: readonly Scope[] = publicScopes,
     lifetime = context.tokenLifetime,
   ): Promise<IssuedToken> => {
     const exp = seconds() + lifetime
@@ -87,7 +96,8 @@ export function createSessions(context: Context): Sessions {
       project_id: project.id,
       scope: scopes.join(' '),
       jti,
-      // Later than what was revoked, in the second of the revocation too, or when the clock went back.
+      // Later than what was revoked, in the second of the revocation too, or when the clock went back:
+      // then it lies ahead.
       iat: Math.max(seconds(), 1 + (await storage.findTokenBound(project.id, subject))),
       exp,
     })
@@ -124,6 +134,7 @@ export function createSessions(context: Context): Sessions {
       if (!claims || !project || !isActive(project)) throw invalidToken()
       const bound = await storage.findTokenBound(project.id, claims.sub)
       if (claims.iat <= bound) throw invalidToken()
+      if (claims.iat > Math.max(seconds() + LEEWAY, bound + 1)) throw invalidToken()
       const session = {
         account_id: project.account_id,
         project_id: project.id,
@@ -137,8 +148,9 @@ export function createSessions(context: Context): Sessions {
 
     async issue(account, input, options) {
       assertAccount(account)
-      const { project_id, user_id = project_id, scopes, lifetime } = parseNewToken(input)
+      const { project_id, user_id = project_id, scopes = SCOPES, lifetime } = parseNewToken(input)
       const project = await getNamedProject(storage, account, project_id, 'project_id')
+      assertActive(project)
       const jti = createTokenId()
       const issued = await issue(project, user_id, jti, scopes, lifetime)
       await storage.insertTrail(trailOf(context, account, 'tokens.issue', jti, options))
@@ -150,9 +162,9 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = '' } = parseTokenRevocation(input)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
+      // Past all that would be accepted now: by a clock ahead, or under an earlier bound.
       const latest = await latestBound(project_id, user_id)
-      // Past what tokens may have been issued with since: see `iat` above.
-      const not_after = latest === 0 ? seconds() : Math.max(seconds(), latest + 1)
+      const not_after = Math.max(seconds() + LEEWAY, latest + 1)
       const bound = { project_id, user_id, not_after }
       const trail = trailOf(context, account, 'tokens.revoke', subject, options)
       await storage.insertTokenBound(bound, trail)

@@ -7,11 +7,11 @@ import { assertAccount, type Caller, getNamedProject, reaches } from './access.t
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { sealStore } from './secrets.ts'
-import { type CallOptions, makeOnce } from './trail.ts'
+import { type CreateOptions, makeOnce } from './trail.ts'
 
 export interface Stores {
   /** Endpoint 10. The answer holds `store_config` as it was sent. */
-  create(account: Account, input: unknown, options?: CallOptions): Promise<Store>
+  create(account: Account, input: unknown, options?: CreateOptions): Promise<Store>
   /** Throws `store_not_found`, for a foreign one too. */
   get(caller: Caller, store_id: string): Promise<Store>
   /** A project's stores, in order of creation. */
@@ -31,7 +31,7 @@ export function createStores(context: Context): Stores {
         account_id: account.account_id,
         created_at: formatInstant(now()),
       }
-      const making = { input, made: store, subject: store.store_id }
+      const making = { asked: fields, made: store, subject: store.store_id }
       const made = await makeOnce(context, account, 'store.create', making, options, (trail) =>
         storage.insertStore(sealStore(store, sealer), trail),
       )

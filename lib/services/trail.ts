@@ -4,12 +4,15 @@ import { formatInstant } from '../domain/instant.ts'
 import type { Insertion, Trail } from '../storage/port.ts'
 import { type Caller, isSession } from './access.ts'
 import type { Context } from './context.ts'
-import { hashText } from './ids.ts'
 
 /** What comes along with a call: all of it optional. */
 export interface CallOptions {
   /** For the audit log. */
   readonly request_id?: string | undefined
+}
+
+/** What comes along with a call that makes a record. */
+export interface CreateOptions extends CallOptions {
   /**
    * 1 to 255 characters. The same call with the same key within 24 h returns what the first one
    * returned and changes nothing; another input with that key is `invalid_request`.
@@ -43,9 +46,9 @@ function actorOf(caller: Caller | undefined): string {
 
 const KEPT_MS = 24 * 3_600_000
 
-/** What is made, from what input, and the id it goes by. */
+/** What is made, the fields of it that were asked for, and the id it goes by. */
 interface Making<T> {
-  readonly input: unknown
+  readonly asked: object
   readonly made: T
   readonly subject: string
 }
@@ -53,13 +56,16 @@ interface Making<T> {
 /**
  * Makes a record, once for an idempotency key. `insert` writes the record with its trail. Resolves to
  * what was made, to what the first call with this key made, or to undefined when the name is taken.
+ *
+ * A receipt keeps what was added to the fields asked for, and no secret with them: a repeat brings
+ * the same fields along.
  */
 export async function makeOnce<T extends object>(
   context: Context,
   caller: Caller,
   action: AuditAction,
-  { input, made, subject }: Making<T>,
-  options: CallOptions,
+  { asked, made, subject }: Making<T>,
+  options: CreateOptions,
   insert: (trail: Trail) => Promise<Insertion>,
 ): Promise<T | undefined> {
   const trail = trailOf(context, caller, action, subject, options)
@@ -68,21 +74,22 @@ export async function makeOnce<T extends object>(
   assertKey(key)
   const { storage, now, sealer } = context
   const { account_id } = caller
-  const fingerprint = hashText(`${action}\n${JSON.stringify(input)}`)
-  const place = `receipt/${account_id}/${key}`
+  const request = `${action}\n${JSON.stringify(asked)}`
 
   const findFirst = async (): Promise<T | undefined> => {
     const receipt = await storage.findReceipt(account_id, key)
     if (!receipt || receipt.expires_at <= formatInstant(now())) return undefined
-    if (receipt.fingerprint !== fingerprint) {
+    if (!sealer.isDigest(receipt.fingerprint, request)) {
       throw invalidField('Idempotency-Key', 'reused', 'was used before with another request')
     }
-    return JSON.parse(sealer.open(JSON.parse(receipt.answer), place))
+    return { ...made, ...JSON.parse(receipt.answer) }
   }
 
   const first = await findFirst()
   if (first) return first
-  const answer = JSON.stringify(sealer.seal(JSON.stringify(made), place))
+  const fingerprint = sealer.digest(request)
+  const added = Object.entries(made).filter(([name]) => !(name in asked))
+  const answer = JSON.stringify(Object.fromEntries(added))
   const created_at = formatInstant(now())
   const expires_at = formatInstant(now() + KEPT_MS)
   const receipt = { account_id, key, fingerprint, answer, created_at, expires_at }

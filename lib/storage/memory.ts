@@ -120,6 +120,10 @@ export function createMemoryStorage(): Storage {
     async rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
       const current = projects.get(project_id)
       if (!current) return
+      for (const [key, former] of formerKeys) {
+        if (former.project_id !== project_id || former.expires_at <= former_until) continue
+        formerKeys.set(key, { ...former, expires_at: former_until })
+      }
       const former = { public_key: current.public_key, project_id, expires_at: former_until }
       formerKeys.set(current.public_key, former)
       publicKeys.delete(current.public_key)

@@ -46,7 +46,10 @@ export interface Storage {
     change: (current: Project) => Project,
     trail?: Trail,
   ): Promise<Project | undefined>
-  /** Gives a project a new public key; the one before is a former key from now on. */
+  /**
+   * Gives a project a new public key; the one before is a former key from now on. The keys that were
+   * former ones already expire no later than it.
+   */
   rotatePublicKey(project_id: string, rotation: KeyRotation, trail?: Trail): Promise<void>
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
   /** All former keys, in order of their rotation. */
@@ -104,6 +107,8 @@ export interface Storage {
   check(): Promise<string[]>
   /** Writes a consistent copy into a new file; only where the database is a file. */
   backup?(path: string): Promise<void>
+  /** Leaves nothing in the file of what was replaced or deleted; only where it is a file. */
+  forget?(): Promise<void>
   close(): Promise<void>
 }
 
@@ -122,7 +127,7 @@ export interface KeyedAccount extends Account {
 
 export interface KeyRotation {
   readonly public_key: string
-  /** Until when the key before opens sessions; ISO 8601, UTC. */
+  /** Until when former keys open sessions, at the latest; ISO 8601, UTC. */
   readonly former_until: string
 }
 

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { TillError } from '../errors.ts'
 import { createReadCache } from './cache.ts'
 import type { Storage } from './port.ts'
@@ -5,7 +6,7 @@ import { accountVerbs } from './sqlite/accounts.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
-import { openFile } from './sqlite/file.ts'
+import { createPrivately, openFile } from './sqlite/file.ts'
 import { clearAbandonedImports, openImport } from './sqlite/imports.ts'
 import { itemVerbs } from './sqlite/items.ts'
 import { projectVerbs } from './sqlite/projects.ts'
@@ -19,21 +20,23 @@ export interface SqliteOptions {
   readonly driver?: SqliteDriverName
   /** Memory for records that were read before, in bytes; 0 keeps none. 32 MiB unless told. */
   readonly cacheBytes?: number
+  /** Whether to make a file that is not there; true unless told. */
+  readonly create?: boolean
 }
 
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
  * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the same
- * file open. Throws `storage_unavailable` for a file that is not tillkit's, or that a newer tillkit
- * has written.
+ * file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer tillkit has
+ * written, or that is not there and not to be made.
  */
 export async function openSqliteStorage(
   path: string,
   options: SqliteOptions = {},
 ): Promise<Storage> {
   try {
-    const db = await openFile(path, options.driver)
+    const db = await openFile(path, options)
     await clearAbandonedImports(db)
     const bytes = options.cacheBytes ?? CACHE_BYTES
     return bytes === 0 ? storageOn(db) : createReadCache(storageOn(db), () => commitsOf(db), bytes)
@@ -70,7 +73,17 @@ function storageOn(db: Connection): Storage {
       return findProblems(db)
     },
     async backup(path) {
-      db.run('VACUUM INTO ?', path)
+      createPrivately(path)
+      try {
+        db.run('VACUUM INTO ?', path)
+      } catch (error) {
+        rmSync(path, { force: true }) // half a copy must not be taken for one
+        throw error
+      }
+    },
+    async forget() {
+      db.exec('VACUUM')
+      db.find('PRAGMA wal_checkpoint(TRUNCATE)')
     },
     async close() {
       db.close()

@@ -88,7 +88,9 @@ test('a refusal names every bad field and ends with 1', async (t) => {
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
   [[], /A command is missing/],
   [['itm', 'create'], /There is no command 'itm create'/],
-  [['account'], /Which one of account create, account list\?/],
+  [['account'], /Which one of account create, account list, account keys add, /],
+  [['account', 'keys'], /Which one of account keys add, account keys list, account keys revoke\?/],
+  [['account', 'keys', 'ad', '--json'], /Which one of account create, /],
   [['account', 'create'], /--name NAME is missing/],
   [['account', 'create', '--nmae', 'x'], /Unknown option '--nmae'/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
@@ -118,8 +120,9 @@ test('the environment sets what options do not, and is checked', async () => {
 
 test('help tells of the program and of every command, within 80 columns', async () => {
   const program = await tillkit(['--help'])
-  const names = [...program.stdout.matchAll(/^ {2}([a-z]+(?: [a-z]+)?) {2,}[A-Z]/gm)]
-  assert.ok(names.length >= 13)
+  const names = [...program.stdout.matchAll(/^ {2}([a-z]+(?: [a-z-]+){0,2}) {2,}[A-Z]/gm)]
+  assert.ok(names.length >= 25)
+  assert.ok(program.stdout.split('\n').every((line) => line.length <= 80))
   for (const [, name = ''] of names) {
     const { code, stdout } = await tillkit([...name.split(' '), '--help'])
     assert.deepEqual([code, stdout.includes(`Usage: tillkit ${name}`)], [0, true])

@@ -80,6 +80,22 @@ export function describeCredentials(open: OpenStorage): void {
     assert.deepEqual(await storage.listFormerPublicKeys(), [former])
   })
 
+  test('former public keys expire no later than the one that follows them', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    await storage.rotatePublicKey('prj_1', { public_key: 'pk_2', former_until: LATER })
+    await storage.rotatePublicKey('prj_2', { public_key: 'pk_b', former_until: LATER })
+    await storage.findFormerPublicKey('pk_prj_1')
+
+    await storage.rotatePublicKey('prj_1', { public_key: 'pk_3', former_until: AT })
+    await storage.rotatePublicKey('prj_1', { public_key: 'pk_4', former_until: LATER })
+
+    const expiries = ['pk_prj_1', 'pk_2', 'pk_3', 'pk_prj_2'].map(async (public_key) => {
+      return (await storage.findFormerPublicKey(public_key))?.expires_at
+    })
+    assert.deepEqual(await Promise.all(expiries), [AT, AT, LATER, LATER])
+  })
+
   test('a store is replaced by what a change makes of it', async (t) => {
     const storage = await open(t)
     await insertStores(storage)

@@ -51,11 +51,12 @@ export async function serveProcess(
   const lines: string[] = []
   const log: string[] = []
   createInterface({ input: child.stderr }).on('line', (line) => log.push(line))
-  const output = createInterface({ input: child.stdout })
+  // Listened to from the start: several lines may come at once.
+  const output = createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
   const closed = once(child, 'close').then(([code]) => code as number | null)
-  const first = await Promise.race([once(output, 'line').then(([line]) => line as string), closed])
-  if (typeof first !== 'string') throw new Error(`serve ended with ${first}: ${log.join('\n')}`)
-  output.on('line', (line) => lines.push(line))
+  await Promise.race([once(output, 'line'), closed])
+  const first = lines.shift()
+  if (first === undefined) throw new Error(`serve ended with ${await closed}: ${log.join('\n')}`)
   const url = /http:\/\/\S+/.exec(first)?.[0] ?? ''
   return { child, url, first, lines, log, closed }
 }

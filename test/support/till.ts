@@ -35,3 +35,14 @@ export async function createShop(till: Till, name = 'Studio') {
 export async function* fileOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk)
 }
+
+/** A clock that stands still until the test moves it. */
+export function createClock(start: number) {
+  let now = start
+  return {
+    now: () => now,
+    pass(milliseconds: number) {
+      now += milliseconds
+    },
+  }
+}

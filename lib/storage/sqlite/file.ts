@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
@@ -6,8 +6,14 @@ import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
 /** A connection to a file that is there, ours, and of today's schema. */
-export async function openFile(path: string, driver?: SqliteDriverName): Promise<Connection> {
-  createPrivately(path)
+export async function openFile(
+  path: string,
+  { driver, create = true }: { driver?: SqliteDriverName; create?: boolean },
+): Promise<Connection> {
+  if (!create && !existsSync(path)) {
+    throw new TillError('storage_unavailable', 'there is no such file')
+  }
+  if (path !== ':memory:') createPrivately(path, 'a')
   const db = connect(await openSqliteDriver(path, driver))
   try {
     await configure(db)
@@ -19,10 +25,12 @@ export async function openFile(path: string, driver?: SqliteDriverName): Promise
   }
 }
 
-// The file holds signing keys and purchases: no other user of the machine reads it. SQLite gives its
-// WAL the mode of the file.
-function createPrivately(path: string): void {
-  if (path !== ':memory:') closeSync(openSync(path, 'a', 0o600))
+/**
+ * Makes a file that no other user of the machine reads: it holds signing keys and purchases. SQLite
+ * gives its WAL the mode of the file. With the flag `wx` there must be none yet.
+ */
+export function createPrivately(path: string, flag: 'a' | 'wx' = 'wx'): void {
+  closeSync(openSync(path, flag, 0o600))
 }
 
 async function configure(db: Connection): Promise<void> {

@@ -50,6 +50,11 @@ export function projectVerbs(db: Connection): ProjectVerbs {
           former_until,
           project_id,
         )
+        db.run(
+          'UPDATE former_public_keys SET expires_at = min(expires_at, ?) WHERE project_id = ?',
+          former_until,
+          project_id,
+        )
         db.run('UPDATE projects SET public_key = ? WHERE id = ?', public_key, project_id)
         writeTrail(db, trail)
       })

@@ -162,6 +162,9 @@ export const MIGRATIONS: readonly string[] = [
     request_id TEXT NOT NULL
   ) STRICT;
   CREATE INDEX audit_account ON audit (account_id);
+  -- Before an INSERT, a number that SQLite is still to choose is -1. REPLACE fires no DELETE trigger.
+  CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit

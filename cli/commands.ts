@@ -1,0 +1,54 @@
+import type { Command } from './command.ts'
+import { accountCreate } from './commands/account-create.ts'
+import { accountKeysAdd } from './commands/account-keys-add.ts'
+import { accountKeysList } from './commands/account-keys-list.ts'
+import { accountKeysRevoke } from './commands/account-keys-revoke.ts'
+import { accountList } from './commands/account-list.ts'
+import { auditList } from './commands/audit-list.ts'
+import { backup } from './commands/backup.ts'
+import { check } from './commands/check.ts'
+import { itemCreate } from './commands/item-create.ts'
+import { itemList } from './commands/item-list.ts'
+import { projectCreate } from './commands/project-create.ts'
+import { projectList } from './commands/project-list.ts'
+import { projectRotateKey } from './commands/project-rotate-key.ts'
+import { projectShow } from './commands/project-show.ts'
+import { projectUpdate } from './commands/project-update.ts'
+import { purchasesExport } from './commands/purchases-export.ts'
+import { purchasesImport } from './commands/purchases-import.ts'
+import { purchasesList } from './commands/purchases-list.ts'
+import { purchasesSummary } from './commands/purchases-summary.ts'
+import { secretsSeal } from './commands/secrets-seal.ts'
+import { serve } from './commands/serve.ts'
+import { storeCreate } from './commands/store-create.ts'
+import { storeList } from './commands/store-list.ts'
+import { tokenIssue } from './commands/token-issue.ts'
+import { tokenRevoke } from './commands/token-revoke.ts'
+
+/** All commands, as the help groups them. */
+export const groups: { readonly [title: string]: readonly Command[] } = {
+  Server: [serve],
+  'Accounts and their keys': [
+    accountCreate,
+    accountList,
+    accountKeysAdd,
+    accountKeysList,
+    accountKeysRevoke,
+  ],
+  'Projects, stores and items': [
+    projectCreate,
+    projectList,
+    projectShow,
+    projectUpdate,
+    projectRotateKey,
+    storeCreate,
+    storeList,
+    itemCreate,
+    itemList,
+  ],
+  Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
+  'Tokens and secrets': [tokenIssue, tokenRevoke, secretsSeal],
+  Database: [auditList, backup, check],
+}
+
+export const commands: readonly Command[] = Object.values(groups).flat()

@@ -1,0 +1,19 @@
+import { command } from '../command.ts'
+
+export const auditList = command({
+  name: 'audit list',
+  summary: 'List who changed what and when, oldest first',
+  options: {
+    account: { value: 'ID', help: 'only what concerns this account' },
+    limit: { value: 'N', help: 'at most so many, 1 to 1000 (default 100)' },
+    cursor: { value: 'NEXT', help: 'go on where the page before ended' },
+  },
+  async run({ till, options, output }) {
+    const { account: account_id, limit, cursor } = options
+    if (account_id !== undefined) await till.accounts.get(account_id)
+    const page = await till.operations.listAudit({ account_id, limit, cursor })
+    if (output.json) return output.record(page)
+    output.table(page.entries, ['at', 'actor', 'action', 'subject', 'account_id', 'request_id'])
+    if (page.next) output.line(`There are more: --cursor ${page.next}`)
+  },
+})

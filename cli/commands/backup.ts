@@ -1,0 +1,12 @@
+import { command } from '../command.ts'
+
+export const backup = command({
+  name: 'backup',
+  summary: 'Copy the database into a new file, also while serving',
+  operand: 'FILE',
+  options: {},
+  async run({ till, operand, output }) {
+    await till.operations.backup(operand)
+    output.record({ backup: operand })
+  },
+})

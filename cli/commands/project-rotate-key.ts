@@ -1,0 +1,19 @@
+import { command, numberOption } from '../command.ts'
+
+export const projectRotateKey = command({
+  name: 'project rotate-key',
+  summary: 'Give a project a new public key',
+  options: {
+    project: { value: 'ID', required: true, help: 'the project' },
+    grace: {
+      value: 'SECONDS',
+      help: 'how long its former keys still open sessions (default 86400, a day)',
+    },
+  },
+  async run({ till, options, output }) {
+    const rotation = { id: options.project, grace_seconds: numberOption('grace', options.grace) }
+    const account = await till.accounts.ownerOf(options.project)
+    const { id, public_key } = await till.projects.rotateKey(account, rotation)
+    output.record({ id, public_key })
+  },
+})

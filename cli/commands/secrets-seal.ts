@@ -1,0 +1,17 @@
+import { command, Refusal, UsageError } from '../command.ts'
+
+export const secretsSeal = command({
+  name: 'secrets seal',
+  summary: 'Seal all stored secrets under the newest master key',
+  options: {},
+  async run({ till, config, output }) {
+    if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
+    const { sealed, unreadable } = await till.operations.sealSecrets()
+    output.record({ sealed, unreadable })
+    if (unreadable > 0) {
+      throw new Refusal(
+        'Some secrets are under a master key that is not set: they are as they were',
+      )
+    }
+  },
+})

@@ -1,0 +1,26 @@
+import { command, numberOption } from '../command.ts'
+
+export const tokenIssue = command({
+  name: 'token issue',
+  summary: 'Issue a token of a project, with any scopes',
+  options: {
+    project: { value: 'ID', required: true, help: 'the project that it reaches' },
+    user: { value: 'ID', help: 'whose token it is; the project itself when left out' },
+    scope: {
+      value: 'S',
+      multiple: true,
+      help: 'items:read, projects:write or purchases:import; may be repeated (default all)',
+    },
+    lifetime: { value: 'SECONDS', help: 'how long it is valid, 60 to 86400 (default 3600)' },
+  },
+  async run({ till, options, output }) {
+    const token = {
+      project_id: options.project,
+      user_id: options.user,
+      scopes: options.scope,
+      lifetime: numberOption('lifetime', options.lifetime),
+    }
+    const account = await till.accounts.ownerOf(options.project)
+    output.record(await till.sessions.issue(account, token))
+  },
+})

@@ -1,0 +1,346 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { createClient } from '../support/server.ts'
+
+const AUTH = '/api/v1/identity/auth'
+const KEY = randomBytes(32).toString('hex')
+
+async function shop(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const db = join(folder, 'till.db')
+  const run = (...args: string[]) => tillkitJson([...args, '--db', db])
+  const { account_id, account_key, key_id } = await run('account', 'create', '--name', 'Studio')
+  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
+  const project = await run('project', 'create', '--account', account_id, ...game)
+  const store = ['--account', account_id, '--project', project.id, '--type', 'web']
+  await run('store', 'create', ...store, '--store', 'main')
+  return { folder, db, run, account_id, account_key, key_id, project }
+}
+
+/** The same with a server on the file. */
+async function servedShop(t: TestContext, args: string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const made = await shop(t)
+  const { url, log } = await serveProcess(t, ['--port', '0', '--db', made.db, ...args], env)
+  return { ...made, log, send: createClient(url) }
+}
+
+describe('keys and tokens, beside a running server', () => {
+  test('an account key is added, listed and revoked, and the server knows at once', async (t) => {
+    const { run, send, account_id, account_key, key_id } = await servedShop(t)
+    const added = await run('account', 'keys', 'add', '--account', account_id)
+    assert.match(added.account_key, /^ak_[\w-]{43}$/)
+    const create = (key: string, name: string) => {
+      const item = { store_id: 'main', name, display_name: 'x', price: '1', type: 'consumable' }
+      return send('POST /api/v1/items', { account_key: key, json: item })
+    }
+    assert.equal((await create(account_key, 'a')).status, 200)
+    assert.equal((await create(added.account_key, 'b')).status, 200)
+
+    const revoked = await run('account', 'keys', 'revoke', key_id, '--account', account_id)
+
+    assert.deepEqual(revoked, { account_id, key_id, revoked: true })
+    assert.equal((await create(account_key, 'c')).status, 401)
+    assert.equal((await create(added.account_key, 'd')).status, 200)
+    const listed = await run('account', 'keys', 'list', '--account', account_id)
+    const told = listed.map((each: { key_id: string; revoked_at?: string }) => [
+      each.key_id,
+      typeof each.revoked_at,
+    ])
+    assert.deepEqual(told, [
+      [key_id, 'string'],
+      [added.key_id, 'undefined'],
+    ])
+    assert.ok(!JSON.stringify(listed).includes('hash'))
+  })
+
+  test('a public key is rotated: the former one opens sessions in its grace, and then no more', async (t) => {
+    const { run, send, project } = await servedShop(t)
+    const rotate = (...grace: string[]) =>
+      run('project', 'rotate-key', '--project', project.id, ...grace)
+    const init = (public_key: string) =>
+      send(`POST ${AUTH}/init`, { public_key, json: { user_id: 'ann', public_key } })
+
+    const second = await rotate()
+    assert.deepEqual(Object.keys(second), ['id', 'public_key'])
+    for (const { public_key } of [project, second]) {
+      const reply = await init(public_key)
+      assert.equal(reply.status, 200, reply.text)
+      assert.equal(reply.text.includes('pk_'), false)
+    }
+
+    const third = await rotate('--grace', '0')
+    for (const { public_key } of [project, second]) {
+      assert.equal((await init(public_key)).status, 400)
+    }
+    assert.equal((await init(third.public_key)).status, 200)
+  })
+
+  test('in lockdown a client reads items alone, and a token that was issued does the rest', async (t) => {
+    const { run, send, project } = await servedShop(t, ['--lockdown'])
+    const { public_key, id } = project
+    const got = await send(`GET ${AUTH}/access-token`, { public_key })
+    const { access_token } = got.json<{ access_token: string }>()
+    const list = (token: string) => send('GET /api/v1/items?store_id=main', { token })
+    const rename = (token: string) =>
+      send('PUT /api/v1/projects', { token, json: { id, name: 'New' } })
+
+    assert.equal((await list(access_token)).status, 200)
+    const refused = await rename(access_token)
+    assert.equal(refused.status, 401)
+    assert.match(refused.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/)
+
+    const issue = ['token', 'issue', '--project', id, '--lifetime', '60']
+    const { token, expires_in_seconds } = await run(...issue, '--scope', 'projects:write')
+    assert.equal(expires_in_seconds, 60)
+    assert.equal((await rename(token)).status, 200)
+    assert.equal((await list(token)).status, 401)
+    const all = await run(...issue, '--user', 'bot')
+    assert.deepEqual([(await rename(all.token)).status, (await list(all.token)).status], [200, 200])
+  })
+
+  test('tokens are revoked, of a user or of a project, and the server knows at once', async (t) => {
+    const { run, send, project } = await servedShop(t)
+    const { public_key, id } = project
+    const tokenOf = async (user_id: string) => {
+      const reply = await send(`POST ${AUTH}/token`, { public_key, json: { user_id } })
+      return reply.json<{ token: string }>().token
+    }
+    const [ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
+    const statuses = () =>
+      Promise.all(
+        [ann, bob].map(
+          async (token) => (await send('GET /api/v1/items?store_id=main', { token })).status,
+        ),
+      )
+    assert.deepEqual(await statuses(), [200, 200])
+
+    const revoked = await run('token', 'revoke', '--project', id, '--user', 'ann')
+    assert.deepEqual(revoked, { project_id: id, user_id: 'ann', revoked: true })
+    assert.deepEqual(await statuses(), [401, 200])
+    await run('token', 'revoke', '--project', id)
+    assert.deepEqual(await statuses(), [401, 401])
+  })
+})
+
+describe('what a server that starts leaves open is said in a line each', () => {
+  const cases: [string, string[], NodeJS.ProcessEnv, RegExp[]][] = [
+    ['by default', [], {}, [/--lockdown/, /TILLKIT_MASTER_KEY/]],
+    ['with all set', ['--lockdown'], { TILLKIT_MASTER_KEY: KEY }, []],
+    [
+      'with all set by the environment',
+      [],
+      { TILLKIT_MASTER_KEY: KEY, TILLKIT_LOCKDOWN: 'on' },
+      [],
+    ],
+    [
+      'on all addresses',
+      ['--lockdown', '--host', '0.0.0.0'],
+      { TILLKIT_MASTER_KEY: KEY },
+      [/^0\.0\.0\.0 is no loopback address: .*TLS/],
+    ],
+  ]
+  for (const [what, args, env, expected] of cases) {
+    test(what, async (t) => {
+      const served = await serveProcess(t, ['--port', '0', '--db', 'memory:', ...args], env)
+      served.child.kill('SIGTERM')
+      await served.closed
+      const entries = served.log.map((line) => JSON.parse(line))
+      assert.equal(entries.length, expected.length, served.log.join('\n'))
+      for (const [index, said] of expected.entries()) {
+        assert.equal(entries[index].level, 'warn')
+        assert.match(entries[index].message, said)
+      }
+    })
+  }
+})
+
+describe('master keys', () => {
+  const same = Buffer.from(KEY, 'hex')
+  for (const written of [same.toString('base64'), same.toString('base64url'), KEY.toUpperCase()]) {
+    test(`are taken as ${written.length} characters, and are the same key`, async (t) => {
+      const { db, run, project } = await shop(t)
+      const seal = (key: string) =>
+        tillkit(['secrets', 'seal', '--db', db, '--json'], { env: { TILLKIT_MASTER_KEY: key } })
+      await run('project', 'update', project.id, '--config', '{"webhook_secret":"whs_1"}')
+
+      assert.equal(JSON.parse((await seal(KEY)).stdout).sealed, 1)
+      assert.deepEqual(JSON.parse((await seal(written)).stdout), { sealed: 0, unreadable: 0 })
+    })
+  }
+
+  const wrong: [string, NodeJS.ProcessEnv][] = [
+    ['too short', { TILLKIT_MASTER_KEY: KEY.slice(1) }],
+    ['too long', { TILLKIT_MASTER_KEY: `${KEY}0` }],
+    ['no digits', { TILLKIT_MASTER_KEY: `${KEY.slice(1)}!` }],
+    ['a wrong older one', { TILLKIT_MASTER_KEY: KEY, TILLKIT_MASTER_KEY_PREVIOUS: `${KEY},oops` }],
+    ['older ones alone', { TILLKIT_MASTER_KEY_PREVIOUS: KEY }],
+  ]
+  for (const [what, env] of wrong) {
+    test(`are refused when they are ${what}, and not printed`, async () => {
+      const { code, stdout, stderr } = await tillkit(['check', '--db', 'memory:'], { env })
+      assert.deepEqual([code, stdout], [2, ''])
+      assert.match(stderr, /^tillkit: TILLKIT_MASTER_KEY/)
+      for (const value of Object.values(env)) {
+        assert.equal(stderr.includes(value?.slice(-10) ?? ''), false)
+      }
+    })
+  }
+
+  test('follow one another: secrets are sealed, then sealed anew', async (t) => {
+    const { folder, db, run, project } = await shop(t)
+    const secret = 'whs_do_not_show_this'
+    await run('project', 'update', project.id, '--config', `{"webhook_secret":"${secret}"}`)
+    const inFile = () =>
+      readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(secret))
+    assert.equal(inFile(), true)
+    const seal = (env: NodeJS.ProcessEnv) => tillkit(['secrets', 'seal', '--db', db], { env })
+    const other = randomBytes(32).toString('base64url')
+
+    const sealed = await seal({ TILLKIT_MASTER_KEY: KEY })
+    assert.deepEqual([sealed.code, /sealed +1\n/.test(sealed.stdout), inFile()], [0, true, false])
+    const lost = await seal({ TILLKIT_MASTER_KEY: other })
+    assert.deepEqual([lost.code, /unreadable +1\n/.test(lost.stdout)], [1, true])
+    assert.match(lost.stderr, /^tillkit: .*a master key that is not set.*\n$/)
+    const moved = { TILLKIT_MASTER_KEY: other, TILLKIT_MASTER_KEY_PREVIOUS: `${KEY}, ${KEY}` }
+    assert.match((await seal(moved)).stdout, /sealed +1\n/)
+    assert.equal((await seal({ TILLKIT_MASTER_KEY: other })).code, 0)
+    const none = await seal({})
+    assert.deepEqual([none.code, /TILLKIT_MASTER_KEY is not set/.test(none.stderr)], [2, true])
+  })
+})
+
+describe('the upkeep of a database', () => {
+  test('its audit log tells who changed what, of one account or of all, in pages', async (t) => {
+    const { run, db, account_id, project } = await shop(t)
+    await run('account', 'create', '--name', 'Other')
+
+    const { entries } = await run('audit', 'list', '--account', account_id)
+    const told = entries.map(({ actor, action }: { actor: string; action: string }) => [
+      actor,
+      action,
+    ])
+    assert.deepEqual(told, [
+      ['operator', 'account.create'],
+      ['operator', 'project.create'],
+      ['operator', 'store.create'],
+    ])
+    assert.equal(entries[1].subject, project.id)
+    assert.equal((await run('audit', 'list')).entries.length, 4)
+    const page = await tillkit(['audit', 'list', '--limit', '3', '--db', db])
+    const cursor = /There are more: --cursor (\d+)\n$/.exec(page.stdout)?.[1] ?? ''
+    assert.equal((await run('audit', 'list', '--cursor', cursor)).entries.length, 1)
+    const unknown = await tillkit(['audit', 'list', '--account', 'acc_nobody', '--db', db])
+    assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
+  })
+
+  test('a backup is made while it is served, and serves in its place', async (t) => {
+    const { run, folder, send, project, account_key } = await servedShop(t)
+    const copy = join(folder, 'copy.db')
+
+    assert.deepEqual(await run('backup', copy), { backup: copy })
+
+    const item = { store_id: 'main', name: 'a', display_name: 'x', price: '1', type: 'consumable' }
+    assert.equal((await send('POST /api/v1/items', { account_key, json: item })).status, 200)
+    const restored = await tillkit(['project', 'show', project.id, '--db', copy, '--json'])
+    assert.deepEqual(JSON.parse(restored.stdout), project)
+    assert.equal((await tillkit(['check', '--db', copy])).stdout, 'The database is sound\n')
+    const again = await tillkit(['backup', copy, '--db', join(folder, 'till.db')])
+    assert.equal(again.code, 1)
+    assert.match(again.stderr, /^tillkit: EEXIST: .*\n$/)
+    const memory = await tillkit(['backup', join(folder, 'none.db'), '--db', 'memory:'])
+    assert.equal(memory.code, 1)
+    assert.equal(existsSync(join(folder, 'none.db')), false)
+  })
+
+  test('a check says that it is sound, or names what is wrong and ends with 1', async (t) => {
+    const { run, db } = await shop(t)
+    assert.deepEqual(await run('check'), { sound: true, problems: [] })
+    const driver = await openSqliteDriver(db)
+    driver.exec("PRAGMA foreign_keys = OFF; UPDATE projects SET account_id = 'acc_nobody'")
+    driver.close()
+
+    const human = await tillkit(['check', '--db', db])
+    const machine = await tillkit(['check', '--db', db, '--json'])
+
+    const problem = 'row 1 of projects names a missing row of accounts'
+    assert.deepEqual([human.code, human.stdout], [1, ''])
+    assert.match(human.stderr, new RegExp(`^tillkit: Not sound:\n {2}${problem}\n`))
+    assert.equal(machine.code, 1)
+    const { sound, problems } = JSON.parse(machine.stdout)
+    assert.deepEqual([sound, problems[0]], [false, problem])
+  })
+
+  const readers = [
+    ['account', 'list'],
+    ['account', 'keys', 'list', '--account', 'acc_x'],
+    ['project', 'show', 'prj_x'],
+    ['token', 'issue', '--project', 'prj_x'],
+    ['audit', 'list'],
+    ['check'],
+    ['backup', 'copy.db'],
+  ]
+  for (const args of readers) {
+    test(`a mistyped path is no new database: tillkit ${args.join(' ')}`, async (t) => {
+      const db = join(temporaryFolder(t), 'mistyped.db')
+      const { code, stdout, stderr } = await tillkit([...args, '--db', db])
+      assert.deepEqual([code, stdout, existsSync(db)], [1, '', false])
+      assert.equal(stderr, `tillkit: Cannot open the database ${db}: there is no such file\n`)
+    })
+  }
+})
+
+const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
+  [
+    ['account', 'keys', 'revoke', '--account', 'a'],
+    /KEY_ID is missing\nSee tillkit account keys revoke --help\n/,
+  ],
+  [['project', 'rotate-key'], /--project ID is missing\nSee tillkit project rotate-key --help\n/],
+  [['project', 'rotate-key', '--project', 'p', '--grace', '1h'], /--grace must be a whole number/],
+  [['token', 'issue', '--project', 'p', '--lifetime', '-1'], /tillkit token issue --help/],
+  [['token', 'issue', '--project', 'p', '--lifetime', '1e3'], /--lifetime must be a whole number/],
+  [['backup'], /FILE is missing/],
+  [['tokens'], /There is no command 'tokens'\nSee tillkit --help\n/],
+]
+
+for (const [args, said] of wrongUsage) {
+  test(`wrong usage points to the help that says more: tillkit ${args.join(' ')}`, async () => {
+    const { code, stdout, stderr } = await tillkit(args, { env: { TILLKIT_DB: 'memory:' } })
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, said)
+  })
+}
+
+test('what the library refuses ends with 1: scopes, lifetimes and graces out of bounds', async (t) => {
+  const { db, project } = await shop(t)
+  for (const args of [
+    ['token', 'issue', '--project', project.id, '--scope', 'everything'],
+    ['token', 'issue', '--project', project.id, '--lifetime', '59'],
+    ['token', 'issue', '--project', 'prj_nobody'],
+    ['project', 'rotate-key', '--project', project.id, '--grace', '2592001'],
+    ['token', 'revoke', '--project', project.id, '--user', ''],
+  ]) {
+    const { code, stdout, stderr } = await tillkit([...args, '--db', db])
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /^tillkit: .*\n$/)
+  }
+})
+
+test('lockdown is on or off', async () => {
+  const env = { TILLKIT_LOCKDOWN: 'yes', TILLKIT_DB: 'memory:' }
+  const { code, stderr } = await tillkit(['account', 'list'], { env })
+  assert.deepEqual([code, /TILLKIT_LOCKDOWN must be on or off/.test(stderr)], [2, true])
+})
+
+test('a file that is no database is refused by a check in one line', async (t) => {
+  const db = join(temporaryFolder(t), 'notes.txt')
+  writeFileSync(db, 'not a database, but quite long enough to look like one '.repeat(20))
+  const { code, stderr } = await tillkit(['check', '--db', db])
+  assert.equal(code, 1)
+  assert.match(stderr, /^tillkit: Cannot open the database .*\n$/)
+})

@@ -1,0 +1,336 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { decodeJwt } from 'jose'
+import {
+  type AuditEntry,
+  createTill,
+  openSqliteStorage,
+  type Session,
+  type Till,
+  type TillOptions,
+} from '../../lib/index.ts'
+import type { KeyedAccount } from '../../lib/storage/port.ts'
+import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { describePlaces, type Place } from '../support/place.ts'
+import { createClock, createShop, fileOf } from '../support/till.ts'
+
+const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
+const FILE = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
+const BAD_FILE = 'transaction_id,sku,purchased_at\nT-1,silver,2024-03-01T12:34:56Z\n'
+const ITEM = { store_id: 'main', display_name: 'Silver', price: '99', type: 'consumable' }
+const OPTIONS = { request_id: 'request-1' }
+
+type NewPlace = (t: TestContext) => Place
+
+/** What a mutating call leaves: its action, and what it says was changed. */
+interface Change {
+  readonly action: string
+  /** Resolves to the subject that its entry should name. */
+  make(shop: Shop): Promise<string>
+  /** The same call with something wrong. */
+  fail(shop: Shop): Promise<unknown>
+}
+
+/** Every call of an account that changes something. */
+const accountChanges: Record<string, Change> = {
+  'accounts.addKey': {
+    action: 'account_key.add',
+    make: async ({ till, key }) => (await till.accounts.addKey(key, OPTIONS)).key_id,
+    fail: ({ till, session }) => till.accounts.addKey(session as never, OPTIONS),
+  },
+  'accounts.revokeKey': {
+    action: 'account_key.revoke',
+    async make({ till, key }) {
+      await till.accounts.revokeKey(key, key.key_id, OPTIONS)
+      return key.key_id
+    },
+    fail: ({ till, key }) => till.accounts.revokeKey(key, 'key_nobody', OPTIONS),
+  },
+  'projects.create': {
+    action: 'project.create',
+    make: async ({ till, key }) => (await till.projects.create(key, gameOf(key), OPTIONS)).id,
+    fail: ({ till, key }) => till.projects.create(key, { ...gameOf(key), name: '' }, OPTIONS),
+  },
+  'projects.update': {
+    action: 'project.update',
+    make: async ({ till, key, project: { id } }) =>
+      (await till.projects.update(key, { id, name: 'New' }, OPTIONS)).id,
+    fail: ({ till, key }) => till.projects.update(key, { id: 'prj_nobody', name: 'New' }, OPTIONS),
+  },
+  'projects.rotateKey': {
+    action: 'project.rotate_key',
+    make: async ({ till, key, project: { id } }) =>
+      (await till.projects.rotateKey(key, { id }, OPTIONS)).id,
+    fail: ({ till, key }) => till.projects.rotateKey(key, { id: 'prj_nobody' }, OPTIONS),
+  },
+  'stores.create': {
+    action: 'store.create',
+    make: async ({ till, key, project }) =>
+      (await till.stores.create(key, { project_id: project.id, store_type: 'web' }, OPTIONS))
+        .store_id,
+    fail: ({ till, key, project: { id: project_id } }) =>
+      till.stores.create(key, { project_id, store_type: 'web', store_id: 'main' }, OPTIONS),
+  },
+  'items.create': {
+    action: 'item.create',
+    make: async ({ till, key }) =>
+      (await till.items.create(key, { ...ITEM, name: 'silver' }, OPTIONS)).id,
+    fail: ({ till, key }) => till.items.create(key, { ...ITEM, name: 'gold' }, OPTIONS),
+  },
+  'purchases.import': {
+    action: 'purchases.import',
+    make: async ({ till, key }) =>
+      (await till.purchases.import(key, file(FILE), OPTIONS)).import_id,
+    fail: ({ till, key }) => till.purchases.import(key, file(BAD_FILE), OPTIONS),
+  },
+  'sessions.issue': {
+    action: 'tokens.issue',
+    async make({ till, key, project }) {
+      const issued = await till.sessions.issue(key, { project_id: project.id }, OPTIONS)
+      return decodeJwt(issued.token).jti as string
+    },
+    fail: ({ till, key }) => till.sessions.issue(key, { project_id: 'prj_nobody' }, OPTIONS),
+  },
+  'sessions.revoke of a project': {
+    action: 'tokens.revoke',
+    async make({ till, key, project: { id: project_id } }) {
+      await till.sessions.revoke(key, { project_id }, OPTIONS)
+      return project_id
+    },
+    fail: ({ till, key }) => till.sessions.revoke(key, { project_id: 'prj_nobody' }, OPTIONS),
+  },
+  'sessions.revoke of a user': {
+    action: 'tokens.revoke',
+    async make({ till, key, project: { id: project_id } }) {
+      await till.sessions.revoke(key, { project_id, user_id: 'ann' }, OPTIONS)
+      return `${project_id}/ann`
+    },
+    fail: ({ till, key, project: { id: project_id } }) =>
+      till.sessions.revoke(key, { project_id, user_id: '' }, OPTIONS),
+  },
+}
+
+/** Every call of a session that changes something. */
+const sessionChanges: Record<string, Change> = {
+  'projects.update': {
+    action: 'project.update',
+    make: async ({ till, session, project: { id } }) =>
+      (await till.projects.update(session, { id, name: 'New' }, OPTIONS)).id,
+    fail: ({ till, session }) =>
+      till.projects.update(session, { id: 'prj_nobody', name: 'New' }, OPTIONS),
+  },
+  'purchases.import': {
+    action: 'purchases.import',
+    make: async ({ till, session }) =>
+      (await till.purchases.import(session, file(FILE), OPTIONS)).import_id,
+    fail: ({ till, session }) => till.purchases.import(session, file(BAD_FILE), OPTIONS),
+  },
+}
+
+await describePlaces('the audit log', (newPlace) => {
+  for (const [name, change] of Object.entries(accountChanges)) {
+    describeChange(newPlace, `of an account key: ${name}`, change, ({ key }) => `key:${key.key_id}`)
+  }
+  for (const [name, change] of Object.entries(sessionChanges)) {
+    const actorOf = ({ session }: Shop) => `token:${session.token_id}`
+    describeChange(newPlace, `of a token: ${name}`, change, actorOf)
+  }
+  describeOperator(newPlace)
+  describePages(newPlace)
+})
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  test(`the audit log takes no change and no deletion, with ${driver}`, { skip }, (t) =>
+    assertAppendOnly(t, driver),
+  )
+}
+
+function describeChange(
+  newPlace: NewPlace,
+  name: string,
+  { action, make, fail }: Change,
+  actorOf: (shop: Shop) => string,
+): void {
+  test(`tells of a change once: ${name}`, async (t) => {
+    const shop = await newShop(newPlace(t))
+    const before = await entriesOf(shop.till)
+    shop.clock.pass(1000)
+
+    const subject = await make(shop)
+
+    const entry = {
+      at: '2024-03-01T12:34:57.789Z',
+      actor: actorOf(shop),
+      action,
+      subject,
+      account_id: shop.account.account_id,
+      request_id: 'request-1',
+    }
+    assert.deepEqual(await entriesOf(shop.till), [...before, entry])
+  })
+
+  test(`tells nothing of what was refused: ${name}`, async (t) => {
+    const shop = await newShop(newPlace(t))
+    const before = await entriesOf(shop.till)
+
+    await assert.rejects(fail(shop))
+
+    assert.deepEqual(await entriesOf(shop.till), before)
+  })
+}
+
+function describeOperator(newPlace: NewPlace): void {
+  test('names the operator where no key was shown, and the account that is concerned', async (t) => {
+    const till = await newPlace(t).till({ now: () => NOW })
+    const { account_id } = await till.accounts.create({ name: 'Studio' }, OPTIONS)
+    const account = await till.accounts.get(account_id)
+    await till.projects.create(account, gameOf(account))
+
+    const entries = await entriesOf(till)
+
+    const told = entries.map(({ actor, action, request_id }) => [actor, action, request_id])
+    assert.deepEqual(told, [
+      ['operator', 'account.create', 'request-1'],
+      ['operator', 'project.create', ''],
+    ])
+    assert.equal(entries[0]?.subject, account_id)
+    assert.deepEqual(await entriesOf(till, account_id), entries)
+  })
+
+  test('tells of the sealing of secrets when there were some to be sealed', async (t) => {
+    const place = newPlace(t)
+    const { till, account, project } = await newShop(place)
+    const config = { webhook_secret: 'whs_1' }
+    await till.projects.update(account, { id: project.id, config })
+    const sealing = await place.till({ now: () => NOW, masterKeys: [new Uint8Array(32)] })
+    const before = await entriesOf(till)
+
+    await sealing.operations.sealSecrets(OPTIONS)
+    await sealing.operations.sealSecrets(OPTIONS)
+
+    const [entry, ...more] = (await entriesOf(till)).slice(before.length)
+    const told = [entry?.actor, entry?.action, entry?.account_id, more.length]
+    assert.deepEqual(told, ['operator', 'secrets.seal', '', 0])
+  })
+
+  test('tells nothing of a dry run, nor of sessions that are opened and read', async (t) => {
+    const { till, account, session, project } = await newShop(newPlace(t))
+    const before = await entriesOf(till)
+
+    await till.purchases.import(session, { ...file(FILE), dry_run: true }, OPTIONS)
+    await till.sessions.init(project.public_key, { user_id: 'ann' })
+    await till.projects.get(account, project.id)
+
+    assert.deepEqual(await entriesOf(till), before)
+  })
+
+  test('holds no key, no token and no secret', async (t) => {
+    const shop = await newShop(newPlace(t))
+    const { till, key, project } = shop
+    const config = { webhook_secret: 'whs_secret' }
+    await till.projects.update(key, { id: project.id, config })
+    for (const { make } of Object.values(accountChanges)) await make(shop)
+
+    const text = JSON.stringify(await entriesOf(till))
+
+    for (const secret of ['ak_', 'pk_', 'eyJ', 'whs_secret']) {
+      assert.equal(text.includes(secret), false, secret)
+    }
+  })
+}
+
+function describePages(newPlace: NewPlace): void {
+  test('is read in its order, page by page, of one account or of all', async (t) => {
+    const { till, account } = await newShop(newPlace(t))
+    const other = await till.accounts.create({ name: 'Other' })
+    for (let n = 0; n < 5; n++) {
+      await till.accounts.addKey(account)
+      await till.accounts.addKey(other)
+    }
+    const all = await entriesOf(till)
+    assert.equal(all.length, 4 + 1 + 10)
+
+    for (const account_id of [undefined, account.account_id, other.account_id]) {
+      const expected = all.filter((each) => !account_id || each.account_id === account_id)
+      for (const limit of [1, 2, 7, expected.length, 1000]) {
+        const read = await pagesOf(till, { account_id, limit })
+        assert.deepEqual(read, expected)
+      }
+      assert.deepEqual(await entriesOf(till, account_id), expected)
+    }
+    assert.deepEqual(await entriesOf(till, 'acc_nobody'), [])
+  })
+
+  test('is not asked for by pages that can not be', async (t) => {
+    const { till } = await newShop(newPlace(t))
+    for (const query of [{ limit: 0 }, { limit: 1001 }, { cursor: 'x' }, { account_id: '' }]) {
+      await assert.rejects(till.operations.listAudit(query), { code: 'invalid_request' })
+    }
+  })
+}
+
+async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promise<void> {
+  const path = join(temporaryFolder(t), 'till.db')
+  const till = createTill({ storage: await openSqliteStorage(path, { driver }) })
+  await createShop(till)
+  const before = await entriesOf(till)
+  const db = await openSqliteDriver(path, driver)
+  const values = "(1, '', '', '', '', '', '')"
+  const attacks = [
+    "UPDATE audit SET actor = 'nobody'",
+    "UPDATE audit SET actor = 'nobody' WHERE seq = 1",
+    'UPDATE audit SET seq = seq + 100',
+    'DELETE FROM audit',
+    'DELETE FROM audit WHERE seq = 1',
+    `REPLACE INTO audit VALUES ${values}`,
+    `INSERT OR REPLACE INTO audit VALUES ${values}`,
+    `INSERT INTO audit VALUES ${values} ON CONFLICT DO UPDATE SET actor = 'nobody'`,
+    'UPDATE OR REPLACE audit SET seq = 1 WHERE seq = 2',
+  ]
+
+  for (const sql of attacks) assert.throws(() => db.exec(sql), /append-only/, sql)
+
+  assert.deepEqual(await entriesOf(till), before)
+  db.close()
+  await till.close()
+}
+
+type Shop = Awaited<ReturnType<typeof newShop>>
+
+/** A shop, and those who may call: a key of its account, and a session of its project. */
+async function newShop(place: Place, options: Partial<TillOptions> = {}) {
+  const clock = createClock(NOW)
+  const till = await place.till({ now: clock.now, ...options })
+  const { account, project, token } = await createShop(till)
+  const key: KeyedAccount = await till.accounts.authenticate(account.account_key)
+  const session: Session = await till.sessions.authenticate(token)
+  return { till, clock, account, key, session, project }
+}
+
+function gameOf({ account_id }: { readonly account_id: string }) {
+  return { account_id, name: 'Second', bundle_id: 'com.example.second', platform: 'web' }
+}
+
+function file(csv: string) {
+  return { store_id: 'main', file: fileOf(csv) }
+}
+
+async function entriesOf(till: Till, account_id?: string): Promise<AuditEntry[]> {
+  const entries: AuditEntry[] = []
+  for await (const entry of till.operations.allAudit({ account_id })) entries.push(entry)
+  return entries
+}
+
+async function pagesOf(till: Till, query: object): Promise<AuditEntry[]> {
+  const read: AuditEntry[] = []
+  let cursor: string | undefined
+  do {
+    const page = await till.operations.listAudit({ ...query, cursor })
+    read.push(...page.entries)
+    cursor = page.next
+  } while (cursor !== undefined)
+  return read
+}

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Account, CreateOptions, Till, TillOptions } from '../../lib/index.ts'
+import { describeFiles, describePlaces, type Place } from '../support/place.ts'
+import { createClock, createShop } from '../support/till.ts'
+
+const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
+const DAY = 86_400_000
+const KEY = { idempotency_key: 'k-1' }
+const SECRET = 'whs_do_not_show_this'
+
+type NewPlace = (t: TestContext) => Place
+type Create = (
+  shop: Shop,
+  change?: object,
+  options?: CreateOptions,
+) => Promise<{ readonly created_at: string }>
+
+/** The operations that take an idempotency key, each with an input that it takes. */
+const creations: Record<string, Create> = {
+  'projects.create': ({ till, account }, change, options = KEY) => {
+    const config = { webhook_secret: SECRET, custom_settings: { z: 1, a: [2, null] } }
+    return till.projects.create(account, { ...game(account), config, ...change }, options)
+  },
+  'stores.create': ({ till, account, project }, change, options = KEY) => {
+    const store_config = { provider: 'p', api_key: SECRET, webhook_secret: `${SECRET}2` }
+    const store = { project_id: project.id, store_type: 'custom', store_config }
+    return till.stores.create(account, { ...store, ...change }, options)
+  },
+  'stores.create of a store_id': ({ till, account, project }, change, options = KEY) => {
+    const store = { project_id: project.id, store_id: 'side', store_type: 'web' }
+    return till.stores.create(account, { ...store, ...change }, options)
+  },
+  'items.create': ({ till, account }, change, options = KEY) => {
+    const item = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '99' }
+    const meta = { z: 1, a: { '1': 'x', b: -0.5 } }
+    return till.items.create(account, { ...item, type: 'consumable', meta, ...change }, options)
+  },
+}
+
+await describePlaces('a repeated call', (newPlace) => {
+  for (const [name, create] of Object.entries(creations)) {
+    describeCreation(newPlace, name, create)
+  }
+  describeKeys(newPlace)
+})
+await describeFiles('a receipt', describeReceipts)
+
+function describeCreation(newPlace: NewPlace, name: string, create: Create): void {
+  test(`returns what the first returned and makes nothing: ${name}`, async (t) => {
+    const place = newPlace(t)
+    const shop = await newShop(place)
+    const first = await create(shop)
+    const before = await everything(shop)
+
+    shop.clock.pass(DAY - 1)
+    const second = await create(shop)
+    const elsewhere = await create({ ...shop, till: await place.till({ now: shop.clock.now }) })
+
+    assert.deepEqual(second, first)
+    assert.equal(JSON.stringify(second), JSON.stringify(first))
+    assert.deepEqual(elsewhere, first)
+    assert.deepEqual(await everything(shop), before)
+  })
+
+  test(`is a call of its own once a day has passed: ${name}`, async (t) => {
+    const shop = await newShop(newPlace(t))
+    const first = await create(shop)
+
+    shop.clock.pass(DAY)
+    const second = await create(shop, another(name))
+
+    assert.notDeepEqual(second, first)
+    assert.deepEqual(await create(shop, another(name)), second)
+  })
+
+  test(`is refused with another input, and makes nothing: ${name}`, async (t) => {
+    const shop = await newShop(newPlace(t))
+    await create(shop)
+    const before = await everything(shop)
+
+    const repeated = create(shop, another(name))
+
+    const details = [
+      { field: 'Idempotency-Key', code: 'reused', message: 'was used before with another request' },
+    ]
+    await assert.rejects(repeated, { code: 'invalid_request', details })
+    assert.deepEqual(await everything(shop), before)
+  })
+
+  test(`is the same when only what is ignored differs: ${name}`, async (t) => {
+    const shop = await newShop(newPlace(t))
+    const first = await create(shop)
+    // Deeper than what JSON.stringify can write.
+    let deep: object = {}
+    for (let depth = 0; depth < 100_000; depth++) deep = { deep }
+
+    assert.deepEqual(await create(shop, { unknown: deep }), first)
+  })
+
+  test(`makes one record of 20 calls at the same time: ${name}`, async (t) => {
+    const place = newPlace(t)
+    const shop = await newShop(place)
+    const other = { ...shop, till: await place.till({ now: shop.clock.now }) }
+    const before = await everything(shop)
+
+    const calls = Array.from({ length: 20 }, (_, n) => create(n % 2 === 0 ? shop : other))
+    const [first, ...rest] = await Promise.all(calls)
+
+    for (const each of rest) assert.deepEqual(each, first)
+    const after = await everything(shop)
+    assert.equal(after.audit.length, before.audit.length + 1)
+    assert.equal(countOf(after), countOf(before) + 1)
+  })
+
+  test(`of another account is its own: ${name}`, async (t) => {
+    const shop = await newShop(newPlace(t))
+    const other = { ...shop, ...(await createShop(shop.till, 'Other')) }
+    const first = await create(shop)
+
+    const others = await create(other, another(name))
+
+    assert.notDeepEqual(others, first)
+    assert.deepEqual(await create(shop), first)
+    assert.deepEqual(await create(other, another(name)), others)
+  })
+
+  test(`that failed before is judged anew: ${name}`, async (t) => {
+    const shop = await newShop(newPlace(t))
+    const bad = { platform: 'toaster', store_type: 'toaster', type: 'toaster' }
+    await assert.rejects(create(shop, bad), { code: 'invalid_request' })
+
+    const made = await create(shop)
+
+    assert.deepEqual(await create(shop), made)
+  })
+}
+
+function describeKeys(newPlace: NewPlace): void {
+  test('leaves no receipt when its name was taken', async (t) => {
+    const shop = await newShop(newPlace(t))
+    const create = creations['items.create'] as Create
+    await assert.rejects(create(shop, { name: 'gold' }), { code: 'invalid_request' })
+
+    const made = await create(shop, { name: 'free' })
+
+    assert.deepEqual(await create(shop, { name: 'free' }), made)
+  })
+
+  test('of one operation is none of another', async (t) => {
+    const shop = await newShop(newPlace(t))
+    const [first, ...others] = Object.values(creations) as [Create, ...Create[]]
+    await first(shop)
+
+    for (const create of others) {
+      await assert.rejects(create(shop), { code: 'invalid_request' })
+    }
+  })
+
+  test('has a key of 1 to 255 characters, and is made anew without one', async (t) => {
+    const shop = await newShop(newPlace(t))
+    const create = creations['projects.create'] as Create
+    for (const idempotency_key of ['', 'k'.repeat(256), 'a\0b', '\ud800', 1 as unknown as string]) {
+      await assert.rejects(create(shop, {}, { idempotency_key }), { code: 'invalid_request' })
+    }
+    for (const idempotency_key of ['k', 'k'.repeat(255)]) {
+      const made = await create(shop, {}, { idempotency_key })
+      assert.deepEqual(await create(shop, {}, { idempotency_key }), made)
+    }
+    assert.notDeepEqual(await create(shop, {}, {}), await create(shop, {}, {}))
+  })
+
+  test('keeps its first answer when the public key was rotated since', async (t) => {
+    const shop = await newShop(newPlace(t))
+    const create = creations['projects.create'] as Create
+    const first = (await create(shop)) as Awaited<ReturnType<Till['projects']['create']>>
+    await shop.till.projects.rotateKey(shop.account, { id: first.id })
+
+    const repeated = await create(shop)
+
+    assert.deepEqual(repeated, first)
+    assert.equal(first.config.webhook_secret, SECRET)
+  })
+}
+
+function describeReceipts(newPlace: NewPlace): void {
+  test('holds no secret in clear, and nothing to try guesses on, under a master key', async (t) => {
+    const place = newPlace(t)
+    const shop = await newShop(place, { masterKeys: [new Uint8Array(32).fill(1)] })
+    const sealed = [creations['projects.create'], creations['stores.create']] as [Create, Create]
+    for (const [index, create] of sealed.entries()) {
+      const key = { idempotency_key: `k-${index}` }
+      assert.deepEqual(await create(shop, {}, key), await create(shop, {}, key))
+    }
+
+    assert.equal(place.bytes().includes(SECRET), false)
+  })
+
+  test('is still known when the master key was changed, and when it is gone no call is made twice', async (t) => {
+    const place = newPlace(t)
+    const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
+    const shop = await newShop(place, { masterKeys: [older] })
+    const create = creations['projects.create'] as Create
+    const first = await create(shop)
+    const on = async (masterKeys: Uint8Array[]) => {
+      return { ...shop, till: await place.till({ now: shop.clock.now, masterKeys }) }
+    }
+
+    assert.deepEqual(await create(await on([newer, older])), first)
+    await assert.rejects(create(await on([newer])), { code: 'invalid_request' })
+    assert.equal((await shop.till.projects.list(shop.account)).length, 2)
+  })
+
+  test('of before there was a master key is still known', async (t) => {
+    const place = newPlace(t)
+    const shop = await newShop(place)
+    const create = creations['stores.create'] as Create
+    const first = await create(shop)
+
+    const till = await place.till({ now: shop.clock.now, masterKeys: [new Uint8Array(32)] })
+
+    assert.deepEqual(await create({ ...shop, till }), first)
+  })
+}
+
+type Shop = Awaited<ReturnType<typeof newShop>>
+
+async function newShop(place: Place, options: Partial<TillOptions> = {}) {
+  const clock = createClock(NOW)
+  const till = await place.till({ now: clock.now, ...options })
+  return { till, clock, ...(await createShop(till)) }
+}
+
+function game({ account_id }: Account) {
+  return { account_id, name: 'Second', bundle_id: 'com.example.second', platform: 'web' }
+}
+
+/** A change that makes an input another one, which is taken as well. */
+function another(creation: string): object {
+  if (creation === 'projects.create') return { config: { webhook_secret: 'another' } }
+  return creation === 'items.create' ? { name: 'bronze' } : { store_id: 'another' }
+}
+
+/** All records of an account, and the log of what was changed. */
+async function everything({ till, account }: Shop) {
+  const projects = await till.projects.list(account)
+  const stores = (await Promise.all(projects.map(({ id }) => till.stores.list(account, id)))).flat()
+  const items = await Promise.all(stores.map((store) => till.items.list(account, store)))
+  const { entries: audit } = await till.operations.listAudit({ account_id: account.account_id })
+  return { projects, stores, items, audit }
+}
+
+function countOf({ projects, stores, items }: Awaited<ReturnType<typeof everything>>): number {
+  return projects.length + stores.length + items.flatMap((each) => each.items).length
+}

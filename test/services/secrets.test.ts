@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { createMemoryStorage, createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
+import { createSealer, type Sealed, sealProject, sealStore } from '../../lib/services/secrets.ts'
+import type { Storage } from '../../lib/storage/port.ts'
+import { describeFiles, describePlaces, type Place } from '../support/place.ts'
+import { createShop } from '../support/till.ts'
+
+const OLD = new Uint8Array(32).fill(1)
+const NEW = new Uint8Array(32).fill(2)
+const STRANGE = new Uint8Array(32).fill(3)
+const SECRETS = ['whs_of_project', 'shared_of_iap', 'whs_of_iap', 'api_of_custom', 'whs_of_web']
+
+type NewPlace = (t: TestContext) => Place
+
+describe('a sealer', () => {
+  test('opens what it sealed, each time another text', () => {
+    const sealer = createSealer([OLD])
+    for (const text of ['?', 'sécret \u{1F600}', 'x'.repeat(8192)]) {
+      const [first, second] = [sealer.seal(text, 'here'), sealer.seal(text, 'here')]
+      assert.notDeepEqual(first, second)
+      assert.equal(JSON.stringify(first).includes(text), false)
+      assert.equal(sealer.open(first, 'here'), text)
+      assert.equal(sealer.open(second, 'here'), text)
+    }
+  })
+
+  test('opens nothing at another place, under another key, or changed by a bit', () => {
+    const sealer = createSealer([OLD])
+    const sealed = sealer.seal('secret', 'here') as Sealed
+    const bytes = Buffer.from(sealed.sealed, 'base64url')
+
+    assert.throws(() => sealer.open(sealed, 'there'))
+    assert.throws(() => createSealer([NEW]).open(sealed, 'here'), /is not set/)
+    assert.throws(() => createSealer([]).open(sealed, 'here'), /is not set/)
+    const { key } = createSealer([NEW]).seal('secret', 'here') as Sealed
+    assert.throws(() => createSealer([NEW]).open({ ...sealed, key }, 'here'))
+    for (let at = 0; at < bytes.length; at++) {
+      const changed = Buffer.from(bytes)
+      changed[at] = (changed[at] as number) ^ 1
+      const text = changed.toString('base64url')
+      assert.throws(() => sealer.open({ ...sealed, sealed: text }, 'here'))
+    }
+    for (let length = 0; length < bytes.length; length++) {
+      const text = bytes.subarray(0, length).toString('base64url')
+      assert.throws(() => sealer.open({ ...sealed, sealed: text }, 'here'))
+    }
+  })
+
+  test('says nothing of the text or the key when it does not open', () => {
+    const sealer = createSealer([OLD])
+    const sealed = sealer.seal('secret', 'here') as Sealed
+    for (const attempt of [
+      () => sealer.open(sealed, 'there'),
+      () => createSealer([NEW]).open(sealed, 'here'),
+    ]) {
+      assert.throws(attempt, ({ message }: Error) => {
+        const told = [Buffer.from(OLD).toString('hex'), Buffer.from(OLD).toString('base64')]
+        return ![...told, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
+      })
+    }
+  })
+
+  test('without a master key leaves texts as they are', () => {
+    const sealer = createSealer([])
+    assert.equal(sealer.seal('secret', 'here'), 'secret')
+    assert.equal(sealer.open('secret', 'here'), 'secret')
+    assert.equal(sealer.renew('secret', 'here'), 'secret')
+  })
+
+  test('takes master keys of 32 bytes only', () => {
+    const storage = createMemoryStorage()
+    for (const length of [0, 16, 31, 33, 64]) {
+      const masterKeys = [OLD, new Uint8Array(length)]
+      assert.throws(() => createTill({ storage, masterKeys }), TypeError)
+    }
+  })
+
+  test('moves what an older key sealed to the newest, and leaves what it can not open', () => {
+    const sealer = createSealer([NEW, OLD])
+    const old = createSealer([OLD]).seal('secret', 'here') as Sealed
+    const strange = createSealer([STRANGE]).seal('secret', 'here') as Sealed
+
+    const renewed = sealer.renew(old, 'here')
+
+    assert.equal(createSealer([NEW]).open(renewed, 'here'), 'secret')
+    assert.equal(sealer.renew(renewed, 'here'), renewed)
+    assert.equal(sealer.renew(strange, 'here'), strange)
+    assert.equal(sealer.renew(old, 'there'), old)
+  })
+})
+
+await describePlaces('secrets', describeSecrets)
+await describeFiles('a database file', describeFile)
+
+function describeSecrets(newPlace: NewPlace): void {
+  test('come back to the one who sends them alone, sealed or not', async (t) => {
+    const place = newPlace(t)
+    for (const masterKeys of [[], [OLD]]) {
+      const till = await place.till({ masterKeys })
+      const shop = await createSecrets(till)
+      assert.equal(shop.project.config.webhook_secret, 'whs_of_project')
+      assert.equal(shop.iap.store_config.shared_secret, 'shared_of_iap')
+
+      const shown = JSON.stringify([
+        await till.projects.get(shop.account, shop.project.id),
+        await till.projects.list(shop.account),
+        await till.projects.authenticate(shop.project.public_key),
+        await till.stores.list(shop.account, shop.project.id),
+        await till.stores.get(shop.account, 'iap'),
+        await till.sessions.init(shop.project.public_key, { user_id: 'ann' }),
+        await till.projects.rotateKey(shop.account, { id: shop.project.id }),
+        await till.projects.update(shop.account, { id: shop.project.id, name: 'New' }),
+      ])
+      for (const secret of [...SECRETS, 'sealed']) assert.equal(shown.includes(secret), false)
+    }
+  })
+
+  test('are kept by a change that leaves them out, replaced by one, removed by null', async (t) => {
+    const till = await newPlace(t).till({ masterKeys: [OLD] })
+    const { account, project } = await createSecrets(till)
+    const { id } = project
+    const change = (config: object) => till.projects.update(account, { id, config })
+
+    assert.deepEqual((await change({ other: 1 })).config, { other: 1 })
+    assert.deepEqual((await change({ webhook_secret: 'whs_2' })).config, {
+      webhook_secret: 'whs_2',
+    })
+    assert.deepEqual((await change({})).config, {})
+    assert.deepEqual((await change({ webhook_secret: null })).config, {})
+  })
+}
+
+function describeFile(newPlace: NewPlace): void {
+  test('holds no secret in clear under a master key, nor does its log', async (t) => {
+    const place = newPlace(t)
+    const till = await place.till({ masterKeys: [OLD] })
+    const { account, project } = await createSecrets(till)
+    const config = { webhook_secret: 'whs_changed' }
+    await till.projects.update(account, { id: project.id, config })
+    await till.projects.update(account, { id: project.id, config: { other: 1 } })
+
+    assertAbsent(place, [...SECRETS, 'whs_changed'])
+    await till.close()
+    assertAbsent(place, [...SECRETS, 'whs_changed'])
+  })
+
+  test('holds no trace of what was in it in clear once its secrets are sealed', async (t) => {
+    const place = newPlace(t)
+    const clear = await place.till()
+    const { account, project } = await createSecrets(clear)
+    // Large enough for pages of its own, which are given up when the secret is removed.
+    const config = { webhook_secret: 'whs_removed', filling: 'x'.repeat(60_000) }
+    await clear.projects.update(account, { id: project.id, config })
+    await clear.projects.update(account, { id: project.id, config: { webhook_secret: null } })
+    assert.ok(SECRETS.every((secret) => place.bytes().includes(secret)))
+    assert.ok(place.bytes().includes('whs_removed'))
+
+    const till = await place.till({ masterKeys: [OLD] })
+    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 3, unreadable: 0 })
+
+    assertAbsent(place, [...SECRETS, 'whs_removed'])
+    assert.deepEqual(await clear.operations.check(), [])
+    assert.equal((await clear.projects.get(account, project.id)).id, project.id)
+  })
+
+  test('is moved to the newest master key as a whole, and then needs no other', async (t) => {
+    const place = newPlace(t)
+    const old = await place.till({ masterKeys: [OLD] })
+    const { account, project } = await createSecrets(old)
+    const both = await place.till({ masterKeys: [NEW, OLD] })
+
+    assert.deepEqual(await both.operations.sealSecrets(), { sealed: 4, unreadable: 0 })
+    assert.deepEqual(await both.operations.sealSecrets(), { sealed: 0, unreadable: 0 })
+
+    const storage = await storageOf(t, place)
+    const opener = createSealer([NEW])
+    const secret = (await storage.findProject(project.id))?.config.webhook_secret
+    assert.equal(opener.open(secret as Sealed, `${project.id}/webhook_secret`), 'whs_of_project')
+    const store = await storage.findStore(account.account_id, 'iap')
+    const iap = `${account.account_id}/iap`
+    const { shared_secret, webhook_secret } = store?.store_config ?? {}
+    assert.equal(opener.open(shared_secret as Sealed, `${iap}/shared_secret`), 'shared_of_iap')
+    assert.equal(opener.open(webhook_secret as Sealed, `${iap}/webhook_secret`), 'whs_of_iap')
+  })
+
+  test('moves a secret to the newest master key when its record is changed', async (t) => {
+    const place = newPlace(t)
+    const { account, project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
+    const { id } = project
+
+    const till = await place.till({ masterKeys: [NEW, OLD] })
+    await till.projects.update(account, { id, config: { other: 1 } })
+
+    const storage = await storageOf(t, place)
+    const secret = (await storage.findProject(id))?.config.webhook_secret as Sealed
+    assert.equal(createSealer([NEW]).open(secret, `${id}/webhook_secret`), 'whs_of_project')
+  })
+
+  test('keeps what no master key opens, counts it, and serves all else', async (t) => {
+    const place = newPlace(t)
+    const { account, project } = await createSecrets(await place.till({ masterKeys: [STRANGE] }))
+    const { id } = project
+
+    const till = await place.till({ masterKeys: [NEW] })
+
+    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 0, unreadable: 5 })
+    assert.deepEqual((await till.projects.update(account, { id, config: { a: 1 } })).config, {
+      a: 1,
+    })
+    await till.sessions.init(project.public_key, { user_id: 'ann' })
+    const back = await place.till({ masterKeys: [NEW, STRANGE] })
+    assert.deepEqual(await back.operations.sealSecrets(), { sealed: 4, unreadable: 0 })
+    const removed = await place.till({ masterKeys: [NEW] })
+    assert.deepEqual(await removed.operations.sealSecrets(), { sealed: 0, unreadable: 0 })
+  })
+
+  test('does not open a secret that was moved to another record or field', async (t) => {
+    const place = newPlace(t)
+    const till = await place.till({ masterKeys: [OLD] })
+    const { account, project } = await createSecrets(till)
+    const other = await createSecrets(till)
+    const storage = await storageOf(t, place)
+    const stolen = (await storage.findProject(project.id))?.config ?? {}
+    await storage.updateProject(other.project.id, (current) => ({ ...current, config: stolen }))
+    await storage.updateStore({ account_id: account.account_id, store_id: 'iap' }, (current) => {
+      const { shared_secret: webhook_secret, webhook_secret: shared_secret } = current.store_config
+      return { ...current, store_config: { webhook_secret, shared_secret } }
+    })
+
+    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 0, unreadable: 3 })
+  })
+
+  test('keeps what is no text under the name of a secret that its type does not know', async (t) => {
+    const place = newPlace(t)
+    const till = await place.till({ masterKeys: [OLD] })
+    const { account, project } = await createShop(till)
+    const store_config = {
+      api_key: { nested: ['kept'] },
+      shared_secret: 7,
+    }
+    const odd = { key: 'kept', sealed: 'kept' }
+    const web = { project_id: project.id, store_type: 'web' }
+    const made = await till.stores.create(account, { ...web, store_id: 'odd', store_config })
+    const alike = await till.stores.create(account, {
+      ...web,
+      store_id: 'alike',
+      store_config: { api_key: odd },
+    })
+    assert.deepEqual([made.store_config, alike.store_config], [store_config, { api_key: odd }])
+
+    await till.operations.sealSecrets()
+
+    const storage = await storageOf(t, place)
+    const { account_id } = account
+    const kept = await storage.findStore(account_id, 'odd')
+    assert.deepEqual(kept?.store_config, store_config)
+    assert.deepEqual((await storage.findStore(account_id, 'alike'))?.store_config, { api_key: odd })
+    assert.deepEqual((await till.stores.get(account, 'odd')).store_config, {})
+  })
+
+  test('without a master key is not sealed, and keeps what is', async (t) => {
+    const place = newPlace(t)
+    const { project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
+    const till = await place.till()
+    await createSecrets(till)
+
+    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 0, unreadable: 5 })
+    const storage = await storageOf(t, place)
+    const kept = await storage.findProject(project.id)
+    assert.ok(kept)
+    assert.equal(sealProject(kept, createSealer([OLD])), kept)
+    const [store] = await storage.listStores(project.id)
+    assert.ok(store)
+    assert.equal(sealStore(store, createSealer([OLD])), store)
+  })
+}
+
+/** A project and three stores with all the kinds of secrets that there are. */
+async function createSecrets(till: Till) {
+  const account = await till.accounts.create({ name: 'Studio' })
+  const project = await till.projects.create(account, {
+    account_id: account.account_id,
+    name: 'Game',
+    bundle_id: 'com.example.game',
+    platform: 'mobile',
+    config: { webhook_secret: 'whs_of_project' },
+  })
+  const create = (store_id: string, store_type: string, store_config: object) =>
+    till.stores.create(account, { project_id: project.id, store_id, store_type, store_config })
+  const iap = await create('iap', 'iap', {
+    platform: 'google_play',
+    shared_secret: 'shared_of_iap',
+    webhook_secret: 'whs_of_iap',
+  })
+  await create('custom', 'custom', { provider: 'p', api_key: 'api_of_custom' })
+  await create('web', 'web', { webhook_secret: 'whs_of_web' })
+  return { account, project, iap }
+}
+
+async function storageOf(t: TestContext, place: Place): Promise<Storage> {
+  const storage = await openSqliteStorage(place.path)
+  t.after(() => storage.close())
+  return storage
+}
+
+function assertAbsent(place: Place, secrets: readonly string[]): void {
+  const bytes = place.bytes()
+  assert.ok(bytes.length > 0)
+  for (const secret of secrets) assert.equal(bytes.includes(secret), false, secret)
+}

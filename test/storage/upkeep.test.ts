@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { openSqliteStorage, type Storage } from '../../lib/index.ts'
+import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { insertShops, itemsOf, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  describe(`the upkeep of a SQLite file with ${driver}`, { skip }, () => describeUpkeep(driver))
+}
+
+function describeUpkeep(driver: SqliteDriverName): void {
+  test('a file that is not there is not made when it is not to be', async (t) => {
+    const path = join(temporaryFolder(t), 'mistyped.db')
+
+    const opened = openSqliteStorage(path, { driver, create: false })
+
+    const message = `Cannot open the database ${path}: there is no such file`
+    await assert.rejects(opened, { code: 'storage_unavailable', message })
+    assert.equal(existsSync(path), false)
+  })
+
+  test('a backup has what was committed, while an import is under way', async (t) => {
+    const { storage, folder } = await newStorage(t, driver)
+    await insertShops(storage)
+    const done = await storage.openImport(MAIN, 'imp_1')
+    assert.ok(done)
+    await stage(done, [newRow(2)])
+    await done.commit()
+    const current = await storage.openImport(MAIN, 'imp_2')
+    assert.ok(current)
+    await stage(current, [newRow(3), newRow(4)])
+
+    const copy = join(folder, 'copy.db')
+    await Promise.all([storage.insertItem(newItem('at_the_same_time')), storage.backup?.(copy)])
+    await storage.insertItem(newItem('later'))
+    await current.commit()
+
+    const restored = await openSqliteStorage(copy, { driver, create: false })
+    t.after(() => restored.close())
+    assert.deepEqual(await restored.check(), [])
+    const { purchases } = await restored.listPurchases(MAIN, {}, { limit: 10 })
+    assert.deepEqual(
+      purchases.map(({ transaction_id }) => transaction_id),
+      ['tx_2'],
+    )
+    assert.equal(
+      (await itemsOf(restored, MAIN)).some(({ name }) => name === 'later'),
+      false,
+    )
+    await restored.insertItem(newItem('later'))
+  })
+
+  test('no other user of the machine may read a backup, and it takes the place of no file', async (t) => {
+    const { storage, folder } = await newStorage(t, driver)
+    const umask = process.umask(0)
+    t.after(() => process.umask(umask))
+    const copy = join(folder, 'copy.db')
+
+    await storage.backup?.(copy)
+
+    assert.equal(statSync(copy).mode & 0o777, 0o600)
+    writeFileSync(copy, 'precious')
+    await assert.rejects(async () => storage.backup?.(copy), { code: 'EEXIST' })
+    assert.equal(readFileSync(copy, 'utf8'), 'precious')
+    await assert.rejects(async () => storage.backup?.(join(folder, 'none', 'copy.db')), {
+      code: 'ENOENT',
+    })
+  })
+
+  test('a check names rows that refer to what is not there', async (t) => {
+    const { storage, path } = await newStorage(t, driver)
+    await insertShops(storage)
+    const current = await storage.openImport(MAIN, 'imp_1')
+    assert.ok(current)
+    await stage(current, [newRow(2), newRow(3)])
+    await current.commit()
+    const db = await openSqliteDriver(path, driver)
+    db.exec('PRAGMA foreign_keys = OFF')
+    db.exec("DELETE FROM transactions WHERE transaction_id = 'tx_2'")
+    db.exec("UPDATE projects SET account_id = 'acc_none' WHERE id = 'prj_2'")
+    db.close()
+
+    const problems = await storage.check()
+
+    assert.deepEqual(problems, [
+      'row 2 of projects names a missing row of accounts',
+      '1 purchases of imports that are done are missing from the index of transactions',
+    ])
+  })
+}
+
+async function newStorage(t: TestContext, driver: SqliteDriverName) {
+  const opened: Storage[] = []
+  // Hooks run in the order in which they are registered: the folder goes after what is in it.
+  t.after(() => opened[0]?.close())
+  const folder = temporaryFolder(t)
+  const path = join(folder, 'till.db')
+  const storage = await openSqliteStorage(path, { driver })
+  opened.push(storage)
+  return { storage, folder, path }
+}

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext } from 'node:test'
+import {
+  createMemoryStorage,
+  createTill,
+  openSqliteStorage,
+  type Till,
+  type TillOptions,
+} from '../../lib/index.ts'
+import { sqliteDrivers } from './drivers.ts'
+import { temporaryFolder } from './folder.ts'
+
+/** Where several tills work on the same data, as several processes do. */
+export interface Place {
+  /** A till of its own connection, closed when the test is over. */
+  till(options?: Partial<TillOptions>): Promise<Till>
+  /** The database file; '' in memory. */
+  readonly path: string
+  /** All bytes of the file and of those beside it. */
+  bytes(): Buffer
+}
+
+/** Runs a suite in memory and in SQLite files with each driver. */
+export async function describePlaces(
+  what: string,
+  suite: (newPlace: (t: TestContext) => Place) => void,
+): Promise<void> {
+  describe(`${what}, in memory`, () => suite(memoryPlace))
+  await describeFiles(what, suite)
+}
+
+/** Runs a suite in SQLite files with each driver. */
+export async function describeFiles(
+  what: string,
+  suite: (newPlace: (t: TestContext) => Place) => void,
+): Promise<void> {
+  for (const { driver, skip } of await sqliteDrivers()) {
+    const open = (path: string) => openSqliteStorage(path, { driver })
+    describe(`${what}, with ${driver}`, { skip }, () => suite((t) => filePlace(t, open)))
+  }
+}
+
+function memoryPlace(): Place {
+  const storage = createMemoryStorage()
+  return {
+    till: async (options) => createTill({ storage, ...options }),
+    path: '',
+    bytes: () => Buffer.alloc(0),
+  }
+}
+
+function filePlace(t: TestContext, open: typeof openSqliteStorage): Place {
+  const tills: Till[] = []
+  // Hooks run in the order in which they are registered: the folder goes after what is in it.
+  t.after(async () => {
+    for (const till of tills) await till.close().catch(() => {}) // closed by the test
+  })
+  const folder = temporaryFolder(t)
+  const path = join(folder, 'till.db')
+  return {
+    async till(options) {
+      const till = createTill({ storage: await open(path), ...options })
+      tills.push(till)
+      return till
+    },
+    path,
+    bytes: () => Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name)))),
+  }
+}
