@@ -65,11 +65,8 @@ test('each setting of serve reaches the server', async (t) => {
   }
   assert.equal((await fetch(`${url}/healthz`)).status, 200)
   assert.equal(await closed, 0)
-  assert.deepEqual(
-    log.map((line) => JSON.parse(line).status),
-    log.map(() => 503),
-  )
-  assert.ok(log.length > 0)
+  const statuses = requestsIn(log).map(({ status }) => status)
+  assert.deepEqual([...new Set(statuses)], [503])
 })
 
 test('origins come from the environment, and with no log nothing is logged', async (t) => {
@@ -85,7 +82,7 @@ test('origins come from the environment, and with no log nothing is logged', asy
   assert.equal((await fetch(`${url}/metrics`)).status, 404)
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
-  assert.deepEqual(log, [])
+  assert.deepEqual(requestsIn(log), [])
 })
 
 test('every request under load has its line in the log, also the last before the end', async (t) => {
@@ -94,6 +91,11 @@ test('every request under load has its line in the log, also the last before the
   await Promise.all(ids.map((id) => fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })))
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
-  const logged = log.map((line) => JSON.parse(line).request_id)
+  const logged = requestsIn(log).map(({ request_id }) => request_id)
   assert.deepEqual(logged.sort(), ids.sort())
 })
+
+/** The lines of requests, without those of the start. */
+function requestsIn(log: readonly string[]): { status: number; request_id: string }[] {
+  return log.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn')
+}
