@@ -34,9 +34,9 @@ export async function compare(folder, title, subject) {
   const trials = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, start] of Object.entries(servers)) {
-      const trial = await withServer(folder, seeded, start, async ({ url }) => {
-        if (name !== LIMIT) await judge(name, url, ours, subject)
-        return measure(folder, url, requests)
+      const trial = await withServer(folder, seeded, start, async (server) => {
+        if (name !== LIMIT) await judge(name, server.url, ours, subject)
+        return measure(folder, server, requests)
       })
       trials[name].push(trial)
     }
@@ -44,12 +44,13 @@ export async function compare(folder, title, subject) {
   const rate = (name) => median(trials[name].map((trial) => trial.rate))
   printTable(
     `${title}: medians of ${ROUNDS} interleaved rounds of ${SECONDS} s, 64 connections`,
-    ['', 'requests/s', 'of the limit', 'of Fastify', 'p50 ms', 'p99 ms'],
+    ['', 'requests/s', 'of the limit', 'of Fastify', 'CPU µs', 'p50 ms', 'p99 ms'],
     Object.keys(trials).map((name) => [
       name,
       count(rate(name)),
       ratio(rate(name) / rate(LIMIT)),
       ratio(rate(name) / rate('Fastify')),
+      median(trials[name].map(({ cpu }) => cpu)).toFixed(0),
       median(trials[name].map(({ p50 }) => p50)).toFixed(2),
       median(trials[name].map(({ p99 }) => p99)).toFixed(2),
     ]),
@@ -69,10 +70,12 @@ export async function withServer(folder, seeded, start, work) {
   }
 }
 
-/** Requests a second and latencies of a server that has been warmed up. */
-export async function measure(folder, url, requests) {
-  await load(folder, url, requests, { seconds: WARM_UP, from: 0 })
-  return load(folder, url, requests, { seconds: SECONDS, from: 1e9 })
+/** Requests a second, latencies and processor time a request of a server that has been warmed up. */
+export async function measure(folder, server, requests) {
+  await load(folder, server.url, requests, { seconds: WARM_UP, from: 0 })
+  const before = server.cpu()
+  const result = await load(folder, server.url, requests, { seconds: SECONDS, from: 1e9 })
+  return { ...result, cpu: (server.cpu() - before) / result.answers }
 }
 
 /** A rival that answers something else, or anybody, is none. */
@@ -91,7 +94,15 @@ async function load(folder, url, requests, { seconds, from }) {
   const file = join(folder, 'requests')
   const { host } = new URL(url)
   writeFileSync(file, requests.map((each) => rawRequest(host, each)).join('\0'))
-  const options = ['-t1', '-c64', `-d${seconds}s`, '--latency', '-s', 'bench/requests.lua']
+  const options = [
+    '-t1',
+    '-c64',
+    `-d${seconds}s`,
+    '--latency',
+    '--timeout=30s',
+    '-s',
+    'bench/requests.lua',
+  ]
   const child = spawn('wrk', [...options, url, '--', file, String(from)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -99,7 +110,8 @@ async function load(folder, url, requests, { seconds, from }) {
   for await (const chunk of child.stdout) report += chunk
   const rate = Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1])
   if (!(rate > 0) || /Non-2xx|Socket errors/.test(report)) throw new Error(report)
-  return { rate, p50: milliseconds(report, '50%'), p99: milliseconds(report, '99%') }
+  const answers = Number(/(\d+) requests in/.exec(report)[1])
+  return { rate, answers, p50: milliseconds(report, '50%'), p99: milliseconds(report, '99%') }
 }
 
 function milliseconds(report, name) {

@@ -1,7 +1,7 @@
 // npm run bench [subject …]: runs the subjects named, or all, and prints a table for each.
 import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
-import { cpus } from 'node:os'
+import { cpus, loadavg } from 'node:os'
 
 const subjects = [
   'read',
@@ -24,7 +24,8 @@ if (unknown.length > 0) {
 
 run('npm', ['run', '--silent', 'build'])
 if (!isInstalled()) run('npm', ['ci', '--prefix', 'bench'])
-console.log(`${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`)
+const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`
+console.log(`${machine}, load before it began ${loadavg()[0].toFixed(1)}`)
 for (const subject of named.length > 0 ? named : subjects) {
   const { bench } = await import(`./${subject}.mjs`)
   await bench()

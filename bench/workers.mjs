@@ -26,7 +26,7 @@ export async function bench() {
     for (let round = 0; round < ROUNDS; round++) {
       for (const [workers, all] of Object.entries(rates)) {
         const start = (db) => startTillkit(db, '--workers', workers)
-        const work = ({ url }) => measure(folder, url, requests)
+        const work = (server) => measure(folder, server, requests)
         all.push((await withServer(folder, seeded, start, work)).rate)
       }
     }
