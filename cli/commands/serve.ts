@@ -1,8 +1,9 @@
 import { isOrigin, type LogEntry, serve as listen, type ServeOptions } from '../../http/index.ts'
-import { command, UsageError } from '../command.ts'
+import { command, Refusal, UsageError } from '../command.ts'
 import { createDemo, formatDemo } from '../demo.ts'
 import { createLineWriter } from '../lines.ts'
 import { openDoors } from '../warnings.ts'
+import { isWorker, startCrew } from '../workers.ts'
 
 export const serve = command({
   name: 'serve',
@@ -11,6 +12,7 @@ export const serve = command({
   options: {
     host: { value: 'ADDRESS', help: 'the address to listen on (default 127.0.0.1)' },
     port: { value: 'N', help: 'the port, 0 for any free one (default 3000)' },
+    workers: { value: 'N', help: 'processes that share the port and the file (default 1)' },
     lockdown: { help: 'tokens got with a public key read items, and do nothing else' },
     demo: { help: 'in an empty database, make a demo account and print its keys' },
     'cors-origin': {
@@ -31,7 +33,8 @@ export const serve = command({
     metrics: { help: 'serve /metrics for Prometheus; let no proxy forward it' },
     log: { value: 'WHICH', help: 'request lines on stderr: all, errors or off (default all)' },
   },
-  async run({ till, options, config, output }) {
+  async run({ till, db, options, config, output }) {
+    const workers = workersOf(options.workers ?? '1', db)
     const settings: ServeOptions = {
       host: options.host ?? config.host,
       port: portOf(options.port ?? config.port),
@@ -43,8 +46,10 @@ export const serve = command({
       metrics: options.metrics,
       ...logOf(options.log ?? 'all'),
     }
+    if (isWorker) return serveUntilStopped(await listen(till, settings))
     const demo = options.demo ? await createDemo(till) : undefined
-    const server = await listen(till, settings)
+    const server =
+      workers === 1 ? await listen(till, settings) : await listenTogether(workers, settings.host)
     const { url } = server
     for (const message of openDoors(config, options.host ?? config.host)) {
       const warning = { time: new Date().toISOString(), level: 'warn', message }
@@ -54,10 +59,46 @@ export const serve = command({
     output.line(`tillkit listens on ${url}`)
     if (demo) output.line(formatDemo(demo, url))
     else if (options.demo) output.line('The database has accounts already: no demo was made')
-    await stopSignal()
-    await server.stop()
+    await serveUntilStopped(server)
   },
 })
+
+interface Served {
+  readonly url: string
+  /** Resolves when it can serve no longer. */
+  readonly lost?: Promise<void>
+  stop(): Promise<void>
+}
+
+async function serveUntilStopped(server: Served): Promise<void> {
+  const isLost = await Promise.race([stopSignal(), server.lost?.then(() => true) ?? never])
+  await server.stop()
+  if (isLost) throw new Refusal('The workers end as soon as they start')
+}
+
+const never = new Promise<never>(() => {})
+
+/** This program again, in workers that share the port. */
+async function listenTogether(workers: number, host = ''): Promise<Served> {
+  const args = process.argv.slice(2).filter((each) => each !== '--demo')
+  const crew = await startCrew(workers, args, (message) => {
+    process.stderr.write(
+      `${JSON.stringify({ time: new Date().toISOString(), level: 'error', message })}\n`,
+    )
+  })
+  if (!crew) throw new Refusal('The first worker could not start')
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${crew.port}`
+  return { url, lost: crew.lost, stop: crew.stop }
+}
+
+function workersOf(text: string, db: string): number {
+  const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (workers < 1 || workers > 64) throw new UsageError('--workers must be a number from 1 to 64')
+  if (workers > 1 && db === 'memory:') {
+    throw new UsageError('Workers share a database file: memory: has only one process')
+  }
+  return workers
+}
 
 function portOf(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
