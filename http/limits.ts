@@ -1,7 +1,7 @@
 /** Every bound that the server sets, in one place. Times in milliseconds, sizes in bytes. */
 export const limits = {
   /**
-   * Open connections; more are closed at once. One takes some 20 KiB, and each must have its turn:
+   * Open connections; more are closed at once. One takes some 6 KiB, and each must have its turn:
    * 20,000 that all ask at the same moment are answered within two seconds.
    */
   connections: 20_000,

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { createMemoryStorage } from '../../lib/index.ts'
+import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import {
   assertProblem,
   createSignal,
@@ -33,11 +35,12 @@ test('the server is ready while its storage answers, and alive without', async (
 })
 
 test('a file that is closed is not ready', async (t) => {
-  const { till, send } = await startServer(t)
+  const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
+  const { send } = await startServer(t, { storage })
   assert.equal((await send('GET /readyz')).status, 200)
-  await till.close()
+  await storage.close()
+  storage.close = async () => {} // as the server's end would once more
   assertProblem(await send('GET /readyz'), 503, 'storage_unavailable')
-  till.close = async () => {}
 })
 
 test('a stop says first that it is not ready, serves on, and then takes no more', {
