@@ -14,11 +14,6 @@ const ALL = ['items:read', 'projects:write', 'purchases:import']
 
 type NewPlace = (t: TestContext) => Place
 
-/** What is issued right after a revocation has an `iat` that lies ahead of the clock. */
-const skip = (await takesTokensAhead())
-  ? false
-  : 'lib/token refuses what was issued ahead of the clock'
-
 await describePlaces('account keys', describeAccountKeys)
 await describePlaces('public keys', describePublicKeys)
 await describePlaces('lockdown', describeLockdown)
@@ -423,29 +418,22 @@ function describeRevocation(newPlace: NewPlace): void {
     }
   })
 
-  test('ends what a clock some seconds ahead has issued', async (t) => {
+  test('ends what a clock ahead has issued, or ours before it went back', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
-    const ahead = await place.till({ now: () => clock.now() + 5000 })
-    const early = await tokensOf(ahead, shop, 'ann')
+    const ahead = await place.till({ now: () => clock.now() + 3_600_000 })
+    const early = [...(await tokensOf(ahead, shop, 'ann')), ...(await tokensOf(till, shop, 'ann'))]
+    clock.pass(-3_600_000)
     await assertTokens(till, early, true)
 
-    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
+    await till.sessions.revoke(shop.account, { project_id: shop.project.id, user_id: 'ann' })
 
-    clock.pass(10_000)
+    await assertTokens(till, early, false)
+    clock.pass(7_200_000)
     await assertTokens(till, early, false)
   })
 
-  test('ends nothing that is issued when some seconds have passed', async (t) => {
-    const { till, shop, clock } = await newShop(newPlace(t))
-    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
-
-    clock.pass(6000)
-
-    await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
-  })
-
-  test('ends nothing that is issued after it in the same second', { skip }, async (t) => {
+  test('ends nothing that is issued after it in the same second', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const other = await place.till({ now: clock.now })
@@ -458,7 +446,7 @@ function describeRevocation(newPlace: NewPlace): void {
     }
   })
 
-  test('many times in one second ends what was issued in between', { skip }, async (t) => {
+  test('many times in one second ends what was issued in between', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     for (const user_id of ['ann', 'ann', undefined, 'ann', undefined, undefined, 'ann', 'ann']) {
@@ -470,7 +458,7 @@ function describeRevocation(newPlace: NewPlace): void {
     }
   })
 
-  test('of a user and then the project in one second ends both', { skip }, async (t) => {
+  test('of a user and then the project in one second ends both', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
@@ -484,7 +472,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, await tokensOf(till, shop, 'bob'), true)
   })
 
-  test('lets new tokens work when the clock jumps back an hour after it', { skip }, async (t) => {
+  test('lets new tokens work when the clock jumps back an hour after it', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const old = await tokensOf(till, shop, 'ann')
@@ -501,7 +489,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
   })
 
-  test('is no leave for tokens that lie further ahead than it asks for', { skip }, async (t) => {
+  test('of what another tool has signed ends all but what is later', async (t) => {
     const { till, shop } = await newShop(newPlace(t), { tokenSecret: SECRET })
     await till.sessions.revoke(shop.account, { project_id: shop.project.id })
     const sign = (iat: number) =>
@@ -515,8 +503,8 @@ function describeRevocation(newPlace: NewPlace): void {
         exp: SECONDS + 3600,
       })
 
-    await assertTokens(till, [await sign(SECONDS + 6)], true)
-    await assertTokens(till, [await sign(SECONDS + 7), await sign(SECONDS + 60)], false)
+    await assertTokens(till, [await sign(SECONDS - 1), await sign(SECONDS)], false)
+    await assertTokens(till, [await sign(SECONDS + 1)], true)
   })
 
   test('of a foreign project is as that of one that is not there, and ends nothing', async (t) => {
@@ -571,12 +559,4 @@ async function failureOf(operation: Promise<unknown>) {
   if (!(error instanceof TillError)) throw error
   const { code, kind, title, message, details, total } = error
   return { code, kind, title, message, details, total }
-}
-
-async function takesTokensAhead(): Promise<boolean> {
-  const keyring = createFixedKeyring(SECRET)
-  const times = { iat: SECONDS + 60, exp: SECONDS + 120 }
-  const names = { iss: 'tillkit', sub: 'player', project_id: 'prj_1', jti: 'j-1' }
-  const token = await keyring.sign({ ...names, ...times, scope: 'items:read' })
-  return (await keyring.verify(token, { iss: 'tillkit', now: SECONDS })) !== undefined
 }
