@@ -180,6 +180,25 @@ function describePublicKeys(newPlace: NewPlace): void {
     await till.sessions.accessToken(second.public_key)
   })
 
+  test('that are rotated many times at once all have their grace, and one is the new one', async (t) => {
+    const place = newPlace(t)
+    const { till, shop, clock } = await newShop(place)
+    const tills = [till, await place.till({ now: clock.now })]
+    const { account, project } = shop
+    const rotations = Array.from({ length: 10 }, (_, n) =>
+      (tills[n % 2] as Till).projects.rotateKey(account, { id: project.id, grace_seconds: 60 }),
+    )
+
+    const keys = (await Promise.all(rotations)).map(({ public_key }) => public_key)
+
+    for (const key of [project.public_key, ...keys]) await till.sessions.accessToken(key)
+    clock.pass(60_000)
+    const left = await Promise.all(
+      keys.map((key) => till.sessions.accessToken(key).catch(() => undefined)),
+    )
+    assert.equal(left.filter(Boolean).length, 1)
+  })
+
   test('that are former ones show the project as it was, not its new key', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
