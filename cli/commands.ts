@@ -9,6 +9,8 @@ import { backup } from './commands/backup.ts'
 import { check } from './commands/check.ts'
 import { itemCreate } from './commands/item-create.ts'
 import { itemList } from './commands/item-list.ts'
+import { keysList } from './commands/keys-list.ts'
+import { keysRotate } from './commands/keys-rotate.ts'
 import { projectCreate } from './commands/project-create.ts'
 import { projectList } from './commands/project-list.ts'
 import { projectRotateKey } from './commands/project-rotate-key.ts'
@@ -47,7 +49,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     itemList,
   ],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
-  'Tokens and secrets': [tokenIssue, tokenRevoke, secretsSeal],
+  'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal],
   Database: [auditList, backup, check],
 }
 

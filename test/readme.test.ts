@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -88,15 +89,19 @@ test('every command of the README works on a fresh clone', { skip }, async (t) =
 
   await t.test('the CLI, beside the running server', async () => {
     const [block = ''] = blocksUnder('The CLI', 'sh')
-    const [alias = '', ...commands] = block.trim().split('\n')
+    const [safety = ''] = blocksUnder('Keys, tokens and safety', 'sh')
+    const [alias = '', ...commands] = `${block}${safety}`.trim().split('\n')
     const tillkit = /^alias tillkit='(.*)'$/.exec(alias)?.[1]
     let ACCOUNT = ''
     let PROJECT = ''
-    for (const command of commands.filter((each) => !each.startsWith('tillkit serve'))) {
-      const line = command.replace(/^tillkit/, tillkit ?? '')
-      const output = await shell(line, clone, { ACCOUNT, PROJECT, TILLKIT_DB: 'cli.db' })
+    let KEY_ID = ''
+    const env = { MASTER_KEY: randomBytes(32).toString('hex'), TILLKIT_DB: 'cli.db' }
+    for (const command of commands.filter((each) => !each.includes('tillkit serve'))) {
+      const line = command.replace(/(?<=^|KEY )tillkit/, tillkit ?? '')
+      const output = await shell(line, clone, { ...env, ACCOUNT, PROJECT, KEY_ID })
       if (command.includes('account create')) ACCOUNT = JSON.parse(output).account_id
       if (command.includes('project create')) PROJECT = /prj_\w+/.exec(output)?.[0] ?? ''
+      if (command.includes('keys add')) KEY_ID = JSON.parse(output).key_id
       if (command.includes('purchases list')) assert.match(output, /T-1002 .*potion/)
     }
   })

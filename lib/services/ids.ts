@@ -33,7 +33,13 @@ export function hashText(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-/** A token's `jti`: 128 random bits. */
-export function createTokenId(): string {
-  return randomBytes(16).toString('base64url')
+/** A token's `jti`: the bound of revocation under which it is issued, and 128 random bits. */
+export function createTokenId(bound: number): string {
+  return `${bound}.${randomBytes(16).toString('base64url')}`
+}
+
+/** The bound in a token's `jti`; undefined in that of another tool. */
+export function boundInTokenId(jti: string): number | undefined {
+  const bound = /^(\d{1,15})\.[\w-]{22}$/.exec(jti)?.[1]
+  return bound === undefined ? undefined : Number(bound)
 }

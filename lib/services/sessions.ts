@@ -12,6 +12,7 @@ import {
 import { isActive } from '../domain/status.ts'
 import { type Store, withoutStoreSecrets } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
+import type { Claims } from '../token/claims.ts'
 import {
   assertAccount,
   assertActive,
@@ -20,7 +21,7 @@ import {
   getProjectByKey,
 } from './access.ts'
 import type { Context } from './context.ts'
-import { createTokenId } from './ids.ts'
+import { boundInTokenId, createTokenId } from './ids.ts'
 import { type CallOptions, trailOf } from './trail.ts'
 
 /** A token as endpoints 2 and 3 answer it; `expires_at` is the token's `exp`. */
@@ -60,15 +61,12 @@ export interface Sessions {
   issue(account: Account, input: unknown, options?: CallOptions): Promise<IssuedToken>
   /**
    * Ends all tokens of a project, or of one of its users, that were issued up to now: at once, for
-   * every process on the same storage.
+   * every process on the same storage, whatever its clock says.
    */
   revoke(account: Account, input: unknown, options?: CallOptions): Promise<void>
 }
 
 const LOCKED_DOWN: readonly Scope[] = ['items:read']
-
-/** How far, in seconds, the clock that a token was issued by may be ahead of ours. */
-const LEEWAY = 5
 
 export function createSessions(context: Context): Sessions {
   const { storage, now, keyring, issuer, lockdown } = context
@@ -82,23 +80,23 @@ export function createSessions(context: Context): Sessions {
     return bounds.reduce((latest, { not_after }) => Math.max(latest, not_after), 0)
   }
 
+  const newTokenId = async (project_id: string, user_id: string): Promise<string> =>
+    createTokenId(await storage.findTokenBound(project_id, user_id))
+
   const issue = async (
     project: Project,
     subject: string,
-    jti = createTokenId(),
-    scopes: readonly Scope[] = publicScopes,
-    lifetime = context.tokenLifetime,
+    given: { jti?: string; scopes?: readonly Scope[]; lifetime?: number | undefined } = {},
   ): Promise<IssuedToken> => {
+    const { scopes = publicScopes, lifetime = context.tokenLifetime } = given
     const exp = seconds() + lifetime
     const token = await keyring.sign({
       iss: issuer,
       sub: subject,
       project_id: project.id,
       scope: scopes.join(' '),
-      jti,
-      // Later than what was revoked, in the second of the revocation too, or when the clock went back:
-      // then it lies ahead.
-      iat: Math.max(seconds(), 1 + (await storage.findTokenBound(project.id, subject))),
+      jti: given.jti ?? (await newTokenId(project.id, subject)),
+      iat: seconds(),
       exp,
     })
     const expires_at = formatInstant(exp * 1000).replace('.000Z', 'Z')
@@ -133,8 +131,7 @@ export function createSessions(context: Context): Sessions {
       const project = claims && (await storage.findProject(claims.project_id))
       if (!claims || !project || !isActive(project)) throw invalidToken()
       const bound = await storage.findTokenBound(project.id, claims.sub)
-      if (claims.iat <= bound) throw invalidToken()
-      if (claims.iat > Math.max(seconds() + LEEWAY, bound + 1)) throw invalidToken()
+      if (isRevoked(claims, bound)) throw invalidToken()
       const session = {
         account_id: project.account_id,
         project_id: project.id,
@@ -151,8 +148,8 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = project_id, scopes = SCOPES, lifetime } = parseNewToken(input)
       const project = await getNamedProject(storage, account, project_id, 'project_id')
       assertActive(project)
-      const jti = createTokenId()
-      const issued = await issue(project, user_id, jti, scopes, lifetime)
+      const jti = await newTokenId(project_id, user_id)
+      const issued = await issue(project, user_id, { jti, scopes, lifetime })
       await storage.insertTrail(trailOf(context, account, 'tokens.issue', jti, options))
       return issued
     },
@@ -162,14 +159,22 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = '' } = parseTokenRevocation(input)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
-      // Past all that would be accepted now: by a clock ahead, or under an earlier bound.
       const latest = await latestBound(project_id, user_id)
-      const not_after = Math.max(seconds() + LEEWAY, latest + 1)
+      const not_after = Math.max(seconds(), latest + 1)
       const bound = { project_id, user_id, not_after }
       const trail = trailOf(context, account, 'tokens.revoke', subject, options)
       await storage.insertTokenBound(bound, trail)
     },
   }
+}
+
+/**
+ * A token tells under which bound it was issued, so that no clock has a say: none that went back, and
+ * none of another machine. Of what another tool has signed, all but what is later is revoked.
+ */
+function isRevoked({ jti, iat }: Claims, bound: number): boolean {
+  const issuedUnder = boundInTokenId(jti)
+  return issuedUnder === undefined ? iat <= bound : issuedUnder < bound
 }
 
 function invalidToken(): TillError {

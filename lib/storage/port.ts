@@ -90,8 +90,8 @@ export interface Storage {
   /** Moves a bound on; one that lies before the stored one changes nothing. */
   insertTokenBound(bound: TokenBound, trail?: Trail): Promise<void>
   /**
-   * The later of the bounds of a project and of its user, in Unix seconds; 0 without any. Tokens with
-   * an `iat` up to it are revoked.
+   * The later of the bounds of a project and of its user; 0 without any. Tokens that were issued under
+   * an earlier one are revoked.
    */
   findTokenBound(project_id: string, user_id: string): Promise<number>
   /** Those of a project and of its users. */
@@ -142,7 +142,7 @@ export interface TokenBound {
   readonly project_id: string
   /** '' for all users. */
   readonly user_id: string
-  /** Unix seconds: the last second whose tokens are revoked. */
+  /** Unix seconds of the revocation, or one more than the bound before, if that is later. */
   readonly not_after: number
 }
 

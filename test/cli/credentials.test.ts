@@ -128,6 +128,30 @@ describe('keys and tokens, beside a running server', () => {
   })
 })
 
+test('signing keys are added and listed, and tokens of the one before stay good', async (t) => {
+  const { run, send, project, db } = await servedShop(t)
+  const { token } = await run('token', 'issue', '--project', project.id)
+  const [first] = await run('keys', 'list')
+
+  const { kid, dropped } = await run('keys', 'rotate')
+
+  assert.deepEqual(dropped, [])
+  const listed = await run('keys', 'list')
+  assert.deepEqual(
+    listed.map((each: { kid: string }) => each.kid),
+    [first.kid, kid],
+  )
+  assert.deepEqual(Object.keys(first), ['kid', 'created_at'])
+  const issued = await run('token', 'issue', '--project', project.id)
+  for (const each of [token, issued.token]) {
+    const reply = await send('GET /api/v1/items?store_id=main', { token: each })
+    assert.equal(reply.status, 200)
+  }
+  const env = { TILLKIT_TOKEN_SECRET: 'a secret of the operator, 32 bytes and more' }
+  const fixed = await tillkit(['keys', 'rotate', '--db', db], { env })
+  assert.deepEqual([fixed.code, fixed.stdout], [1, ''])
+})
+
 describe('what a server that starts leaves open is said in a line each', () => {
   const cases: [string, string[], NodeJS.ProcessEnv, RegExp[]][] = [
     ['by default', [], {}, [/--lockdown/, /TILLKIT_MASTER_KEY/]],

@@ -6,9 +6,8 @@ import {
   createMemoryStorage,
   createTill,
   type Till,
-  TillError,
 } from '../../lib/index.ts'
-import { fileOf } from '../support/till.ts'
+import { failureOf, fileOf } from '../support/till.ts'
 
 /** What a caller may name of others: an id that is foreign to it, and one that nobody has. */
 interface Naming {
@@ -292,15 +291,4 @@ async function everything(till: Till, { account }: { account: Account }) {
     stores.map(({ store_id }) => till.purchases.list(account, { store_id })),
   )
   return { projects, stores, items, purchases }
-}
-
-/** All that a caller is told. */
-async function failureOf(operation: Promise<unknown>) {
-  const error = await operation.then(
-    () => assert.fail('it succeeded'),
-    (reason: unknown) => reason,
-  )
-  if (!(error instanceof TillError)) throw error
-  const { code, kind, title, message, details, total } = error
-  return { code, kind, title, message, details, total }
 }

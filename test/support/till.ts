@@ -1,4 +1,11 @@
-import { createMemoryStorage, createTill, type Till, type TillOptions } from '../../lib/index.ts'
+import assert from 'node:assert/strict'
+import {
+  createMemoryStorage,
+  createTill,
+  type Till,
+  TillError,
+  type TillOptions,
+} from '../../lib/index.ts'
 
 /** A till in memory, unless the options name another storage. */
 export function memoryTill(options: Partial<TillOptions> = {}): Till {
@@ -45,4 +52,15 @@ export function createClock(start: number) {
       now += milliseconds
     },
   }
+}
+
+/** All that a caller is told by an operation that fails. */
+export async function failureOf(operation: Promise<unknown>) {
+  const error = await operation.then(
+    () => assert.fail('it succeeded'),
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof TillError)) throw error
+  const { code, kind, title, message, details, total } = error
+  return { code, kind, title, message, details, total }
 }

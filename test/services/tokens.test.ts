@@ -1,0 +1,325 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { decodeJwt } from 'jose'
+import type { Account, Till } from '../../lib/index.ts'
+import { createFixedKeyring } from '../../lib/token/keyring.ts'
+import { describePlaces, type Place } from '../support/place.ts'
+import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
+
+const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
+const SECONDS = Math.floor(NOW / 1000)
+const SECRET = 'a secret of the operator, 32 bytes and more'
+const USER = { user_id: 'player' }
+const ALL = ['items:read', 'projects:write', 'purchases:import']
+
+type NewPlace = (t: TestContext) => Place
+
+await describePlaces('lockdown', describeLockdown)
+await describePlaces('tokens that an account issues', describeIssuing)
+await describePlaces('revocation', describeRevocation)
+
+function describeLockdown(newPlace: NewPlace): void {
+  test('lets what was got with a public key read items, and nothing more', async (t) => {
+    const { till, shop } = await newShop(newPlace(t), { lockdown: true })
+    const { public_key, id } = shop.project
+    const { session: begun } = await till.sessions.init(public_key, USER)
+    const issued = await till.sessions.token(public_key, USER)
+    const { access_token } = await till.sessions.accessToken(public_key)
+
+    for (const token of [begun.token, issued.token, access_token]) {
+      const session = await till.sessions.authenticate(token, 'items:read')
+      assert.deepEqual(session.scopes, ['items:read'])
+      assert.equal((await till.items.list(session, { store_id: 'main' })).items.length, 1)
+      for (const scope of ['projects:write', 'purchases:import'] as const) {
+        const refused = till.sessions.authenticate(token, scope)
+        await assert.rejects(refused, { code: 'insufficient_scope', kind: 'unauthenticated' })
+      }
+      const change = till.projects.update(session, { id, name: 'Taken over' })
+      await assert.rejects(change, { code: 'insufficient_scope' })
+      const request = { store_id: 'main', file: fileOf('') }
+      const imported = till.purchases.import(session, request)
+      await assert.rejects(imported, { code: 'insufficient_scope' })
+    }
+  })
+
+  test('leaves the tokens that an account issues the scopes that it gives them', async (t) => {
+    const { till, shop } = await newShop(newPlace(t), { lockdown: true })
+    const { account, project } = shop
+    const issue = (scopes?: string[]) =>
+      till.sessions.issue(account, { project_id: project.id, scopes })
+
+    const [all, one] = [await issue(), await issue(['purchases:import'])]
+
+    assert.deepEqual((await till.sessions.authenticate(all.token)).scopes, ALL)
+    await till.sessions.authenticate(one.token, 'purchases:import')
+    await assert.rejects(till.sessions.authenticate(one.token, 'items:read'), {
+      code: 'insufficient_scope',
+    })
+  })
+
+  test('says of a token that is no good only that, whatever scope is wanted', async (t) => {
+    const { till } = await newShop(newPlace(t), { lockdown: true })
+
+    const failed = till.sessions.authenticate('gold', 'projects:write')
+    await assert.rejects(failed, { code: 'token_required' })
+  })
+}
+
+function describeIssuing(newPlace: NewPlace): void {
+  test('have the project, all scopes and the usual life unless told', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const { account, project } = shop
+
+    const issued = await till.sessions.issue(account, { project_id: project.id })
+
+    assert.equal(issued.expires_in_seconds, 3600)
+    const { scopes, user_id, project_id } = await till.sessions.authenticate(issued.token)
+    assert.deepEqual(
+      { scopes, user_id, project_id },
+      {
+        scopes: ALL,
+        user_id: project.id,
+        project_id: project.id,
+      },
+    )
+  })
+
+  for (const lifetime of [60, 86_400]) {
+    test(`live ${lifetime} s when they are given so much`, async (t) => {
+      const { till, shop } = await newShop(newPlace(t))
+      const { account, project } = shop
+      const input = { project_id: project.id, user_id: 'bot', lifetime }
+
+      const issued = await till.sessions.issue(account, input)
+
+      const { exp, sub } = decodeJwt(issued.token)
+      assert.deepEqual([exp, sub], [SECONDS + lifetime, 'bot'])
+      assert.equal(Date.parse(issued.expires_at), (SECONDS + lifetime) * 1000)
+    })
+  }
+
+  const bad: [string, object, string][] = [
+    ['no scope', { scopes: [] }, 'scopes'],
+    ['an unknown scope', { scopes: ['items:read', 'everything'] }, 'scopes[1]'],
+    ['scopes that are one string', { scopes: 'items:read' }, 'scopes'],
+    ['more scopes than there are', { scopes: Array(4).fill('items:read') }, 'scopes'],
+    ['a life of 59 s', { lifetime: 59 }, 'lifetime'],
+    ['a life of more than a day', { lifetime: 86_401 }, 'lifetime'],
+    ['a life of half a second too much', { lifetime: 60.5 }, 'lifetime'],
+    ['a life in a string', { lifetime: '60' }, 'lifetime'],
+    ['an empty user', { user_id: '' }, 'user_id'],
+    ['a user with a control character', { user_id: 'a\nb' }, 'user_id'],
+    ['a project that is no string', { project_id: 1 }, 'project_id'],
+  ]
+  for (const [what, change, field] of bad) {
+    test(`are refused with ${what}`, async (t) => {
+      const { till, shop } = await newShop(newPlace(t))
+      const { account, project } = shop
+
+      const issued = till.sessions.issue(account, { project_id: project.id, ...change })
+
+      const { code, details } = await failureOf(issued)
+      assert.deepEqual([code, details.map((each) => each.field)], ['invalid_request', [field]])
+    })
+  }
+
+  test('are not for a foreign project, nor for one that is not there, alike', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const other = await till.accounts.create({ name: 'Other' })
+    const issue = (project_id: string) => failureOf(till.sessions.issue(other, { project_id }))
+
+    assert.deepEqual(await issue(shop.project.id), await issue('prj_nobody'))
+  })
+
+  test('are not for a project that is disabled', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const { account, project } = shop
+    await till.projects.update(account, { id: project.id, status: 'disabled' })
+
+    const issued = till.sessions.issue(account, { project_id: project.id })
+    await assert.rejects(issued, { code: 'project_inactive' })
+  })
+
+  test('are not given out or taken back by a session', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const session = (await till.sessions.authenticate(shop.token)) as unknown as Account
+    const named = { project_id: shop.project.id }
+
+    await assert.rejects(till.sessions.issue(session, named), TypeError)
+    await assert.rejects(till.sessions.revoke(session, named), TypeError)
+  })
+}
+
+function describeRevocation(newPlace: NewPlace): void {
+  test("of a user ends that user's tokens, for every process at once and after a restart", async (t) => {
+    const place = newPlace(t)
+    const { till, shop, clock } = await newShop(place)
+    const other = await place.till({ now: clock.now })
+    const { account, project } = shop
+    const project_id = project.id
+    const ann = await tokensOf(till, shop, 'ann')
+    const bob = await tokensOf(till, shop, 'bob')
+    const { access_token } = await till.sessions.accessToken(project.public_key)
+    for (const token of ann) await other.sessions.authenticate(token)
+
+    await till.sessions.revoke(account, { project_id, user_id: 'ann' })
+
+    for (const each of [till, other]) {
+      await assertTokens(each, ann, false)
+      await assertTokens(each, [...bob, access_token], true)
+    }
+    await till.close()
+    await other.close()
+    const restarted = await place.till({ now: clock.now })
+    await assertTokens(restarted, ann, false)
+    await assertTokens(restarted, [...bob, access_token], true)
+  })
+
+  test('of a project ends all its tokens, and those of no other', async (t) => {
+    const place = newPlace(t)
+    const { till, shop, clock } = await newShop(place)
+    const other = await place.till({ now: clock.now })
+    const { account, project } = shop
+    const neighbour = await createShop(till, 'Neighbour')
+    const { access_token } = await till.sessions.accessToken(project.public_key)
+    const all = [...(await tokensOf(till, shop, 'ann')), access_token, shop.token]
+
+    await till.sessions.revoke(account, { project_id: project.id })
+
+    for (const each of [till, other]) {
+      await assertTokens(each, all, false)
+      await assertTokens(each, [neighbour.token], true)
+    }
+  })
+
+  test('ends what a clock ahead has issued, or ours before it went back', async (t) => {
+    const place = newPlace(t)
+    const { till, shop, clock } = await newShop(place)
+    const ahead = await place.till({ now: () => clock.now() + 3_600_000 })
+    const early = [...(await tokensOf(ahead, shop, 'ann')), ...(await tokensOf(till, shop, 'ann'))]
+    clock.pass(-3_600_000)
+    await assertTokens(till, early, true)
+
+    await till.sessions.revoke(shop.account, { project_id: shop.project.id, user_id: 'ann' })
+
+    await assertTokens(till, early, false)
+    clock.pass(7_200_000)
+    await assertTokens(till, early, false)
+  })
+
+  test('ends nothing that is issued after it in the same second', async (t) => {
+    const place = newPlace(t)
+    const { till, shop, clock } = await newShop(place)
+    const other = await place.till({ now: clock.now })
+    for (const user_id of ['ann', undefined]) {
+      const named = user_id === undefined ? {} : { user_id }
+      await till.sessions.revoke(shop.account, { project_id: shop.project.id, ...named })
+      for (const each of [till, other]) {
+        await assertTokens(each, await tokensOf(other, shop, 'ann'), true)
+      }
+    }
+  })
+
+  test('many times in one second ends what was issued in between', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const { account, project } = shop
+    for (const user_id of ['ann', 'ann', undefined, 'ann', undefined, undefined, 'ann', 'ann']) {
+      const before = await tokensOf(till, shop, 'ann')
+      const named = user_id === undefined ? {} : { user_id }
+      await till.sessions.revoke(account, { project_id: project.id, ...named })
+      await assertTokens(till, before, false)
+      await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
+    }
+  })
+
+  test('of a user and then the project in one second ends both', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const { account, project } = shop
+    await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
+    const ann = await tokensOf(till, shop, 'ann')
+    const bob = await tokensOf(till, shop, 'bob')
+
+    await till.sessions.revoke(account, { project_id: project.id })
+
+    await assertTokens(till, [...ann, ...bob], false)
+    await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
+    await assertTokens(till, await tokensOf(till, shop, 'bob'), true)
+  })
+
+  test('lets new tokens work when the clock jumps back an hour after it', async (t) => {
+    const place = newPlace(t)
+    const { till, shop, clock } = await newShop(place)
+    const old = await tokensOf(till, shop, 'ann')
+    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
+
+    clock.pass(-3_600_000)
+
+    const tokens = await tokensOf(till, shop, 'ann')
+    await assertTokens(till, tokens, true)
+    await assertTokens(till, old, false)
+    await assertTokens(await place.till({ now: clock.now }), tokens, true)
+    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
+    await assertTokens(till, tokens, false)
+    await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
+  })
+
+  test('of what another tool has signed ends all but what is later', async (t) => {
+    const { till, shop } = await newShop(newPlace(t), { tokenSecret: SECRET })
+    await till.sessions.revoke(shop.account, { project_id: shop.project.id })
+    const sign = (iat: number) =>
+      createFixedKeyring(SECRET).sign({
+        iss: 'tillkit',
+        sub: 'player',
+        project_id: shop.project.id,
+        scope: 'items:read',
+        jti: 'j-1',
+        iat,
+        exp: SECONDS + 3600,
+      })
+
+    await assertTokens(till, [await sign(SECONDS - 1), await sign(SECONDS)], false)
+    await assertTokens(till, [await sign(SECONDS + 1)], true)
+  })
+
+  test('of a foreign project is as that of one that is not there, and ends nothing', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const other = await till.accounts.create({ name: 'Other' })
+    const revoke = (project_id: string) => failureOf(till.sessions.revoke(other, { project_id }))
+
+    assert.deepEqual(await revoke(shop.project.id), await revoke('prj_nobody'))
+    await assertTokens(till, [shop.token], true)
+  })
+
+  test('names a user that may be, or none', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    for (const user_id of ['', 1, null, 'a\0b']) {
+      const revoked = till.sessions.revoke(shop.account, { project_id: shop.project.id, user_id })
+      await assert.rejects(revoked, { code: 'invalid_request' })
+    }
+    await assertTokens(till, [shop.token], true)
+  })
+}
+
+async function newShop(place: Place, options: Parameters<Place['till']>[0] = {}) {
+  const clock = createClock(NOW)
+  const till = await place.till({ now: clock.now, ...options })
+  return { till, shop: await createShop(till), clock }
+}
+
+type Shop = Awaited<ReturnType<typeof createShop>>
+
+/** One token of a user from each way to get one. */
+async function tokensOf(till: Till, { account, project }: Shop, user_id: string) {
+  const { session } = await till.sessions.init(project.public_key, { user_id })
+  const { token } = await till.sessions.token(project.public_key, { user_id })
+  const issued = await till.sessions.issue(account, { project_id: project.id, user_id })
+  return [session.token, token, issued.token]
+}
+
+async function assertTokens(till: Till, tokens: readonly string[], valid: boolean): Promise<void> {
+  for (const token of tokens) {
+    const session = till.sessions.authenticate(token)
+    if (valid) assert.ok((await session).project_id)
+    else await assert.rejects(session, { code: 'token_required' })
+  }
+}
