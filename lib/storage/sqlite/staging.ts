@@ -32,7 +32,7 @@ export function createStaging(
   seq: number,
   first_purchase: number,
 ): Staging {
-  const itemOf = createItemLookup(db, store)
+  const itemsOf = createItemLookup(db, store)
   let waiting = createBlock()
   let ordered = createBlock()
   let next = first_purchase
@@ -52,9 +52,12 @@ export function createStaging(
 
   return {
     append(rows) {
-      const items = itemOf(rows)
-      const unknown = rows.filter(({ sku }) => !items.has(sku)).map(({ line }) => line)
-      const good = unknown.length === 0 ? rows : rows.filter(({ sku }) => items.has(sku))
+      const found = itemsOf(rows)
+      const items = found.filter((item) => item !== undefined)
+      const isWhole = items.length === rows.length
+      const good = isWhole ? rows : rows.filter((_, i) => found[i] !== undefined)
+      const bad = isWhole ? [] : rows.filter((_, i) => found[i] === undefined)
+      const unknown = bad.map(({ line }) => line)
       // Numbered by hand: SQLite gives the numbers of rows anew that another import has taken back.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
@@ -90,24 +93,23 @@ export function createStaging(
 
 const CACHED_ITEMS = 50_000
 
-/** Finds the items that a slice names, asking the database once for each name. */
+/** Finds the item that each row names, asking the database once for each name. */
 function createItemLookup(db: Connection, store: number) {
   let known = new Map<string, number>()
-  return (rows: readonly NewPurchase[]): ReadonlyMap<string, number> => {
-    const asked = new Set<string>()
-    for (const { sku } of rows) if (!known.has(sku)) asked.add(sku)
-    if (asked.size === 0) return known
-    if (known.size > CACHED_ITEMS) {
-      known = new Map()
-      for (const { sku } of rows) asked.add(sku)
-    }
+  const look = (rows: readonly NewPurchase[]) => rows.map(({ sku }) => known.get(sku))
+
+  return (rows: readonly NewPurchase[]): (number | undefined)[] => {
+    const items = look(rows)
+    if (!items.includes(undefined)) return items
+    if (known.size > CACHED_ITEMS) known = new Map()
+    const asked = new Set(rows.map(({ sku }) => sku).filter((sku) => !known.has(sku)))
     const found = db.all(
       'SELECT name, seq FROM items WHERE store = ? AND name IN (SELECT value FROM json_each(?))',
       store,
       JSON.stringify([...asked]),
     )
     for (const { name, seq } of found) known.set(name as string, seq as number)
-    return known
+    return look(rows)
   }
 }
 
