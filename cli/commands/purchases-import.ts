@@ -39,7 +39,7 @@ export const purchasesImport = command({
         onProgress: progress.update,
         onMistake: report?.add ?? (() => {}),
       })
-      progress.end()
+      progress.finish(result.rows)
       printResult(output, result, options['dry-run'])
     } finally {
       progress.end()
