@@ -187,3 +187,9 @@ test('an export to a pipe goes into it, and no file takes its place', async (t) 
   assert.deepEqual([code, text], [0, (await run('export')).stdout])
   assert.ok(statSync(pipe).isFIFO())
 })
+
+test('purchases export refuses --json, as it writes CSV', async (t) => {
+  const { run } = await openShop(t)
+  const { code, stdout, stderr } = await run('export', '--json')
+  assert.deepEqual([code, stdout, /writes CSV/.test(stderr)], [2, '', true])
+})
