@@ -109,7 +109,7 @@ test('any file is imported by a map, and wrong maps are named', async (t) => {
   assert.equal((await run('import', file, ...major)).code, 0)
   assert.match(
     (await run('list')).stdout,
-    /^ +7 +gold +2024-01-15T10:00:00\.000Z +499 +USD +purchased$/m,
+    /^ +7 +gold +2024-01-15T10:00:00\.000Z +1 +499 +USD +purchased$/m,
   )
   const wrong: [args: string[], code: number, said: RegExp][] = [
     [['--map', 'sku'], 2, /--map takes FIELD=COLUMN/],
@@ -192,4 +192,13 @@ test('purchases export refuses --json, as it writes CSV', async (t) => {
   const { run } = await openShop(t)
   const { code, stdout, stderr } = await run('export', '--json')
   assert.deepEqual([code, stdout, /writes CSV/.test(stderr)], [2, '', true])
+})
+
+test('a list tells who bought and how many', async (t) => {
+  const { run, write } = await openShop(t)
+  const header = 'transaction_id,sku,purchased_at,user_id,quantity,price'
+  await run('import', write('many.csv', `${header}\nT-1,gold,2024-01-15T10:00:00Z,ann,3,499\n`))
+  const { stdout } = await run('list')
+  assert.match(stdout, /^transaction_id +sku +purchased_at +user_id +quantity +price +currency/)
+  assert.match(stdout, /^T-1 +gold +2024-01-15T10:00:00\.000Z +ann +3 +499 +USD +purchased$/m)
 })
