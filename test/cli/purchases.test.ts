@@ -202,3 +202,14 @@ test('a list tells who bought and how many', async (t) => {
   assert.match(stdout, /^transaction_id +sku +purchased_at +user_id +quantity +price +currency/)
   assert.match(stdout, /^T-1 +gold +2024-01-15T10:00:00\.000Z +ann +3 +499 +USD +purchased$/m)
 })
+
+test('the columns that are not stored are told within 80 columns, each whole', async (t) => {
+  const { run, write } = await openShop(t)
+  const columns = Array.from({ length: 30 }, (_, i) => `Some column ${i}`)
+  const header = `transaction_id,sku,purchased_at,${columns.join()}`
+  const row = `T-1,gold,2024-01-15T10:00:00Z${','.repeat(columns.length)}`
+  const { stdout } = await run('import', write('wide.csv', `${header}\n${row}\n`))
+  const told = stdout.slice(stdout.indexOf('Not stored: '))
+  assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+  assert.equal(told.replaceAll(/\n +/g, ' '), `Not stored: ${columns.join(', ')}\n`)
+})
