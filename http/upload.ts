@@ -88,7 +88,7 @@ function repeated(name: string): TillError {
 }
 
 function fieldTooLarge(limit: number): TransportFault {
-  const message = `A part that is not the file may have at most ${limit} bytes`
+  const message = `A part that is not named file may have at most ${limit} bytes`
   return new TransportFault('body_too_large', message)
 }
 
