@@ -3,8 +3,8 @@ import type { Connection } from './connection.ts'
 
 /**
  * Keeps the WAL short while an import fills it, from a thread of its own: a checkpoint takes 20 to 40
- * ms of writing and syncing, in which this thread serves and imports on (bench/: 0.9 of the time, and
- * no longest waits). When the thread can not be had, SQLite checkpoints in this one as ever.
+ * ms of writing and syncing, in which this thread serves and imports on (bench/: 0.94 of the time
+ * where a second core is free). When the thread can not be had, SQLite checkpoints in this one as ever.
  */
 export interface Checkpoints {
   /** To be called after each transaction: waits when the WAL has become too long. */
