@@ -61,6 +61,20 @@ function formatValue(value: unknown): string {
   return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
 }
 
+const WIDTH = 80
+
+/** `label: one, two` on as many lines as it takes; an entry is never cut. */
+export function wrapList(label: string, entries: readonly string[]): string {
+  const lines = [`${label}:`]
+  entries.map(formatValue).forEach((entry, i) => {
+    const word = ` ${entry}${i < entries.length - 1 ? ',' : ''}`
+    const line = lines.at(-1) ?? ''
+    if (line.length + word.length <= WIDTH) lines[lines.length - 1] = line + word
+    else lines.push(` ${word}`)
+  })
+  return lines.join('\n')
+}
+
 /** Why a command was refused, for a person. */
 export function formatRefusal(error: TillError): string {
   const { details, total } = error

@@ -3,11 +3,13 @@ import type { WriteStream } from 'node:tty'
 /** A bar on one line of a terminal. */
 export interface Progress {
   update(done: { readonly bytes: number; readonly rows: number }): void
-  /** Takes the bar away. */
+  /** Fills the bar and leaves it there. */
+  finish(rows: number): void
+  /** Takes away a bar that is not finished. */
   end(): void
 }
 
-const SILENT: Progress = { update() {}, end() {} }
+const SILENT: Progress = { update() {}, finish() {}, end() {} }
 const REDRAW_MS = 100
 const BAR_WIDTH = 24
 
@@ -16,31 +18,43 @@ export function createProgress(stream: WriteStream, total: number): Progress {
   if (!stream.isTTY) return SILENT
   const started = performance.now()
   let drawn = 0
+  let isFinished = false
+  const draw = (done: { readonly bytes: number; readonly rows: number }) => {
+    const line = formatProgress(done, total, (performance.now() - started) / 1000, isFinished)
+    stream.write(`\r${line.slice(0, (stream.columns ?? 80) - 1)}\x1b[K`)
+  }
   return {
     update(done) {
       const now = performance.now()
       if (now - drawn < REDRAW_MS) return
       drawn = now
-      const line = formatProgress(done, total, (now - started) / 1000)
-      stream.write(`\r${line.slice(0, (stream.columns ?? 80) - 1)}\x1b[K`)
+      draw(done)
+    },
+    finish(rows) {
+      isFinished = true
+      draw({ bytes: total, rows })
+      stream.write('\n')
     },
     end() {
-      if (drawn > 0) stream.write('\r\x1b[K')
+      if (drawn > 0 && !isFinished) stream.write('\r\x1b[K')
     },
   }
 }
 
-/** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left` */
+/** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; finished, `100%` and `in 4 s`. */
 export function formatProgress(
   { bytes, rows }: { readonly bytes: number; readonly rows: number },
   total: number,
   seconds: number,
+  isFinished = false,
 ): string {
   const count = (value: number) => Math.round(value).toLocaleString('en-US')
   const rate = `${count(rows)} rows  ${count(rows / Math.max(seconds, 0.001))} rows/s`
   if (total === 0) return rate
-  const part = Math.min(bytes / total, 1)
+  // The last rows are still on their way when the last bytes have been read.
+  const part = isFinished ? 1 : Math.min(bytes / total, 0.99)
   const bar = '#'.repeat(Math.round(part * BAR_WIDTH)).padEnd(BAR_WIDTH)
   const left = part > 0 ? Math.ceil(seconds / part - seconds) : 0
-  return `[${bar}] ${String(Math.floor(part * 100)).padStart(3)}%  ${rate}  ${left} s left`
+  const time = isFinished ? `in ${Math.ceil(seconds)} s` : `${left} s left`
+  return `[${bar}] ${String(Math.floor(part * 100)).padStart(3)}%  ${rate}  ${time}`
 }

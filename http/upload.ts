@@ -78,6 +78,7 @@ async function readParts(
     arrived = []
   }
   parser.end()
+  await spool.flush()
   return { fields, file: files > 0 ? spool.read() : undefined, discard: spool.discard }
 }
 
@@ -87,7 +88,7 @@ function repeated(name: string): TillError {
 }
 
 function fieldTooLarge(limit: number): TransportFault {
-  const message = `A part that is not the file may have at most ${limit} bytes`
+  const message = `A part that is not named file may have at most ${limit} bytes`
   return new TransportFault('body_too_large', message)
 }
 
@@ -101,11 +102,15 @@ function decodeField({ name, chunks }: { name: string; chunks: Uint8Array[] }): 
 }
 
 interface Spool {
+  /** Takes chunks, which are then its own; waits when the disk is slower than they come. */
   write(chunks: readonly Uint8Array[]): Promise<void>
+  /** Resolves when all that was taken is in the file. */
+  flush(): Promise<void>
   read(): AsyncIterable<Uint8Array>
   discard(): Promise<void>
 }
 
+const WRITE_BYTES = 512 * 1024
 const READ_BYTES = 256 * 1024
 
 /** A temporary file without a name, so that not even `kill -9` leaves it behind. */
@@ -118,18 +123,47 @@ async function createSpool(): Promise<Spool> {
     () => false,
   )
   let size = 0
+  let gathered: Uint8Array[] = []
+  let gatheredBytes = 0
+  let writing: Promise<unknown> = Promise.resolve()
+
+  const flush = async () => {
+    await writing
+    if (gathered.length === 0) return
+    writing = storageFault(file.writev(gathered, size))
+    writing.catch(() => {}) // whoever waits for it next is told
+    size += gatheredBytes
+    gathered = []
+    gatheredBytes = 0
+  }
+
   return {
+    // The next bytes arrive while these are written.
     async write(chunks) {
-      if (chunks.length === 0) return
-      await storageFault(file.writev(chunks as Uint8Array[], size))
-      for (const chunk of chunks) size += chunk.length
+      gathered.push(...chunks)
+      for (const chunk of chunks) gatheredBytes += chunk.length
+      if (gatheredBytes >= WRITE_BYTES) await flush()
     },
-    // One buffer for all: each chunk is good until the next one is asked for.
+    async flush() {
+      await flush()
+      await writing
+    },
+    // Two buffers: one is read into while the other is used. Each chunk is good until the next one
+    // is asked for.
     async *read() {
-      const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, size))
+      const length = Math.min(READ_BYTES, size)
+      const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const
+      const load = (position: number) => {
+        const buffer = buffers[(position / READ_BYTES) % 2 === 0 ? 0 : 1]
+        const chunk = buffer.subarray(0, Math.max(0, Math.min(length, size - position)))
+        const loaded = fill(chunk, file, position)
+        loaded.catch(() => {})
+        return loaded
+      }
+      let loading = load(0)
       for (let position = 0; position < size; position += READ_BYTES) {
-        const chunk = buffer.subarray(0, Math.min(READ_BYTES, size - position))
-        await fill(chunk, file, position)
+        const chunk = await loading
+        loading = load(position + READ_BYTES)
         yield chunk
       }
     },
@@ -140,12 +174,13 @@ async function createSpool(): Promise<Spool> {
   }
 }
 
-async function fill(chunk: Uint8Array, file: FileHandle, position: number): Promise<void> {
+async function fill(chunk: Buffer, file: FileHandle, position: number): Promise<Buffer> {
   for (let read = 0; read < chunk.length; ) {
     const { bytesRead } = await file.read(chunk, read, chunk.length - read, position + read)
     if (bytesRead === 0) throw new Error('the temporary file became shorter')
     read += bytesRead
   }
+  return chunk
 }
 
 /** A full disk is the operator's to mend and the client's to wait for, not a fault in the program. */

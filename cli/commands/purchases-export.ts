@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises'
-import { command } from '../command.ts'
+import { command, UsageError } from '../command.ts'
 import { FILTER_OPTIONS, filterOf } from '../filter.ts'
 import { createTarget, databaseFiles } from '../target.ts'
 
@@ -10,7 +10,10 @@ export const purchasesExport = command({
     ...FILTER_OPTIONS,
     out: { value: 'FILE', help: 'write there, not to standard output' },
   },
-  async run({ till, options, db }) {
+  async run({ till, options, output, db }) {
+    if (output.json) {
+      throw new UsageError('purchases export writes CSV: take purchases list for --json')
+    }
     const target =
       options.out === undefined ? undefined : createTarget('--out', options.out, databaseFiles(db))
     const account = await till.accounts.get(options.account)

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs'
 import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
 import { command, UsageError } from '../command.ts'
-import type { Output } from '../output.ts'
+import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { createReport } from '../report.ts'
 
@@ -39,7 +39,7 @@ export const purchasesImport = command({
         onProgress: progress.update,
         onMistake: report?.add ?? (() => {}),
       })
-      progress.end()
+      progress.finish(result.rows)
       printResult(output, result, options['dry-run'])
     } finally {
       progress.end()
@@ -83,5 +83,5 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
     total: currency === '' ? '' : formatAmount(total, currency),
   }))
   output.table(rows, ['status', 'currency', 'rows', 'total'])
-  if (ignored_columns.length > 0) output.line(`Not stored: ${ignored_columns.join(', ')}`)
+  if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
 }

@@ -24,6 +24,8 @@ export const purchasesList = command({
       'transaction_id',
       'sku',
       'purchased_at',
+      'user_id',
+      'quantity',
       'price',
       'currency',
       'status',

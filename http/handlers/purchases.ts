@@ -12,6 +12,7 @@ export async function importPurchases({
 }: Call<Session, Upload>) {
   try {
     const { file, fields } = body
+    assertSpelt(fields)
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const dry_run = parseFlag(fields, 'dry_run')
@@ -29,6 +30,21 @@ export async function importPurchases({
   } finally {
     await body.discard()
   }
+}
+
+const PARTS = ['file', 'store_id', 'dry_run', 'preset']
+
+// Other parts are ignored, but `dryrun=true` that is ignored would import in earnest.
+function assertSpelt(fields: ReadonlyMap<string, string>): void {
+  const plain = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
+  const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {
+    const meant = PARTS.find((part) => plain(part) === plain(field))
+    if (meant === undefined || meant === field) return []
+    return [{ field, code: 'unknown', message: `must be spelt ${meant}` }]
+  })
+  const [first] = details
+  if (!first) return
+  throw new TillError('invalid_request', `The part ${first.field} ${first.message}`, details)
 }
 
 function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {

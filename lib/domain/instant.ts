@@ -24,17 +24,30 @@ export function parseInstant(text: string): number | undefined {
 }
 
 // `2024-03-01T12:34:56Z`, as nearly all files have it: without the expression a million rows take
-// 0.2 s here, not 0.85.
+// 0.2 s here, not 0.85; and half of that when each day is worked out once, as files mostly go on in
+// the order of time.
+let latestDate = ''
+let latestDay: number | undefined
+
 function parseUtcSeconds(text: string): number | undefined {
-  if (text[4] !== '-' || text[7] !== '-' || text[13] !== ':' || text[16] !== ':') return undefined
-  return toMilliseconds(
-    digits(text, 0, 4),
-    digits(text, 5, 7),
-    digits(text, 8, 10),
-    digits(text, 11, 13),
-    digits(text, 14, 16),
-    digits(text, 17, 19),
-  )
+  if (text[13] !== ':' || text[16] !== ':') return undefined
+  const date = text.slice(0, 10)
+  if (date !== latestDate) {
+    latestDay = parseUtcDay(date)
+    latestDate = date
+  }
+  const hour = digits(text, 11, 13)
+  const minute = digits(text, 14, 16)
+  const second = digits(text, 17, 19)
+  const exists = hour <= 23 && minute <= 59 && second <= 59
+  return exists && latestDay !== undefined
+    ? latestDay + (hour * 60 + minute) * 60_000 + second * 1000
+    : undefined
+}
+
+function parseUtcDay(date: string): number | undefined {
+  if (date[4] !== '-' || date[7] !== '-') return undefined
+  return toMilliseconds(digits(date, 0, 4), digits(date, 5, 7), digits(date, 8, 10))
 }
 
 /** The number that the digits in `text` from `start` to `end` say; NaN when there is another character. */

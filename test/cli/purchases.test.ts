@@ -109,7 +109,7 @@ test('any file is imported by a map, and wrong maps are named', async (t) => {
   assert.equal((await run('import', file, ...major)).code, 0)
   assert.match(
     (await run('list')).stdout,
-    /^ +7 +gold +2024-01-15T10:00:00\.000Z +499 +USD +purchased$/m,
+    /^ +7 +gold +2024-01-15T10:00:00\.000Z +1 +499 +USD +purchased$/m,
   )
   const wrong: [args: string[], code: number, said: RegExp][] = [
     [['--map', 'sku'], 2, /--map takes FIELD=COLUMN/],
@@ -186,4 +186,30 @@ test('an export to a pipe goes into it, and no file takes its place', async (t) 
   const [text, { code }] = await Promise.all([readFile(pipe, 'utf8'), run('export', '--out', pipe)])
   assert.deepEqual([code, text], [0, (await run('export')).stdout])
   assert.ok(statSync(pipe).isFIFO())
+})
+
+test('purchases export refuses --json, as it writes CSV', async (t) => {
+  const { run } = await openShop(t)
+  const { code, stdout, stderr } = await run('export', '--json')
+  assert.deepEqual([code, stdout, /writes CSV/.test(stderr)], [2, '', true])
+})
+
+test('a list tells who bought and how many', async (t) => {
+  const { run, write } = await openShop(t)
+  const header = 'transaction_id,sku,purchased_at,user_id,quantity,price'
+  await run('import', write('many.csv', `${header}\nT-1,gold,2024-01-15T10:00:00Z,ann,3,499\n`))
+  const { stdout } = await run('list')
+  assert.match(stdout, /^transaction_id +sku +purchased_at +user_id +quantity +price +currency/)
+  assert.match(stdout, /^T-1 +gold +2024-01-15T10:00:00\.000Z +ann +3 +499 +USD +purchased$/m)
+})
+
+test('the columns that are not stored are told within 80 columns, each whole', async (t) => {
+  const { run, write } = await openShop(t)
+  const columns = Array.from({ length: 30 }, (_, i) => `Some column ${i}`)
+  const header = `transaction_id,sku,purchased_at,${columns.join()}`
+  const row = `T-1,gold,2024-01-15T10:00:00Z${','.repeat(columns.length)}`
+  const { stdout } = await run('import', write('wide.csv', `${header}\n${row}\n`))
+  const told = stdout.slice(stdout.indexOf('Not stored: '))
+  assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+  assert.equal(told.replaceAll(/\n +/g, ' '), `Not stored: ${columns.join(', ')}\n`)
 })

@@ -178,6 +178,27 @@ test('dry_run checks everything and keeps nothing', async (t) => {
   await assertNothingLeft(shop)
 })
 
+for (const [sent, meant] of [
+  ['dryrun', 'dry_run'],
+  ['Dry-Run', 'dry_run'],
+  ['storeId', 'store_id'],
+  ['PRESET', 'preset'],
+  ['File', 'file'],
+]) {
+  test(`a part ${sent} is refused by the name that it means, not ignored`, async (t) => {
+    const shop = await startShop(t)
+    const problem = assertProblem(
+      await shop.load(fileOf(2), { [sent as string]: 'true' }),
+      400,
+      'invalid_request',
+    )
+    assert.deepEqual(problem.errors, [
+      { field: sent, code: 'unknown', message: `must be spelt ${meant}` },
+    ])
+    await assertNothingLeft(shop)
+  })
+}
+
 for (const dry_run of ['1', 'yes', 'TRUE', '', 'true ']) {
   test(`dry_run=${JSON.stringify(dry_run)} is refused, not taken for an import in earnest`, async (t) => {
     const shop = await startShop(t)

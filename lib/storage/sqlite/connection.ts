@@ -1,10 +1,18 @@
-import { isBusy, type SqliteDriver, type SqliteValue, translateSqliteError } from './drivers.ts'
+import {
+  isBusy,
+  nameOf,
+  type SqliteDriver,
+  type SqliteDriverName,
+  type SqliteValue,
+  translateSqliteError,
+} from './drivers.ts'
 import { createWriteQueue } from './queue.ts'
 
 export type Row = Record<string, SqliteValue>
 
 /** One connection, its statements prepared once, its errors translated. */
 export interface Connection {
+  readonly driver: SqliteDriverName
   exec(sql: string): void
   /** Runs a statement; the number of rows that it changed. */
   run(sql: string, ...values: SqliteValue[]): number
@@ -51,6 +59,7 @@ export function connect(driver: SqliteDriver): Connection {
   }
 
   const connection: Connection = {
+    driver: nameOf(driver),
     exec: (sql) => translated(() => void driver.exec(sql)),
     run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
     find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),

@@ -47,6 +47,11 @@ export async function openSqliteDriver(
   )
 }
 
+/** Which of the two a driver is. */
+export function nameOf(driver: SqliteDriver): SqliteDriverName {
+  return 'inTransaction' in driver ? 'better-sqlite3' : 'node:sqlite'
+}
+
 // A missing package, a built-in that this Node has not, and an addon that was built for another Node
 // or not at all.
 function isNotInstalled(error: unknown): boolean {

@@ -1,9 +1,10 @@
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
+import { createBlock } from './block.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
-import { inOrderOfIds } from './order.ts'
-import { type Entry, NOTHING_STAGED, settle, statusCode, sumStaged } from './repeats.ts'
+import { type Entry, NOTHING_STAGED, settle, sumStaged } from './repeats.ts'
+import { insertRows } from './rows.ts'
 
 /**
  * The rows of one import on their way in. Rows are appended as they come. Their transaction ids, on
@@ -18,8 +19,8 @@ export interface Staging {
   readonly isBlockFull: boolean
   /** Whether any id waits: the rows staged are then not known to be unique. */
   readonly isWaiting: boolean
-  /** Indexes the next slice of ids that wait; undefined when none do. */
-  indexSlice(): StagedRows | undefined
+  /** Indexes the next slice of ids that wait. */
+  indexSlice(): StagedRows
 }
 
 const BLOCK_ROWS = 40_000
@@ -31,132 +32,86 @@ export function createStaging(
   seq: number,
   first_purchase: number,
 ): Staging {
-  const itemOf = createItemLookup(db, store)
-  let waiting: Entry[] = []
-  let ordered: readonly Entry[] = []
-  let taken = 0
+  const itemsOf = createItemLookup(db, store)
+  let waiting = createBlock()
+  let ordered = createBlock()
   let next = first_purchase
   let lastId = ''
 
-  const isWaiting = () => waiting.length > 0 || taken < ordered.length
+  const waitingIds = () => waiting.size + ordered.size
 
   /** Whether the ids go on in order where those before them ended. */
-  const ascend = (entries: readonly Entry[]): boolean =>
-    entries.every(({ transaction_id }) => {
-      const ascends = lastId < transaction_id
+  const ascend = (rows: readonly NewPurchase[]): boolean => {
+    let ascends = true
+    for (const { transaction_id } of rows) {
+      if (lastId >= transaction_id) ascends = false
       lastId = transaction_id
-      return ascends
-    })
+    }
+    return ascends
+  }
 
   return {
     append(rows) {
-      const items = itemOf(rows)
-      const good = rows.filter(({ sku }) => items.has(sku))
+      const found = itemsOf(rows)
+      const items = found.filter((item) => item !== undefined)
+      const isWhole = items.length === rows.length
+      const good = isWhole ? rows : rows.filter((_, i) => found[i] !== undefined)
+      const bad = isWhole ? [] : rows.filter((_, i) => found[i] === undefined)
+      const unknown = bad.map(({ line }) => line)
       // Numbered by hand: SQLite gives the numbers of rows anew that another import has taken back.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
       next = first + good.length
       insertRows(db, seq, first, good, items)
-      const entries = good.map(({ transaction_id, line }, i) => {
+      const entryOf = ({ transaction_id, line }: NewPurchase, i: number): Entry => {
         return { transaction_id, line, purchase: first + i }
-      })
-      const unknown = rows.filter(({ sku }) => !items.has(sku)).map(({ line }) => line)
-      if (!isWaiting() && ascend(entries)) {
-        return { ...indexAppended(db, store, seq, entries), unknown }
       }
-      for (const entry of entries) {
-        waiting.push({ ...entry, transaction_id: detach(entry.transaction_id) })
+      if (waitingIds() === 0 && ascend(good)) {
+        const added = indexAppended(db, store, first, good.length)
+        const isNew = added === good.length
+        const settled = isNew
+          ? { ...NOTHING_STAGED, added }
+          : settle(db, store, seq, good.map(entryOf), added)
+        return { ...settled, unknown }
       }
+      good.map(entryOf).forEach(waiting.add)
       return { ...NOTHING_STAGED, unknown }
     },
     get isBlockFull() {
-      return waiting.length >= BLOCK_ROWS
+      return waitingIds() >= BLOCK_ROWS
     },
     get isWaiting() {
-      return isWaiting()
+      return waitingIds() > 0
     },
     indexSlice() {
-      if (taken === ordered.length) {
-        ordered = inOrderOfIds(waiting)
-        waiting = []
-        taken = 0
-      }
-      const entries = ordered.slice(taken, taken + INDEXED_A_SLICE)
-      taken += entries.length
-      return entries.length > 0 ? indexEntries(db, store, seq, entries) : undefined
+      if (ordered.size === 0) [ordered, waiting] = [waiting, ordered]
+      const entries = ordered.take(INDEXED_A_SLICE)
+      return indexEntries(db, store, seq, entries)
     },
   }
 }
 
-// A cell is often a view that keeps the 64 KiB of text around it alive; 40,000 that wait would keep
-// all of their files' text (bench/: 10 MiB).
-function detach(text: string): string {
-  return Buffer.from(text).toString()
-}
-
 const CACHED_ITEMS = 50_000
 
-/** Finds the items that a slice names, asking the database once for each name. */
+/** Finds the item that each row names, asking the database once for each name. */
 function createItemLookup(db: Connection, store: number) {
   let known = new Map<string, number>()
-  return (rows: readonly NewPurchase[]): ReadonlyMap<string, number> => {
-    const asked = new Set<string>()
-    for (const { sku } of rows) if (!known.has(sku)) asked.add(sku)
-    if (asked.size === 0) return known
-    if (known.size > CACHED_ITEMS) {
-      known = new Map()
-      for (const { sku } of rows) asked.add(sku)
-    }
+  const look = (rows: readonly NewPurchase[]) => rows.map(({ sku }) => known.get(sku))
+
+  return (rows: readonly NewPurchase[]): (number | undefined)[] => {
+    const items = look(rows)
+    if (!items.includes(undefined)) return items
+    if (known.size > CACHED_ITEMS) known = new Map()
+    const asked = new Set(rows.map(({ sku }) => sku).filter((sku) => !known.has(sku)))
     const found = db.all(
       'SELECT name, seq FROM items WHERE store = ? AND name IN (SELECT value FROM json_each(?))',
       store,
       JSON.stringify([...asked]),
     )
     for (const { name, seq } of found) known.set(name as string, seq as number)
-    return known
+    return look(rows)
   }
 }
-
-// Many rows a statement: crossing into the driver costs more than the row itself (bench/: 1.4×).
-const ROWS_A_STATEMENT = 32
-
-function insertRows(
-  db: Connection,
-  seq: number,
-  first: number,
-  rows: readonly NewPurchase[],
-  items: ReadonlyMap<string, number>,
-): void {
-  for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
-    const part = rows.slice(start, start + ROWS_A_STATEMENT)
-    const values: SqliteValue[] = []
-    let number = first + start
-    for (const row of part) {
-      values.push(
-        number++,
-        seq,
-        row.transaction_id,
-        items.get(row.sku) as number,
-        row.purchased_at,
-        row.user_id ?? null,
-        row.quantity,
-        row.price ?? null,
-        row.currency ?? null,
-        statusCode(row.status),
-        metadataText(row),
-      )
-    }
-    db.run(insertStatement(part.length), ...values)
-  }
-}
-
-const COLUMNS =
-  'seq, import, transaction_id, item, purchased_at, user_id, quantity, price, currency, status, metadata'
-const PLACES = '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
-
-const insertStatement = perCount(
-  (rows) => `INSERT INTO purchases (${COLUMNS}) VALUES ${Array(rows).fill(PLACES).join()}`,
-)
 
 /** The text of a statement for so many rows, written once for each number of them. */
 function perCount(write: (rows: number) => string): (rows: number) => string {
@@ -167,27 +122,15 @@ function perCount(write: (rows: number) => string): (rows: number) => string {
   }
 }
 
-function metadataText({ metadata }: NewPurchase): string | null {
-  for (const _ in metadata) return JSON.stringify(metadata)
-  return null
-}
-
-/** Indexes rows just appended, straight from their table. */
-function indexAppended(
-  db: Connection,
-  store: number,
-  seq: number,
-  entries: readonly Entry[],
-): StagedRows {
-  const first = entries[0]?.purchase ?? 0
-  const added = db.run(
+/** Indexes rows just appended, straight from their table; the number of those that are no repeats. */
+function indexAppended(db: Connection, store: number, first: number, count: number): number {
+  return db.run(
     `INSERT INTO transactions (store, transaction_id, purchase)
      SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ON CONFLICT DO NOTHING`,
     store,
     first,
-    first + entries.length - 1,
+    first + count - 1,
   )
-  return settle(db, store, seq, entries, added)
 }
 
 const ENTRIES_A_STATEMENT = 64

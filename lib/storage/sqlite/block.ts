@@ -1,0 +1,98 @@
+import { Buffer } from 'node:buffer'
+import type { Entry } from './repeats.ts'
+
+/**
+ * Entries that wait, to be taken nearly in the order of their ids, those of one id in the order in
+ * which they came. All are taken before one is added again.
+ *
+ * Nearly is enough to fill an index page by page, and takes 7 ms for 50,000 where comparing the
+ * strings takes 80. The ids lie in one buffer that serves every block: as strings, they were the most
+ * of what an import held in memory (bench/: 40 MiB).
+ */
+export interface Block {
+  readonly size: number
+  add(entry: Entry): void
+  /** The next entries, at most `count`; none when none are left. */
+  take(count: number): Entry[]
+}
+
+export function createBlock(): Block {
+  let bytes = Buffer.alloc(64 * 1024)
+  let ends = new Float64Array(2_000)
+  let lines = ends.slice()
+  let purchases = ends.slice()
+  let keys = ends.slice()
+  let size = 0
+  let taken = 0
+
+  const startOf = (i: number) => (i === 0 ? 0 : (ends[i - 1] as number))
+  const endOf = (i: number) => ends[i] as number
+
+  const entryAt = (i: number): Entry => ({
+    transaction_id: bytes.toString('utf8', startOf(i), endOf(i)),
+    line: lines[i] as number,
+    purchase: purchases[i] as number,
+  })
+
+  /** Each id becomes a number made of the four bytes after what all ids begin with, and its place. */
+  const sort = () => {
+    const prefix = prefixLength()
+    for (let i = 0; i < size; i++) keys[i] = keyOf(startOf(i) + prefix, endOf(i)) * PLACES + i
+    keys.subarray(0, size).sort()
+  }
+
+  const keyOf = (start: number, end: number): number => {
+    let key = 0
+    for (let at = start; at < start + 4; at++) {
+      key = key * 128 + (at < end ? Math.min(bytes[at] as number, 127) : 0)
+    }
+    return key
+  }
+
+  const prefixLength = (): number => {
+    let length = endOf(0)
+    for (let i = 1; i < size; i++) {
+      const start = startOf(i)
+      length = Math.min(length, endOf(i) - start)
+      for (let at = 0; at < length; at++) if (bytes[start + at] !== bytes[at]) length = at
+    }
+    return length
+  }
+
+  return {
+    get size() {
+      return size - taken
+    },
+    add({ transaction_id, line, purchase }) {
+      const start = startOf(size)
+      const most = start + 3 * transaction_id.length
+      if (most > bytes.length) bytes = Buffer.concat([bytes], 2 * most)
+      ends = withRoom(ends, size + 1)
+      lines = withRoom(lines, size + 1)
+      purchases = withRoom(purchases, size + 1)
+      keys = withRoom(keys, size + 1)
+      ends[size] = start + bytes.write(transaction_id, start)
+      lines[size] = line
+      purchases[size] = purchase
+      size++
+    },
+    take(count) {
+      if (taken === 0) sort()
+      const end = Math.min(taken + count, size)
+      const entries: Entry[] = []
+      while (taken < end) entries.push(entryAt((keys[taken++] as number) % PLACES))
+      if (taken === size) size = taken = 0
+      return entries
+    },
+  }
+}
+
+function withRoom(numbers: Float64Array<ArrayBuffer>, count: number) {
+  if (count <= numbers.length) return numbers
+  const larger = new Float64Array(2 * count)
+  larger.set(numbers)
+  return larger
+}
+
+/** 24 bits of place beside 28 of key: together exact in a double. */
+const PLACES = 2 ** 24

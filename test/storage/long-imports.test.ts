@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import type { Worker } from 'node:worker_threads'
+import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
+import type { Storage } from '../../lib/index.ts'
+import type { PurchaseImport, StagedRows, StoreKey } from '../../lib/storage/port.ts'
+import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
+
+// Under Node 20 the tests' loader does not reach threads: there it is what is built that is tested.
+const library = process.features.typescript ? '../../lib/index.ts' : '../../dist/lib/index.js'
+const { openSqliteStorage }: typeof import('../../lib/index.ts') = await import(library)
+
+// Enough for several checkpoints, and for a WAL that nobody shortens to be seen.
+const ROWS = 60_000
+const SLICE = 1_000
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  describe(`Long imports into SQLite with ${driver}`, { skip }, () => {
+    describe('and their checkpoints', () => describeCheckpoints(driver))
+    describe('and their rows', () => describeRows(driver))
+  })
+}
+
+function describeCheckpoints(driver: SqliteDriverName): void {
+  test('a thread checkpoints while rows come, and leaves an empty WAL when it ends', async (t) => {
+    const { storage, path } = await openShop(t, driver)
+    const threads = threadsOf(t)
+    const current = await openImport(storage, MAIN)
+    assert.equal((await stageAll(current)).added, ROWS)
+    assert.equal(threads.length, 1)
+    assert.equal(threads[0]?.threadId, -1, 'the thread has ended')
+    assert.equal(statSync(`${path}-wal`).size, 0)
+    await current.commit()
+    assert.equal(await countRows(storage, MAIN), ROWS)
+  })
+
+  test('an import that is given up ends the thread', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const threads = threadsOf(t)
+    const current = await openImport(storage, MAIN)
+    for (const rows of slices()) await current.stage(rows)
+    await current.abort()
+    assert.deepEqual(
+      threads.map(({ threadId }) => threadId),
+      [-1],
+    )
+    assert.equal(await countRows(storage, MAIN), 0)
+  })
+
+  test('a small import starts no thread', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const threads = threadsOf(t)
+    const current = await openImport(storage, MAIN)
+    await stageAll(current, 3_000)
+    await current.commit()
+    assert.equal(threads.length, 0)
+  })
+
+  test('an import goes on without the thread when it ends before its first checkpoint', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const threads = threadsOf(t, (thread) => void thread.terminate())
+    const current = await openImport(storage, MAIN)
+    assert.equal((await stageAll(current)).added, ROWS)
+    await current.commit()
+    assert.equal(threads.length, 1)
+    assert.equal(await countRows(storage, MAIN), ROWS)
+  })
+
+  test('an import goes on without the thread when it dies in the middle', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const threads = threadsOf(t, (thread) => {
+      let answers = 0
+      thread.on('message', () => ++answers === 3 && thread.terminate())
+    })
+    const current = await openImport(storage, MAIN)
+    assert.equal((await stageAll(current)).added, ROWS)
+    await current.commit()
+    assert.equal(threads.length, 1)
+    assert.equal(await countRows(storage, MAIN), ROWS)
+  })
+
+  test('imports into two stores at once share the thread, and both are whole', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const threads = threadsOf(t)
+    const imports = await Promise.all([openImport(storage, MAIN), openImport(storage, SIDE)])
+    const results = await Promise.all(imports.map((each) => stageAll(each)))
+    assert.deepEqual(
+      results.map(({ added }) => added),
+      [ROWS, ROWS],
+    )
+    for (const each of imports) await each.commit()
+    assert.equal(threads.length, 1)
+    assert.equal(await countRows(storage, MAIN), ROWS)
+    assert.equal(await countRows(storage, SIDE), ROWS)
+  })
+
+  test('a storage that is closed in the middle of an import leaves no thread behind', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const threads = threadsOf(t)
+    const current = await openImport(storage, MAIN)
+    for (const rows of slices()) await current.stage(rows)
+    await storage.close()
+    await assert.rejects(current.abort())
+    assert.deepEqual(
+      threads.map(({ threadId }) => threadId),
+      [-1],
+    )
+  })
+}
+
+function describeRows(driver: SqliteDriverName): void {
+  const columns: readonly ((row: number) => Partial<NewPurchase>)[] = [
+    (row) => ({ user_id: `user ${row}` }),
+    (row) => ({ quantity: row }),
+    (row) => ({ price: row, currency: 'EUR' }),
+    (row) => ({ price: 1, currency: row % 2 ? 'EUR' : 'USD' }),
+    (row) => ({ status: row % 2 ? 'pending' : 'refunded' }),
+    (row) => ({ metadata: row % 2 ? {} : { row } }),
+  ]
+
+  test('columns that say the same in many rows and columns that do not are kept alike', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const current = await openImport(storage, MAIN)
+    const sent: NewPurchase[] = []
+    for (let set = 0; set < 2 ** columns.length; set++) {
+      const chosen = columns.filter((_, column) => set & (1 << column))
+      const rows = Array.from({ length: 40 }, (_, i) => {
+        const transaction_id = `${String(set).padStart(2, '0')}-${String(i).padStart(2, '0')}`
+        const differing = chosen.map((column) => column(i + 1))
+        return newRow(sent.length + i + 2, Object.assign({ transaction_id }, ...differing))
+      })
+      sent.push(...rows)
+      await current.stage(rows)
+    }
+    await current.finish()
+    await current.commit()
+    const kept = await allRows(storage, MAIN)
+    assert.deepEqual(
+      kept.map(({ store_id, import_id, ...row }) => row),
+      sent.map(({ line, ...row }) => JSON.parse(JSON.stringify(row))),
+    )
+  })
+
+  test('ids in any order are unique, however long they wait to be indexed', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const first = await openImport(storage, MAIN)
+    const ids = Array.from({ length: ROWS }, (_, i) => awkwardId((i * 7919) % ROWS))
+    const added = await stageIds(first, ids)
+    assert.equal(added.added, ROWS)
+    await first.commit()
+    const second = await openImport(storage, MAIN)
+    const again = await stageIds(second, [...ids.toReversed(), 'one more'])
+    assert.deepEqual([again.skipped, again.added], [ROWS, 1])
+    await second.commit()
+    const kept = await allRows(storage, MAIN)
+    assert.deepEqual(
+      kept.map(({ transaction_id }) => transaction_id),
+      [...ids, 'one more'],
+    )
+  })
+}
+
+/** Ids of one beginning and of many lengths, some with characters of two to four bytes. */
+function awkwardId(number: number): string {
+  const kinds = ['T', 'T-', 'T-é', 'T-\u{1F600}', `T-${'long'.repeat(9)}`]
+  return `${kinds[number % kinds.length]}${number}`
+}
+
+async function stageIds(current: PurchaseImport, ids: readonly string[]) {
+  const rows = ids.map((transaction_id, i) => newRow(i + 2, { transaction_id }))
+  return stageSlices(current, cut(rows))
+}
+
+const stageAll = (current: PurchaseImport, rows = ROWS) => stageSlices(current, slices(rows))
+
+async function stageSlices(current: PurchaseImport, rows: Iterable<NewPurchase[]>) {
+  const results: StagedRows[] = []
+  for (const slice of rows) results.push(await current.stage(slice))
+  results.push(await current.finish())
+  const sum = (count: (each: StagedRows) => number) => results.reduce((n, r) => n + count(r), 0)
+  return { added: sum(({ added }) => added), skipped: sum(({ skipped }) => skipped) }
+}
+
+function* slices(count = ROWS): Generator<NewPurchase[]> {
+  for (let from = 0; from < count; from += SLICE) {
+    yield Array.from({ length: SLICE }, (_, i) => newRow(from + i + 2))
+  }
+}
+
+function* cut(rows: readonly NewPurchase[]): Generator<NewPurchase[]> {
+  for (let from = 0; from < rows.length; from += SLICE) yield rows.slice(from, from + SLICE)
+}
+
+/** The threads that are started during the test. */
+function threadsOf(t: TestContext, started: (thread: Worker) => void = () => {}): Worker[] {
+  const threads: Worker[] = []
+  const add = (thread: Worker) => {
+    threads.push(thread)
+    started(thread)
+  }
+  process.on('worker', add)
+  t.after(() => process.off('worker', add))
+  return threads
+}
+
+async function openShop(t: TestContext, driver: SqliteDriverName) {
+  const path = join(temporaryFolder(t), 'till.db')
+  const storage = await openSqliteStorage(path, { driver })
+  t.after(() => storage.close().catch(() => {}))
+  await insertShops(storage)
+  return { storage, path }
+}
+
+let imports = 0
+
+async function openImport(storage: Storage, store: StoreKey): Promise<PurchaseImport> {
+  const opened = await storage.openImport(store, `imp_long_${++imports}`)
+  assert.ok(opened)
+  return opened
+}
+
+async function allRows(storage: Storage, store: StoreKey): Promise<Purchase[]> {
+  const rows: Purchase[] = []
+  let after: string | undefined
+  do {
+    const page = await storage.listPurchases(store, {}, { limit: 5_000, ...(after && { after }) })
+    rows.push(...page.purchases)
+    after = page.next
+    await setTimeout(0)
+  } while (after !== undefined)
+  return rows
+}
+
+async function countRows(storage: Storage, store: StoreKey): Promise<number> {
+  return (await allRows(storage, store)).length
+}
