@@ -7,6 +7,7 @@ import { readConfig } from './config.ts'
 import { formatCommandHelp, formatProgramHelp } from './help.ts'
 import { openTill } from './open.ts'
 import { createOutput, formatRefusal, refusalDocument } from './output.ts'
+import { isWorker } from './workers.ts'
 
 /** Exit codes. */
 const DONE = 0
@@ -87,11 +88,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 const args = process.argv.slice(2)
-main(args).then(
-  (code) => {
+main(args)
+  .catch((error: unknown) => reportFailure(error, args))
+  .then((code) => {
     process.exitCode = code
-  },
-  (error: unknown) => {
-    process.exitCode = reportFailure(error, args)
-  },
-)
+    if (isWorker) process.disconnect() // its channel to the other process would keep it alive
+  })

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { serveProcess, tillkit } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { createShop } from '../support/till.ts'
+
+async function startCrew(t: Parameters<typeof serveProcess>[0], workers: number) {
+  const db = join(temporaryFolder(t), 'till.db')
+  const till = createTill({ storage: await openSqliteStorage(db) })
+  const shop = await createShop(till)
+  await till.close()
+  const args = ['--db', db, '--port', '0', '--workers', String(workers)]
+  const served = await serveProcess(t, args)
+  return { ...served, ...shop, db, api: `${served.url}/api/v1` }
+}
+
+function workersOf(pid = 0): number[] {
+  const listed = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
+  // ps itself is a child of this process, not of the server.
+  return listed.trim().split(/\s+/).filter(Boolean).map(Number)
+}
+
+/** A request on a connection of its own, so that any worker may get it. */
+async function ask(url: string, headers: HeadersInit, body?: object) {
+  const init = body && { method: 'POST', body: JSON.stringify(body) }
+  return fetch(url, { ...init, headers: { connection: 'close', ...headers } })
+}
+
+test('what one worker has acknowledged, all of them show at once', async (t) => {
+  const { api, token, account, child, closed } = await startCrew(t, 2)
+  assert.equal(workersOf(child.pid).length, 2)
+  const reader = { authorization: `Bearer ${token}` }
+  const writer = { 'x-account-key': account.account_key, 'content-type': 'application/json' }
+  for (let i = 0; i < 60; i++) {
+    const item = { store_id: 'main', name: `new_${i}`, display_name: 'New', price: '1' }
+    const created = await ask(`${api}/items`, writer, { ...item, type: 'consumable' })
+    const { id } = (await created.json()) as { id: string }
+    const [one, list] = await Promise.all([
+      ask(`${api}/items/${id}`, reader),
+      ask(`${api}/items?store_id=main`, reader),
+    ])
+    assert.equal(one.status, 200)
+    assert.equal(((await list.json()) as { items: object[] }).items.length, i + 2)
+  }
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+})
+
+test('a worker that is killed is replaced, and the log says so', async (t) => {
+  const { url, child, closed, log } = await startCrew(t, 2)
+  const before = workersOf(child.pid)
+  process.kill(before[0] as number, 'SIGKILL')
+  const isReplaced = () => {
+    const now = workersOf(child.pid)
+    return now.length === 2 && !now.includes(before[0] as number)
+  }
+  while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.equal((await ask(`${url}/healthz`, {})).status, 200)
+  assert.ok(log.some((line) => line.includes(`worker ${before[0]} ended with SIGKILL`)))
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+})
+
+test('a stop ends all workers', async (t) => {
+  const { child, closed } = await startCrew(t, 3)
+  const workers = workersOf(child.pid)
+  assert.equal(workers.length, 3)
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+  for (const pid of workers) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+})
+
+test('a port in use is told by the first worker, and ends all', async (t) => {
+  const { url, db } = await startCrew(t, 2)
+  const args = ['serve', '--db', db, '--port', new URL(url).port, '--workers', '2']
+  const { code, stderr } = await tillkit(args)
+  assert.equal(code, 1)
+  assert.equal(stderr.match(/EADDRINUSE/g)?.length, 1)
+})
+
+test('workers that are none of a sensible number, or have no file to share, are refused', async () => {
+  for (const [args, message] of [
+    [['--workers', '0'], /--workers must be a number from 1 to 64/],
+    [['--workers', '65'], /--workers must be a number from 1 to 64/],
+    [['--workers', '2', '--db', 'memory:'], /Workers share a database file/],
+  ] as const) {
+    const { code, stderr } = await tillkit(['serve', '--port', '0', ...args])
+    assert.equal(code, 2)
+    assert.match(stderr, message)
+  }
+})
