@@ -5,13 +5,10 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { PurchaseImport, StoreKey } from '../../lib/storage/port.ts'
-import {
-  openSqliteDriver,
-  type SqliteDriver,
-  type SqliteDriverName,
-} from '../../lib/storage/sqlite/drivers.ts'
+import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { APPLICATION_ID, MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
 import { hurry } from '../support/clock.ts'
+import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startWorker } from '../support/worker.ts'
@@ -495,22 +492,6 @@ async function open(t: TestContext, path: string, driver: SqliteDriverName): Pro
   return storage
 }
 
-/** The file as SQLite has it, past the adapter. */
-async function raw(t: TestContext, path: string, driver: SqliteDriverName): Promise<SqliteDriver> {
-  const db = await openSqliteDriver(path, driver)
-  t.after(() => {
-    try {
-      db.close()
-    } catch {} // closed by the test
-  })
-  return db
-}
-
-function pragma(db: SqliteDriver, name: string): unknown {
-  const row = db.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>
-  return row[name]
-}
-
 function rowsIn(db: SqliteDriver): unknown {
   const row = db
     .prepare(
@@ -548,26 +529,6 @@ async function assertRefused(
     assert.ok(error.message.includes(reason), error.message)
     return true
   })
-}
-
-/** The connections that the adapter opens from now on: its settings are theirs, not the file's. */
-async function watchConnections(
-  t: TestContext,
-  driver: SqliteDriverName,
-): Promise<Set<SqliteDriver>> {
-  const seen = new Set<SqliteDriver>()
-  const prototype = await prototypeOf(driver)
-  const { exec } = prototype
-  t.mock.method(prototype, 'exec', function (this: SqliteDriver, sql: string) {
-    seen.add(this)
-    return exec.call(this, sql)
-  })
-  return seen
-}
-
-async function prototypeOf(driver: SqliteDriverName): Promise<SqliteDriver> {
-  if (driver === 'node:sqlite') return (await import('node:sqlite')).DatabaseSync.prototype
-  return (await import('better-sqlite3')).default.prototype
 }
 
 async function openImport(
