@@ -41,13 +41,19 @@ type Verb = (...args: readonly unknown[]) => Promise<unknown>
  */
 export function createReadCache(storage: Storage, look: () => unknown, bytes: number): Storage {
   const memory = createMemory(bytes)
+  const asking = new Map<string, Promise<unknown>>()
   let seen: unknown
   let looking: Promise<void> | undefined
+
+  const forget = () => {
+    memory.clear()
+    asking.clear()
+  }
 
   const lookOnce = () => {
     const found = look()
     if (found === seen) return
-    memory.clear()
+    forget()
     seen = found
   }
 
@@ -77,13 +83,25 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
       const key = keyOf(args)
       const known = memory.get(name, key)
       if (known !== undefined) return known
-      const { epoch } = memory
-      const found = await verb(...args)
-      if (found !== undefined && epoch === memory.epoch && !isLaterPage(args)) {
-        memory.set(name, key, found)
-      }
-      return found
+      return askOnce(`${name}\n${key}`, async () => {
+        const { epoch } = memory
+        const found = await verb(...args)
+        const isCurrent = found !== undefined && epoch === memory.epoch
+        if (isCurrent && !isLaterPage(args)) memory.set(name, key, found)
+        return found
+      })
     }
+  }
+
+  /** Those who miss the same at the same time share one answer: after a write, 64 would parse a list. */
+  const askOnce = (key: string, ask: () => Promise<unknown>) => {
+    const asked = asking.get(key)
+    if (asked) return asked
+    const answer = ask().finally(() => {
+      if (asking.get(key) === answer) asking.delete(key)
+    })
+    asking.set(key, answer)
+    return answer
   }
 
   const forgetting = (name: (typeof WRITES)[number]): Verb => {
@@ -92,7 +110,7 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
       try {
         return await verb(...args)
       } finally {
-        memory.clear()
+        forget()
       }
     }
   }

@@ -10,7 +10,7 @@ import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlit
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startWorker } from '../support/worker.ts'
-import { insertStores, newItem } from './fixtures/records.ts'
+import { insertStores, MAIN, newItem } from './fixtures/records.ts'
 import {
   findStale,
   insertLine,
@@ -197,6 +197,29 @@ test('one look serves all reads of a turn, and what is remembered is frozen and 
   assert.throws(() => {
     ;(a.metadata.deep as { er: number }[])[0] = { er: 2 }
   }, TypeError)
+})
+
+test('those who miss the same list at once have it read once, and again after a write', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  let reads = 0
+  const counting: Storage = {
+    ...under,
+    async listItems(store, page) {
+      reads++
+      return under.listItems(store, page)
+    },
+  }
+  const storage = createReadCache(counting, () => 1, 1e6)
+  const list = () => storage.listItems(MAIN, { limit: 10 })
+
+  await Promise.all(Array.from({ length: 64 }, list))
+  assert.equal(reads, 1)
+  await storage.insertItem(newItem('gold'))
+  const pages = await Promise.all(Array.from({ length: 64 }, list))
+
+  assert.equal(reads, 2)
+  assert.ok(pages.every(({ items }) => items.length === 1))
 })
 
 test('a value too large for the cache drives nothing else out', async () => {
