@@ -222,6 +222,22 @@ test('those who miss the same list at once have it read once, and again after a 
   assert.ok(pages.every(({ items }) => items.length === 1))
 })
 
+test('who reads without end keeps no one else from a turn', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  const storage = createReadCache(under, () => 1, 1e6)
+  let isOver = false
+  const other = setTimeout(5).then(() => {
+    isOver = true
+  })
+
+  let reads = 0
+  while (!isOver && reads < 1e6) reads += Number((await storage.findProject('prj_1')) !== undefined)
+
+  assert.ok(isOver)
+  await other
+})
+
 test('a value too large for the cache drives nothing else out', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
