@@ -12,7 +12,7 @@ export { type ErrorCode, type ErrorDetail, type ErrorKind, TillError } from './e
 export type { Caller } from './services/access.ts'
 export type { Accounts, ShownKey } from './services/accounts.ts'
 export type { ImportSummary, ImportTotal } from './services/imports.ts'
-export type { ItemList, Items } from './services/items.ts'
+export type { Items } from './services/items.ts'
 export type { Operations, RotatedKeys, ShownSigningKey } from './services/operations.ts'
 export type { Projects } from './services/projects.ts'
 export type {
@@ -25,6 +25,6 @@ export type { InitializedSession, IssuedToken, Sessions } from './services/sessi
 export type { Stores } from './services/stores.ts'
 export type { CallOptions, CreateOptions } from './services/trail.ts'
 export { createMemoryStorage } from './storage/memory.ts'
-export type { Storage } from './storage/port.ts'
+export type { ItemPage, Storage } from './storage/port.ts'
 export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
 export { createTill, type Till, type TillOptions } from './till.ts'

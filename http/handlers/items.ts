@@ -1,4 +1,4 @@
-import { type Account, type Item, type ItemList, type Session, TillError } from '../../lib/index.ts'
+import { type Account, type Item, type ItemPage, type Session, TillError } from '../../lib/index.ts'
 import { etagOf, represent } from '../representation.ts'
 import type { Answer, Call } from '../routes.ts'
 import { Stream } from '../send.ts'
@@ -49,8 +49,8 @@ function linkTo({ store_id = '', limit = '' }: Call<Session, undefined>['query']
 
 /** The same bytes as the whole list at once would have. */
 async function* piecesOf(
-  first: ItemList,
-  rest: (cursor: string) => Promise<ItemList>,
+  first: ItemPage,
+  rest: (cursor: string) => Promise<ItemPage>,
 ): AsyncGenerator<string> {
   let start = '{"items":['
   for (let page = first; ; page = await rest(page.next as string)) {

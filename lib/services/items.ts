@@ -19,14 +19,9 @@ export interface Items {
    * Endpoint 5: a page of the items of the store that `query` names as `store_id`, in order of
    * creation: `limit` of them, 1000 unless told, from `cursor` on, the `next` of the page before.
    */
-  list(caller: Caller, query: unknown): Promise<ItemList>
+  list(caller: Caller, query: unknown): Promise<ItemPage>
   /** All items of a store, read page by page. */
   all(caller: Caller, query: unknown): AsyncIterable<Item>
-}
-
-export interface ItemList extends ItemPage {
-  /** Differs whenever the store's items do. */
-  readonly revision: string
 }
 
 export function createItems(context: Context): Items {
@@ -69,9 +64,7 @@ export function createItems(context: Context): Items {
       }
       const page: Page = after ? { limit, after: after.id } : { limit }
       const key = { account_id: store.account_id, store_id }
-      // First: a list that grew in between then has the revision of the shorter one, never the reverse.
-      const revision = await storage.findItemsRevision(key)
-      return { ...(await storage.listItems(key, page)), revision }
+      return storage.listItems(key, page)
     },
 
     async *all(caller, query) {

@@ -128,10 +128,12 @@ export function createSessions(context: Context): Sessions {
 
     async authenticate(token, scope) {
       const claims = token && (await keyring.verify(token, { iss: issuer, now: now() / 1000 }))
-      const project = claims && (await storage.findProject(claims.project_id))
-      if (!claims || !project || !isActive(project)) throw invalidToken()
-      const bound = await storage.findTokenBound(project.id, claims.sub)
-      if (isRevoked(claims, bound)) throw invalidToken()
+      if (!claims) throw invalidToken()
+      const [project, bound] = await Promise.all([
+        storage.findProject(claims.project_id),
+        storage.findTokenBound(claims.project_id, claims.sub),
+      ])
+      if (!project || !isActive(project) || isRevoked(claims, bound)) throw invalidToken()
       const session = {
         account_id: project.account_id,
         project_id: project.id,

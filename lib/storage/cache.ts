@@ -10,7 +10,6 @@ const READS = [
   'listStores',
   'findItem',
   'listItems',
-  'findItemsRevision',
   'findTokenBound',
 ] as const satisfies readonly (keyof Storage)[]
 

@@ -176,13 +176,13 @@ export function createMemoryStorage(): Storage {
     },
     async listItems(store, { limit, after }) {
       const all = [...recordsOf(store).items.values()]
+      const revision = String(all.length)
       const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1
       const found = structuredClone(all.slice(start, start + limit))
       const last = found.at(-1)
-      return last && start + limit < all.length ? { items: found, next: last.id } : { items: found }
-    },
-    async findItemsRevision(store) {
-      return String(recordsOf(store).items.size)
+      return last && start + limit < all.length
+        ? { items: found, next: last.id, revision }
+        : { items: found, revision }
     },
     async openImport(store, import_id) {
       return openImport(recordsOf(store), import_id, write)

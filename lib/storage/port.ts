@@ -72,8 +72,6 @@ export interface Storage {
   findItem(id: string): Promise<Item | undefined>
   /** A store's items in order of creation, one page; `after` is the id of an item of the store. */
   listItems(store: StoreKey, page: Page): Promise<ItemPage>
-  /** What differs whenever the store's items do: the same text, the same list. */
-  findItemsRevision(store: StoreKey): Promise<string>
 
   /** Starts an import into a store, or resolves to undefined while another one is under way there. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
@@ -159,6 +157,8 @@ export interface ItemPage {
   readonly items: readonly Item[]
   /** The last item's id; absent on the last page. */
   readonly next?: string
+  /** Differs whenever the store's items do. The list is at least as new. */
+  readonly revision: string
 }
 
 export interface AuditPage {

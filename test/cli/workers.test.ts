@@ -24,7 +24,7 @@ function workersOf(pid = 0): number[] {
 }
 
 /** A request on a connection of its own, so that any worker may get it. */
-async function ask(url: string, headers: HeadersInit, body?: object) {
+async function ask(url: string, headers: { [name: string]: string }, body?: object) {
   const init = body && { method: 'POST', body: JSON.stringify(body) }
   return fetch(url, { ...init, headers: { connection: 'close', ...headers } })
 }

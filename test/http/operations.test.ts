@@ -188,7 +188,7 @@ test('metrics tell what is in flight', async (t) => {
   storage.listItems = async () => {
     entered.give()
     await opened.given
-    return { items: [] }
+    return { items: [], revision: '' }
   }
   const { till, send } = await startServer(t, { storage, options: { metrics: true } })
   const { token } = await createShop(till)

@@ -5,7 +5,7 @@ import { itemRecord, maybe } from './records.ts'
 import { seqOfStore } from './stores.ts'
 import { insertOnce } from './trail.ts'
 
-type ItemVerbs = Pick<Storage, 'insertItem' | 'findItem' | 'listItems' | 'findItemsRevision'>
+type ItemVerbs = Pick<Storage, 'insertItem' | 'findItem' | 'listItems'>
 
 export function itemVerbs(db: Connection): ItemVerbs {
   return {
@@ -16,22 +16,20 @@ export function itemVerbs(db: Connection): ItemVerbs {
       return maybe(itemRecord, db.find(`${SELECT} WHERE i.id = ?`, id))
     },
     async listItems(store, { limit, after }) {
+      const seq = seqOfStore(db, store)
+      // Items are added and never changed, and the numbers of a file's rows ascend with their commits.
+      const newest = db.find('SELECT max(seq) AS seq FROM items WHERE store = ?', seq)?.seq ?? 0
       const rows = db.all(
         `${SELECT} WHERE i.store = ? AND i.seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
          ORDER BY i.seq LIMIT ?`,
-        seqOfStore(db, store),
+        seq,
         after ?? null,
         limit + 1,
       )
       const items = rows.slice(0, limit).map(itemRecord)
       const last = items.at(-1)
-      return rows.length > limit && last ? { items, next: last.id } : { items }
-    },
-    // Items are added and never changed, and the numbers of a file's rows ascend with their commits.
-    async findItemsRevision(store) {
-      const seq = seqOfStore(db, store)
-      const row = db.find('SELECT max(seq) AS last FROM items WHERE store = ?', seq)
-      return `${seq}.${row?.last ?? 0}`
+      const page = { items, revision: `${seq}.${newest}` }
+      return rows.length > limit && last ? { ...page, next: last.id } : page
     },
   }
 }
