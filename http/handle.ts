@@ -133,9 +133,19 @@ function parseTarget(target: string): { path: string; query: { [name: string]: s
   const origin = target.startsWith('/') ? '' : originOf(target)
   const mark = target.indexOf('?', origin.length)
   if (mark < 0) return { path: target.slice(origin.length) || '/', query: noQuery }
+  return {
+    path: target.slice(origin.length, mark) || '/',
+    query: parseQuery(target.slice(mark + 1)),
+  }
+}
+
+/** As URLSearchParams, which takes 1.5 µs, reads it; of a name that comes again the first counts. */
+function parseQuery(text: string): { [name: string]: string } {
   const query: { [name: string]: string } = Object.create(null)
-  for (const [name, value] of new URLSearchParams(target.slice(mark + 1))) query[name] ??= value
-  return { path: target.slice(origin.length, mark) || '/', query }
+  const plain = /^([\w-]+)=([\w.-]*)$/.exec(text)
+  if (plain) query[plain[1] as string] = plain[2] as string
+  else for (const [name, value] of new URLSearchParams(text)) query[name] ??= value
+  return query
 }
 
 const noQuery = Object.freeze(Object.create(null))

@@ -16,7 +16,8 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
   if (!isObject(input)) throw invalid('The body must be a JSON object')
   const problems: ErrorDetail[] = []
   const parsed: JsonObject = {}
-  for (const [field, rule] of Object.entries<Rule<unknown>>(fields)) {
+  for (const field in fields) {
+    const rule = fields[field] as Rule<unknown>
     const value = rule(input[field], field, problems)
     if (value !== undefined) parsed[field] = value
   }

@@ -138,7 +138,7 @@ export function createSessions(context: Context): Sessions {
         account_id: project.account_id,
         project_id: project.id,
         user_id: claims.sub,
-        scopes: claims.scope.split(' ') as Scope[],
+        scopes: scopesOf(claims),
         token_id: claims.jti,
       }
       if (scope) assertScope(session, scope)
@@ -181,4 +181,15 @@ function isRevoked({ jti, iat }: Claims, bound: number): boolean {
 
 function invalidToken(): TillError {
   return new TillError('token_required', 'The bearer token is missing, invalid or expired')
+}
+
+const scopes = new WeakMap<Claims, readonly Scope[]>()
+
+/** Split once for a token that comes again: its claims are the same object then. */
+function scopesOf(claims: Claims): readonly Scope[] {
+  const known = scopes.get(claims)
+  if (known) return known
+  const split = claims.scope.split(' ') as Scope[]
+  scopes.set(claims, split)
+  return split
 }
