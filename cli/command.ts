@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { Till } from '../lib/index.ts'
+import type { Storage, Till } from '../lib/index.ts'
 import type { Config } from './config.ts'
 import type { Output } from './output.ts'
 
@@ -36,6 +36,8 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   /** The operand; '' for a command that takes none. */
   readonly operand: string
   readonly till: Till
+  /** What the till works on. */
+  readonly storage: Storage
   /** The database's path. */
   readonly db: string
   readonly config: Config
@@ -50,6 +52,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly operand?: string
   /** Whether it makes the database where there is none: a mistyped path is no new database. */
   readonly makesDatabase?: boolean
+  /** The option that names its database in place of `--db`. */
+  readonly databaseOption?: string
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>
 }

@@ -7,6 +7,7 @@ import { accountList } from './commands/account-list.ts'
 import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
 import { check } from './commands/check.ts'
+import { copy } from './commands/copy.ts'
 import { itemCreate } from './commands/item-create.ts'
 import { itemList } from './commands/item-list.ts'
 import { keysList } from './commands/keys-list.ts'
@@ -50,7 +51,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
   ],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal],
-  Database: [auditList, backup, check],
+  Database: [auditList, backup, copy, check],
 }
 
 export const commands: readonly Command[] = Object.values(groups).flat()

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { TillError } from '../lib/index.ts'
+import { createTill, TillError } from '../lib/index.ts'
 import { type Command, parseArguments, Refusal, UsageError } from './command.ts'
 import { commands, groups } from './commands.ts'
 import { readConfig } from './config.ts'
 import { formatCommandHelp, formatProgramHelp } from './help.ts'
-import { openTill } from './open.ts'
+import { openStorage, tillOptions } from './open.ts'
 import { createOutput, formatRefusal, refusalDocument } from './output.ts'
 import { isWorker } from './workers.ts'
 
@@ -21,11 +21,13 @@ async function main(args: readonly string[]): Promise<number> {
   const { options, operand } = parseArguments(command, args.slice(words))
   if (options.help) return print(formatCommandHelp(command))
   const config = { ...readConfig(process.env), ...(options.lockdown ? { lockdown: true } : {}) }
-  const db = (options.db as string | undefined) ?? config.db
-  const till = await openTill(db, config, command.makesDatabase ?? false)
+  const named = options[command.databaseOption ?? 'db'] as string | undefined
+  const db = named ?? config.db
+  const storage = await openStorage(db, command.makesDatabase ?? false)
+  const till = createTill({ storage, ...tillOptions(config) })
   try {
     const output = createOutput(process.stdout, options.json === true)
-    await command.run({ options: options as never, operand, till, db, config, output })
+    await command.run({ options: options as never, operand, till, storage, db, config, output })
     return DONE
   } finally {
     await till.close()

@@ -1,18 +1,26 @@
-import { createMemoryStorage, createTill, openSqliteStorage, type Till } from '../lib/index.ts'
+import {
+  createMemoryStorage,
+  openSqliteStorage,
+  type Storage,
+  type TillOptions,
+} from '../lib/index.ts'
 import type { Config } from './config.ts'
 
-/** The till on the database that `--db` or the environment names; `create` when it may be a new one. */
-export async function openTill(db: string, config: Config, create: boolean): Promise<Till> {
-  const storage = db === 'memory:' ? createMemoryStorage() : await openQuietly(db, create)
+/** The storage that `--db` or the environment names; `create` when it may be a new one. */
+export async function openStorage(db: string, create: boolean): Promise<Storage> {
+  return db === 'memory:' ? createMemoryStorage() : openQuietly(db, create)
+}
+
+/** What the environment sets of a till. */
+export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
   const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown } = config
-  return createTill({
-    storage,
+  return {
     masterKeys,
     lockdown,
     ...(tokenSecret === undefined ? {} : { tokenSecret }),
     ...(tokenLifetime === undefined ? {} : { tokenLifetime }),
     ...(platforms === undefined ? {} : { platforms }),
-  })
+  }
 }
 
 // Node 22 and 24 warn that node:sqlite is experimental: true, and no news to whoever runs a command.

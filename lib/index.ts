@@ -24,6 +24,8 @@ export type {
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { Stores } from './services/stores.ts'
 export type { CallOptions, CreateOptions } from './services/trail.ts'
+export { type CopyProgress, copyStorage } from './storage/copy.ts'
+export type { Inventory } from './storage/inventory.ts'
 export { createMemoryStorage } from './storage/memory.ts'
 export type { ItemPage, Storage } from './storage/port.ts'
 export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'

@@ -24,6 +24,7 @@ const WRITES = [
   'insertStore',
   'updateStore',
   'insertItem',
+  'insertItems',
   'insertTokenBound',
 ] as const satisfies readonly (keyof Storage)[]
 

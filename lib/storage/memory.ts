@@ -171,6 +171,14 @@ export function createMemoryStorage(): Storage {
         return true
       })
     },
+    async insertItems(all) {
+      for (const item of all) {
+        if (items.has(item.id)) continue
+        const kept = structuredClone(item)
+        recordsOf(item).items.set(item.name, kept)
+        items.set(item.id, kept)
+      }
+    },
     async findItem(id) {
       return structuredClone(items.get(id))
     },
@@ -224,8 +232,12 @@ export function createMemoryStorage(): Storage {
     async findReceipt(account_id, key) {
       return structuredClone(receipts.get(receiptKey({ account_id, key })))
     },
-    async insertTrail(trail) {
-      write(trail)
+    async insertTrail(...trails) {
+      for (const trail of trails) write(trail)
+    },
+    async listReceipts(account_id) {
+      const found = [...receipts.values()].filter((each) => each.account_id === account_id)
+      return structuredClone(found.sort((a, b) => (a.key < b.key ? -1 : 1)))
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const isAsked = (entry: AuditEntry) =>

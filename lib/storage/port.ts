@@ -69,6 +69,8 @@ export interface Storage {
 
   /** `taken` when the store has an item of that `name`. */
   insertItem(item: Item, trail?: Trail): Promise<Insertion>
+  /** Adds many at once in this order, for a copy; those whose id is there already are passed over. */
+  insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
   /** A store's items in order of creation, one page; `after` is the id of an item of the store. */
   listItems(store: StoreKey, page: Page): Promise<ItemPage>
@@ -96,8 +98,10 @@ export interface Storage {
   listTokenBounds(project_id: string): Promise<TokenBound[]>
 
   findReceipt(account_id: string, key: string): Promise<Receipt | undefined>
-  /** For what changes nothing in the storage. */
-  insertTrail(trail: Trail): Promise<void>
+  /** Trails of their own, in this order: for what changes nothing in the storage, and for copies. */
+  insertTrail(...trails: readonly Trail[]): Promise<void>
+  /** An account's receipts, expired ones perhaps among them. */
+  listReceipts(account_id: string): Promise<Receipt[]>
   /** The audit log in its order, one page; of one account when it is named. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
 

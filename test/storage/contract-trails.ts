@@ -208,6 +208,19 @@ export function describeItemPages(open: OpenStorage): void {
     assert.deepEqual((await storage.listItems(FOREIGN, { limit: 2 })).items, [])
   })
 
+  test('many items at once come in their order, those that are there stay as they are', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    await storage.insertItem(newItem('b'))
+    await storage.listItems(MAIN, { limit: 10 })
+
+    const again = newItem('b', { display_name: 'Again' })
+    await storage.insertItems([newItem('c'), again, newItem('a')])
+    await storage.insertItems([])
+
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('b'), newItem('c'), newItem('a')])
+  })
+
   test('the revision of a list differs after each item, and stays while there is none', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
@@ -280,12 +293,12 @@ export function describeTrails(open: OpenStorage): void {
     const current = await storage.openImport(MAIN, 'imp_1')
     await current?.finish()
     await current?.commit(entry('12'))
-    await storage.insertTrail(entry('13'))
+    await storage.insertTrail(entry('13'), entry('14'))
 
     const entries = await auditOf(storage)
     assert.deepEqual(
       entries.map(({ subject }) => subject),
-      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13'],
+      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14'],
     )
     assert.deepEqual(entries[8], newEntry({ subject: '9' }))
   })
@@ -378,6 +391,17 @@ export function describeTrails(open: OpenStorage): void {
     assert.equal(await storage.insertItem(newItem('c'), { receipt: next }), 'inserted')
 
     assert.deepEqual(await storage.findReceipt('acc_1', 'once'), next)
+  })
+
+  test("an account's receipts are listed, without another's", async (t) => {
+    const storage = await open(t)
+    await insertAccounts(storage)
+    const receipts = ['b', 'a'].map((key) => newReceipt({ key }))
+    const foreign = newReceipt({ account_id: 'acc_2' })
+    await storage.insertTrail(...[...receipts, foreign].map((receipt) => ({ receipt })))
+
+    assert.deepEqual(await storage.listReceipts('acc_1'), [newReceipt({ key: 'a' }), receipts[0]])
+    assert.deepEqual(await storage.listReceipts('acc_2'), [foreign])
   })
 
   test('of two that send one receipt at once, one inserts', async (t) => {

@@ -5,12 +5,19 @@ import { itemRecord, maybe } from './records.ts'
 import { seqOfStore } from './stores.ts'
 import { insertOnce } from './trail.ts'
 
-type ItemVerbs = Pick<Storage, 'insertItem' | 'findItem' | 'listItems'>
+type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'listItems'>
 
 export function itemVerbs(db: Connection): ItemVerbs {
   return {
     insertItem(item, trail = {}) {
       return db.write(() => insertOnce(db, trail, () => insertItem(db, item)))
+    },
+    insertItems(items) {
+      return db.write(() => {
+        for (const item of items) {
+          if (!db.find('SELECT 1 FROM items WHERE id = ?', item.id)) insertItem(db, item)
+        }
+      })
     },
     async findItem(id) {
       return maybe(itemRecord, db.find(`${SELECT} WHERE i.id = ?`, id))

@@ -49,14 +49,20 @@ function isRepeated(db: Connection, account_id: string, key: string, now: string
 
 export function trailVerbs(
   db: Connection,
-): Pick<Storage, 'findReceipt' | 'insertTrail' | 'listAudit'> {
+): Pick<Storage, 'findReceipt' | 'insertTrail' | 'listReceipts' | 'listAudit'> {
   return {
     async findReceipt(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = ? AND key = ?'
       return maybe(receiptRecord, db.find(sql, account_id, key))
     },
-    insertTrail(trail) {
-      return db.write(() => writeTrail(db, trail))
+    insertTrail(...trails) {
+      return db.write(() => {
+        for (const trail of trails) writeTrail(db, trail)
+      })
+    },
+    async listReceipts(account_id) {
+      const sql = 'SELECT * FROM receipts WHERE account_id = ? ORDER BY key'
+      return db.all(sql, account_id).map(receiptRecord)
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const rows =

@@ -1,0 +1,28 @@
+import { copyStorage } from '../../lib/index.ts'
+import { command, UsageError } from '../command.ts'
+import { openStorage } from '../open.ts'
+
+export const copy = command({
+  name: 'copy',
+  summary: 'Copy everything into another database, and compare the two',
+  databaseOption: 'from',
+  options: {
+    from: { value: 'DB', required: true, help: 'the database to read' },
+    to: { value: 'DB', required: true, help: 'an empty one, or one that an earlier copy began' },
+  },
+  async run({ storage, options, output }) {
+    if (options.from === options.to) throw new UsageError('--from and --to are the same database')
+    const target = await openStorage(options.to, true)
+    const { stderr } = process
+    const show = (text: string) => stderr.isTTY && stderr.write(`\r${text}\x1b[K`)
+    try {
+      const inventory = await copyStorage(storage, target, (kind, count) => {
+        show(`copying ${kind}: ${count.toLocaleString('en-US')}`)
+      })
+      show('')
+      output.record({ ...inventory.counts, checksum: inventory.checksum })
+    } finally {
+      await target.close()
+    }
+  },
+})

@@ -1,0 +1,197 @@
+import type { Account } from '../domain/account.ts'
+import type { NewPurchase, Purchase } from '../domain/purchase.ts'
+import type { Store } from '../domain/store.ts'
+import { TillError } from '../errors.ts'
+import { type Inventory, takeInventory } from './inventory.ts'
+import { pagesOf, purchasePages } from './pages.ts'
+import type { Storage, StoreKey } from './port.ts'
+
+/** Told while a copy is under way: so many of a kind have been done. */
+export type CopyProgress = (kind: string, count: number) => void
+
+const noProgress: CopyProgress = () => {}
+
+/**
+ * Copies everything from one storage into another. What an earlier, interrupted copy has brought is
+ * passed over, so that it can be repeated until it succeeds; a target that holds anything else is
+ * refused. Nothing may be written to either meanwhile: what changed shows as a checksum that differs.
+ */
+export async function copyStorage(
+  from: Storage,
+  to: Storage,
+  onProgress: CopyProgress = noProgress,
+): Promise<Inventory> {
+  const count = createCounter(onProgress)
+  await assertPrefix(from, to)
+  for (const account of await from.listAccounts()) {
+    await copyAccount(from, to, account)
+    count('accounts')
+    for (const project of await from.listProjects(account.account_id)) {
+      await copyProject(from, to, project.id)
+      count('projects')
+      for (const store of await from.listStores(project.id)) {
+        await copyStore(from, to, store, count)
+        count('stores')
+      }
+    }
+  }
+  await copySigningKeys(from, to)
+  await copyAudit(from, to, count)
+  const [original, copy] = [await takeInventory(from), await takeInventory(to)]
+  if (original.checksum === copy.checksum) return copy
+  const difference = Object.keys(original.counts).find((kind) => {
+    return original.counts[kind] !== copy.counts[kind]
+  })
+  const found = difference
+    ? `${copy.counts[difference]} ${difference} instead of ${original.counts[difference]}`
+    : 'other contents'
+  throw new TillError(
+    'storage_unavailable',
+    `The copy has ${found}: was anything written meanwhile?`,
+  )
+}
+
+function createCounter(onProgress: CopyProgress) {
+  const counts: { [kind: string]: number } = {}
+  return (kind: string, number = 1) => {
+    counts[kind] = (counts[kind] ?? 0) + number
+    onProgress(kind, counts[kind])
+  }
+}
+
+/** Refuses a target with accounts that are not the first ones of the source. */
+async function assertPrefix(from: Storage, to: Storage): Promise<void> {
+  const [source, target] = [await from.listAccounts(), await to.listAccounts()]
+  const isPrefix = target.every(({ account_id }, i) => source[i]?.account_id === account_id)
+  if (isPrefix) return
+  throw new TillError('invalid_request', 'The target holds other accounts: copy into an empty one')
+}
+
+async function copyAccount(from: Storage, to: Storage, account: Account): Promise<void> {
+  const { account_id } = account
+  const [first, ...others] = await from.listAccountKeys(account_id)
+  if (!first) throw new Error('an account has a key')
+  if (!(await to.findAccount(account_id))) await to.insertAccount(account, first)
+  const known = new Set((await to.listAccountKeys(account_id)).map(({ key_id }) => key_id))
+  for (const key of others) if (!known.has(key.key_id)) await to.insertAccountKey(key)
+  for (const receipt of await from.listReceipts(account_id)) {
+    if (!(await to.findReceipt(account_id, receipt.key))) await to.insertTrail({ receipt })
+  }
+}
+
+/** A project with its former public keys, given one after the other as they were. */
+async function copyProject(from: Storage, to: Storage, id: string): Promise<void> {
+  const project = await from.findProject(id)
+  if (!project) throw new Error('a project that is listed is found')
+  const former = (await from.listFormerPublicKeys()).filter(({ project_id }) => project_id === id)
+  const [first = project, ...later] = [...former, project]
+  if (!(await to.findProject(id))) {
+    await to.insertProject({ ...project, public_key: first.public_key })
+  }
+  const current = (await to.findProject(id))?.public_key
+  const done = [first, ...later].findIndex(({ public_key }) => public_key === current)
+  for (const [i, { public_key }] of later.entries()) {
+    if (i < done) continue
+    const former_until = former[i]?.expires_at as string
+    await to.rotatePublicKey(id, { public_key, former_until })
+  }
+  for (const bound of await from.listTokenBounds(id)) await to.insertTokenBound(bound)
+}
+
+async function copyStore(
+  from: Storage,
+  to: Storage,
+  store: Store,
+  count: (kind: string, number?: number) => void,
+): Promise<void> {
+  if (!(await to.findStore(store.account_id, store.store_id))) await to.insertStore(store)
+  for await (const { items } of pagesOf((page) => from.listItems(store, page))) {
+    await to.insertItems(items)
+    count('items', items.length)
+  }
+  let done = 0
+  for await (const { purchases } of purchasePages(to, store)) done += purchases.length
+  count('purchases', done)
+  await copyPurchases(from, to, store, done, (number) => count('purchases', number))
+}
+
+/** The purchases from the `done`-th on, each import as one of the same id. */
+async function copyPurchases(
+  from: Storage,
+  to: Storage,
+  store: StoreKey,
+  done: number,
+  count: (number: number) => void,
+): Promise<void> {
+  let seen = 0
+  let current: { readonly id: string; readonly target: OpenImport } | undefined
+  try {
+    for await (const { purchases } of purchasePages(from, store)) {
+      const fresh = purchases.slice(Math.max(0, done - seen))
+      seen += purchases.length
+      for (const group of byImport(fresh)) {
+        const id = group[0]?.import_id as string
+        if (current && current.id !== id) await finish(current.target)
+        if (current?.id !== id) current = { id, target: await openImport(to, store, id) }
+        await current.target.stage(group.map(toRow))
+      }
+      count(fresh.length)
+    }
+    if (current) await finish(current.target)
+  } catch (error) {
+    await current?.target.abort()
+    throw error
+  }
+}
+
+type OpenImport = NonNullable<Awaited<ReturnType<Storage['openImport']>>>
+
+async function openImport(to: Storage, store: StoreKey, id: string): Promise<OpenImport> {
+  const opened = await to.openImport(store, id)
+  if (opened) return opened
+  throw new TillError('storage_unavailable', 'An import into the target is under way')
+}
+
+async function finish(target: OpenImport): Promise<void> {
+  await target.finish()
+  await target.commit()
+}
+
+function byImport(purchases: readonly Purchase[]): Purchase[][] {
+  const groups: Purchase[][] = []
+  for (const purchase of purchases) {
+    const last = groups.at(-1)
+    if (last && last[0]?.import_id === purchase.import_id) last.push(purchase)
+    else groups.push([purchase])
+  }
+  return groups
+}
+
+function toRow({ import_id: _import, store_id: _store, ...row }: Purchase): NewPurchase {
+  return { ...row, line: 0 }
+}
+
+async function copySigningKeys(from: Storage, to: Storage): Promise<void> {
+  const known = new Set((await to.listSigningKeys()).map(({ kid }) => kid))
+  for (const key of await from.listSigningKeys()) {
+    if (!known.has(key.kid)) await to.insertSigningKey(key)
+  }
+}
+
+async function copyAudit(
+  from: Storage,
+  to: Storage,
+  count: (kind: string, number?: number) => void,
+): Promise<void> {
+  let done = 0
+  for await (const { entries } of pagesOf((page) => to.listAudit(undefined, page))) {
+    done += entries.length
+  }
+  let seen = 0
+  for await (const { entries } of pagesOf((page) => from.listAudit(undefined, page))) {
+    const fresh = entries.slice(Math.max(0, done - seen))
+    seen += entries.length
+    await to.insertTrail(...fresh.map((audit) => ({ audit })))
+    count('audit entries', fresh.length)
+  }
+}

@@ -1,0 +1,65 @@
+import { createHash, type Hash } from 'node:crypto'
+import { pagesOf, purchasePages } from './pages.ts'
+import type { Storage } from './port.ts'
+
+/** How many records of each kind there are, and a checksum over all of them. */
+export interface Inventory {
+  readonly counts: { readonly [kind: string]: number }
+  readonly checksum: string
+}
+
+/** Counts and checks all that a storage holds, in the order in which it lists it. */
+export async function takeInventory(storage: Storage): Promise<Inventory> {
+  const hash = createHash('sha256')
+  const counts: { [kind: string]: number } = {}
+  const add = (kind: string, records: readonly unknown[]) => {
+    counts[kind] = (counts[kind] ?? 0) + records.length
+    for (const record of records) addTo(hash, record)
+  }
+  add('signing keys', await storage.listSigningKeys())
+  add('former public keys', sorted(await storage.listFormerPublicKeys(), 'public_key'))
+  for (const account of await storage.listAccounts()) {
+    const { account_id } = account
+    add('accounts', [account])
+    add('account keys', await storage.listAccountKeys(account_id))
+    add('receipts', await storage.listReceipts(account_id))
+    for (const project of await storage.listProjects(account_id)) {
+      add('projects', [project])
+      const bounds = await storage.listTokenBounds(project.id)
+      add(
+        'revocations',
+        bounds.toSorted((a, b) => (a.user_id < b.user_id ? -1 : 1)),
+      )
+      for (const store of await storage.listStores(project.id)) {
+        add('stores', [store])
+        for await (const { items } of pagesOf((page) => storage.listItems(store, page))) {
+          add('items', items)
+        }
+        for await (const { purchases } of purchasePages(storage, store)) add('purchases', purchases)
+      }
+    }
+  }
+  for await (const { entries } of pagesOf((page) => storage.listAudit(undefined, page))) {
+    add('audit entries', entries)
+  }
+  return { counts, checksum: hash.digest('hex') }
+}
+
+/** Members in the order of their names, so that two databases have one text for one record. */
+function addTo(hash: Hash, record: unknown): void {
+  const entries = Object.entries(record as object).sort(([a], [b]) => (a < b ? -1 : 1))
+  const plain = entries.map(([name, value]) => [
+    name,
+    ArrayBuffer.isView(value) ? hex(value) : value,
+  ])
+  hash.update(`${JSON.stringify(plain)}\n`)
+}
+
+function hex(bytes: ArrayBufferView): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+}
+
+/** For lists whose order means nothing. */
+function sorted<T, K extends keyof T>(records: readonly T[], by: K): T[] {
+  return records.toSorted((a, b) => (a[by] < b[by] ? -1 : 1))
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { copyTargets } from '../support/targets.ts'
+import { createShop, fileOf } from '../support/till.ts'
+
+const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
+
+/** A storage with something of every kind. */
+async function fill(storage: Storage): Promise<void> {
+  const till = createTill({ storage })
+  for (const name of ['Studio', 'Other']) {
+    const shop = await createShop(till, name)
+    const { account, project } = shop
+    const added = await till.accounts.addKey(account)
+    await till.accounts.revokeKey(account, added.key_id)
+    await till.accounts.addKey(account)
+    for (const grace_seconds of [3600, 7200]) {
+      await till.projects.rotateKey(account, { id: project.id, grace_seconds })
+    }
+    const gem = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
+    const options = { idempotency_key: `key of ${name}` }
+    await till.items.create(account, { ...gem, type: 'consumable', meta: { z: 1, a: [] } }, options)
+    await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
+    await till.sessions.revoke(account, { project_id: project.id })
+    for (const file of [
+      `${HEADER}a,gold,2024-03-01T12:34:56Z,ann,499,USD,pending\nb,gem,1709296496,,,,refunded\n`,
+      `${HEADER}a,gold,2024-03-01T12:34:56Z,ann,499,USD,purchased\nc,gem,1709296496,bob,1,USD,\n`,
+    ]) {
+      await till.purchases.import(account, { store_id: 'main', file: fileOf(file) })
+    }
+  }
+  await till.operations.rotateSigningKeys()
+}
+
+async function open(t: TestContext, make: (folder: string) => Promise<Storage>): Promise<Storage> {
+  const storage = await make(temporaryFolder(t))
+  t.after(() => storage.close())
+  return storage
+}
+
+for (const { name, make, skip } of await copyTargets()) {
+  describe(`a copy into ${name}`, { skip }, () => {
+    test('holds everything, and comes back the same', async (t) => {
+      const source = createMemoryStorage()
+      await fill(source)
+      const target = await open(t, make)
+
+      const { counts, checksum } = await copyStorage(source, target)
+      assert.deepEqual(counts, {
+        'signing keys': 2,
+        'former public keys': 4,
+        accounts: 2,
+        'account keys': 6,
+        receipts: 2,
+        projects: 2,
+        revocations: 4,
+        stores: 2,
+        items: 4,
+        purchases: 6,
+        'audit entries': 29,
+      })
+      const back = createMemoryStorage()
+      assert.equal((await copyStorage(target, back)).checksum, checksum)
+      assert.deepEqual(await target.check(), [])
+    })
+
+    test('that was interrupted anywhere is finished by the next one', async (t) => {
+      const source = createMemoryStorage()
+      await fill(source)
+      const target = await open(t, make)
+      const broken = new Error('the connection is gone')
+      let left = 0
+      const failing = Object.fromEntries(
+        Object.entries(target).map(([verb, work]) => [
+          verb,
+          /^(insert|rotate|openImport)/.test(verb)
+            ? (...args: unknown[]) => {
+                if (left-- <= 0) throw broken
+                return (work as (...args: unknown[]) => unknown)(...args)
+              }
+            : work,
+        ]),
+      ) as unknown as Storage
+
+      for (let allowed = 1; ; allowed += 2) {
+        left = allowed
+        try {
+          await copyStorage(source, failing)
+          break
+        } catch (error) {
+          assert.equal(error, broken)
+        }
+      }
+      const { checksum } = await copyStorage(source, target)
+      assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
+    })
+
+    test('is refused by a target that holds something else', async (t) => {
+      const source = createMemoryStorage()
+      await fill(source)
+      const target = await open(t, make)
+      await createShop(createTill({ storage: target }))
+
+      await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
+    })
+
+    test('says so when the source changes meanwhile', async (t) => {
+      const source = createMemoryStorage()
+      await fill(source)
+      const target = await open(t, make)
+      const till = createTill({ storage: source })
+
+      const copying = copyStorage(source, target, (kind) => {
+        if (kind === 'audit entries') void till.accounts.create({ name: 'Late' })
+      })
+      await assert.rejects(copying, /instead of/)
+    })
+  })
+}
