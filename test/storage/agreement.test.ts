@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { StagedRows } from '../../lib/storage/port.ts'
+import { openPostgres, startPostgres } from '../support/postgres.ts'
 import { insertShops, MAIN, newRow } from './fixtures/records.ts'
 
 type File = {
@@ -62,5 +63,17 @@ test('the storages agree on what becomes of any rows in any slices, file after f
       assert.deepEqual(inSqlite, inMemory)
     }),
     { numRuns: 300 },
+  )
+})
+
+test('the PostgreSQL storage agrees with them', async (t) => {
+  const server = await startPostgres()
+  await fc.assert(
+    fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 4 }), async (files) => {
+      const inMemory = await play(createMemoryStorage(), files)
+      const storage = await openPostgres(t, await server.createSchema(t), { max: 2 })
+      assert.deepEqual(await play(storage, files), inMemory)
+    }),
+    { numRuns: 40 },
   )
 })

@@ -1,0 +1,116 @@
+import { TillError } from '../errors.ts'
+import type { Storage } from './port.ts'
+import { accountVerbs } from './postgres/accounts.ts'
+import { findProblems } from './postgres/check.ts'
+import { clearAbandonedImports } from './postgres/claims.ts'
+import { type Database, databaseOn } from './postgres/connection.ts'
+import {
+  loadPostgresDriver,
+  type PostgresDriver,
+  translatePostgresError,
+} from './postgres/drivers.ts'
+import { importVerbs } from './postgres/imports.ts'
+import { itemVerbs } from './postgres/items.ts'
+import { migrate } from './postgres/migrations.ts'
+import { createPool } from './postgres/pool.ts'
+import { projectVerbs } from './postgres/projects.ts'
+import { purchaseVerbs } from './postgres/purchases.ts'
+import { createSockets } from './postgres/socket.ts'
+import { storeVerbs } from './postgres/stores.ts'
+import { tokenVerbs } from './postgres/tokens.ts'
+import { trailVerbs } from './postgres/trail.ts'
+
+/** Times are in seconds. What the URL says (`?max=20&connect_timeout=2`) goes before the default. */
+export interface PostgresOptions {
+  /** What `import postgres from 'postgres'` gives; without it that package is loaded. */
+  readonly postgres?: PostgresDriver
+  /** How many connections there are at most; 10 unless told. One is kept for reads. */
+  readonly max?: number
+  /** How long work waits for a connection before it is `storage_unavailable`; 5 unless told. */
+  readonly pool_timeout?: number
+  /** How long a connection may take to open; 5 unless told. */
+  readonly connect_timeout?: number
+  /** How long a statement may take; 10 unless told. A block of an import is one statement. */
+  readonly statement_timeout?: number
+  /** After how long without work a connection is closed; 60 unless told. */
+  readonly idle_timeout?: number
+}
+
+/**
+ * Opens a storage in a PostgreSQL database (14 or later), made and migrated as needed, in the schema
+ * that the search path names first (`?search_path=shop` in the URL chooses one). Any number of
+ * servers may have the same database open. TLS is chosen by `?sslmode=`, as postgres.js reads it.
+ * Behind pgbouncer in transaction mode add `?prepare=false`, and there `ignore_startup_parameters =
+ * statement_timeout,idle_in_transaction_session_timeout`.
+ *
+ * Throws `storage_unavailable` when the database can not be reached or used, or when a newer tillkit
+ * has written it; later too, while the server is away. Connections come back by themselves.
+ */
+export async function openPostgresStorage(
+  url: string,
+  options: PostgresOptions = {},
+): Promise<Storage> {
+  const db = await connect(url, options)
+  try {
+    await migrate(db)
+    await clearAbandonedImports(db)
+    return storageOn(db)
+  } catch (error) {
+    await db.close()
+    const { message, code } = translatePostgresError(error) as { message: string; code?: string }
+    if (code === undefined) throw error
+    throw new TillError('storage_unavailable', `Cannot open the database: ${message}`)
+  }
+}
+
+async function connect(url: string, options: PostgresOptions): Promise<Database> {
+  const postgres = options.postgres ?? (await loadPostgresDriver())
+  const inUrl = new URLSearchParams(url.split('?')[1])
+  const setting = (name: 'max' | 'connect_timeout' | 'idle_timeout', normal: number) =>
+    options[name] ?? Number(inUrl.get(name) ?? normal)
+  const size = setting('max', 10)
+  if (!Number.isInteger(size) || size < 1) throw new TypeError('max must be a whole number from 1')
+  const statement_timeout =
+    options.statement_timeout === undefined
+      ? Number(inUrl.get('statement_timeout') ?? 10_000)
+      : 1000 * options.statement_timeout
+  const settings = {
+    max: 1,
+    connect_timeout: setting('connect_timeout', 5),
+    idle_timeout: 0, // the pool closes what is idle, and nothing within a transaction
+    max_lifetime: 0,
+    fetch_types: false,
+    connection: {
+      application_name: 'tillkit',
+      statement_timeout,
+      idle_in_transaction_session_timeout: 60_000,
+    },
+    socket: createSockets(),
+    onnotice: () => {},
+  }
+  const pool = createPool((onclose) => postgres(url, { ...settings, onclose }), {
+    size,
+    wait: 1000 * (options.pool_timeout ?? 5),
+    patience: statement_timeout + 5_000,
+    idle: 1000 * setting('idle_timeout', 60),
+  })
+  return databaseOn(pool)
+}
+
+function storageOn(db: Database): Storage {
+  return {
+    async ping() {
+      await db.find('SELECT 1 FROM accounts LIMIT 1')
+    },
+    ...accountVerbs(db),
+    ...projectVerbs(db),
+    ...storeVerbs(db),
+    ...itemVerbs(db),
+    ...importVerbs(db),
+    ...purchaseVerbs(db),
+    ...tokenVerbs(db),
+    ...trailVerbs(db),
+    check: () => findProblems(db),
+    close: () => db.close(),
+  }
+}

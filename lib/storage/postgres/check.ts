@@ -1,0 +1,51 @@
+import type { Database } from './connection.ts'
+
+/** What references each other without a foreign key, and what the database says of itself. */
+const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
+  [
+    'purchases name an import that is not there',
+    `SELECT count(*) AS n FROM purchases p
+     WHERE NOT EXISTS (SELECT 1 FROM imports i WHERE i.seq = p.import AND i.store = p.store)`,
+  ],
+  [
+    'purchases name an item that is not there',
+    `SELECT count(*) AS n FROM purchases p
+     WHERE NOT EXISTS (SELECT 1 FROM items t WHERE t.seq = p.item AND t.store = p.store)`,
+  ],
+  [
+    'stores have purchases behind their last one, and no import under way',
+    `SELECT count(*) AS n FROM stores s
+     WHERE EXISTS (SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq > s.last_purchase)
+       AND NOT EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NOT NULL)`,
+  ],
+  [
+    'changes name a purchase that is not there',
+    `SELECT count(*) AS n FROM purchase_changes c
+     WHERE NOT EXISTS (SELECT 1 FROM purchases p WHERE p.store = c.store AND p.seq = c.purchase)`,
+  ],
+  [
+    'indexes or constraints are not valid',
+    `SELECT (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+       WHERE c.relnamespace = current_schema()::regnamespace AND NOT i.indisvalid)
+     + (SELECT count(*) FROM pg_constraint
+       WHERE connamespace = current_schema()::regnamespace AND NOT convalidated) AS n`,
+  ],
+]
+
+const TIMEOUT_MS = 60 * 60_000
+
+/** Looks through what foreign keys do not keep; the server itself looks after its pages. */
+export function findProblems(db: Database): Promise<string[]> {
+  return db.transaction(
+    async (tx) => {
+      await tx.exec('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
+      const found: string[] = []
+      for (const [sentence, sql] of PROBLEMS) {
+        const count = Number((await tx.find(sql))?.n)
+        if (count > 0) found.push(`${count} ${sentence}`)
+      }
+      return found
+    },
+    { timeout: TIMEOUT_MS },
+  )
+}

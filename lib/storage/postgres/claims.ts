@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import { TillError } from '../../errors.ts'
+import type { Connection, Database } from './connection.ts'
+import { numberOf } from './drivers.ts'
+
+/** An import under way, as those name it who may write into it. */
+export interface Claim {
+  /** The import's number. */
+  readonly import: number
+  readonly store: number
+  /** Whoever comes to own the import writes a name of his own there. */
+  readonly owner: string
+}
+
+// An import whose process is gone is cleared by whoever comes next, once it has not been heard of
+// for so long, by the database's clock. No host or process is asked for: servers are anywhere.
+export const LEASE = "interval '20 seconds'"
+
+/** Tells that the import is alive; 0 when it is another's by now. Keeps it until the transaction ends. */
+export function beatOf(on: Connection, claim: Claim): Promise<number> {
+  const sql = 'UPDATE imports SET alive_at = now() WHERE seq = $1 AND owner = $2'
+  return on.run(sql, claim.import, claim.owner)
+}
+
+export async function assertOwned(on: Connection, claim: Claim): Promise<void> {
+  if ((await beatOf(on, claim)) === 1) return
+  throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
+}
+
+/** The number of the last purchase of the store that is seen. */
+export async function lastPurchase(db: Database, { store }: Claim): Promise<number> {
+  const row = await db.find('SELECT last_purchase FROM stores WHERE seq = $1', store)
+  return numberOf(row?.last_purchase)
+}
+
+/** Clears what processes that are gone have left of imports that never ended. */
+export async function clearAbandonedImports(db: Database): Promise<void> {
+  const rows = await db.all(
+    `SELECT seq, store, owner FROM imports
+     WHERE owner IS NOT NULL AND alive_at < now() - ${LEASE}`,
+  )
+  for (const { seq, store, owner } of rows) {
+    const claim = { import: seq as number, store: store as number, owner: owner as string }
+    await clearImport(db, claim, 'abandoned')
+  }
+}
+
+const CLEARED_A_STATEMENT = 20_000
+
+/**
+ * Takes an import over, so that no one can commit what is half deleted, and deletes it. One that has
+ * ended meanwhile, or is another's, is left alone.
+ */
+export async function clearImport(db: Database, claim: Claim, only?: 'abandoned'): Promise<void> {
+  const taken = { ...claim, owner: randomUUID() }
+  // A commit that takes long is not dead: it holds its row.
+  const isTakeable = only ? `AND alive_at < now() - ${LEASE} FOR UPDATE SKIP LOCKED` : ''
+  const changed = await db.run(
+    `UPDATE imports SET owner = $1, alive_at = now() WHERE seq IN (
+       SELECT seq FROM imports WHERE seq = $2 AND owner = $3 ${isTakeable})`,
+    taken.owner,
+    claim.import,
+    claim.owner,
+  )
+  if (changed === 0) return
+  const row = await db.find('SELECT max(seq) AS last FROM purchases WHERE store = $1', claim.store)
+  const last = Number(row?.last)
+  for (let from = await lastPurchase(db, claim); from < last; from += CLEARED_A_STATEMENT) {
+    await db.transaction(async (tx) => {
+      await assertOwned(tx, taken)
+      await tx.run(
+        'DELETE FROM purchases WHERE store = $1 AND seq > $2 AND seq <= $3',
+        claim.store,
+        from,
+        from + CLEARED_A_STATEMENT,
+      )
+    })
+  }
+  await db.transaction(async (tx) => {
+    await assertOwned(tx, taken)
+    await tx.run('DELETE FROM purchase_changes WHERE store = $1', claim.store)
+    await tx.run('DELETE FROM imports WHERE seq = $1', claim.import)
+  })
+}

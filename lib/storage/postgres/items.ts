@@ -1,0 +1,61 @@
+import type { Storage } from '../port.ts'
+import type { Database } from './connection.ts'
+import { itemRecord, maybe } from './records.ts'
+import { insertOnce } from './trail.ts'
+
+type ItemVerbs = Pick<Storage, 'insertItem' | 'findItem' | 'listItems'>
+
+export function itemVerbs(db: Database): ItemVerbs {
+  return {
+    insertItem(item, trail = {}) {
+      return insertOnce(
+        db,
+        trail,
+        `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
+           created_at)
+         VALUES ($1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
+           $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (store, name) DO NOTHING`,
+        item.id,
+        item.account_id,
+        item.store_id,
+        item.name,
+        item.display_name,
+        item.description,
+        item.price,
+        item.type,
+        item.metadata,
+        item.created_at,
+      )
+    },
+    async findItem(id) {
+      return maybe(itemRecord, await db.find(FIND, id))
+    },
+    async listItems({ account_id, store_id }, { limit, after }) {
+      const rows = await db.all(LIST, account_id, store_id, after ?? null, limit + 1)
+      // A store without items on this page has one row that holds none.
+      const found = rows.filter(({ id }) => id !== null)
+      const items = found.slice(0, limit).map(itemRecord)
+      const page = { items, revision: String(rows[0]?.revision) }
+      const last = items.at(-1)
+      return found.length > limit && last ? { ...page, next: last.id } : page
+    },
+  }
+}
+
+const FIND = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id
+  FROM items i JOIN stores s ON s.seq = i.store WHERE i.id = $1`
+
+// Items are added and never changed. The revision is their count, not the greatest number: of two that
+// are added at once the one with the smaller number may be seen later.
+const LIST = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items) AS revision
+  FROM stores s
+  CROSS JOIN LATERAL (SELECT count(*) AS items FROM items WHERE store = s.seq) c
+  LEFT JOIN LATERAL (
+    SELECT * FROM items
+    WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
+    ORDER BY seq LIMIT $4) i ON true
+  WHERE s.account_id = $1 AND s.store_id = $2
+  ORDER BY i.seq`

@@ -1,0 +1,111 @@
+import type { Project } from '../../domain/project.ts'
+import type { Storage } from '../port.ts'
+import type { Connection, Database } from './connection.ts'
+import { formerPublicKeyRecord, maybe, projectRecord } from './records.ts'
+import { insertOnce, writeTrail } from './trail.ts'
+
+type ProjectVerbs = Pick<
+  Storage,
+  | 'insertProject'
+  | 'findProject'
+  | 'findProjectByPublicKey'
+  | 'listProjects'
+  | 'updateProject'
+  | 'rotatePublicKey'
+  | 'findFormerPublicKey'
+  | 'listFormerPublicKeys'
+>
+
+export function projectVerbs(db: Database): ProjectVerbs {
+  return {
+    insertProject(project, trail = {}) {
+      return insertOnce(
+        db,
+        trail,
+        `INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme,
+           public_key, config, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+        project.id,
+        project.account_id,
+        project.name,
+        project.bundle_id,
+        project.platform,
+        project.status,
+        project.dlscheme,
+        project.public_key,
+        project.config,
+        project.created_at,
+      )
+    },
+    async findProject(id) {
+      return maybe(projectRecord, await db.find('SELECT * FROM projects WHERE id = $1', id))
+    },
+    async findProjectByPublicKey(public_key) {
+      const sql = 'SELECT * FROM projects WHERE public_key = $1'
+      return maybe(projectRecord, await db.find(sql, public_key))
+    },
+    async listProjects(account_id) {
+      const sql = 'SELECT * FROM projects WHERE account_id = $1 ORDER BY seq'
+      return (await db.all(sql, account_id)).map(projectRecord)
+    },
+    updateProject(id, change, trail = {}) {
+      return db.transaction(async (tx) => {
+        const current = await lockProject(tx, id)
+        if (!current) return undefined
+        const changed = change(current)
+        await updateProject(tx, id, changed)
+        await writeTrail(tx, trail)
+        return changed
+      })
+    },
+    rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
+      return db.transaction(async (tx) => {
+        const current = await lockProject(tx, project_id)
+        if (!current) return
+        await tx.run(
+          `UPDATE former_public_keys SET expires_at = $1
+           WHERE project_id = $2 AND expires_at > $1`,
+          former_until,
+          project_id,
+        )
+        await tx.run(
+          `INSERT INTO former_public_keys (public_key, project_id, expires_at)
+           VALUES ($1, $2, $3)`,
+          current.public_key,
+          project_id,
+          former_until,
+        )
+        await updateProject(tx, project_id, { ...current, public_key })
+        await writeTrail(tx, trail)
+      })
+    },
+    async findFormerPublicKey(public_key) {
+      const sql = 'SELECT * FROM former_public_keys WHERE public_key = $1'
+      return maybe(formerPublicKeyRecord, await db.find(sql, public_key))
+    },
+    async listFormerPublicKeys() {
+      const sql = 'SELECT * FROM former_public_keys ORDER BY seq'
+      return (await db.all(sql)).map(formerPublicKeyRecord)
+    },
+  }
+}
+
+/** The project as it stays until the end of the transaction. */
+async function lockProject(on: Connection, id: string): Promise<Project | undefined> {
+  const sql = 'SELECT * FROM projects WHERE id = $1 FOR UPDATE'
+  return maybe(projectRecord, await on.find(sql, id))
+}
+
+async function updateProject(on: Connection, id: string, changed: Project): Promise<void> {
+  await on.run(
+    `UPDATE projects SET name = $1, bundle_id = $2, platform = $3, status = $4, dlscheme = $5,
+       public_key = $6, config = $7 WHERE id = $8`,
+    changed.name,
+    changed.bundle_id,
+    changed.platform,
+    changed.status,
+    changed.dlscheme,
+    changed.public_key,
+    changed.config,
+    id,
+  )
+}

@@ -1,0 +1,122 @@
+import type { Account, AccountKey } from '../../domain/account.ts'
+import type { AuditAction, AuditEntry } from '../../domain/audit.ts'
+import type { JsonObject } from '../../domain/fields.ts'
+import type { Item, ItemType } from '../../domain/item.ts'
+import type { Project } from '../../domain/project.ts'
+import type { Receipt } from '../../domain/receipt.ts'
+import type { Store, StoreType } from '../../domain/store.ts'
+import type { FormerPublicKey, StoredSigningKey, TokenBound } from '../port.ts'
+import { numberOf, type Row } from './drivers.ts'
+
+export function accountRecord(row: Row): Account {
+  return {
+    account_id: row.account_id as string,
+    name: row.name as string,
+    created_at: row.created_at as string,
+  }
+}
+
+export function accountKeyRecord(row: Row): AccountKey {
+  return {
+    key_id: row.key_id as string,
+    account_id: row.account_id as string,
+    hash: row.hash as string,
+    created_at: row.created_at as string,
+    ...(row.revoked_at === null ? {} : { revoked_at: row.revoked_at as string }),
+  }
+}
+
+export function projectRecord(row: Row): Project {
+  return {
+    id: row.id as string,
+    account_id: row.account_id as string,
+    name: row.name as string,
+    bundle_id: row.bundle_id as string,
+    platform: row.platform as string,
+    status: row.status as string,
+    dlscheme: row.dlscheme as string,
+    public_key: row.public_key as string,
+    config: row.config as JsonObject,
+    created_at: row.created_at as string,
+  }
+}
+
+export function formerPublicKeyRecord(row: Row): FormerPublicKey {
+  return {
+    public_key: row.public_key as string,
+    project_id: row.project_id as string,
+    expires_at: row.expires_at as string,
+  }
+}
+
+export function storeRecord(row: Row): Store {
+  return {
+    account_id: row.account_id as string,
+    project_id: row.project_id as string,
+    store_id: row.store_id as string,
+    store_type: row.store_type as StoreType,
+    is_sandbox: row.is_sandbox as boolean,
+    status: row.status as string,
+    store_config: row.store_config as JsonObject,
+    created_at: row.created_at as string,
+  }
+}
+
+export function itemRecord(row: Row): Item {
+  return {
+    id: row.id as string,
+    account_id: row.account_id as string,
+    project_id: row.project_id as string,
+    store_id: row.store_id as string,
+    name: row.name as string,
+    display_name: row.display_name as string,
+    description: row.description as string,
+    price: numberOf(row.price),
+    type: row.type as ItemType,
+    metadata: row.metadata as JsonObject,
+    created_at: row.created_at as string,
+  }
+}
+
+export function signingKeyRecord(row: Row): StoredSigningKey {
+  return {
+    kid: row.kid as string,
+    secret: row.secret as Uint8Array,
+    created_at: row.created_at as string,
+  }
+}
+
+export function tokenBoundRecord(row: Row): TokenBound {
+  return {
+    project_id: row.project_id as string,
+    user_id: row.user_id as string,
+    not_after: numberOf(row.not_after),
+  }
+}
+
+export function receiptRecord(row: Row): Receipt {
+  return {
+    account_id: row.account_id as string,
+    key: row.key as string,
+    fingerprint: row.fingerprint as string,
+    answer: row.answer as string,
+    created_at: row.created_at as string,
+    expires_at: row.expires_at as string,
+  }
+}
+
+export function auditRecord(row: Row): AuditEntry {
+  return {
+    at: row.at as string,
+    actor: row.actor as string,
+    action: row.action as AuditAction,
+    subject: row.subject as string,
+    account_id: row.account_id as string,
+    request_id: row.request_id as string,
+  }
+}
+
+/** The record of a row that may not be there. */
+export function maybe<T>(record: (row: Row) => T, row: Row | undefined): T | undefined {
+  return row && record(row)
+}

@@ -1,0 +1,166 @@
+/**
+ * The numbered steps from an empty schema to today's; `tillkit_migrations` tells those done. A step
+ * that has been released is never edited: a change is a further step.
+ *
+ * `seq` is a record's place in the order of creation and never leaves the database: it keeps foreign
+ * keys and the many rows that hold them short. Ids are compared byte by byte (COLLATE "C"), whatever
+ * the database's language. Free-form objects are `json`, not `jsonb`, which would reorder their keys.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE tillkit_migrations (
+    version integer PRIMARY KEY,
+    done_at timestamptz NOT NULL DEFAULT now()
+  );
+
+  CREATE TABLE accounts (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id text COLLATE "C" NOT NULL UNIQUE,
+    name text NOT NULL,
+    created_at text NOT NULL
+  );
+
+  CREATE TABLE account_keys (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key_id text COLLATE "C" NOT NULL UNIQUE,
+    account_id text COLLATE "C" NOT NULL REFERENCES accounts (account_id),
+    hash text COLLATE "C" NOT NULL UNIQUE,
+    created_at text NOT NULL,
+    revoked_at text
+  );
+  CREATE INDEX account_keys_account ON account_keys (account_id, seq);
+
+  CREATE TABLE projects (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    account_id text COLLATE "C" NOT NULL REFERENCES accounts (account_id),
+    name text NOT NULL,
+    bundle_id text NOT NULL,
+    platform text NOT NULL,
+    status text NOT NULL,
+    dlscheme text NOT NULL,
+    public_key text COLLATE "C" NOT NULL UNIQUE,
+    config json NOT NULL,
+    created_at text NOT NULL
+  );
+  CREATE INDEX projects_account ON projects (account_id, seq);
+
+  CREATE TABLE former_public_keys (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    public_key text COLLATE "C" NOT NULL UNIQUE,
+    project_id text COLLATE "C" NOT NULL REFERENCES projects (id),
+    expires_at text COLLATE "C" NOT NULL
+  );
+  CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
+
+  -- Purchases of a store beyond last_purchase belong to an import under way and are not seen.
+  CREATE TABLE stores (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id text COLLATE "C" NOT NULL REFERENCES accounts (account_id),
+    project_id text COLLATE "C" NOT NULL REFERENCES projects (id),
+    store_id text COLLATE "C" NOT NULL,
+    store_type text NOT NULL,
+    is_sandbox boolean NOT NULL,
+    status text NOT NULL,
+    store_config json NOT NULL,
+    created_at text NOT NULL,
+    last_purchase bigint NOT NULL DEFAULT 0,
+    UNIQUE (account_id, store_id)
+  );
+  CREATE INDEX stores_project ON stores (project_id, seq);
+
+  CREATE TABLE items (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    store integer NOT NULL REFERENCES stores (seq),
+    name text COLLATE "C" NOT NULL,
+    display_name text NOT NULL,
+    description text NOT NULL,
+    price bigint NOT NULL,
+    type text NOT NULL,
+    metadata json NOT NULL,
+    created_at text NOT NULL,
+    UNIQUE (store, name)
+  );
+  CREATE INDEX items_store ON items (store, seq);
+
+  -- An import is under way while it has an owner; a store has one such import at most.
+  CREATE TABLE imports (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    import_id text COLLATE "C" NOT NULL UNIQUE,
+    store integer NOT NULL REFERENCES stores (seq),
+    owner text,
+    alive_at timestamptz NOT NULL DEFAULT now(),
+    created_at timestamptz NOT NULL DEFAULT now()
+  );
+  CREATE UNIQUE INDEX imports_under_way ON imports (store) WHERE owner IS NOT NULL;
+
+  -- "seq" counts within the store. No foreign keys: each would cost every row of an import a look-up.
+  -- "status" is a place in PURCHASE_STATUSES; "metadata" is null for an empty object.
+  CREATE TABLE purchases (
+    store integer NOT NULL,
+    import integer NOT NULL,
+    seq bigint NOT NULL,
+    purchased_at bigint NOT NULL,
+    price bigint,
+    item integer NOT NULL,
+    quantity integer NOT NULL,
+    status smallint NOT NULL,
+    transaction_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C",
+    currency text COLLATE "C",
+    metadata json,
+    PRIMARY KEY (store, seq),
+    CONSTRAINT purchases_transaction UNIQUE (store, transaction_id)
+  );
+
+  -- The statuses that an import under way gives to purchases that were there before.
+  CREATE TABLE purchase_changes (
+    store integer NOT NULL,
+    purchase bigint NOT NULL,
+    status smallint NOT NULL,
+    PRIMARY KEY (store, purchase)
+  );
+
+  CREATE TABLE signing_keys (
+    seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kid text COLLATE "C" NOT NULL UNIQUE,
+    secret bytea NOT NULL,
+    created_at text NOT NULL
+  );
+
+  -- Tokens of a project, or of one user ('' for all), that were issued up to a second are revoked.
+  CREATE TABLE token_bounds (
+    project_id text COLLATE "C" NOT NULL REFERENCES projects (id),
+    user_id text COLLATE "C" NOT NULL,
+    not_after bigint NOT NULL,
+    PRIMARY KEY (project_id, user_id)
+  );
+
+  CREATE TABLE receipts (
+    account_id text COLLATE "C" NOT NULL REFERENCES accounts (account_id),
+    key text COLLATE "C" NOT NULL,
+    fingerprint text NOT NULL,
+    answer text NOT NULL,
+    created_at text COLLATE "C" NOT NULL,
+    expires_at text COLLATE "C" NOT NULL,
+    PRIMARY KEY (account_id, key)
+  );
+  CREATE INDEX receipts_expiry ON receipts (expires_at);
+
+  CREATE TABLE audit (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at text NOT NULL,
+    actor text NOT NULL,
+    action text NOT NULL,
+    subject text NOT NULL,
+    account_id text COLLATE "C" NOT NULL,
+    request_id text NOT NULL
+  );
+  CREATE INDEX audit_account ON audit (account_id, seq);
+  CREATE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE 'the audit log is append-only'; END $$;
+  CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
+    EXECUTE FUNCTION refuse_audit_change();
+  `,
+]

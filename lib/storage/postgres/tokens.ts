@@ -1,0 +1,74 @@
+import type { Storage, StoredSigningKey } from '../port.ts'
+import type { Connection, Database } from './connection.ts'
+import { numberOf } from './drivers.ts'
+import { signingKeyRecord, tokenBoundRecord } from './records.ts'
+import { writeTrail } from './trail.ts'
+
+type TokenVerbs = Pick<
+  Storage,
+  | 'insertSigningKey'
+  | 'insertFirstSigningKey'
+  | 'listSigningKeys'
+  | 'deleteSigningKeys'
+  | 'insertTokenBound'
+  | 'findTokenBound'
+  | 'listTokenBounds'
+>
+
+export function tokenVerbs(db: Database): TokenVerbs {
+  return {
+    insertSigningKey(key, trail = {}) {
+      return db.transaction(async (tx) => {
+        await insertSigningKey(tx, key)
+        await writeTrail(tx, trail)
+      })
+    },
+    insertFirstSigningKey(key) {
+      return db.transaction(async (tx) => {
+        await tx.exec('LOCK TABLE signing_keys IN EXCLUSIVE MODE')
+        if (!(await tx.find('SELECT 1 FROM signing_keys LIMIT 1'))) await insertSigningKey(tx, key)
+      })
+    },
+    async listSigningKeys() {
+      return (await db.all('SELECT * FROM signing_keys ORDER BY seq')).map(signingKeyRecord)
+    },
+    async deleteSigningKeys(kids) {
+      const sql = 'DELETE FROM signing_keys WHERE kid IN (SELECT json_array_elements_text($1))'
+      await db.run(sql, kids)
+    },
+    insertTokenBound({ project_id, user_id, not_after }, trail = {}) {
+      return db.transaction(async (tx) => {
+        await tx.run(
+          `INSERT INTO token_bounds AS known (project_id, user_id, not_after) VALUES ($1, $2, $3)
+           ON CONFLICT (project_id, user_id)
+           DO UPDATE SET not_after = greatest(known.not_after, excluded.not_after)`,
+          project_id,
+          user_id,
+          not_after,
+        )
+        await writeTrail(tx, trail)
+      })
+    },
+    async findTokenBound(project_id, user_id) {
+      const row = await db.find(
+        `SELECT coalesce(max(not_after), 0) AS bound FROM token_bounds
+         WHERE project_id = $1 AND user_id IN ('', $2)`,
+        project_id,
+        user_id,
+      )
+      return numberOf(row?.bound)
+    },
+    async listTokenBounds(project_id) {
+      const sql = 'SELECT * FROM token_bounds WHERE project_id = $1'
+      return (await db.all(sql, project_id)).map(tokenBoundRecord)
+    },
+  }
+}
+
+async function insertSigningKey(
+  on: Connection,
+  { kid, secret, created_at }: StoredSigningKey,
+): Promise<void> {
+  const sql = 'INSERT INTO signing_keys (kid, secret, created_at) VALUES ($1, $2, $3)'
+  await on.run(sql, kid, secret, created_at)
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Storage } from '../../lib/index.ts'
+import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import {
+  AT,
+  insertShops,
+  MAIN,
+  newAccount,
+  newItem,
+  newKey,
+  newProject,
+  newRow,
+  newStore,
+  stage,
+} from './fixtures/records.ts'
+
+const server = await startPostgres()
+
+type Statement = { readonly sql: string; readonly values: readonly unknown[] }
+
+/** Rows of others in every table, so that none is small enough to be read whole. */
+const OTHERS = `
+  INSERT INTO accounts (account_id, name, created_at)
+    SELECT 'acc_o' || n, '', '' FROM generate_series(1, 5000) n;
+  INSERT INTO account_keys (key_id, account_id, hash, created_at)
+    SELECT 'key_o' || n, 'acc_o' || n, 'hash_o' || n, '' FROM generate_series(1, 5000) n;
+  INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme, public_key,
+    config, created_at) SELECT 'prj_o' || n, 'acc_o' || n, '', '', '', '', '', 'pk_o' || n, '{}', ''
+    FROM generate_series(1, 5000) n;
+  INSERT INTO former_public_keys (public_key, project_id, expires_at)
+    SELECT 'former_o' || n, 'prj_o' || n, '' FROM generate_series(1, 5000) n;
+  INSERT INTO stores (account_id, project_id, store_id, store_type, is_sandbox, status,
+    store_config, created_at, last_purchase)
+    SELECT 'acc_o' || n, 'prj_o' || n, 'main', '', false, '', '{}', '', 10
+    FROM generate_series(1, 5000) n;
+  INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
+    SELECT 'itm_o' || seq || '_' || n, seq, 'sku_' || n, '', '', 1, '', '{}', ''
+    FROM stores, generate_series(1, 4) n;
+  INSERT INTO imports (import_id, store, owner) SELECT 'imp_o' || seq, seq, NULL FROM stores;
+  INSERT INTO purchases (store, import, seq, purchased_at, item, quantity, status, transaction_id)
+    SELECT store, seq, n, 0, 1, 1, 0, 'tx_' || n FROM imports, generate_series(100, 109) n;
+  INSERT INTO purchase_changes (store, purchase, status)
+    SELECT store, seq, 1 FROM purchases WHERE store > 100;
+  INSERT INTO token_bounds (project_id, user_id, not_after)
+    SELECT id, '', 1 FROM projects;
+  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
+    SELECT account_id, 'k', '', '', '', '3' FROM accounts;
+  INSERT INTO audit (at, actor, action, subject, account_id, request_id)
+    SELECT '', '', '', '', account_id, '' FROM accounts;
+  ANALYZE;
+`
+
+/** Every verb once, as it is when all goes well. */
+async function useAll(storage: Storage): Promise<void> {
+  const audit = { at: AT, actor: '', action: 'item.create', subject: '', request_id: '' } as const
+  const receipt = { account_id: 'acc_1', fingerprint: '', answer: '', created_at: AT }
+  const trail = (key: string) => ({
+    audit: { ...audit, account_id: 'acc_1' },
+    receipt: { ...receipt, key, expires_at: '2025' },
+  })
+  await storage.insertAccount(newAccount('acc_3'), newKey('acc_3', 'hash-3'), trail('1'))
+  await storage.findAccount('acc_1')
+  await storage.findAccountByKeyHash('hash-1')
+  await storage.insertAccountKey(newKey('acc_1', 'hash-b'), trail('2'))
+  await storage.listAccountKeys('acc_1')
+  await storage.revokeAccountKey('acc_1', 'key_hash-b', AT)
+  await storage.insertProject(newProject('prj_3'), trail('3'))
+  await storage.findProject('prj_1')
+  await storage.findProjectByPublicKey('pk_prj_1')
+  await storage.listProjects('acc_1')
+  await storage.updateProject('prj_1', (project) => project)
+  await storage.rotatePublicKey('prj_2', { public_key: 'pk_new', former_until: AT })
+  await storage.findFormerPublicKey('pk_prj_2')
+  await storage.insertStore(newStore('more'))
+  await storage.findStore('acc_1', 'main')
+  await storage.listStores('prj_1')
+  await storage.updateStore(MAIN, (store) => store)
+  await storage.insertItem(newItem('sword'))
+  await storage.findItem('itm_gold')
+  await storage.listItems(MAIN, { limit: 10 })
+  await storage.listItems(MAIN, { limit: 10, after: 'itm_gold' })
+  for (const [import_id, status] of [
+    ['imp_1', 'pending'],
+    ['imp_2', 'purchased'],
+    ['imp_3', 'refunded'],
+  ] as const) {
+    const current = await storage.openImport(MAIN, import_id)
+    assert.ok(current)
+    await stage(current, [newRow(2, { status }), newRow(3, { status })])
+    if (import_id === 'imp_2') await current.commit()
+    else await current.abort()
+  }
+  const filter = { user_id: 'u', sku: 'gold', status: 'purchased', from: 0, to: 1 } as const
+  await storage.listPurchases(MAIN, {}, { limit: 10 })
+  await storage.listPurchases(MAIN, filter, { limit: 10, after: '1' })
+  await storage.insertTokenBound({ project_id: 'prj_1', user_id: 'u', not_after: 1 })
+  await storage.findTokenBound('prj_1', 'u')
+  await storage.listTokenBounds('prj_1')
+  await storage.findReceipt('acc_1', 'k')
+  await storage.listAudit(undefined, { limit: 10 })
+  await storage.listAudit('acc_1', { limit: 10, after: '1' })
+}
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly Plans?: readonly Plan[]
+}
+
+/** The tables that a plan reads from one end to the other. */
+function readWhole(plan: Plan): string[] {
+  const own = plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name'] ?? ''] : []
+  return [...own, ...(plan.Plans ?? []).flatMap(readWhole)]
+}
+
+test('every query finds what it asks for by an index', async (t) => {
+  const url = await server.createSchema(t)
+  const sent = new Map<string, Statement>()
+  const driver = drivenBy((sql, send, values) => {
+    sent.set(sql, { sql, values: [...values] })
+    return send()
+  })
+  const storage = await openPostgres(t, url, { postgres: driver })
+  await insertShops(storage)
+  const raw = rawPostgres(t, url)
+  await raw.unsafe(OTHERS)
+  sent.clear()
+  await useAll(storage)
+
+  const asking = [...sent.values()].filter(({ sql }) => / (WHERE|JOIN|VALUES) /.test(sql))
+  assert.ok(asking.length > 40, String(asking.length))
+  const slow: string[] = []
+  for (const { sql, values } of asking) {
+    const [row] = await raw.unsafe(`EXPLAIN (FORMAT JSON) ${sql}`, values as never[])
+    assert.ok(row)
+    const [{ Plan: plan }] = row['QUERY PLAN'] as [{ Plan: Plan }]
+    for (const table of readWhole(plan)) slow.push(`${table}: ${sql}`)
+  }
+  assert.deepEqual(slow, [])
+})

@@ -1,0 +1,474 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { openPostgresStorage, type Storage } from '../../lib/index.ts'
+import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import {
+  insertProjects,
+  insertShops,
+  insertStores,
+  itemsOf,
+  MAIN,
+  newAccount,
+  newItem,
+  newKey,
+  newProject,
+  newStore,
+} from './fixtures/records.ts'
+
+const server = await startPostgres()
+
+function failure(code: string): Error {
+  return Object.assign(new Error(`failed with ${code}`), { code })
+}
+
+const UNAVAILABLE = { code: 'storage_unavailable' }
+
+/** Locks a project until it is told to let go. */
+async function lockProject(t: TestContext, url: string, id: string): Promise<() => Promise<void>> {
+  const sql = rawPostgres(t, url)
+  let letGo = () => {}
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  let done: Promise<unknown> = Promise.resolve()
+  await new Promise<void>((resolve, reject) => {
+    done = sql.begin(async (tx) => {
+      await tx`SELECT 1 FROM projects WHERE id = ${id} FOR UPDATE`
+      resolve()
+      await held
+    })
+    done.catch(reject)
+  })
+  return async () => {
+    letGo()
+    await done
+  }
+}
+
+async function untilWaiting(t: TestContext, url: string, count: number): Promise<void> {
+  const sql = rawPostgres(t, url)
+  for (;;) {
+    const [row] = await sql`SELECT count(*)::int AS n FROM pg_stat_activity
+      WHERE application_name = 'tillkit' AND wait_event_type = 'Lock'
+        AND datname = current_database()`
+    if (row?.n === count) return
+    await setTimeout(20)
+  }
+}
+
+/** Ends the connections of tillkit to a database, from the side of the server. */
+async function killConnections(t: TestContext, url: string): Promise<void> {
+  const sql = rawPostgres(t, url)
+  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE application_name = 'tillkit' AND datname = current_database()`
+}
+
+const rename = (storage: Storage, name: string) =>
+  storage.updateProject('prj_1', (project) => ({ ...project, name }))
+
+const nameOf = async (storage: Storage) => (await storage.findProject('prj_1'))?.name
+
+describe('PostgreSQL databases that are shared', () => {
+  test('ten that open an empty database at once migrate it once', async (t) => {
+    const url = await server.createDatabase(t)
+
+    // With one connection each, the migration looks through the eyes that saw nothing before its lock.
+    const storages = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => openPostgres(t, url, { max: (i % 2) + 1 })),
+    )
+    await Promise.all(
+      storages.map((storage, i) =>
+        storage.insertAccount(newAccount(`acc_${i}`), newKey(`acc_${i}`, `hash_${i}`)),
+      ),
+    )
+
+    assert.equal((await storages[0]?.listAccounts())?.length, 10)
+    const versions = await rawPostgres(t, url)`SELECT version FROM tillkit_migrations`
+    assert.deepEqual(
+      versions.map(({ version }) => version),
+      versions.map((_, index) => index + 1),
+    )
+  })
+
+  test('two servers see what the other writes at once', async (t) => {
+    const url = await server.createSchema(t)
+    const a = await openPostgres(t, url)
+    const b = await openPostgres(t, url)
+
+    await insertStores(a)
+    await b.insertItem(newItem('gold'))
+    assert.deepEqual(await itemsOf(a, MAIN), [newItem('gold')])
+    await rename(b, 'By b')
+    await a.updateProject('prj_1', (project) => ({ ...project, platform: 'web' }))
+    const expected = newProject('prj_1', { name: 'By b', platform: 'web' })
+    assert.deepEqual(await b.findProject('prj_1'), expected)
+  })
+
+  test('of many creators of one SKU on three servers one wins', async (t) => {
+    const url = await server.createSchema(t)
+    const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 3 })))
+    await insertStores(servers[0] as Storage)
+
+    const outcomes = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        (servers[i % 3] as Storage).insertItem(newItem('gold', { id: `itm_${i}` })),
+      ),
+    )
+
+    assert.equal(outcomes.filter((outcome) => outcome === 'inserted').length, 1)
+    assert.equal(outcomes.filter((outcome) => outcome === 'taken').length, 29)
+    assert.equal((await itemsOf(servers[2] as Storage, MAIN)).length, 1)
+  })
+
+  test('of many senders of one receipt on three servers one inserts', async (t) => {
+    const url = await server.createSchema(t)
+    const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 4 })))
+    await insertStores(servers[0] as Storage)
+    const created_at = '2024-03-01T00:00:00.000Z'
+    const expires_at = '2024-03-02T00:00:00.000Z'
+    const receipt = { account_id: 'acc_1', key: 'k', fingerprint: 'f', answer: '{}' }
+
+    const outcomes = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => {
+        const trail = { receipt: { ...receipt, created_at, expires_at } }
+        return (servers[i % 3] as Storage).insertItem(newItem(`sku_${i}`), trail)
+      }),
+    )
+
+    assert.equal(outcomes.filter((outcome) => outcome === 'inserted').length, 1)
+    assert.equal(outcomes.filter((outcome) => outcome === 'repeated').length, 11)
+    assert.equal((await itemsOf(servers[1] as Storage, MAIN)).length, 1)
+  })
+
+  test('a search path in the URL gives several tillkits one database', async (t) => {
+    const a = await openPostgres(t, await server.createSchema(t))
+    const b = await openPostgres(t, await server.createSchema(t))
+
+    await a.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'))
+
+    assert.deepEqual(await b.listAccounts(), [])
+  })
+
+  test('without prepared statements, as pgbouncer wants it, all is as before', async (t) => {
+    const url = new URL(await server.createSchema(t))
+    url.searchParams.set('prepare', 'false')
+    const storage = await openPostgres(t, url.href)
+    await insertShops(storage)
+
+    assert.equal((await itemsOf(storage, MAIN)).length, 2)
+    const prepared = await rawPostgres(t, url.href)`SELECT 1 FROM pg_prepared_statements`
+    assert.equal(prepared.length, 0)
+  })
+
+  test('text that PostgreSQL can not hold finds nothing', async (t) => {
+    const storage = await openPostgres(t, await server.createSchema(t))
+
+    assert.equal(await storage.findItem('itm_\0'), undefined)
+    assert.equal(await storage.findProjectByPublicKey('\0'), undefined)
+  })
+})
+
+describe('PostgreSQL databases that can not be used', () => {
+  async function assertRefused(url: string, reason: RegExp): Promise<void> {
+    await assert.rejects(openPostgresStorage(url), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'storage_unavailable')
+      assert.match(error.message, reason)
+      return true
+    })
+  }
+
+  test('a server that is not there, a wrong password and no such database are told', async (t) => {
+    const url = new URL(await server.createSchema(t))
+    const changed = (change: Partial<URL>) => Object.assign(new URL(url), change).href
+
+    await assertRefused(changed({ port: '1' }), /ECONNREFUSED/)
+    await assertRefused(changed({ password: 'wrong' }), /password/)
+    await assertRefused(changed({ pathname: '/none' }), /none/)
+  })
+
+  test('a schema that a newer tillkit has written is refused', async (t) => {
+    const url = await server.createSchema(t)
+    await (await openPostgresStorage(url)).close()
+    await rawPostgres(t, url)`INSERT INTO tillkit_migrations (version) VALUES (99)`
+
+    await assertRefused(url, /newer tillkit/)
+  })
+
+  test('a database whose encoding can not keep all text is refused', async (t) => {
+    const how = "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+
+    await assertRefused(await server.createDatabase(t, how), /LATIN1/)
+  })
+
+  test('a pool of no connections is a mistake of the program', async () => {
+    await assert.rejects(openPostgresStorage('postgres://127.0.0.1/none?max=0'), TypeError)
+    await assert.rejects(openPostgresStorage('postgres://127.0.0.1/none?max=many'), TypeError)
+  })
+
+  test("a schema with another program's tables is refused and stays as it was", async (t) => {
+    const url = await server.createSchema(t)
+    const sql = rawPostgres(t, url)
+    await sql`CREATE TABLE stores (note text)`
+
+    await assertRefused(url, /stores/)
+
+    const tables = await sql`SELECT relname FROM pg_class
+      WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`
+    assert.deepEqual([...tables], [{ relname: 'stores' }])
+  })
+})
+
+describe('PostgreSQL connections', () => {
+  test('when all are taken work waits so long and no longer, and reads go on', async (t) => {
+    const url = await server.createSchema(t)
+    const storage = await openPostgres(t, url, { max: 2, pool_timeout: 0.3 })
+    await insertProjects(storage)
+    const unlock = await lockProject(t, url, 'prj_1')
+    const first = rename(storage, 'First')
+    await untilWaiting(t, url, 1)
+
+    await assert.rejects(storage.insertStore(newStore('main')), UNAVAILABLE)
+    assert.equal(await nameOf(storage), 'Game')
+    await unlock()
+    await first
+
+    assert.equal(await nameOf(storage), 'First')
+    assert.equal(await storage.insertStore(newStore('main')), 'inserted')
+  })
+
+  test('one that is killed in the middle of a write is an error, and is replaced', async (t) => {
+    const url = await server.createDatabase(t)
+    const storage = await openPostgres(t, url)
+    await insertProjects(storage)
+    const unlock = await lockProject(t, url, 'prj_1')
+    const write = assert.rejects(rename(storage, 'Lost'), UNAVAILABLE)
+    await untilWaiting(t, url, 1)
+
+    await killConnections(t, url)
+    await write
+    await unlock()
+
+    assert.equal(await nameOf(storage), 'Game')
+    await rename(storage, 'Later')
+    assert.equal(await nameOf(storage), 'Later')
+  })
+
+  test('one that is killed between two statements does not let the second in alone', async (t) => {
+    const url = await server.createDatabase(t)
+    let kills = false
+    const driver = drivenBy((sql, send) => {
+      if (!kills || !sql.includes('FOR UPDATE')) return send()
+      const late = async () => {
+        const rows = await send()
+        await killConnections(t, url)
+        await setTimeout(100)
+        return rows
+      }
+      return late()
+    })
+    const storage = await openPostgres(t, url, { postgres: driver })
+    await insertProjects(storage)
+
+    kills = true
+    await assert.rejects(rename(storage, 'Alone'), UNAVAILABLE)
+    kills = false
+
+    assert.equal(await nameOf(storage), 'Game')
+    await rename(storage, 'Later')
+    assert.equal(await nameOf(storage), 'Later')
+  })
+
+  test('one that is lost during a commit is an error, though the commit may have been', async (t) => {
+    let loses = false
+    let commits = 0
+    const driver = drivenBy((sql, send) => {
+      if (!loses || sql !== 'COMMIT') return send()
+      commits++
+      return send().then(() => Promise.reject(failure('CONNECTION_CLOSED')))
+    })
+    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    await insertProjects(storage)
+
+    loses = true
+    await assert.rejects(rename(storage, 'Perhaps'), UNAVAILABLE)
+
+    assert.equal(commits, 1)
+    assert.equal(await nameOf(storage), 'Perhaps')
+  })
+
+  test('hundreds of reads while connections are killed are right or storage_unavailable', async (t) => {
+    const url = await server.createDatabase(t)
+    const storage = await openPostgres(t, url)
+    await insertProjects(storage)
+
+    const outcomes: string[] = []
+    const reading = Array.from({ length: 20 }, async () => {
+      for (let i = 0; i < 40; i++) {
+        const outcome = await nameOf(storage).catch((error) => error.code)
+        outcomes.push(String(outcome))
+        await setTimeout(1)
+      }
+    })
+    for (let i = 0; i < 3; i++) {
+      await setTimeout(30)
+      await killConnections(t, url)
+    }
+    await Promise.all(reading)
+
+    const others = outcomes.filter((each) => each !== 'Game' && each !== 'storage_unavailable')
+    assert.deepEqual(others, [])
+    assert.equal(await nameOf(storage), 'Game')
+  })
+
+  test('those without work are closed after a while, and opened again', async (t) => {
+    const url = await server.createDatabase(t)
+    const storage = await openPostgres(t, url, { idle_timeout: 0.1 })
+    await storage.listAccounts()
+    const sql = rawPostgres(t, url)
+    const open = () => sql`SELECT 1 FROM pg_stat_activity
+      WHERE application_name = 'tillkit' AND datname = current_database()`
+
+    while ((await open()).length > 0) await setTimeout(50)
+
+    assert.deepEqual(await storage.listAccounts(), [])
+  })
+
+  test('a closed storage says so', async (t) => {
+    const storage = await openPostgresStorage(await server.createSchema(t))
+    await storage.close()
+    await storage.close()
+
+    await assert.rejects(storage.listAccounts(), UNAVAILABLE)
+    await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
+  })
+
+  test('a statement that takes too long is storage_unavailable', async (t) => {
+    const url = await server.createSchema(t)
+    const storage = await openPostgres(t, url, { statement_timeout: 0.2 })
+    await insertProjects(storage)
+    const unlock = await lockProject(t, url, 'prj_1')
+
+    await assert.rejects(rename(storage, 'Too late'), UNAVAILABLE)
+    await unlock()
+
+    assert.equal(await nameOf(storage), 'Game')
+    await rename(storage, 'In time')
+  })
+
+  test('a serialization failure is tried again, and none of the updates is lost', async (t) => {
+    const url = new URL(await server.createSchema(t))
+    url.searchParams.set('default_transaction_isolation', 'serializable')
+    const storage = await openPostgres(t, url.href)
+    await insertProjects(storage)
+    await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
+
+    const count = () =>
+      storage.updateProject('prj_1', ({ config, ...project }) => {
+        return { ...project, config: { count: Number(config.count) + 1 } }
+      })
+    await Promise.all([count(), count(), count()])
+
+    assert.deepEqual((await storage.findProject('prj_1'))?.config, { count: 3 })
+  })
+
+  test('what conflicts again and again is storage_unavailable', async (t) => {
+    let attempts = 0
+    const driver = drivenBy((sql, send) => {
+      if (!sql.includes('FOR UPDATE')) return send()
+      attempts++
+      return Promise.reject(failure('40P01'))
+    })
+    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    await insertProjects(storage)
+
+    await assert.rejects(rename(storage, 'Never'), UNAVAILABLE)
+
+    assert.equal(attempts, 5)
+  })
+
+  for (const code of ['53100', '25006', '53300', '57P03', '40001', '08006', 'ECONNRESET']) {
+    test(`an error ${code} of the server is storage_unavailable`, async (t) => {
+      let fails = false
+      const driver = drivenBy((_, send) => (fails ? Promise.reject(failure(code)) : send()))
+      const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+
+      fails = true
+
+      await assert.rejects(storage.listAccounts(), UNAVAILABLE)
+      await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
+    })
+  }
+})
+
+describe('a PostgreSQL server', { skip: server.isForeign }, () => {
+  test('that stops makes all storage_unavailable, and that starts again is found', async (t) => {
+    const storage = await openPostgres(t, await server.createDatabase(t))
+    await insertProjects(storage)
+    await server.stop()
+
+    await assert.rejects(storage.ping(), UNAVAILABLE)
+    await assert.rejects(nameOf(storage), UNAVAILABLE)
+    await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
+    await server.start()
+
+    assert.equal(await nameOf(storage), 'Game')
+    await rename(storage, 'New')
+    assert.equal(await nameOf(storage), 'New')
+  })
+
+  test('that restarts under load loses and doubles nothing that it acknowledged', async (t) => {
+    const storage = await openPostgres(t, await server.createDatabase(t))
+    await insertStores(storage)
+    const acknowledged: string[] = []
+    let goesOn = true
+    const creators = Array.from({ length: 8 }, async (_, creator) => {
+      for (let i = 0; goesOn; i++) {
+        const name = `sku_${creator}_${i}`
+        try {
+          if ((await storage.insertItem(newItem(name))) === 'inserted') acknowledged.push(name)
+        } catch (error) {
+          assert.equal((error as { code: string }).code, 'storage_unavailable')
+          await setTimeout(20)
+        }
+      }
+    })
+
+    await setTimeout(150)
+    await server.stop()
+    await server.start()
+    const before = acknowledged.length
+    while (acknowledged.length < before + 20) await setTimeout(20)
+    goesOn = false
+    await Promise.all(creators)
+
+    const names = new Set<string>()
+    for (let after: string | undefined; ; ) {
+      const page = await storage.listItems(MAIN, { limit: 1000, ...(after && { after }) })
+      for (const { name } of page.items) {
+        assert.ok(!names.has(name))
+        names.add(name)
+      }
+      after = page.next
+      if (after === undefined) break
+    }
+    assert.deepEqual(
+      acknowledged.filter((name) => !names.has(name)),
+      [],
+    )
+  })
+
+  test('that hangs is given up, and the work goes on over another connection', async (t) => {
+    const url = await server.createDatabase(t)
+    const storage = await openPostgres(t, url, { max: 1, statement_timeout: 0.2 })
+    await insertProjects(storage)
+    const [hung] = await rawPostgres(t, url)`SELECT pid FROM pg_stat_activity
+      WHERE application_name = 'tillkit' AND datname = current_database()`
+    process.kill(hung?.pid, 'SIGSTOP')
+    t.after(() => process.kill(hung?.pid, 'SIGCONT'))
+
+    await assert.rejects(nameOf(storage), UNAVAILABLE)
+
+    assert.equal(await nameOf(storage), 'Game')
+  })
+})
