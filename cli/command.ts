@@ -38,7 +38,7 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly till: Till
   /** What the till works on. */
   readonly storage: Storage
-  /** The database's path. */
+  /** The database: a path, a URL of PostgreSQL, or `memory:`. */
   readonly db: string
   readonly config: Config
   readonly output: Output
@@ -65,7 +65,7 @@ export function command<const O extends OptionSpecs>(declared: Command<O>): Comm
 
 /** The options that every command takes. */
 export const COMMON_OPTIONS = {
-  db: { value: 'PATH', help: 'the database file, or "memory:" (default tillkit.db)' },
+  db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
   json: { help: 'print one JSON document on stdout, and nothing else there' },
   help: { help: 'print this help' },
 } satisfies OptionSpecs

@@ -1,5 +1,6 @@
 import {
   createMemoryStorage,
+  openPostgresStorage,
   openSqliteStorage,
   type Storage,
   type TillOptions,
@@ -8,7 +9,12 @@ import type { Config } from './config.ts'
 
 /** The storage that `--db` or the environment names; `create` when it may be a new one. */
 export async function openStorage(db: string, create: boolean): Promise<Storage> {
-  return db === 'memory:' ? createMemoryStorage() : openQuietly(db, create)
+  if (db === 'memory:') return createMemoryStorage()
+  return isPostgres(db) ? openPostgresStorage(db) : openQuietly(db, create)
+}
+
+export function isPostgres(db: string): boolean {
+  return /^postgres(ql)?:\/\//.test(db)
 }
 
 /** What the environment sets of a till. */

@@ -161,7 +161,7 @@ export interface ItemPage {
   readonly items: readonly Item[]
   /** The last item's id; absent on the last page. */
   readonly next?: string
-  /** Differs whenever the store's items do. The list is at least as new. */
+  /** On the first page: differs whenever the store's items do. The page is at least as new. */
   readonly revision: string
 }
 

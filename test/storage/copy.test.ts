@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { copyTargets } from '../support/targets.ts'
+import { allTargets } from '../support/targets.ts'
 import { createShop, fileOf } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
@@ -34,18 +33,12 @@ async function fill(storage: Storage): Promise<void> {
   await till.operations.rotateSigningKeys()
 }
 
-async function open(t: TestContext, make: (folder: string) => Promise<Storage>): Promise<Storage> {
-  const storage = await make(temporaryFolder(t))
-  t.after(() => storage.close())
-  return storage
-}
-
-for (const { name, make, skip } of await copyTargets()) {
+for (const { name, open, skip } of await allTargets()) {
   describe(`a copy into ${name}`, { skip }, () => {
     test('holds everything, and comes back the same', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
-      const target = await open(t, make)
+      const target = await open(t)
 
       const { counts, checksum } = await copyStorage(source, target)
       assert.deepEqual(counts, {
@@ -69,7 +62,7 @@ for (const { name, make, skip } of await copyTargets()) {
     test('that was interrupted anywhere is finished by the next one', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
-      const target = await open(t, make)
+      const target = await open(t)
       const broken = new Error('the connection is gone')
       let left = 0
       const failing = Object.fromEntries(
@@ -100,7 +93,7 @@ for (const { name, make, skip } of await copyTargets()) {
     test('is refused by a target that holds something else', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
-      const target = await open(t, make)
+      const target = await open(t)
       await createShop(createTill({ storage: target }))
 
       await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
@@ -109,7 +102,7 @@ for (const { name, make, skip } of await copyTargets()) {
     test('says so when the source changes meanwhile', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
-      const target = await open(t, make)
+      const target = await open(t)
       const till = createTill({ storage: source })
 
       const copying = copyStorage(source, target, (kind) => {

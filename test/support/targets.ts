@@ -1,20 +1,45 @@
 import { join } from 'node:path'
-import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
+import type { TestContext } from 'node:test'
+import {
+  createMemoryStorage,
+  openPostgresStorage,
+  openSqliteStorage,
+  type Storage,
+} from '../../lib/index.ts'
 import { sqliteDrivers } from './drivers.ts'
+import { temporaryFolder } from './folder.ts'
+import { startPostgres } from './postgres.ts'
 
 export interface Target {
   readonly name: string
   readonly skip: string | false
-  /** Opens an empty storage; `folder` is for its files. */
-  readonly make: (folder: string) => Promise<Storage>
+  /** Opens an empty storage; closed after the test. */
+  readonly open: (t: TestContext) => Promise<Storage>
 }
 
-/** Every kind of storage there is. */
-export async function copyTargets(): Promise<Target[]> {
+/** Every kind of storage there is; a PostgreSQL is started for the test file. */
+export async function allTargets(): Promise<Target[]> {
+  const postgres = await startPostgres()
   const sqlite = (await sqliteDrivers()).map(({ driver, skip }) => ({
     name: `SQLite with ${driver}`,
-    skip: skip ?? false,
-    make: (folder: string) => openSqliteStorage(join(folder, 'till.db'), { driver }),
+    skip,
+    make: (t: TestContext) => openSqliteStorage(join(temporaryFolder(t), 'till.db'), { driver }),
   }))
-  return [{ name: 'memory', skip: false, make: async () => createMemoryStorage() }, ...sqlite]
+  const targets = [
+    { name: 'memory', skip: false as const, make: async () => createMemoryStorage() },
+    ...sqlite,
+    {
+      name: 'PostgreSQL',
+      skip: false as const,
+      make: async (t: TestContext) => openPostgresStorage(await postgres.createSchema(t)),
+    },
+  ]
+  return targets.map(({ make, ...target }) => ({
+    ...target,
+    async open(t) {
+      const storage = await make(t)
+      t.after(() => storage.close())
+      return storage
+    },
+  }))
 }

@@ -1,32 +1,25 @@
+import type { Item } from '../../domain/item.ts'
 import type { Storage } from '../port.ts'
 import type { Database } from './connection.ts'
+import type { PostgresValue } from './drivers.ts'
 import { itemRecord, maybe } from './records.ts'
 import { insertOnce } from './trail.ts'
 
-type ItemVerbs = Pick<Storage, 'insertItem' | 'findItem' | 'listItems'>
+type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'listItems'>
 
 export function itemVerbs(db: Database): ItemVerbs {
   return {
     insertItem(item, trail = {}) {
-      return insertOnce(
-        db,
-        trail,
-        `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
-           created_at)
-         VALUES ($1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
-           $4, $5, $6, $7, $8, $9, $10)
-         ON CONFLICT (store, name) DO NOTHING`,
-        item.id,
-        item.account_id,
-        item.store_id,
-        item.name,
-        item.display_name,
-        item.description,
-        item.price,
-        item.type,
-        item.metadata,
-        item.created_at,
-      )
+      const sql = `${INSERT} ON CONFLICT (store, name) DO NOTHING`
+      return insertOnce(db, trail, sql, ...valuesOf(item))
+    },
+    async insertItems(items) {
+      await db.transaction(async (tx) => {
+        const inserts = items.map((item) => {
+          return tx.run(`${INSERT} ON CONFLICT (id) DO NOTHING`, ...valuesOf(item))
+        })
+        await Promise.all(inserts) // one behind the other, in their order
+      })
     },
     async findItem(id) {
       return maybe(itemRecord, await db.find(FIND, id))
@@ -43,16 +36,38 @@ export function itemVerbs(db: Database): ItemVerbs {
   }
 }
 
+const INSERT = `
+  INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
+  VALUES ($1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
+    $4, $5, $6, $7, $8, $9, $10)`
+
+function valuesOf(item: Item): PostgresValue[] {
+  return [
+    item.id,
+    item.account_id,
+    item.store_id,
+    item.name,
+    item.display_name,
+    item.description,
+    item.price,
+    item.type,
+    item.metadata,
+    item.created_at,
+  ]
+}
+
 const FIND = `
   SELECT i.*, s.account_id, s.project_id, s.store_id
   FROM items i JOIN stores s ON s.seq = i.store WHERE i.id = $1`
 
 // Items are added and never changed. The revision is their count, not the greatest number: of two that
-// are added at once the one with the smaller number may be seen later.
+// are added at once the one with the smaller number may be seen later. To count takes long in a large
+// store: done for the first page, whose revision is that of the list.
 const LIST = `
   SELECT i.*, s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items) AS revision
   FROM stores s
-  CROSS JOIN LATERAL (SELECT count(*) AS items FROM items WHERE store = s.seq) c
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS items FROM items WHERE store = s.seq AND $3::text IS NULL) c
   LEFT JOIN LATERAL (
     SELECT * FROM items
     WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
