@@ -3,7 +3,7 @@ import type { Database } from './connection.ts'
 import { itemRecord, maybe } from './records.ts'
 import { insertOnce } from './trail.ts'
 
-type ItemVerbs = Pick<Storage, 'insertItem' | 'findItem' | 'listItems'>
+type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'listItems'>
 
 export function itemVerbs(db: Database): ItemVerbs {
   return {
@@ -28,6 +28,9 @@ export function itemVerbs(db: Database): ItemVerbs {
         item.created_at,
       )
     },
+    async insertItems(items) {
+      await db.run(INSERT_MANY, items)
+    },
     async findItem(id) {
       return maybe(itemRecord, await db.find(FIND, id))
     },
@@ -42,6 +45,16 @@ export function itemVerbs(db: Database): ItemVerbs {
     },
   }
 }
+
+const INSERT_MANY = `
+  INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
+  SELECT id, (SELECT seq FROM stores s WHERE s.account_id = i.account_id AND s.store_id = i.store_id),
+    name, display_name, description, price, type, metadata, created_at
+  FROM ROWS FROM (json_to_recordset($1) AS (id text, account_id text, store_id text, name text,
+    display_name text, description text, price bigint, type text, metadata json, created_at text))
+    WITH ORDINALITY AS i
+  ORDER BY ordinality
+  ON CONFLICT DO NOTHING`
 
 const FIND = `
   SELECT i.*, s.account_id, s.project_id, s.store_id

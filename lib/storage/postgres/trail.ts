@@ -97,14 +97,20 @@ async function insertReceipt(on: Connection, receipt: Receipt): Promise<boolean>
 
 export function trailVerbs(
   db: Database,
-): Pick<Storage, 'findReceipt' | 'insertTrail' | 'listAudit'> {
+): Pick<Storage, 'findReceipt' | 'insertTrail' | 'listReceipts' | 'listAudit'> {
   return {
     async findReceipt(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key = $2'
       return maybe(receiptRecord, await db.find(sql, account_id, key))
     },
-    insertTrail(trail) {
-      return db.transaction((tx) => writeTrail(tx, trail))
+    insertTrail(...trails) {
+      return db.transaction(async (tx) => {
+        for (const trail of trails) await writeTrail(tx, trail)
+      })
+    },
+    async listReceipts(account_id) {
+      const sql = 'SELECT * FROM receipts WHERE account_id = $1 ORDER BY key'
+      return (await db.all(sql, account_id)).map(receiptRecord)
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const rows =
