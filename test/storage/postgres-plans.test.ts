@@ -77,6 +77,7 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.listStores('prj_1')
   await storage.updateStore(MAIN, (store) => store)
   await storage.insertItem(newItem('sword'))
+  await storage.insertItems([newItem('shield')])
   await storage.findItem('itm_gold')
   await storage.listItems(MAIN, { limit: 10 })
   await storage.listItems(MAIN, { limit: 10, after: 'itm_gold' })
@@ -98,6 +99,7 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.findTokenBound('prj_1', 'u')
   await storage.listTokenBounds('prj_1')
   await storage.findReceipt('acc_1', 'k')
+  await storage.listReceipts('acc_1')
   await storage.listAudit(undefined, { limit: 10 })
   await storage.listAudit('acc_1', { limit: 10, after: '1' })
 }

@@ -1,7 +1,5 @@
-import type { Item } from '../../domain/item.ts'
 import type { Storage } from '../port.ts'
 import type { Database } from './connection.ts'
-import type { PostgresValue } from './drivers.ts'
 import { itemRecord, maybe } from './records.ts'
 import { insertOnce } from './trail.ts'
 
@@ -10,16 +8,28 @@ type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'list
 export function itemVerbs(db: Database): ItemVerbs {
   return {
     insertItem(item, trail = {}) {
-      const sql = `${INSERT} ON CONFLICT (store, name) DO NOTHING`
-      return insertOnce(db, trail, sql, ...valuesOf(item))
+      return insertOnce(
+        db,
+        trail,
+        `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
+           created_at)
+         VALUES ($1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
+           $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (store, name) DO NOTHING`,
+        item.id,
+        item.account_id,
+        item.store_id,
+        item.name,
+        item.display_name,
+        item.description,
+        item.price,
+        item.type,
+        item.metadata,
+        item.created_at,
+      )
     },
     async insertItems(items) {
-      await db.transaction(async (tx) => {
-        const inserts = items.map((item) => {
-          return tx.run(`${INSERT} ON CONFLICT (id) DO NOTHING`, ...valuesOf(item))
-        })
-        await Promise.all(inserts) // one behind the other, in their order
-      })
+      await db.run(INSERT_MANY, items)
     },
     async findItem(id) {
       return maybe(itemRecord, await db.find(FIND, id))
@@ -36,25 +46,15 @@ export function itemVerbs(db: Database): ItemVerbs {
   }
 }
 
-const INSERT = `
+const INSERT_MANY = `
   INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
-  VALUES ($1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
-    $4, $5, $6, $7, $8, $9, $10)`
-
-function valuesOf(item: Item): PostgresValue[] {
-  return [
-    item.id,
-    item.account_id,
-    item.store_id,
-    item.name,
-    item.display_name,
-    item.description,
-    item.price,
-    item.type,
-    item.metadata,
-    item.created_at,
-  ]
-}
+  SELECT id, (SELECT seq FROM stores s WHERE s.account_id = i.account_id AND s.store_id = i.store_id),
+    name, display_name, description, price, type, metadata, created_at
+  FROM ROWS FROM (json_to_recordset($1) AS (id text, account_id text, store_id text, name text,
+    display_name text, description text, price bigint, type text, metadata json, created_at text))
+    WITH ORDINALITY AS i
+  ORDER BY ordinality
+  ON CONFLICT DO NOTHING`
 
 const FIND = `
   SELECT i.*, s.account_id, s.project_id, s.store_id
