@@ -13,7 +13,12 @@ export type { Caller } from './services/access.ts'
 export type { Accounts, ShownKey } from './services/accounts.ts'
 export type { ImportSummary, ImportTotal } from './services/imports.ts'
 export type { Items } from './services/items.ts'
-export type { Operations, RotatedKeys, ShownSigningKey } from './services/operations.ts'
+export type {
+  Operations,
+  RotatedKeys,
+  RotationOptions,
+  ShownSigningKey,
+} from './services/operations.ts'
 export type { Projects } from './services/projects.ts'
 export type {
   ImportRequest,

@@ -19,7 +19,7 @@ export interface Operations {
   /** The whole log, read page by page. */
   allAudit(query: unknown): AsyncIterable<AuditEntry>
   /** Adds a key that signs tokens from now on, and drops those no token can need any more. */
-  rotateSigningKeys(options?: CallOptions): Promise<RotatedKeys>
+  rotateSigningKeys(options?: RotationOptions): Promise<RotatedKeys>
   /** The keys that sign and verify tokens, oldest first; never the secrets. */
   listSigningKeys(): Promise<ShownSigningKey[]>
   /**
@@ -34,6 +34,11 @@ export interface SealedSecrets {
   readonly sealed: number
   /** How many secrets none of the keys opens: they are as they were. */
   readonly unreadable: number
+}
+
+export interface RotationOptions extends CallOptions {
+  /** `others`: all keys but the new one, which ends every token within 5 s. */
+  readonly drop?: 'unneeded' | 'others'
 }
 
 export interface RotatedKeys {
@@ -98,7 +103,7 @@ export function createOperations(context: Context): Operations {
     },
 
     async rotateSigningKeys(options) {
-      const rotated = await keyring.rotate()
+      const rotated = await keyring.rotate(options?.drop)
       await storage.insertTrail(
         trailOf(context, undefined, 'signing_keys.rotate', rotated.kid, options),
       )

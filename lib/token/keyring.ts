@@ -10,8 +10,13 @@ export interface Keyring {
   sign(claims: Claims): Promise<string>
   /** `now` in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
-  /** Adds a key, which signs from `HANDOVER_MS` on, and drops those that no valid token needs. */
-  rotate(): Promise<{ readonly kid: string; readonly dropped: readonly string[] }>
+  /**
+   * Adds a key, which signs from `HANDOVER_MS` on, and drops those that no valid token needs; or all
+   * others, when one may have leaked: then every token ends within that time.
+   */
+  rotate(
+    drop?: 'unneeded' | 'others',
+  ): Promise<{ readonly kid: string; readonly dropped: readonly string[] }>
   /** The keys without their secrets, oldest first. */
   list(): Promise<{ readonly kid: string; readonly created_at: string }[]>
 }
@@ -90,10 +95,14 @@ export function createStoredKeyring(shelf: KeyShelf, now: () => number): Keyring
       await load()
       return verifyToken(token, keys, expected)
     },
-    async rotate() {
+    async rotate(drop = 'unneeded') {
       const key = createKey(now())
       await shelf.insert(key)
-      const dropped = findExpendable(await shelf.list(), now())
+      const kept = await shelf.list()
+      const dropped =
+        drop === 'others'
+          ? kept.map(({ kid }) => kid).filter((kid) => kid !== key.kid)
+          : findExpendable(kept, now())
       if (dropped.length > 0) await shelf.delete(dropped)
       return { kid: key.kid, dropped }
     },

@@ -34,6 +34,22 @@ describe('a kept ring', () => {
     assert.notEqual(await other.verify(before, world.expected()), undefined)
   })
 
+  test('drops all other keys when one may have leaked: every token ends within the handover', async () => {
+    const world = createWorld()
+    const [ring, other] = [world.ring(), world.ring()]
+    const before = await ring.sign(world.claims())
+    assert.notEqual(await other.verify(before, world.expected()), undefined)
+
+    const { kid, dropped } = await ring.rotate('others')
+
+    assert.deepEqual(dropped, [kidOf(before)])
+    world.pass(HANDOVER_MS)
+    for (const each of [ring, other]) {
+      assert.equal(await each.verify(before, world.expected()), undefined)
+      assert.equal(kidOf(await each.sign(world.claims())), kid)
+    }
+  })
+
   test('a process of a slower clock looks again for a key that it does not know', async () => {
     const world = createWorld()
     const [ring, slow] = [world.ring(), world.ring(-4_000)]
