@@ -1,13 +1,13 @@
-import { rmSync } from 'node:fs'
 import { TillError } from '../errors.ts'
 import { createReadCache } from './cache.ts'
 import type { Storage } from './port.ts'
 import { accountVerbs } from './sqlite/accounts.ts'
+import { writeBackup } from './sqlite/backup.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
-import { createPrivately, openFile } from './sqlite/file.ts'
-import { clearAbandonedImports, openImport } from './sqlite/imports.ts'
+import { openFile } from './sqlite/file.ts'
+import { openImport } from './sqlite/imports.ts'
 import { itemVerbs } from './sqlite/items.ts'
 import { projectVerbs } from './sqlite/projects.ts'
 import { listPurchases } from './sqlite/purchases.ts'
@@ -37,7 +37,6 @@ export async function openSqliteStorage(
 ): Promise<Storage> {
   try {
     const db = await openFile(path, options)
-    await clearAbandonedImports(db)
     const bytes = options.cacheBytes ?? CACHE_BYTES
     return bytes === 0 ? storageOn(db) : createReadCache(storageOn(db), () => commitsOf(db), bytes)
   } catch (error) {
@@ -73,20 +72,12 @@ function storageOn(db: Connection): Storage {
       return findProblems(db)
     },
     async backup(path) {
-      createPrivately(path)
-      try {
-        db.run('VACUUM INTO ?', path)
-      } catch (error) {
-        rmSync(path, { force: true }) // half a copy must not be taken for one
-        throw error
-      }
+      writeBackup(db, path)
     },
     async forget() {
       db.exec('VACUUM')
       db.find('PRAGMA wal_checkpoint(TRUNCATE)')
     },
-    async close() {
-      db.close()
-    },
+    close: () => db.close(),
   }
 }

@@ -276,7 +276,7 @@ describe('the upkeep of a database', () => {
     assert.equal((await tillkit(['check', '--db', copy])).stdout, 'The database is sound\n')
     const again = await tillkit(['backup', copy, '--db', join(folder, 'till.db')])
     assert.equal(again.code, 1)
-    assert.match(again.stderr, /^tillkit: EEXIST: .*\n$/)
+    assert.match(again.stderr, /^tillkit: Cannot write the backup .*: it is there already\n$/)
     const memory = await tillkit(['backup', join(folder, 'none.db'), '--db', 'memory:'])
     assert.equal(memory.code, 1)
     assert.equal(existsSync(join(folder, 'none.db')), false)

@@ -62,6 +62,20 @@ export function describeCredentials(open: OpenStorage): void {
     assert.equal((await storage.findAccountByKeyHash('hash-2'))?.account_id, 'acc_2')
   })
 
+  test('a rotation for a project that is not there leaves nothing in the audit log', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+
+    await storage.rotatePublicKey(
+      'prj_none',
+      { public_key: 'pk_new', former_until: LATER },
+      { audit: newEntry() },
+    )
+
+    assert.deepEqual(await storage.listFormerPublicKeys(), [])
+    assert.deepEqual(await storage.listAudit(undefined, { limit: 10 }), { entries: [] })
+  })
+
   test('a rotated public key finds the project, the one before is a former key', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)

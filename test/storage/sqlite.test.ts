@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict'
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { PurchaseImport, StoreKey } from '../../lib/storage/port.ts'
-import {
-  openSqliteDriver,
-  type SqliteDriver,
-  type SqliteDriverName,
-} from '../../lib/storage/sqlite/drivers.ts'
+import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { APPLICATION_ID, MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
+import { hurry } from '../support/clock.ts'
+import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { startWorker } from '../support/worker.ts'
 import {
   AT,
   awkwardObject,
@@ -31,7 +28,6 @@ import {
   SIDE,
   stage,
 } from './fixtures/records.ts'
-import type { verbs } from './fixtures/worker.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
@@ -172,7 +168,7 @@ function describeRefusals(driver: SqliteDriverName): void {
     const path = newPath(t)
     mkdirSync(path)
 
-    await assertRefused(path, driver, 'EISDIR')
+    await assertRefused(path, driver, 'unable to open database file')
   })
 
   test('a file in a folder that does not exist is refused, and the folder not made', async (t) => {
@@ -185,9 +181,8 @@ function describeRefusals(driver: SqliteDriverName): void {
 
   test('a write into a locked file is storage_unavailable, and goes in later', async (t) => {
     const path = newPath(t)
-    const connections = await watchConnections(t, driver)
+    hurry(t)
     const storage = await open(t, path, driver)
-    for (const db of connections) db.exec('PRAGMA busy_timeout = 0')
     const other = await raw(t, path, driver)
     other.exec('BEGIN IMMEDIATE')
 
@@ -422,10 +417,9 @@ function describeTakeOver(driver: SqliteDriverName): void {
 
   test('an abort that fails does not close the store for good', async (t) => {
     const path = newPath(t)
-    const connections = await watchConnections(t, driver)
+    hurry(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
-    for (const connection of connections) connection.exec('PRAGMA busy_timeout = 0')
     const current = await openImport(storage, MAIN, 'imp_1')
     await stage(current, [newRow(2)])
     const db = await raw(t, path, driver)
@@ -498,22 +492,6 @@ async function open(t: TestContext, path: string, driver: SqliteDriverName): Pro
   return storage
 }
 
-/** The file as SQLite has it, past the adapter. */
-async function raw(t: TestContext, path: string, driver: SqliteDriverName): Promise<SqliteDriver> {
-  const db = await openSqliteDriver(path, driver)
-  t.after(() => {
-    try {
-      db.close()
-    } catch {} // closed by the test
-  })
-  return db
-}
-
-function pragma(db: SqliteDriver, name: string): unknown {
-  const row = db.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>
-  return row[name]
-}
-
 function rowsIn(db: SqliteDriver): unknown {
   const row = db
     .prepare(
@@ -553,26 +531,6 @@ async function assertRefused(
   })
 }
 
-/** The connections that the adapter opens from now on: its settings are theirs, not the file's. */
-async function watchConnections(
-  t: TestContext,
-  driver: SqliteDriverName,
-): Promise<Set<SqliteDriver>> {
-  const seen = new Set<SqliteDriver>()
-  const prototype = await prototypeOf(driver)
-  const { exec } = prototype
-  t.mock.method(prototype, 'exec', function (this: SqliteDriver, sql: string) {
-    seen.add(this)
-    return exec.call(this, sql)
-  })
-  return seen
-}
-
-async function prototypeOf(driver: SqliteDriverName): Promise<SqliteDriver> {
-  if (driver === 'node:sqlite') return (await import('node:sqlite')).DatabaseSync.prototype
-  return (await import('better-sqlite3')).default.prototype
-}
-
 async function openImport(
   storage: Storage,
   store: StoreKey,
@@ -607,33 +565,5 @@ async function everything(storage: Storage) {
     purchases: await storage.listPurchases(MAIN, {}, { limit: 10 }),
     side: await storage.listPurchases(SIDE, {}, { limit: 10 }),
     keys: await storage.listSigningKeys(),
-  }
-}
-
-/** A process of its own that works on a storage; see fixtures/worker.ts. */
-function startWorker(t: TestContext) {
-  const child = fork(new URL('./fixtures/worker.ts', import.meta.url), {
-    execArgv: process.features.typescript ? [] : ['--import', 'tsx'],
-  })
-  const gone = once(child, 'exit')
-  t.after(() => child.kill('SIGKILL'))
-
-  type Verbs = typeof verbs
-  return {
-    async ask<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<unknown> {
-      child.send([verb, ...args])
-      const died = gone.then(() => assert.fail(`the worker died of ${verb}`))
-      const [answer] = await Promise.race([once(child, 'message'), died])
-      if (answer.error) assert.fail(`${verb}: ${answer.error}`)
-      return answer.result
-    },
-    async kill(): Promise<void> {
-      child.kill('SIGKILL')
-      await gone
-    },
-    async end(): Promise<void> {
-      child.disconnect()
-      await gone
-    },
   }
 }

@@ -1,3 +1,4 @@
+import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 
 /** What references each other without a foreign key: see the schema. */
@@ -17,17 +18,38 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
        WHERE t.store = i.store AND t.transaction_id = p.transaction_id AND t.purchase = p.seq)`,
   ],
   [
+    'purchases of imports that are done lie outside the rows of their import, where none is seen',
+    `SELECT count(*) AS n FROM purchases p JOIN imports i ON i.seq = p.import
+     WHERE i.owner IS NULL AND (p.seq BETWEEN i.first_purchase AND i.last_purchase) IS NOT TRUE`,
+  ],
+  [
     'transactions name a purchase that is not there',
-    'SELECT count(*) AS n FROM transactions WHERE purchase NOT IN (SELECT seq FROM purchases)',
+    `SELECT count(*) AS n FROM transactions t WHERE NOT EXISTS (SELECT 1 FROM purchases p
+       WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)`,
   ],
   [
     'changes name a purchase that is not there',
     'SELECT count(*) AS n FROM purchase_changes WHERE purchase NOT IN (SELECT seq FROM purchases)',
   ],
+  [
+    'changes name an import that is not there',
+    'SELECT count(*) AS n FROM purchase_changes WHERE import NOT IN (SELECT seq FROM imports)',
+  ],
 ]
 
 /** Looks through the whole file: its pages, its foreign keys, and what refers to each other. */
 export function findProblems(db: Connection): string[] {
+  db.find('SELECT 1') // throws for a file that is closed, which is not damage
+  try {
+    return lookThrough(db)
+  } catch (error) {
+    // Damage that SQLite can not get past, not even to describe it.
+    if (error instanceof TillError) return [error.message]
+    throw error
+  }
+}
+
+function lookThrough(db: Connection): string[] {
   const integrity = db
     .all('PRAGMA integrity_check')
     .map(({ integrity_check }) => String(integrity_check))

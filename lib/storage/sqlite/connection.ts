@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises'
+import { TillError } from '../../errors.ts'
 import {
   isBusy,
   nameOf,
@@ -6,6 +8,7 @@ import {
   type SqliteValue,
   translateSqliteError,
 } from './drivers.ts'
+import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 import { createWriteQueue } from './queue.ts'
 
 export type Row = Record<string, SqliteValue>
@@ -24,23 +27,27 @@ export interface Connection {
    * undone and rejected.
    */
   write<T>(work: () => T): Promise<T>
-  /** Runs `work`, which must not await, in one transaction that has the write lock from its start. */
-  transaction<T>(work: () => T): T
+  /** Runs `work`, which must not await, in a transaction of its own: at once unless it is locked. */
+  transaction<T>(work: () => T): Promise<T>
   /**
    * The same without waiting for the disk: for what may be lost, or what a later transaction, which
    * in the same log makes all before it durable too, will confirm.
    */
-  lazyTransaction<T>(work: () => T): T
-  close(): void
+  lazyTransaction<T>(work: () => T): Promise<T>
+  /** Lets the writes that wait be committed first; all that is asked for later is refused. */
+  close(): Promise<void>
 }
 
-/** How long a statement waits for another process's lock. */
+/** How long a statement outside of these waits for another process's lock. */
 export const BUSY_TIMEOUT_MS = 5_000
 
 export function connect(driver: SqliteDriver): Connection {
   const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
+  let closing: Promise<void> | undefined
+  let isClosed = false
 
   const statement = (sql: string) => {
+    if (isClosed) throw closed()
     const known = prepared.get(sql)
     if (known) return known
     const made = driver.prepare(sql)
@@ -58,57 +65,89 @@ export function connect(driver: SqliteDriver): Connection {
     }
   }
 
+  /** False while another process has the lock. */
+  const begin = (): boolean => {
+    // Not waited for here: the event loop has other things to do until the lock is free.
+    connection.exec('PRAGMA busy_timeout = 0')
+    try {
+      statement('BEGIN IMMEDIATE').run()
+      return true
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw translateSqliteError(error)
+    } finally {
+      connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    }
+  }
+
+  const runAlone = <T>(work: () => T): { readonly result: T } | undefined => {
+    if (!begin()) return undefined
+    try {
+      const result = work()
+      connection.run('COMMIT')
+      return { result }
+    } catch (error) {
+      rollback(driver)
+      throw error
+    }
+  }
+
+  const queue = createWriteQueue({
+    begin,
+    attempt(work) {
+      connection.run('SAVEPOINT one')
+      const result = undoneIfThrown(work)
+      connection.run('RELEASE one')
+      return result
+    },
+    commit: () => void connection.run('COMMIT'),
+    rollback: () => rollback(driver),
+  })
+
   const connection: Connection = {
     driver: nameOf(driver),
-    exec: (sql) => translated(() => void driver.exec(sql)),
+    exec(sql) {
+      if (isClosed) throw closed()
+      translated(() => void driver.exec(sql))
+    },
     run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
     find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),
     all: (sql, ...values) => translated(() => statement(sql).all(...values) as Row[]),
-    write: createWriteQueue({
-      begin() {
-        // Not waited for here: the event loop has other things to do until the lock is free.
-        connection.exec('PRAGMA busy_timeout = 0')
+    write: (work) => (closing ? Promise.reject(closed()) : queue.write(work)),
+    transaction: (work) => whenFree(() => runAlone(work)),
+    lazyTransaction: (work) =>
+      whenFree(() => {
+        connection.exec('PRAGMA synchronous = NORMAL')
         try {
-          statement('BEGIN IMMEDIATE').run()
-          return true
-        } catch (error) {
-          if (isBusy(error)) return false
-          throw translateSqliteError(error)
+          return runAlone(work)
         } finally {
-          connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+          connection.exec('PRAGMA synchronous = FULL')
         }
-      },
-      attempt(work) {
-        connection.run('SAVEPOINT one')
-        const result = undoneIfThrown(work)
-        connection.run('RELEASE one')
-        return result
-      },
-      commit: () => void connection.run('COMMIT'),
-      rollback: () => rollback(driver),
-    }),
-    transaction(work) {
-      connection.exec('BEGIN IMMEDIATE')
-      try {
-        const result = work()
-        connection.exec('COMMIT')
-        return result
-      } catch (error) {
-        rollback(driver)
-        throw error
-      }
+      }),
+    close() {
+      closing ??= queue.end().then(() => {
+        isClosed = true
+        driver.close()
+      })
+      return closing
     },
-    lazyTransaction(work) {
-      connection.exec('PRAGMA synchronous = NORMAL')
-      try {
-        return connection.transaction(work)
-      } finally {
-        connection.exec('PRAGMA synchronous = FULL')
-      }
-    },
-    close: () => void driver.close(),
   }
   return connection
+}
+
+/** Tries until it is done, or the lock has not been free for too long. */
+async function whenFree<T>(attempt: () => { readonly result: T } | undefined): Promise<T> {
+  const latest = performance.now() + GIVE_UP_MS
+  for (;;) {
+    const done = attempt()
+    if (done) return done.result
+    if (performance.now() > latest) throw lockedError()
+    await setTimeout(pauseForLock())
+  }
+}
+
+function closed(): TillError {
+  return new TillError('storage_unavailable', 'The storage is closed')
 }
 
 function translated<T>(work: () => T): T {

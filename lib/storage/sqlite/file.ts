@@ -3,9 +3,10 @@ import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
 import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { clearAbandonedImports } from './imports.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
-/** A connection to a file that is there, ours, and of today's schema. */
+/** A connection to a file that is ours, of today's schema, and rid of what dead processes left. */
 export async function openFile(
   path: string,
   { driver, create = true }: { driver?: SqliteDriverName; create?: boolean },
@@ -13,24 +14,27 @@ export async function openFile(
   if (!create && !existsSync(path)) {
     throw new TillError('storage_unavailable', 'there is no such file')
   }
-  if (path !== ':memory:') createPrivately(path, 'a')
+  createPrivately(path)
   const db = connect(await openSqliteDriver(path, driver))
   try {
     await configure(db)
-    migrate(db)
+    await migrate(db)
+    await clearAbandonedImports(db)
     return db
   } catch (error) {
-    db.close()
+    await db.close()
     throw error
   }
 }
 
-/**
- * Makes a file that no other user of the machine reads: it holds signing keys and purchases. SQLite
- * gives its WAL the mode of the file. With the flag `wx` there must be none yet.
- */
-export function createPrivately(path: string, flag: 'a' | 'wx' = 'wx'): void {
-  closeSync(openSync(path, flag, 0o600))
+// The file holds signing keys and purchases: no other user of the machine reads it. SQLite gives its
+// WAL the mode of the file.
+//
+// Only one that is not there yet: closing a file drops the locks that this process has on it, those
+// of its other connections too (sqlite.org/howtocorrupt.html section 2.2), and another process would
+// then take the WAL away from under them.
+function createPrivately(path: string): void {
+  if (path !== ':memory:' && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
 async function configure(db: Connection): Promise<void> {
@@ -54,9 +58,9 @@ async function enterWal(db: Connection, attempts = 100): Promise<void> {
   }
 }
 
-function migrate(db: Connection): void {
+async function migrate(db: Connection): Promise<void> {
   if (versionOf(db) === MIGRATIONS.length) return
-  db.transaction(() => {
+  await db.transaction(() => {
     const version = versionOf(db)
     for (const step of MIGRATIONS.slice(version)) db.exec(step)
     db.exec(`PRAGMA application_id = ${APPLICATION_ID}`)

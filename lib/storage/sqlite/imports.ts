@@ -24,15 +24,17 @@ export async function openImport(
   if (other && isAlive(other)) return undefined
   if (other) await clearImport(db, other)
   await applyChanges(db)
-  const claimed = db.run(
-    `INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
+  const claimed = await db.transaction(() =>
+    db.run(
+      `INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
      VALUES (?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM purchases), ?)
      ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`,
-    import_id,
-    store,
-    OWNER,
-    Date.now(),
-    new Date().toISOString(),
+      import_id,
+      store,
+      OWNER,
+      Date.now(),
+      new Date().toISOString(),
+    ),
   )
   if (claimed === 0) return undefined
   const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as Row
@@ -47,7 +49,7 @@ function createImport(db: Connection, row: Row): PurchaseImport {
 
   /** One step of the import in a transaction of its own; then others have their turn. */
   const slice = async <T>(work: () => T): Promise<T> => {
-    const result = db.lazyTransaction(() => {
+    const result = await db.lazyTransaction(() => {
       assertOwned(db, seq)
       return work()
     })
@@ -74,7 +76,7 @@ function createImport(db: Connection, row: Row): PurchaseImport {
     },
     async commit(trail = {}) {
       if (staging.isWaiting) throw new TypeError('finish the import before its commit')
-      db.transaction(() => {
+      await db.transaction(() => {
         assertOwned(db, seq)
         db.run(
           `UPDATE imports SET owner = NULL, last_purchase = (SELECT coalesce(max(seq), 0) FROM purchases)
@@ -111,7 +113,7 @@ async function applyChanges(db: Connection): Promise<void> {
       }
       return changes.length
     })
-  while (db.find('SELECT 1 FROM purchase_changes') && applySlice() > 0) await setImmediate()
+  while (db.find('SELECT 1 FROM purchase_changes') && (await applySlice()) > 0) await setImmediate()
 }
 
 // Whose import it is: an import whose process is gone is cleared by whoever comes next. On the same
@@ -144,9 +146,8 @@ function isRunning(pid: number): boolean {
 
 // A missed beat is made good by the next; a lost import is found by the next slice.
 function keepAlive(db: Connection, seq: number): void {
-  try {
-    db.run('UPDATE imports SET alive_at = ? WHERE seq = ?', Date.now(), seq)
-  } catch {}
+  const sql = 'UPDATE imports SET alive_at = ? WHERE seq = ?'
+  db.write(() => db.run(sql, Date.now(), seq)).catch(() => {})
 }
 
 function assertOwned(db: Connection, seq: number): void {
@@ -170,12 +171,14 @@ const CLEARED_A_SLICE = 2_000
  */
 async function clearImport(db: Connection, row: Row): Promise<void> {
   const { seq, store, first_purchase } = numbersOf(row)
-  const taken = db.run(
-    'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?',
-    CLEARING,
-    Date.now(),
-    seq,
-    row.owner as string,
+  const taken = await db.transaction(() =>
+    db.run(
+      'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?',
+      CLEARING,
+      Date.now(),
+      seq,
+      row.owner as string,
+    ),
   )
   if (taken === 0) return
   const clearSlice = (from: number) =>
@@ -197,10 +200,12 @@ async function clearImport(db: Connection, row: Row): Promise<void> {
       }
       return rows.at(-1)?.seq
     })
-  for (let last = clearSlice(first_purchase); last !== undefined; last = clearSlice(last)) {
+  let last = await clearSlice(first_purchase)
+  while (last !== undefined) {
     await setImmediate()
+    last = await clearSlice(last)
   }
-  db.transaction(() => {
+  await db.transaction(() => {
     db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
     db.run('DELETE FROM imports WHERE seq = ?', seq)
   })

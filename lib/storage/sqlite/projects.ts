@@ -55,8 +55,8 @@ export function projectVerbs(db: Connection): ProjectVerbs {
           former_until,
           project_id,
         )
-        db.run('UPDATE projects SET public_key = ? WHERE id = ?', public_key, project_id)
-        writeTrail(db, trail)
+        const sql = 'UPDATE projects SET public_key = ? WHERE id = ?'
+        if (db.run(sql, public_key, project_id) === 1) writeTrail(db, trail)
       })
     },
     async findFormerPublicKey(public_key) {

@@ -1,4 +1,4 @@
-import { TillError } from '../../errors.ts'
+import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 
 /** How a group of writes is begun and ended. */
 export interface GroupTransaction {
@@ -10,53 +10,61 @@ export interface GroupTransaction {
   rollback(): void
 }
 
+export interface WriteQueue {
+  /** Resolves to what `work` returns, once that is committed. */
+  write<T>(work: () => T): Promise<T>
+  /** Resolves once all that wait are settled; nothing is to be written after. */
+  end(): Promise<void>
+}
+
 interface Waiting {
   readonly work: () => unknown
   readonly resolve: (result: never) => void
   readonly reject: (error: unknown) => void
+  readonly since: number
 }
 
 /** So that no group holds the event loop for more than some 10 ms. */
 const MAX_GROUP = 500
-const MAX_PAUSE_MS = 10
-const GIVE_UP_MS = 10_000
 
 /**
  * Gathers the writes of one turn of the event loop into a transaction. A write alone waits for the
  * disk as long as it ever did; 64 at once wait once, not 64 times (bench/create).
  */
-export function createWriteQueue(transaction: GroupTransaction): <T>(work: () => T) => Promise<T> {
-  let waiting: Waiting[] = []
-  let busySince: number | undefined
+export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
+  const waiting: Waiting[] = []
+  let isScheduled = false
+  let tellEnd: (() => void) | undefined
 
-  const flush = () => {
-    const begun = begin()
-    if (begun === undefined) return
-    const group = waiting.slice(0, MAX_GROUP)
-    waiting = waiting.slice(MAX_GROUP)
-    if (waiting.length > 0) setImmediate(flush)
-    if (begun instanceof Error) rejectAll(group, begun)
-    else settle(group)
+  const schedule = (pause?: number) => {
+    if (isScheduled) return
+    isScheduled = true
+    if (pause === undefined) setImmediate(flush)
+    else setTimeout(flush, pause)
   }
 
-  /** Whether the transaction is begun; undefined when it is tried again later. */
-  const begin = (): true | Error | undefined => {
+  const flush = () => {
+    isScheduled = false
+    if (waiting.length > 0) schedule(writeGroup())
+    else tellEnd?.()
+  }
+
+  /** Settles the first of those that wait; how long to pause before the next. */
+  const writeGroup = (): number | undefined => {
     try {
-      if (transaction.begin()) {
-        busySince = undefined
-        return true
-      }
+      if (transaction.begin()) settle(waiting.splice(0, MAX_GROUP))
+      else return rejectOverdue()
     } catch (error) {
-      return error as Error
+      rejectAll(waiting.splice(0), error)
     }
-    busySince ??= performance.now()
-    if (performance.now() - busySince < GIVE_UP_MS) {
-      // At random, so that of several processes none is the one that always comes too late.
-      setTimeout(flush, 1 + Math.random() * MAX_PAUSE_MS)
-      return undefined
-    }
-    busySince = undefined
-    return new TillError('storage_unavailable', 'The database is locked by another process')
+    return undefined
+  }
+
+  const rejectOverdue = (): number => {
+    const latest = performance.now() - GIVE_UP_MS
+    const patient = waiting.findIndex(({ since }) => since > latest)
+    rejectAll(waiting.splice(0, patient < 0 ? waiting.length : patient), lockedError())
+    return pauseForLock()
   }
 
   const settle = (group: readonly Waiting[]) => {
@@ -93,11 +101,20 @@ export function createWriteQueue(transaction: GroupTransaction): <T>(work: () =>
     return () => resolve(result as never)
   }
 
-  return (work) =>
-    new Promise((resolve, reject) => {
-      if (waiting.length === 0 && busySince === undefined) setImmediate(flush)
-      waiting.push({ work, resolve, reject })
-    })
+  return {
+    write(work) {
+      schedule()
+      return new Promise((resolve, reject) => {
+        waiting.push({ work, resolve, reject, since: performance.now() })
+      })
+    },
+    end() {
+      schedule()
+      return new Promise((resolve) => {
+        tellEnd = resolve
+      })
+    },
+  }
 }
 
 function rejectAll(group: readonly Waiting[], error: unknown): void {

@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
+import { createReadCache } from '../../lib/storage/cache.ts'
+import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startWorker } from '../support/worker.ts'
+import { insertStores, MAIN, newItem } from './fixtures/records.ts'
+import {
+  findStale,
+  insertLine,
+  READS_A_LOOK,
+  readsOf,
+  takeRawStep,
+  takeStep,
+} from './fixtures/steps.ts'
+
+/** Reads while others write, for each driver and round; 5 rounds in a full run, TILLKIT_TEST_ROUNDS. */
+const READS = 20_000
+const ROUNDS = Number(process.env.TILLKIT_TEST_ROUNDS ?? 1)
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  describe(`a cache before a file with ${driver}`, { skip }, () => describeFreshness(driver))
+}
+
+function describeFreshness(driver: SqliteDriverName): void {
+  for (let round = 1; round <= ROUNDS; round++) {
+    test(`no read shows less than was acknowledged before, whoever writes (${round})`, async (t) => {
+      const path = join(temporaryFolder(t), 'till.db')
+      const storage = await open(t, path, driver)
+      const lines = ['own', 'theirs', 'raw']
+      for (const line of lines) await insertLine(storage, line)
+      const [walker, reader] = [startWorker(t), startWorker(t)]
+      await walker.ask('open', path, driver)
+      await reader.ask('open', path, driver)
+      const raw = await openSqliteDriver(path, driver)
+      raw.exec('PRAGMA busy_timeout = 5000')
+      t.after(() => raw.close())
+
+      const own = { steps: 0 }
+      const theirs = walker.walk('theirs')
+      const past = { steps: 0 }
+      const steps = () => [own.steps, theirs.steps, past.steps]
+      const stale: string[] = []
+      let reads = 0
+
+      const writing = (async () => {
+        while (reads < READS) {
+          await takeStep(storage, 'own', own.steps + 1)
+          own.steps++
+          await setTimeout(Math.random() * 20)
+        }
+      })()
+      const readingThere = (async () => {
+        while (reads < READS) {
+          const known = steps()
+          for (const [i, line] of lines.entries()) {
+            stale.push(...((await reader.ask('findStale', line, known[i] as number)) as string[]))
+          }
+          reads += READS_A_LOOK * lines.length
+        }
+      })()
+      const readingHere = async (line: string, i: number) => {
+        while (reads < READS) {
+          stale.push(...(await findStale(storage, line, steps()[i] as number)))
+          reads += READS_A_LOOK
+          // In the turn of the reads before, with nothing awaited between this write and the next reads.
+          if (line === 'raw' && Math.random() < 0.2) takeRawStep(raw, 'raw', ++past.steps)
+        }
+      }
+      await Promise.all([writing, readingThere, ...lines.map(readingHere)])
+
+      assert.deepEqual(stale, [])
+      t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of nine writes`)
+    })
+  }
+}
+
+test('what is written past a storage in one turn with its reads is in those that follow', async (t) => {
+  const path = join(temporaryFolder(t), 'till.db')
+  const [{ driver } = assert.fail()] = (await sqliteDrivers()).filter(({ skip }) => !skip)
+  const storage = await open(t, path, driver)
+  await insertStores(storage)
+  const raw = await openSqliteDriver(path, driver)
+  t.after(() => raw.close())
+
+  const names: string[] = []
+  for (let i = 0; i < 5; i++) {
+    raw.exec(`UPDATE projects SET name = 'Name ${i}' WHERE id = 'prj_1'`)
+    names.push((await storage.findProject('prj_1'))?.name ?? '')
+  }
+
+  assert.deepEqual(names, ['Name 0', 'Name 1', 'Name 2', 'Name 3', 'Name 4'])
+})
+
+test('after each step of any writer all reads answer as a storage without a cache', async (t) => {
+  const path = join(temporaryFolder(t), 'till.db')
+  const [{ driver } = assert.fail()] = (await sqliteDrivers()).filter(({ skip }) => !skip)
+  const storages = [await open(t, path, driver), await open(t, path, driver)] as const
+  const plain = await open(t, path, driver, 0)
+  const raw = await openSqliteDriver(path, driver)
+  t.after(() => raw.close())
+  await insertLine(storages[0], 'one')
+  const writers = [
+    (step: number) => takeStep(storages[0], 'one', step),
+    (step: number) => takeStep(storages[1], 'one', step),
+    (step: number) => takeStep(plain, 'one', step),
+    async (step: number) => takeRawStep(raw, 'one', step),
+  ]
+
+  for (let step = 1; step <= 60; step++) {
+    await writers[Math.floor(Math.random() * writers.length)]?.(step)
+    const shown = await Promise.all(storages.map((each) => Promise.all(readsOf(each, 'one', step))))
+    const truth = await Promise.all(readsOf(plain, 'one', step))
+    assert.deepEqual(shown, [truth, truth])
+  }
+})
+
+test('a cache of 0 bytes keeps nothing', async (t) => {
+  const storage = await open(t, ':memory:', undefined, 0)
+  await insertStores(storage)
+  const found = [await storage.findProject('prj_1'), await storage.findProject('prj_1')] as const
+
+  assert.deepEqual(found[0], found[1])
+  assert.notEqual(found[0], found[1])
+  assert.equal(Object.isFrozen(found[0]), false)
+})
+
+test('a look that fails fails the reads that wait for it, and no others', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  let isBroken = true
+  const storage = createReadCache(
+    under,
+    () => {
+      if (isBroken) throw new Error('disk')
+      return 1
+    },
+    1e6,
+  )
+
+  const reads = [storage.findProject('prj_1'), storage.listStores('prj_1')]
+  for (const read of reads) await assert.rejects(read, { message: 'disk' })
+  isBroken = false
+
+  assert.equal((await storage.findProject('prj_1'))?.id, 'prj_1')
+})
+
+test('a read that began before a write is not remembered after it', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  let letGo = () => {}
+  const slow: Storage = {
+    ...under,
+    async findProject(id) {
+      const found = await under.findProject(id)
+      await new Promise<void>((resolve) => {
+        letGo = resolve
+      })
+      return found
+    },
+  }
+  const storage = createReadCache(slow, () => 1, 1e6)
+
+  const early = storage.findProject('prj_1')
+  await setTimeout(5)
+  await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
+  letGo()
+  assert.equal((await early)?.name, 'Game')
+  const late = storage.findProject('prj_1')
+  await setTimeout(5)
+  letGo()
+
+  assert.equal((await late)?.name, 'New')
+})
+
+test('one look serves all reads of a turn, and what is remembered is frozen and the same', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  await under.insertItem(newItem('gold', { metadata: { deep: [{ er: 1 }] } }))
+  let looks = 0
+  const storage = createReadCache(under, () => looks++ && 1, 1e6)
+  const item = async () => (await storage.findItem('itm_gold')) ?? assert.fail()
+
+  await Promise.all(Array.from({ length: 50 }, item))
+  assert.equal(looks, 1)
+  await item()
+  const [a, b] = [await item(), await item()]
+
+  assert.equal(looks, 4)
+  assert.equal(a, b)
+  assert.throws(() => {
+    ;(a.metadata.deep as { er: number }[])[0] = { er: 2 }
+  }, TypeError)
+})
+
+test('those who miss the same list at once have it read once, and again after a write', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  let reads = 0
+  const counting: Storage = {
+    ...under,
+    async listItems(store, page) {
+      reads++
+      return under.listItems(store, page)
+    },
+  }
+  const storage = createReadCache(counting, () => 1, 1e6)
+  const list = () => storage.listItems(MAIN, { limit: 10 })
+
+  await Promise.all(Array.from({ length: 64 }, list))
+  assert.equal(reads, 1)
+  await storage.insertItem(newItem('gold'))
+  const pages = await Promise.all(Array.from({ length: 64 }, list))
+
+  assert.equal(reads, 2)
+  assert.ok(pages.every(({ items }) => items.length === 1))
+})
+
+test('who reads without end keeps no one else from a turn', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  const storage = createReadCache(under, () => 1, 1e6)
+  let isOver = false
+  const other = setTimeout(5).then(() => {
+    isOver = true
+  })
+
+  let reads = 0
+  while (!isOver && reads < 1e6) reads += Number((await storage.findProject('prj_1')) !== undefined)
+
+  assert.ok(isOver)
+  await other
+})
+
+test('a value too large for the cache drives nothing else out', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  await under.insertItem(newItem('gold'))
+  await under.insertItem(newItem('huge', { metadata: { text: 'x'.repeat(10_000) } }))
+  const storage = createReadCache(under, () => 1, 10_000)
+  const small = await storage.findItem('itm_gold')
+
+  for (let i = 0; i < 3; i++) await storage.findItem('itm_huge')
+
+  assert.equal(await storage.findItem('itm_gold'), small)
+  assert.notEqual(await storage.findItem('itm_huge'), await storage.findItem('itm_huge'))
+})
+
+test('whatever is read, the cache takes no more than it may', async (t) => {
+  const shapes = ['text', 'objects', 'arrays', 'keys', 'doubles', 'small', 'pages', 'unknown']
+  const megabytes = await inChild(t, './fixtures/heap.ts', shapes)
+
+  for (const shape of shapes) {
+    const used = megabytes[shape] ?? Number.NaN
+    t.diagnostic(`${shape}: ${used.toFixed(1)} MiB of 8`)
+    assert.ok(used < 8, `${shape} take ${used} MiB`)
+  }
+})
+
+/** What a script with the garbage collector at hand tells. */
+async function inChild(
+  t: TestContext,
+  script: string,
+  args: string[],
+): Promise<Record<string, number>> {
+  const child = fork(new URL(script, import.meta.url), args, {
+    execArgv: ['--expose-gc', ...(process.features.typescript ? [] : ['--import', 'tsx'])],
+  })
+  t.after(() => child.kill())
+  const gone = once(child, 'exit').then(() => assert.fail('it ended without an answer'))
+  const [answer] = await Promise.race([once(child, 'message'), gone])
+  return answer
+}
+
+async function open(
+  t: TestContext,
+  path: string,
+  driver?: SqliteDriverName,
+  cacheBytes?: number,
+): Promise<Storage> {
+  const storage = await openSqliteStorage(path, {
+    ...(driver === undefined ? {} : { driver }),
+    ...(cacheBytes === undefined ? {} : { cacheBytes }),
+  })
+  t.after(() => storage.close())
+  return storage
+}

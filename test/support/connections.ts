@@ -1,0 +1,46 @@
+import type { TestContext } from 'node:test'
+import {
+  openSqliteDriver,
+  type SqliteDriver,
+  type SqliteDriverName,
+} from '../../lib/storage/sqlite/drivers.ts'
+
+/** The file as SQLite has it, past the adapter. */
+export async function raw(
+  t: TestContext,
+  path: string,
+  driver: SqliteDriverName,
+): Promise<SqliteDriver> {
+  const db = await openSqliteDriver(path, driver)
+  t.after(() => {
+    try {
+      db.close()
+    } catch {} // closed by the test
+  })
+  return db
+}
+
+export function pragma(db: SqliteDriver, name: string): unknown {
+  const row = db.prepare(`PRAGMA ${name}`).get() as Record<string, unknown>
+  return row[name]
+}
+
+/** The connections that the adapter opens from now on: its settings are theirs, not the file's. */
+export async function watchConnections(
+  t: TestContext,
+  driver: SqliteDriverName,
+): Promise<Set<SqliteDriver>> {
+  const seen = new Set<SqliteDriver>()
+  const prototype = await prototypeOf(driver)
+  const { exec } = prototype
+  t.mock.method(prototype, 'exec', function (this: SqliteDriver, sql: string) {
+    seen.add(this)
+    return exec.call(this, sql)
+  })
+  return seen
+}
+
+export async function prototypeOf(driver: SqliteDriverName): Promise<SqliteDriver> {
+  if (driver === 'node:sqlite') return (await import('node:sqlite')).DatabaseSync.prototype
+  return (await import('better-sqlite3')).default.prototype
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { TestContext } from 'node:test'
+import type { verbs } from '../storage/fixtures/worker.ts'
+
+/** A process of its own that works on a storage; see storage/fixtures/worker.ts. */
+export function startWorker(t: TestContext) {
+  const child = fork(new URL('../storage/fixtures/worker.ts', import.meta.url), {
+    execArgv: process.features.typescript ? [] : ['--import', 'tsx'],
+  })
+  const gone = once(child, 'exit')
+  t.after(() => child.kill('SIGKILL'))
+
+  type Verbs = typeof verbs
+  return {
+    async ask<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<unknown> {
+      child.send([verb, ...args])
+      const died = gone.then(() => assert.fail(`the worker died of ${verb}`))
+      const [answer] = await Promise.race([once(child, 'message'), died])
+      if (answer.error) assert.fail(`${verb}: ${answer.error}`)
+      return answer.result
+    },
+    /** Has it take steps of a line until it is killed; `steps` is how many it has acknowledged. */
+    walk(line: string): { readonly steps: number } {
+      const told = { steps: 0 }
+      child.on('message', (message: { step: number }) => {
+        told.steps = message.step
+      })
+      child.send(['walk', line])
+      return told
+    },
+    async kill(): Promise<void> {
+      child.kill('SIGKILL')
+      await gone
+    },
+    async end(): Promise<void> {
+      child.disconnect()
+      await gone
+    },
+  }
+}
