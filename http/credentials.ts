@@ -7,6 +7,8 @@ export interface Credential<Who> {
   readonly judge: (till: Till, sent: SentHeaders) => Promise<Who>
   /** Who shares one rate limit; undefined for routes that are never limited or refused for load. */
   readonly bucketOf?: (who: Who, address: string) => string
+  /** The project whose uploads it brings. */
+  readonly projectOf?: (who: Who) => string
   /** Whether it may be in a browser, to which CORS then opens the route. */
   readonly isForBrowsers: boolean
 }
@@ -44,6 +46,7 @@ export function bearer(scope: Scope): Credential<Session> {
     judge: (till, sent) => till.sessions.authenticate(tokenOf(sent), scope),
     bucketOf: ({ project_id, user_id }, address) =>
       user_id === project_id ? `${project_id} ${address}` : `${project_id}/${user_id}`,
+    projectOf: ({ project_id }) => project_id,
     isForBrowsers: true,
   }
 }

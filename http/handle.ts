@@ -4,7 +4,7 @@ import type { Till } from '../lib/index.ts'
 import { clientAddress } from './address.ts'
 import type { Cors } from './cors.ts'
 import { readHeaders, type Sent, type SentHeaders } from './headers.ts'
-import { enter, type Lane, leave } from './lanes.ts'
+import { claim, enter, type Lane, leave } from './lanes.ts'
 import { createProblem, TransportFault } from './problems.ts'
 import { charge } from './ratelimit.ts'
 import { createRouter, methodsOf } from './router.ts'
@@ -38,6 +38,7 @@ export function createHandler(
     const request_id = requestIdOf(sent)
     let route: AnyRoute | undefined
     let lane: Lane | undefined
+    let project: string | undefined
     let failure: unknown
     try {
       assertHost(request, sent)
@@ -56,13 +57,16 @@ export function createHandler(
         if (keyLimit && credential.bucketOf) {
           await charge(keyLimit, credential.bucketOf(who, address), response)
         }
+        if (lane?.name === 'uploads' && credential.projectOf) {
+          project = claim(lane, credential.projectOf(who), limits.uploadsOfProject)
+        }
         const body = await route.readBody(request, limits)
         const { params } = match
         const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
         const call = { till, who, body, params, query, options, service }
         const made = await route.handler(call)
         // What is left goes at the client's pace, and a slow one should take no room from others.
-        if (lane) leave(lane)
+        if (lane) leave(lane, project)
         lane = undefined
         const sending = { request_id, ifNoneMatch: sent.if_none_match, limits }
         await sendAnswer(response, made, sending)
@@ -71,7 +75,7 @@ export function createHandler(
       failure = error
       sendProblem(response, error, request_id)
     } finally {
-      if (lane) leave(lane)
+      if (lane) leave(lane, project)
     }
     discardRest(request, limits)
     cutSlowReader(response, limits)

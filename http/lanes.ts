@@ -10,12 +10,16 @@ export interface Lane {
   readonly size: number
   taken: number
   refused: number
+  /** Of the places taken, those of each project that has any; kept for uploads alone. */
+  readonly projects: Map<string, number>
 }
 
 export type Lanes = { readonly [K in LaneName]: Lane }
 
 export function createLanes(limits: Limits): Lanes {
-  const lane = (name: LaneName, size: number): Lane => ({ name, size, taken: 0, refused: 0 })
+  const lane = (name: LaneName, size: number): Lane => {
+    return { name, size, taken: 0, refused: 0, projects: new Map() }
+  }
   return {
     reads: lane('reads', limits.readsInFlight),
     writes: lane('writes', limits.writesInFlight),
@@ -31,6 +35,12 @@ const uploadsOverloaded = new TransportFault('overloaded', 'Too many imports are
   'retry-after': '5',
 })
 
+const projectOverloaded = new TransportFault(
+  'overloaded',
+  'Too many imports of this project are in flight',
+  { 'retry-after': '5' },
+)
+
 /** Takes a place, which must be given back; throws 503 when there is none. */
 export function enter(lane: Lane): Lane {
   if (lane.taken >= lane.size) {
@@ -41,6 +51,24 @@ export function enter(lane: Lane): Lane {
   return lane
 }
 
-export function leave(lane: Lane): void {
+/**
+ * Counts a place that was taken as one of the project's, whose id it gives back; throws 503 when it has its share. Else one
+ * project's slow senders, who need no more than its public key, could keep all others out for an hour.
+ */
+export function claim(lane: Lane, project_id: string, share: number): string {
+  const taken = lane.projects.get(project_id) ?? 0
+  if (taken >= share) {
+    lane.refused++
+    throw projectOverloaded
+  }
+  lane.projects.set(project_id, taken + 1)
+  return project_id
+}
+
+export function leave(lane: Lane, project_id?: string): void {
   lane.taken--
+  if (project_id === undefined) return
+  const left = (lane.projects.get(project_id) ?? 1) - 1
+  if (left > 0) lane.projects.set(project_id, left)
+  else lane.projects.delete(project_id)
 }

@@ -13,6 +13,8 @@ export const limits = {
   writesInFlight: 1_000,
   /** Imports; each takes a temporary file, and those into one store wait for one another. */
   uploadsInFlight: 32,
+  /** Those of one project. */
+  uploadsOfProject: 4,
   /** All request headers together; more is 431. */
   headerBytes: 16 * 1024,
   headersTimeout: 10_000,

@@ -132,10 +132,15 @@ function logOf(which: string): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
   return { log, logOnlyErrors: which === 'errors' }
 }
 
-/** Resolves at the first signal; a second one ends the process as usual. */
+/**
+ * Resolves at the first signal; a second one ends the process as usual. A worker may get the same one
+ * twice, from who signals all processes of a service and from the first process: it ends with that.
+ */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve())
-    process.once('SIGINT', () => resolve())
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      if (isWorker) process.on(signal, () => resolve())
+      else process.once(signal, () => resolve())
+    }
   })
 }

@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { raw } from '../support/connections.ts'
+import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startWorker } from '../support/worker.ts'
@@ -189,7 +186,7 @@ function describePlaces(driver: SqliteDriverName): void {
     if (!disk) return
     const path = join(disk, 'till.db')
     copyFileSync(await filledFile(t, driver), path)
-    execFileSync('mount', ['-o', 'remount,ro', disk])
+    makeReadOnly(disk)
 
     await assert.rejects(openSqliteStorage(path, { driver }), {
       code: 'storage_unavailable',
@@ -237,23 +234,6 @@ async function assertNoBackup(storage: Storage, path: string, reason: string): P
     assert.ok(error.message.includes(reason), error.message)
     return true
   })
-}
-
-/** A disk of 2 MiB; undefined, with the reason told, where none can be had. */
-function smallDisk(t: TestContext): string | undefined {
-  const disk = mkdtempSync(join(tmpdir(), 'tillkit-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk], { stdio: 'ignore' })
-  } catch {
-    rmdirSync(disk)
-    t.skip('only root may mount a small disk')
-    return undefined
-  }
-  t.after(() => {
-    execFileSync('umount', ['--lazy', disk])
-    rmdirSync(disk)
-  })
-  return disk
 }
 
 /** A closed file with two shops and an import of three purchases. */

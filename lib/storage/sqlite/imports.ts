@@ -38,6 +38,7 @@ export async function openImport(
   )
   if (claimed === 0) return undefined
   const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as Row
+  underWay.add(import_id)
   return createImport(db, row)
 }
 
@@ -86,12 +87,18 @@ function createImport(db: Connection, row: Row): PurchaseImport {
         writeTrail(db, trail)
       })
       clearInterval(heartbeat)
-      await applyChanges(db)
+      underWay.delete(row.import_id)
+      // It is done, whatever becomes of this: on a full disk the changes wait for the next import.
+      await applyChanges(db).catch(() => {})
     },
     async abort() {
       clearInterval(heartbeat)
-      await checkpoints.end()
-      await clearImport(db, { ...row, owner: OWNER })
+      try {
+        await checkpoints.end()
+        await clearImport(db, { ...row, owner: OWNER })
+      } finally {
+        underWay.delete(row.import_id)
+      }
     },
   }
 }
@@ -121,17 +128,20 @@ async function applyChanges(db: Connection): Promise<void> {
 const INSTANCE = randomUUID()
 const OWNER = JSON.stringify({ host: hostname(), pid: process.pid, instance: INSTANCE })
 const CLEARING = JSON.stringify({ ...JSON.parse(OWNER), clearing: true })
+/** The imports of this process that go on, or are being cleared, by their ids. */
+const underWay = new Set<unknown>()
 const HEARTBEAT_MS = 5_000
 const LEASE_MS = 30_000
 
-function isAlive({ owner, alive_at }: Row): boolean {
+function isAlive({ import_id, owner, alive_at }: Row): boolean {
   const { host, pid, instance } = JSON.parse(owner as string) as {
     host: string
     pid: number
     instance: string
   }
-  const isOurs = instance === INSTANCE
-  if (host === hostname() && !isOurs && (pid === process.pid || !isRunning(pid))) return false
+  // No lease: what a full disk kept from being cleared would keep others out until it ends.
+  if (instance === INSTANCE) return underWay.has(import_id)
+  if (host === hostname() && (pid === process.pid || !isRunning(pid))) return false
   return Date.now() - (alive_at as number) < LEASE_MS
 }
 
@@ -170,17 +180,26 @@ const CLEARED_A_SLICE = 2_000
  * One that its owner has ended meanwhile is left alone.
  */
 async function clearImport(db: Connection, row: Row): Promise<void> {
-  const { seq, store, first_purchase } = numbersOf(row)
   const taken = await db.transaction(() =>
     db.run(
       'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?',
       CLEARING,
       Date.now(),
-      seq,
+      row.seq as number,
       row.owner as string,
     ),
   )
   if (taken === 0) return
+  underWay.add(row.import_id)
+  try {
+    await deleteImport(db, row)
+  } finally {
+    underWay.delete(row.import_id)
+  }
+}
+
+async function deleteImport(db: Connection, row: Row): Promise<void> {
+  const { seq, store, first_purchase } = numbersOf(row)
   const clearSlice = (from: number) =>
     db.transaction(() => {
       const rows = db.all(

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { tillkit, tillkitJson } from '../support/cli.ts'
+import { smallDisk } from '../support/disk.ts'
+import { assertWhole, itemNamed } from '../support/load.ts'
+import { createServedShop } from '../support/served.ts'
+import { assertProblem, createClient, importForm, type Reply } from '../support/server.ts'
+
+const ROWS = 20_000
+
+const csv = `transaction_id,sku,purchased_at\n${Array.from(
+  { length: ROWS },
+  (_, i) => `T-${(i * 7919) % ROWS},gold,2024-01-15T10:00:00Z\n`,
+).join('')}`
+
+/** Fills a disk until so many bytes are left; the file that can be deleted. */
+function fill(disk: string, left: number): string {
+  const ballast = join(disk, 'ballast')
+  const { bavail, bsize } = statfsSync(disk)
+  writeFileSync(ballast, Buffer.alloc(bavail * bsize - left))
+  return ballast
+}
+
+async function startShop(t: TestContext, { folder, TMPDIR }: { folder?: string; TMPDIR?: string }) {
+  const shop = await createServedShop(t, folder)
+  const server = await shop.serve([], TMPDIR === undefined ? {} : { TMPDIR })
+  const send = createClient(server.url)
+  const { account_key, token } = shop
+  return {
+    ...shop,
+    ...server,
+    send,
+    create: (name: string) => send('POST /api/v1/items', { account_key, json: itemNamed(name) }),
+    load: (text: string) =>
+      send('POST /api/v1/purchases/import', { token, body: importForm(text) }),
+    purchases: async () => {
+      const args = ['--account', shop.account_id, '--store', 'main', '--db', shop.db]
+      const months: { purchased: number }[] = await tillkitJson(['purchases', 'summary', ...args])
+      return months.reduce((sum, { purchased }) => sum + purchased, 0)
+    },
+  }
+}
+
+function assertNoRoom(reply: Reply): void {
+  const { detail } = assertProblem(reply, 503, 'storage_unavailable')
+  assert.match(detail, /full|no room/)
+  assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
+}
+
+test('on a full disk writes are 503, reads go on, and with room all goes on by itself', async (t) => {
+  const folder = smallDisk(t, 12)
+  if (!folder) return
+  const shop = await startShop(t, { folder })
+  const { create, load, items, send, token } = shop
+  const ballast = fill(folder, 300_000)
+  const kept: string[] = []
+
+  let refused = 0
+  for (let i = 0; refused < 5; i++) {
+    const reply = await create(`item_${i}`)
+    if (reply.status === 200) kept.push(`item_${i}`)
+    else assertNoRoom(reply)
+    if (reply.status !== 200) refused++
+  }
+  assertNoRoom(await load(csv))
+  assertNoRoom(await create('one_more'))
+  assert.deepEqual(
+    (await items()).map(({ name }) => name),
+    kept,
+  )
+  const [first] = await items()
+  assert.equal((await send(`GET /api/v1/items/${first?.id}`, { token })).status, 200)
+  assert.equal((await send('GET /readyz')).status, 200)
+  const { public_key } = shop.project
+  const json = { user_id: 'player', public_key }
+  assert.equal((await send('POST /api/v1/identity/auth/token', { public_key, json })).status, 200)
+
+  rmSync(ballast)
+  assert.equal((await create('after')).status, 200)
+  assert.equal(await shop.purchases(), 0)
+  const imported = await load(csv)
+  assert.equal(imported.status, 200, imported.text)
+  assert.equal(imported.headers.get('import-skipped'), '0')
+  assert.equal(await shop.purchases(), ROWS)
+  const now = await items()
+  assert.deepEqual(
+    now.map(({ name }) => name),
+    [...kept, 'after'],
+  )
+  now.forEach(assertWhole)
+  assert.equal((await tillkit(['check', '--db', shop.db])).stdout, 'The database is sound\n')
+  shop.child.kill('SIGTERM')
+  assert.deepEqual(await shop.ended, { code: 0, signal: null })
+  assert.deepEqual(
+    shop.log.filter((line) => line.includes('"status":500')),
+    [],
+  )
+})
+
+test('an import that runs out of room leaves nothing, and the next need not wait for a lease', async (t) => {
+  const folder = smallDisk(t, 12)
+  if (!folder) return
+  const { load, create, purchases, db } = await startShop(t, { folder })
+  for (const left of [200_000, 600_000, 1_000_000]) {
+    const ballast = fill(folder, left)
+    assertNoRoom(await load(csv))
+    rmSync(ballast)
+    assert.equal((await create(`item_${left}`)).status, 200)
+    const again = await load('transaction_id,sku,purchased_at\nT-0,gold,2024-01-15T10:00:00Z\n')
+    assert.equal(again.status, 200, again.text)
+    assert.equal(await purchases(), 1)
+  }
+  assert.equal((await tillkit(['check', '--db', db])).stdout, 'The database is sound\n')
+})
+
+test('uploads that find no room for their temporary files are 503, and leave none', async (t) => {
+  const TMPDIR = smallDisk(t, 1)
+  if (!TMPDIR) return
+  const { load, create, purchases } = await startShop(t, { TMPDIR })
+  const free = () => statfsSync(TMPDIR).bfree
+  const before = free()
+  const large = csv + csv.replace(/^.*\n/, '').replaceAll('T-', 'U-')
+
+  for (let i = 0; i < 3; i++) assertNoRoom(await load(large))
+  assert.equal((await create('meanwhile')).status, 200)
+  assert.equal(free(), before)
+  assert.equal((await load('transaction_id,sku,purchased_at\nT-0,gold,1700000000\n')).status, 200)
+  const ballast = fill(TMPDIR, 0)
+  assertNoRoom(await load('transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'))
+  rmSync(ballast)
+  assert.equal((await load(csv)).status, 200)
+  assert.equal(await purchases(), ROWS)
+})

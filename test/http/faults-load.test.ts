@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { limits } from '../../http/limits.ts'
+import { assertWhole, startWriters } from '../support/load.ts'
+import { createServedShop } from '../support/served.ts'
+import {
+  assertProblem,
+  connectTo,
+  createClient,
+  eventually,
+  importForm,
+  type RawClient,
+  rawRequest,
+  startServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const IMPORT = 'POST /api/v1/purchases/import'
+const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
+
+/** A connection on which an import has begun, and sends a byte now and then at most. */
+async function dripImport(t: TestContext, url: string, token: string): Promise<RawClient> {
+  const client = await connectTo(url)
+  t.after(() => client.socket.destroy())
+  const head = ['content-type: multipart/form-data; boundary=x', 'content-length: 100000']
+  client.write(rawRequest(IMPORT, [`authorization: Bearer ${token}`, ...head]))
+  client.write('--x\r\ncontent-disposition: form-data; name="file"\r\n\r\ntransaction_id,')
+  return client
+}
+
+test('a flood past the bound on writes is 503 with Retry-After, all else is served', async (t) => {
+  const { serve, account_key, token } = await createServedShop(t)
+  const server = await serve()
+  const send = createClient(server.url)
+  const slow: RawClient[] = []
+  t.after(() => {
+    for (const { socket } of slow) socket.destroy()
+  })
+  const head = [`x-account-key: ${account_key}`, 'content-length: 100']
+  while (slow.length < limits.writesInFlight) {
+    const opened = Array.from({ length: 100 }, async () => {
+      const client = await connectTo(server.url)
+      slow.push(client)
+      client.write(rawRequest('POST /api/v1/items', head))
+    })
+    await Promise.all(opened)
+  }
+  const create = () => send('POST /api/v1/items', { account_key, json: {} })
+  await eventually(() => slow.length === limits.writesInFlight || undefined, 'as many connections')
+  // The last heads may still be on their way.
+  let reply = await create()
+  for (let i = 0; i < 100 && reply.status !== 503; i++) reply = await create()
+
+  const { acknowledged, unanswered, refused, stop } = startWriters(server.api, account_key, {
+    clients: 64,
+  })
+  await eventually(() => refused.length > 500 || undefined, 'a flood of refusals')
+  for (let i = 0; i < 5; i++) {
+    assert.equal((await send('GET /healthz')).status, 200)
+    assert.equal((await send('GET /readyz')).status, 200)
+    assert.deepEqual(await server.items(), [])
+  }
+  for (const { status, headers, text } of refused) {
+    assert.deepEqual([status, headers['retry-after']], [503, '1'])
+    assert.equal(JSON.parse(text).code, 'overloaded')
+  }
+  assert.deepEqual([acknowledged.size, unanswered.size], [0, 0])
+
+  for (const { socket } of slow) socket.destroy()
+  await eventually(() => acknowledged.size > 200 || undefined, 'room for those who waited')
+  await stop()
+  const items = await server.items()
+  items.forEach(assertWhole)
+  assert.equal(items.length, acknowledged.size)
+  assert.equal((await send(`GET /api/v1/items/${items[0]?.id}`, { token })).status, 200)
+})
+
+test('a project whose imports are sent drop by drop keeps no other project from importing', async (t) => {
+  const { till, url, send, log } = await startServer(t)
+  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const load = (token: string) => send(IMPORT, { token, body: importForm(csv) })
+  const dripped: RawClient[] = []
+  for (let i = 0; i < 32; i++) dripped.push(await dripImport(t, url, one.token))
+
+  const refused = () => log.filter(({ status }) => status === 503).length
+  await eventually(() => refused() === 28 || undefined, 'a refusal of all but four')
+  const reply = await load(one.token)
+  assertProblem(reply, 503, 'overloaded')
+  assert.equal(reply.headers.get('retry-after'), '5')
+  assert.equal((await load(other.token)).status, 200)
+
+  // Whoever is refused has taken nobody's place, and whoever goes gives theirs back.
+  for (let i = 0; i < 5; i++) assertProblem(await load(one.token), 503, 'overloaded')
+  for (const { socket } of dripped) socket.destroy()
+  await eventually(
+    () => log.filter(({ status }) => status === 499).length >= 4 || undefined,
+    'ends',
+  )
+  for (let i = 0; i < 5; i++) assert.equal((await load(one.token)).status, 200)
+})

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent } from 'node:http'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { serveProcess } from './cli.ts'
+import { temporaryFolder } from './folder.ts'
+import { ask, type ShownItem } from './load.ts'
+import { createShop } from './till.ts'
+
+/** A database file with a shop, and servers on it: processes of their own. */
+export async function createServedShop(t: TestContext, folder = temporaryFolder(t)) {
+  const db = join(folder, 'till.db')
+  const till = createTill({ storage: await openSqliteStorage(db) })
+  const { account, project, token } = await createShop(till)
+  await till.close()
+  return {
+    db,
+    token,
+    project,
+    account_id: account.account_id,
+    account_key: account.account_key,
+    async serve(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+      const all = ['--db', db, '--port', '0', '--log', 'errors', ...args]
+      const server = await serveProcess(t, all, env)
+      // Its workers have its output too: when it is closed, they are gone.
+      const ended = once(server.child, 'close').then(([code, signal]) => ({ code, signal }))
+      const api = `${server.url}/api/v1`
+      return { ...server, api, ended, items: () => listItems(api, token) }
+    },
+  }
+}
+
+export type ServedShop = Awaited<ReturnType<typeof createServedShop>>
+export type ServedProcess = Awaited<ReturnType<ServedShop['serve']>>
+
+/** All that the store `main` has but the shop's own item. */
+async function listItems(api: string, token: string): Promise<ShownItem[]> {
+  const agent = new Agent()
+  const url = `${api}/items?store_id=main`
+  const { status, text } = await ask(agent, url, { authorization: `Bearer ${token}` })
+  assert.equal(status, 200, text)
+  const { items } = JSON.parse(text) as { items: ShownItem[] }
+  return items.filter(({ name }) => name !== 'gold')
+}
+
+/** The processes that a process has started. */
+export function childrenOf(pid = 0): number[] {
+  const listed = execFileSync('ps', ['-o', 'pid=,ppid=', '-A'], { encoding: 'utf8' })
+  const pairs = listed
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  return pairs.flatMap(([child = 0, parent]) => (parent === pid ? [child] : []))
+}
