@@ -102,13 +102,17 @@ function assertRequestId({ headers }: FuzzRequest, answer: Answer): void {
   const own = sent.length === 1 ? (sent[0]?.[1].trim() ?? '') : ''
   const answered = answer.headers.get('x-request-id') ?? ''
   assert.match(answered, /^[\w-]{1,64}$/)
-  // What is refused before it is a request has no headers that could be read.
-  const isRead = answer.status < 400 || answer.headers.get('x-content-type-options') === 'nosniff'
-  if (isRead && /^[\w-]{1,64}$/.test(own)) assert.equal(answered, own)
+  if (isRead(answer) && /^[\w-]{1,64}$/.test(own)) assert.equal(answered, own)
 }
 
-function assertLength({ method }: FuzzRequest, { status, headers, body }: Answer): void {
-  const isBodiless = method === 'HEAD' || status === 204 || status === 304
+// What is refused before it is a request has neither a method nor headers to go by.
+function isRead({ headers }: Answer): boolean {
+  return headers.get('x-content-type-options') === 'nosniff' || !headers.has('content-type')
+}
+
+function assertLength({ method }: FuzzRequest, answer: Answer): void {
+  const { status, headers, body } = answer
+  const isBodiless = (method === 'HEAD' && isRead(answer)) || status === 204 || status === 304
   const stated = isBodiless ? '0' : headers.get('content-length')
   assert.equal(String(body.length), stated)
 }

@@ -1,4 +1,5 @@
 // A long run: rounds of all that is fuzzed, each with a seed of its own, until the time is over.
+import { candidates, compareWithModel, SEQUENCES } from '../model/run.ts'
 import { fuzzServer, type Scope, SERVED } from './run.ts'
 
 const { FUZZ_SECONDS = '300', FUZZ_SEED } = process.env
@@ -9,18 +10,22 @@ if (!Number.isInteger(first) || Number.isNaN(until)) {
   process.exit(2)
 }
 
-const counts = new Map<string, Map<number, number>>()
-
-function count(endpoint: string, status: number): void {
-  const of = counts.get(endpoint) ?? new Map<number, number>()
-  counts.set(endpoint, of.set(status, (of.get(status) ?? 0) + 1))
-}
+const requests = createCounts()
+const operations = createCounts()
+let sequences = 0
 
 /** All that is fuzzed, once. */
 async function playRound(seed: number): Promise<void> {
   for (const served of Object.keys(SERVED) as (keyof typeof SERVED)[]) {
-    await scoped((scope) => fuzzServer(scope, { served, seed, requests: 1_500, count }))
+    const { count } = requests
+    await scoped((scope) => fuzzServer(scope, { served, seed, count }))
   }
+  await scoped(async (scope) => {
+    const { count } = operations
+    const all = await candidates(scope)
+    await compareWithModel({ candidates: all, seed, count })
+  })
+  sequences += SEQUENCES
 }
 
 async function scoped(work: (scope: Scope) => Promise<void>): Promise<void> {
@@ -32,13 +37,27 @@ async function scoped(work: (scope: Scope) => Promise<void>): Promise<void> {
   }
 }
 
-function report(rounds: number): void {
-  const all = [...counts.values()].flatMap((of) => [...of.values()])
-  console.log(`${all.reduce((a, b) => a + b, 0)} requests in ${rounds} rounds from seed ${first}`)
-  for (const [endpoint, of] of [...counts].sort()) {
-    const statuses = [...of].sort(([a], [b]) => a - b)
-    console.log(`  ${endpoint}: ${statuses.map(([status, n]) => `${status} × ${n}`).join(', ')}`)
+function createCounts() {
+  const counts = new Map<string, Map<string, number>>()
+  return {
+    count(what: string, outcome: string | number): void {
+      const of = counts.get(what) ?? new Map<string, number>()
+      counts.set(what, of.set(String(outcome), (of.get(String(outcome)) ?? 0) + 1))
+    },
+    total: () => [...counts.values()].flatMap((of) => [...of.values()]).reduce((a, b) => a + b, 0),
+    lines: () =>
+      [...counts].sort().map(([what, of]) => {
+        const outcomes = [...of].sort().map(([outcome, n]) => `${outcome} × ${n}`)
+        return `  ${what}: ${outcomes.join(', ')}`
+      }),
   }
+}
+
+function report(rounds: number): void {
+  console.log(`${rounds} rounds from seed ${first}`)
+  console.log([`${requests.total()} requests`, ...requests.lines()].join('\n'))
+  const operationsDone = `${operations.total()} operations in ${sequences} sequences and more`
+  console.log([operationsDone, ...operations.lines()].join('\n'))
 }
 
 let seed = first

@@ -19,10 +19,14 @@ export const SERVED = {
   sqlite: (scope: Scope) => openSqliteStorage(join(temporaryFolder(scope), 'till.db')),
 }
 
+/** How many requests a seed makes, beside those that look whether all is well after each. */
+const REQUESTS = 1_500
+
 export interface Fuzzing {
   readonly served: keyof typeof SERVED
   readonly seed: number
-  readonly requests: number
+  /** After which no further request is sent. */
+  readonly milliseconds?: number
   /** Told of every answer. */
   readonly count?: (endpoint: EndpointName, status: number) => void
 }
@@ -30,7 +34,7 @@ export interface Fuzzing {
 /** Sends requests to a real server; throws with the smallest one that got a wrong answer. */
 export async function fuzzServer(
   scope: Scope,
-  { served, seed, requests, count = () => {} }: Fuzzing,
+  { served, seed, milliseconds, count = () => {} }: Fuzzing,
 ): Promise<void> {
   const { url, till, log } = await startServer(scope, { storage: await SERVED[served](scope) })
   const world = await createWorld(till)
@@ -50,7 +54,12 @@ export async function fuzzServer(
     const errors = log.flatMap(({ error = [] }) => error)
     assert.deepEqual(errors, [], 'it logs a fault')
   })
-  await fc.assert(property, { seed, numRuns: requests, includeErrorInReport: true })
+  await fc.assert(property, {
+    seed,
+    numRuns: REQUESTS,
+    ...(milliseconds === undefined ? {} : { interruptAfterTimeLimit: milliseconds }),
+    includeErrorInReport: true,
+  })
 }
 
 const KNOWN_GOOD: FuzzRequest = {
