@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
 /** A folder of the test's own, gone when the test is. */
-export function temporaryFolder(t: TestContext): string {
+export function temporaryFolder(t: Pick<TestContext, 'after'>): string {
   const folder = mkdtempSync(join(tmpdir(), 'tillkit-test-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder

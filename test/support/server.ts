@@ -36,7 +36,7 @@ export interface TestServerOptions {
 
 /** The real server on a free port of the loopback, stopped when the test ends. */
 export async function startServer(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   { storage, limits = {}, options = {}, now = Date.now }: TestServerOptions = {},
 ): Promise<TestServer> {
   // Hooks run in the order in which they are registered: the folder goes after what is in it.

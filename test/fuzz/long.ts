@@ -1,0 +1,73 @@
+// A long run: rounds of all that is fuzzed, each with a seed of its own, until the time is over.
+import { candidates, compareWithModel, SEQUENCES } from '../model/run.ts'
+import { fuzzServer, type Scope, SERVED } from './run.ts'
+
+const { FUZZ_SECONDS = '300', FUZZ_SEED } = process.env
+const first = FUZZ_SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(FUZZ_SEED)
+const until = Date.now() + Number(FUZZ_SECONDS) * 1000
+if (!Number.isInteger(first) || Number.isNaN(until)) {
+  console.error('FUZZ_SEED and FUZZ_SECONDS must be numbers')
+  process.exit(2)
+}
+
+const requests = createCounts()
+const operations = createCounts()
+let sequences = 0
+
+/** All that is fuzzed, once. */
+async function playRound(seed: number): Promise<void> {
+  for (const served of Object.keys(SERVED) as (keyof typeof SERVED)[]) {
+    const { count } = requests
+    await scoped((scope) => fuzzServer(scope, { served, seed, count }))
+  }
+  await scoped(async (scope) => {
+    const { count } = operations
+    const all = await candidates(scope)
+    await compareWithModel({ candidates: all, seed, count })
+  })
+  sequences += SEQUENCES
+}
+
+async function scoped(work: (scope: Scope) => Promise<void>): Promise<void> {
+  const ends: (() => unknown)[] = []
+  try {
+    await work({ after: (end) => void ends.push(end as () => unknown) })
+  } finally {
+    for (const end of ends) await end()
+  }
+}
+
+function createCounts() {
+  const counts = new Map<string, Map<string, number>>()
+  return {
+    count(what: string, outcome: string | number): void {
+      const of = counts.get(what) ?? new Map<string, number>()
+      counts.set(what, of.set(String(outcome), (of.get(String(outcome)) ?? 0) + 1))
+    },
+    total: () => [...counts.values()].flatMap((of) => [...of.values()]).reduce((a, b) => a + b, 0),
+    lines: () =>
+      [...counts].sort().map(([what, of]) => {
+        const outcomes = [...of].sort().map(([outcome, n]) => `${outcome} × ${n}`)
+        return `  ${what}: ${outcomes.join(', ')}`
+      }),
+  }
+}
+
+function report(rounds: number): void {
+  console.log(`${rounds} rounds from seed ${first}`)
+  console.log([`${requests.total()} requests`, ...requests.lines()].join('\n'))
+  const operationsDone = `${operations.total()} operations in ${sequences} sequences and more`
+  console.log([operationsDone, ...operations.lines()].join('\n'))
+}
+
+let seed = first
+try {
+  do await playRound(seed++)
+  while (Date.now() < until)
+  report(seed - first)
+} catch (error) {
+  report(seed - first)
+  console.error(error)
+  console.error(`\nThe same again: FUZZ_SEED=${seed - 1} FUZZ_SECONDS=0 npm run fuzz`)
+  process.exitCode = 1
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import fc from 'fast-check'
+import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { assertAnswer } from './answers.ts'
+import { type Answer, exchange } from './exchange.ts'
+import { type EndpointName, type FuzzRequest, request } from './requests.ts'
+import { createWorld } from './world.ts'
+
+/** Whoever cleans up: a test, or a run of its own. */
+export type Scope = Pick<TestContext, 'after'>
+
+/** The storages behind the server; add one, and all requests go to it too. */
+export const SERVED = {
+  memory: async (_scope: Scope) => createMemoryStorage(),
+  sqlite: (scope: Scope) => openSqliteStorage(join(temporaryFolder(scope), 'till.db')),
+}
+
+/** How many requests a seed makes, beside those that look whether all is well after each. */
+const REQUESTS = 1_500
+
+export interface Fuzzing {
+  readonly served: keyof typeof SERVED
+  readonly seed: number
+  /** After which no further request is sent. */
+  readonly milliseconds?: number
+  /** Told of every answer. */
+  readonly count?: (endpoint: EndpointName, status: number) => void
+}
+
+/** Sends requests to a real server; throws with the smallest one that got a wrong answer. */
+export async function fuzzServer(
+  scope: Scope,
+  { served, seed, milliseconds, count = () => {} }: Fuzzing,
+): Promise<void> {
+  const { url, till, log } = await startServer(scope, { storage: await SERVED[served](scope) })
+  const world = await createWorld(till)
+  const send = async (request: FuzzRequest): Promise<Answer> => {
+    const filled = world.fill(request)
+    const answer = await exchange(url, filled)
+    count(request.endpoint, answer.status)
+    assertAnswer(filled, answer, world)
+    return answer
+  }
+  const before = await send(KNOWN_GOOD)
+  const property = fc.asyncProperty(request, async (request) => {
+    log.length = 0
+    await send(request)
+    const after = await send(KNOWN_GOOD)
+    assert.deepEqual(after.body, before.body, 'it answers another thing than before')
+    const errors = log.flatMap(({ error = [] }) => error)
+    assert.deepEqual(errors, [], 'it logs a fault')
+  })
+  await fc.assert(property, {
+    seed,
+    numRuns: REQUESTS,
+    ...(milliseconds === undefined ? {} : { interruptAfterTimeLimit: milliseconds }),
+    includeErrorInReport: true,
+  })
+}
+
+const KNOWN_GOOD: FuzzRequest = {
+  endpoint: 'getItem',
+  method: 'GET',
+  target: '/api/v1/items/{{item_id}}',
+  headers: [['Authorization', 'Bearer {{token}}']],
+  body: '',
+  isChunked: false,
+  allowed: [200],
+}

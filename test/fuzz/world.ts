@@ -1,0 +1,100 @@
+import { tmpdir } from 'node:os'
+import type { Till } from '../../lib/index.ts'
+import { createShop } from '../support/till.ts'
+import type { FuzzRequest } from './requests.ts'
+
+/** What the requests name, and what no answer may say. */
+export interface World {
+  /** The request with all names in double braces replaced. */
+  fill(request: FuzzRequest): FuzzRequest
+  /** What no answer may have in it. */
+  readonly secrets: readonly string[]
+  /** Another account's credentials, and what only those who send them may be told. */
+  readonly foreign: { readonly keys: readonly string[]; readonly facts: readonly string[] }
+}
+
+/** Two accounts with all that they may own, and credentials of every age. */
+export async function createWorld(till: Till): Promise<World> {
+  const home = await createShop(till, 'Home')
+  const { account, project } = home
+  await till.stores.create(account, {
+    project_id: project.id,
+    store_id: 'iap',
+    store_type: 'iap',
+    store_config: { platform: 'google_play', shared_secret: 'kept-shared-secret' },
+  })
+  await till.projects.update(account, {
+    id: project.id,
+    config: { webhook_secret: 'kept-webhook-secret' },
+  })
+  const lost = await till.accounts.addKey(account)
+  await till.accounts.revokeKey(account, lost.key_id)
+  const revoked = await till.sessions.token(project.public_key, { user_id: 'gone' })
+  await till.sessions.revoke(account, { project_id: project.id, user_id: 'gone' })
+  const { public_key } = await till.projects.rotateKey(account, {
+    id: project.id,
+    grace_seconds: 0,
+  })
+
+  const stranger = await till.accounts.create({ name: 'Stranger' })
+  const strange = await till.projects.create(stranger, {
+    account_id: stranger.account_id,
+    name: 'Other',
+    bundle_id: 'com.example.other',
+    platform: 'web',
+  })
+  await till.stores.create(stranger, {
+    project_id: strange.id,
+    store_id: 'other',
+    store_type: 'web',
+  })
+  const strange_item = await till.items.create(stranger, {
+    store_id: 'other',
+    name: 'gem',
+    display_name: 'Foreign gem',
+    price: '1',
+    type: 'consumable',
+  })
+  const foreign = await till.sessions.token(strange.public_key, { user_id: 'other' })
+
+  const [head, payload] = home.token.split('.')
+  const names: { readonly [name: string]: string } = {
+    account_id: account.account_id,
+    account_key: account.account_key,
+    revoked_account_key: lost.account_key,
+    foreign_account_key: stranger.account_key,
+    project_id: project.id,
+    public_key,
+    former_public_key: project.public_key,
+    foreign_public_key: strange.public_key,
+    item_id: home.item.id,
+    foreign_item_id: strange_item.id,
+    token: home.token,
+    revoked_token: revoked.token,
+    foreign_token: foreign.token,
+    expired_token: `${head}.${Buffer.from('{"exp":1}').toString('base64url')}.x`,
+    unsigned_token: `${Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')}.${payload}.`,
+  }
+  let made = 0
+  const fill = (text: string) =>
+    text.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) =>
+      name === 'fresh' ? String(++made) : (names[name] ?? whole),
+    )
+  return {
+    fill: (request) => ({
+      ...request,
+      target: fill(request.target),
+      headers: request.headers.map(([name, value]) => [name, fill(value)]),
+      body: fill(request.body),
+    }),
+    secrets: [
+      ...[account.account_key, lost.account_key, stranger.account_key],
+      ...[home.token, revoked.token, foreign.token, 'kept-shared-secret', 'kept-webhook-secret'],
+      ...[process.cwd(), tmpdir(), 'node:', '.ts:', 'node_modules', 'SQLITE', 'INSERT INTO'],
+    ],
+    foreign: {
+      keys: [stranger.account_key, strange.public_key, foreign.token],
+      facts: [strange.public_key, strange.id, strange_item.id, stranger.account_id, 'Foreign gem'],
+    },
+  }
+}

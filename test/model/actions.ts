@@ -1,0 +1,335 @@
+import fc from 'fast-check'
+import type { Scope } from '../../lib/index.ts'
+
+/** One of those made so far: the index goes round. */
+type Index = number
+
+/** Who asks: an account as the operator hands it in, or the holder of a key or token. */
+export type AccountCaller = { readonly by: 'operator' | 'key'; readonly index: Index }
+export type AnyCaller = AccountCaller | { readonly by: 'token'; readonly index: Index }
+
+export interface Row {
+  readonly transaction_id: string
+  readonly sku: string
+  readonly user_id: string
+  readonly quantity: string
+  readonly price: string
+  readonly currency: string
+  readonly status: string
+}
+
+type Config = { readonly [key: string]: unknown }
+
+/** An operation with its input, told apart from all that differs between one storage and another. */
+export type Action =
+  | { readonly do: 'wait'; readonly seconds: number }
+  | { readonly do: 'createAccount'; readonly name: string }
+  | { readonly do: 'addKey'; readonly account: Index }
+  | { readonly do: 'revokeKey'; readonly account: Index; readonly key: Index }
+  | { readonly do: 'listKeys'; readonly account: Index }
+  | {
+      readonly do: 'createProject'
+      readonly caller: AccountCaller
+      readonly account: Index
+      readonly name: string
+      readonly platform: string
+      readonly status: string | undefined
+      readonly config: Config | undefined
+      readonly key: string | undefined
+    }
+  | {
+      readonly do: 'updateProject'
+      readonly caller: AnyCaller
+      readonly project: Index
+      readonly name: string | undefined
+      readonly status: string | undefined
+      readonly config: Config | undefined
+    }
+  | {
+      readonly do: 'rotateKey'
+      readonly caller: AccountCaller
+      readonly project: Index
+      readonly grace: number | undefined
+    }
+  | { readonly do: 'getProject'; readonly caller: AnyCaller; readonly project: Index }
+  | { readonly do: 'listProjects'; readonly caller: AccountCaller }
+  | {
+      readonly do: 'createStore'
+      readonly caller: AccountCaller
+      readonly project: Index
+      readonly store_id: string | undefined
+      readonly store_type: 'web' | 'iap' | 'custom'
+      readonly is_sandbox: boolean | undefined
+      readonly status: string | undefined
+      readonly config: Config | undefined
+      readonly key: string | undefined
+    }
+  | { readonly do: 'getStore'; readonly caller: AnyCaller; readonly store_id: string }
+  | { readonly do: 'listStores'; readonly caller: AnyCaller; readonly project: Index }
+  | {
+      readonly do: 'createItem'
+      readonly caller: AccountCaller
+      readonly store_id: string
+      readonly name: string
+      readonly price: string
+      readonly key: string | undefined
+    }
+  | { readonly do: 'getItem'; readonly caller: AnyCaller; readonly item: Index }
+  | {
+      readonly do: 'listItems'
+      readonly caller: AnyCaller
+      readonly store_id: string
+      readonly limit: number | undefined
+    }
+  | {
+      readonly do: 'import'
+      readonly caller: AnyCaller
+      readonly store_id: string
+      readonly rows: readonly Row[]
+      readonly dry_run: boolean
+    }
+  | {
+      readonly do: 'listPurchases'
+      readonly caller: AccountCaller
+      readonly store_id: string
+      readonly limit: number | undefined
+      readonly filter: { readonly [field: string]: string }
+    }
+  | { readonly do: 'summarize'; readonly caller: AccountCaller; readonly store_id: string }
+  | {
+      readonly do: 'open'
+      readonly public_key: Index
+      readonly how: 'accessToken' | 'init' | 'token'
+      readonly user_id: string
+    }
+  | { readonly do: 'authenticate'; readonly token: Index; readonly scope: Scope | undefined }
+  | {
+      readonly do: 'issue'
+      readonly caller: AccountCaller
+      readonly project: Index
+      readonly user_id: string | undefined
+      readonly scopes: readonly Scope[] | undefined
+      readonly lifetime: number | undefined
+    }
+  | {
+      readonly do: 'revoke'
+      readonly caller: AccountCaller
+      readonly project: Index
+      readonly user_id: string | undefined
+    }
+  | { readonly do: 'rotateSigningKeys' }
+  | { readonly do: 'listAudit'; readonly limit: number }
+
+type Named<D extends Action['do']> = Extract<Action, { readonly do: D }>
+
+/** Arbitraries for an action's fields, in which the name of the action need not be said again. */
+function action<D extends Action['do']>(
+  name: D,
+  fields: { [K in Exclude<keyof Named<D>, 'do'>]: fc.Arbitrary<Named<D>[K]> },
+): fc.Arbitrary<Action> {
+  return fc.record({ do: fc.constant(name), ...fields }) as unknown as fc.Arbitrary<Action>
+}
+
+const pick = fc.constantFrom
+const index = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat({ max: 5 }))
+const account = fc.record({ by: pick('operator' as const, 'key' as const), index })
+const caller = fc.oneof(account, fc.record({ by: fc.constant('token' as const), index }))
+
+// Few values, so that names are taken, keys come again, and transactions repeat and contradict.
+const store_id = pick(...Array<string>(8).fill('main'), 'two', 'Other-3_')
+const oddStoreId = fc.oneof({ weight: 9, arbitrary: store_id }, pick('', 'a b', 'é', '\0'))
+const status = pick(undefined, undefined, 'active', 'paused', 'disabled', 'archived', '')
+const key = pick(undefined, undefined, undefined, 'k1', 'k2', '')
+const limit = pick(undefined, 1, 2, 3, 1000, 0, 1001)
+const user = pick('ann', 'bob', '\u{1F600}')
+
+const projectConfig = pick<(Config | undefined)[]>(
+  undefined,
+  {},
+  { webhook_secret: 'secret one' },
+  { webhook_secret: null },
+  { allowed_currencies: ['USD'] },
+  { allowed_currencies: [], custom_settings: { a: [1, { b: null }], é: '\u2028' } },
+  { allowed_currencies: ['usd'], webhook_url: 'ftp://x' },
+  { own: '\ud800' },
+)
+
+const storeConfig = pick<(Config | undefined)[]>(
+  undefined,
+  { currency: 'USD' },
+  { currency: 'EUR', shared_secret: 'secret two', own: { a: 1.5 } },
+  { currency: 'Euro', webhook_enabled: 'yes' },
+  { platform: 'steam' },
+)
+
+const row: fc.Arbitrary<Row> = fc.record({
+  transaction_id: pick('a', 'b', 'c', 'd', 'é', '\u{1F600}'),
+  sku: pick('gold', 'gold', 'gold', 'gold', 'gem', 'unknown'),
+  user_id: pick('', '', '', '', 'ann'),
+  quantity: pick('', '', '', '1', '2', '0'),
+  price: pick('', '', '', '', '499', '9007199254740991', '4.99'),
+  currency: pick('', '', '', '', 'USD', 'EUR', 'usd'),
+  status: pick('', 'purchased', 'pending', 'refunded', 'cancelled'),
+})
+
+const tame: fc.Arbitrary<Row> = row.map((each) => ({
+  ...each,
+  sku: 'gold',
+  user_id: '',
+  quantity: '',
+  price: '',
+  currency: '',
+}))
+
+const filter = fc.oneof(
+  fc.constant({}),
+  pick<{ [field: string]: string }[]>(
+    { sku: 'gold' },
+    { user_id: 'ann' },
+    { status: 'refunded' },
+    { from: '2024-02-01', to: '2024-04-01T00:00:00Z' },
+    { status: 'lost' },
+  ),
+)
+
+/** The times that pass never add up to a time at which something ends: there nothing is laid down. */
+const seconds = pick(0, 7, 100, 4_000)
+
+const SCOPES: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']
+
+const anyAction: fc.Arbitrary<Action> = fc.oneof(
+  action('wait', { seconds }),
+  action('createAccount', { name: pick('Studio', 'é', '') }),
+  action('addKey', { account: index }),
+  action('revokeKey', { account: index, key: fc.nat({ max: 5 }) }),
+  action('listKeys', { account: index }),
+  action('createProject', {
+    caller: account,
+    account: index,
+    name: pick('Game', 'é', ''),
+    platform: pick('mobile', 'adroid', 'mac'),
+    status,
+    config: projectConfig,
+    key,
+  }),
+  action('updateProject', {
+    caller,
+    project: index,
+    name: pick(undefined, 'Other', '\ud800'),
+    status,
+    config: projectConfig,
+  }),
+  action('rotateKey', { caller: account, project: index, grace: pick(undefined, 0, 50, -1) }),
+  action('getProject', { caller, project: index }),
+  action('listProjects', { caller: account }),
+  action('createStore', {
+    caller: account,
+    project: index,
+    store_id: fc.oneof({ weight: 4, arbitrary: oddStoreId }, fc.constant(undefined)),
+    store_type: pick('web', 'iap', 'custom'),
+    is_sandbox: pick(undefined, true, false),
+    status,
+    config: storeConfig,
+    key,
+  }),
+  action('getStore', { caller, store_id }),
+  action('listStores', { caller, project: index }),
+  {
+    weight: 3,
+    arbitrary: action('createItem', {
+      caller: account,
+      store_id: oddStoreId,
+      name: pick('gold', 'gem', 'Silver_1', 'a', 'b', 'no name'),
+      price: pick('0', '499', '00499', '4.99'),
+      key,
+    }),
+  },
+  action('getItem', { caller, item: index }),
+  { weight: 2, arbitrary: action('listItems', { caller, store_id: oddStoreId, limit }) },
+  {
+    weight: 5,
+    arbitrary: action('import', {
+      caller,
+      store_id: oddStoreId,
+      rows: fc.oneof(fc.array(row, { maxLength: 4 }), fc.array(tame, { maxLength: 6 })),
+      dry_run: pick(false, false, true),
+    }),
+  },
+  { weight: 2, arbitrary: action('listPurchases', { caller: account, store_id, limit, filter }) },
+  action('summarize', { caller: account, store_id }),
+  {
+    weight: 2,
+    arbitrary: action('open', {
+      public_key: index,
+      how: pick('accessToken', 'init', 'token'),
+      user_id: fc.oneof({ weight: 6, arbitrary: user }, pick('', 'a\nb')),
+    }),
+  },
+  action('authenticate', { token: index, scope: pick(undefined, ...SCOPES) }),
+  action('issue', {
+    caller: account,
+    project: index,
+    user_id: fc.option(user, { nil: undefined }),
+    scopes: pick<(Scope[] | undefined)[]>(undefined, ['items:read'], [...SCOPES], []),
+    lifetime: pick(undefined, 60, 86_400, 59),
+  }),
+  action('revoke', {
+    caller: account,
+    project: index,
+    user_id: fc.option(user, { nil: undefined }),
+  }),
+  action('rotateSigningKeys', {}),
+  action('listAudit', { limit: pick(1, 7, 1000) }),
+)
+
+const operator = { by: 'operator', index: 0 } as const
+
+/** What every sequence begins with, so that most of what follows has something to work on. */
+const PRELUDE: readonly Action[] = [
+  { do: 'createAccount', name: 'First' },
+  { do: 'createAccount', name: 'Second' },
+  ...[0, 1].flatMap((index): Action[] => [
+    {
+      do: 'createProject',
+      caller: { by: 'operator', index },
+      account: index,
+      name: 'Game',
+      platform: 'web',
+      status: undefined,
+      config: undefined,
+      key: undefined,
+    },
+  ]),
+  {
+    do: 'createStore',
+    caller: operator,
+    project: 0,
+    store_id: 'main',
+    store_type: 'web',
+    is_sandbox: false,
+    status: undefined,
+    config: undefined,
+    key: undefined,
+  },
+  {
+    do: 'createItem',
+    caller: operator,
+    store_id: 'main',
+    name: 'gold',
+    price: '499',
+    key: undefined,
+  },
+  { do: 'open', public_key: 0, how: 'token', user_id: 'ann' },
+  {
+    do: 'issue',
+    caller: operator,
+    project: 0,
+    user_id: undefined,
+    scopes: ['items:read'],
+    lifetime: 86_400,
+  },
+]
+
+export const actions: fc.Arbitrary<Action[]> = fc
+  .array(anyAction, { minLength: 1, maxLength: 30, size: 'max' })
+  .map((actions) => [...PRELUDE, ...actions])

@@ -1,0 +1,232 @@
+import { type Account, type Caller, type Project, type Till, TillError } from '../../lib/index.ts'
+import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
+
+/** What an action came to, in terms that are the same wherever it is done. */
+export type Outcome =
+  | { readonly ok: unknown }
+  | { readonly error: string; readonly at: readonly (string | number)[] }
+
+/** Whoever does actions: the library on some storage, or the model. */
+export type Player = (action: Action) => Promise<Outcome> | Outcome
+
+/** One of a list, whose index goes round. */
+export function nth<T>(list: readonly T[], index: number): T | undefined {
+  return list[index % list.length]
+}
+
+/** Does actions with the library. Ids and keys become places in the order in which they were made. */
+export function playLibrary(till: Till): Player {
+  const accounts: Account[] = []
+  const keys: { account_key: string; key_id: string }[] = []
+  const projects: string[] = []
+  const public_keys: string[] = []
+  const items: string[] = []
+  const tokens: string[] = []
+
+  /** The place of what may be new. */
+  const placeOf = (list: string[], id: string): number => {
+    if (!list.includes(id)) list.push(id)
+    return list.indexOf(id)
+  }
+  const accountOf = (id: string) => accounts.findIndex(({ account_id }) => account_id === id)
+  const projectId = (index: number) => nth(projects, index) ?? 'prj_none'
+
+  const callerOf = async (who: AnyCaller): Promise<Caller> => {
+    if (who.by !== 'token') return holderOf(who)
+    return till.sessions.authenticate(nth(tokens, who.index))
+  }
+  const holderOf = async ({ by, index }: AccountCaller): Promise<Account> => {
+    if (by === 'operator') return nth(accounts, index) as Account
+    return till.accounts.authenticate(nth(keys, index)?.account_key)
+  }
+
+  const shownProject = (project: Project) => {
+    const { id, account_id, public_key, created_at: _, ...rest } = project
+    const places = { project: placeOf(projects, id), account: accountOf(account_id) }
+    return { ...rest, ...places, public_key: placeOf(public_keys, public_key) }
+  }
+  const shownStore = ({ store_id, ...store }: Awaited<ReturnType<Till['stores']['get']>>) => {
+    const { account_id, project_id, created_at: _, ...rest } = store
+    const places = { project: projects.indexOf(project_id), account: accountOf(account_id) }
+    return { ...rest, ...places, store_id: store_id.startsWith('str_') ? 'made' : store_id }
+  }
+  const shownItem = (item: Awaited<ReturnType<Till['items']['get']>>) => {
+    const { id, account_id, project_id, created_at: _, ...rest } = item
+    const places = { project: projects.indexOf(project_id), account: accountOf(account_id) }
+    return { ...rest, ...places, item: placeOf(items, id) }
+  }
+  const shownToken = ({
+    token,
+    expires_in_seconds,
+  }: {
+    token: string
+    expires_in_seconds: number
+  }) => ({ token: placeOf(tokens, token), expires_in_seconds })
+
+  const does: { [D in Action['do']]: (action: Extract<Action, { do: D }>) => Promise<unknown> } = {
+    wait: async () => 'later',
+    async createAccount({ name }) {
+      const { account_key, key_id, ...account } = await till.accounts.create({ name })
+      accounts.push(account)
+      keys.push({ account_key, key_id })
+      return { account: accounts.length - 1, name: account.name }
+    },
+    async addKey({ account }) {
+      const { account_key, key_id } = await till.accounts.addKey(nth(accounts, account) as Account)
+      return keys.push({ account_key, key_id }) - 1
+    },
+    async revokeKey({ account, key }) {
+      const key_id = nth(keys, key)?.key_id ?? ''
+      return till.accounts.revokeKey(nth(accounts, account) as Account, key_id)
+    },
+    async listKeys({ account }) {
+      const shown = await till.accounts.listKeys(nth(accounts, account) as Account)
+      return shown.map(({ key_id, revoked_at }) => ({
+        key: keys.findIndex((each) => each.key_id === key_id),
+        isRevoked: revoked_at !== undefined,
+      }))
+    },
+    async createProject({ do: _, caller, account, key, ...input }) {
+      const account_id = nth(accounts, account)?.account_id
+      const fields = { ...input, account_id, bundle_id: 'com.example.game' }
+      const options = { idempotency_key: key }
+      return shownProject(await till.projects.create(await holderOf(caller), fields, options))
+    },
+    async updateProject({ do: _, caller, project, ...input }) {
+      const change = { ...input, id: projectId(project) }
+      return shownProject(await till.projects.update(await callerOf(caller), change))
+    },
+    async rotateKey({ caller, project, grace }) {
+      const rotation = { id: projectId(project), grace_seconds: grace }
+      return shownProject(await till.projects.rotateKey(await holderOf(caller), rotation))
+    },
+    getProject: async ({ caller, project }) =>
+      shownProject(await till.projects.get(await callerOf(caller), projectId(project))),
+    listProjects: async ({ caller }) =>
+      (await till.projects.list(await holderOf(caller))).map(shownProject),
+    async createStore({ do: _, caller, project, config, key, ...input }) {
+      const fields = { ...input, project_id: projectId(project), store_config: config }
+      const options = { idempotency_key: key }
+      return shownStore(await till.stores.create(await holderOf(caller), fields, options))
+    },
+    getStore: async ({ caller, store_id }) =>
+      shownStore(await till.stores.get(await callerOf(caller), store_id)),
+    listStores: async ({ caller, project }) =>
+      (await till.stores.list(await callerOf(caller), projectId(project))).map(shownStore),
+    async createItem({ do: _, caller, key, ...input }) {
+      const fields = { ...input, display_name: 'An item', type: 'consumable' }
+      const options = { idempotency_key: key }
+      return shownItem(await till.items.create(await holderOf(caller), fields, options))
+    },
+    getItem: async ({ caller, item }) =>
+      shownItem(await till.items.get(await callerOf(caller), nth(items, item) ?? '')),
+    async listItems({ caller, store_id, limit }) {
+      const who = await callerOf(caller)
+      return pagesOf(async (cursor) => {
+        const page = await till.items.list(who, { store_id, limit, cursor })
+        return { shown: page.items.map(shownItem), next: page.next }
+      })
+    },
+    async import({ caller, store_id, rows, dry_run }) {
+      const who = await callerOf(caller)
+      const result = await till.purchases.import(who, { store_id, dry_run, file: fileOf(rows) })
+      const { import_id: _, ...summary } = result
+      return summary
+    },
+    async listPurchases({ caller, store_id, limit, filter }) {
+      const who = await holderOf(caller)
+      return pagesOf(async (cursor) => {
+        const page = await till.purchases.list(who, { store_id, limit, cursor, ...filter })
+        const shown = page.purchases.map(({ import_id: _, ...purchase }) => purchase)
+        return { shown, next: page.next }
+      })
+    },
+    summarize: async ({ caller, store_id }) =>
+      till.purchases.summarize(await holderOf(caller), { store_id }),
+    async open({ public_key, how, user_id }) {
+      const key = nth(public_keys, public_key)
+      if (how === 'accessToken') {
+        const { access_token, ttl_seconds } = await till.sessions.accessToken(key)
+        return shownToken({ token: access_token, expires_in_seconds: ttl_seconds })
+      }
+      if (how === 'token') return shownToken(await till.sessions.token(key, { user_id }))
+      const { project, session, stores } = await till.sessions.init(key, { user_id })
+      const shown = { project: shownProject(project), stores: stores.map(shownStore) }
+      return { ...shown, ...shownToken(session) }
+    },
+    async authenticate({ token, scope }) {
+      const session = await till.sessions.authenticate(nth(tokens, token), scope)
+      const { account_id, project_id, user_id, scopes } = session
+      const project = projects.indexOf(project_id)
+      const user = user_id === project_id ? '(project)' : user_id
+      return { account: accountOf(account_id), project, user, scopes: [...scopes].sort() }
+    },
+    async issue({ do: _, caller, project, ...input }) {
+      const wanted = { ...input, project_id: projectId(project) }
+      return shownToken(await till.sessions.issue(await holderOf(caller), wanted))
+    },
+    async revoke({ caller, project, user_id }) {
+      const whose = { project_id: projectId(project), user_id }
+      return till.sessions.revoke(await holderOf(caller), whose)
+    },
+    rotateSigningKeys: async () => void (await till.operations.rotateSigningKeys()),
+    listAudit: ({ limit }) =>
+      pagesOf(async (cursor) => {
+        const page = await till.operations.listAudit({ limit, cursor })
+        const shown = page.entries.map(({ action, actor, account_id }) => ({
+          action,
+          actor: actor.replace(/:.*/, ''),
+          account: accountOf(account_id),
+        }))
+        return { shown, next: page.next }
+      }),
+  }
+
+  return async (action) => {
+    try {
+      return { ok: plain(await does[action.do](action as never)) }
+    } catch (error) {
+      if (!(error instanceof TillError)) throw error
+      const at = error.details.map(({ field, line }) => field ?? line ?? '')
+      return { error: error.code, at: sorted(at) }
+    }
+  }
+}
+
+/** As JSON has it: what is undefined is not there, and -0 is 0. */
+export function plain(value: unknown): unknown {
+  return value === undefined ? null : JSON.parse(JSON.stringify(value))
+}
+
+/** Each once, in order. */
+export function sorted(places: readonly (string | number)[]): (string | number)[] {
+  return [...new Set(places)].sort()
+}
+
+async function pagesOf<T>(
+  read: (cursor: string | undefined) => Promise<{ shown: T[]; next?: string | undefined }>,
+): Promise<T[][]> {
+  const pages: T[][] = []
+  let cursor: string | undefined
+  do {
+    const { shown, next } = await read(cursor)
+    pages.push(shown)
+    cursor = next
+  } while (cursor !== undefined)
+  return pages
+}
+
+/** The canonical file of the rows; a transaction's time follows from its id. */
+async function* fileOf(rows: readonly Row[]): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('transaction_id,sku,purchased_at,user_id,quantity,price,currency,status\n')
+  for (const row of rows) {
+    const { transaction_id, sku, user_id, quantity, price, currency, status } = row
+    const cells = [user_id, quantity, price, currency, status]
+    yield Buffer.from(`${[transaction_id, sku, timeOf(transaction_id), ...cells]}\n`)
+  }
+}
+
+/** A time in one of four months of 2024. */
+export function timeOf(transaction_id: string): string {
+  return `2024-0${1 + ((transaction_id.codePointAt(0) ?? 0) % 4)}-15T12:00:00Z`
+}

@@ -1,0 +1,99 @@
+import type { Row } from './actions.ts'
+import { timeOf } from './library.ts'
+
+/** A purchase as the model keeps it. */
+export interface Purchase {
+  readonly transaction_id: string
+  readonly sku: string
+  readonly purchased_at: number
+  readonly user_id?: string | undefined
+  readonly quantity: number
+  readonly price?: number | undefined
+  readonly currency?: string | undefined
+  readonly status: string
+}
+
+interface Rules {
+  readonly currency: string | undefined
+  readonly allowed: readonly string[]
+}
+
+/** How far a status is on its way. */
+const STEP: { readonly [status: string]: number } = {
+  pending: 0,
+  purchased: 1,
+  refunded: 2,
+  cancelled: 2,
+}
+
+/** What becomes of a store's purchases when these rows are sent, and the lines that are wrong. */
+export function importRows(
+  rows: readonly Row[],
+  store: { readonly skus: ReadonlySet<string>; readonly purchases: readonly Purchase[] },
+  rules: Rules,
+) {
+  const purchases = [...store.purchases]
+  const lines: number[] = []
+  const good: Purchase[] = []
+  const counts = { added: 0, skipped: 0, updated: 0 }
+
+  for (const [index, row] of rows.entries()) {
+    const sent = readRow(row, rules)
+    if (sent) good.push(sent)
+    const place = purchases.findIndex(({ transaction_id }) => transaction_id === row.transaction_id)
+    const stored = purchases[place]
+    if (!sent || !store.skus.has(sent.sku) || (stored && contradicts(stored, sent))) {
+      lines.push(index + 2)
+    } else if (!stored) {
+      purchases.push(sent)
+      counts.added++
+    } else if ((STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)) {
+      purchases[place] = { ...stored, status: sent.status }
+      counts.updated++
+    } else {
+      counts.skipped++
+    }
+  }
+  const about = { layout: 'canonical', passed_over: 0, ignored_columns: [] }
+  const summary = { ...about, rows: good.length, ...counts, totals: totalsOf(good) }
+  return { purchases, lines, summary }
+}
+
+function readRow(row: Row, { currency: fallback, allowed }: Rules): Purchase | undefined {
+  const { transaction_id, sku } = row
+  const price = row.price === '' ? undefined : Number(row.price)
+  const currency = row.currency || (price === undefined ? undefined : fallback)
+  const isRight =
+    row.quantity !== '0' &&
+    row.price !== '4.99' &&
+    row.currency !== 'usd' &&
+    (price === undefined || currency !== undefined) &&
+    (currency === undefined || allowed.length === 0 || allowed.includes(currency))
+  if (!isRight) return undefined
+  const purchased_at = Date.parse(timeOf(transaction_id))
+  const quantity = Number(row.quantity || 1)
+  const status = row.status || 'purchased'
+  const user_id = row.user_id || undefined
+  return { transaction_id, sku, purchased_at, user_id, quantity, price, currency, status }
+}
+
+function contradicts(stored: Purchase, sent: Purchase): boolean {
+  const isOther = (['sku', 'user_id', 'price', 'currency', 'quantity'] as const).some(
+    (field) => stored[field] !== sent[field],
+  )
+  return (
+    isOther ||
+    (stored.status !== sent.status && STEP[stored.status] === 2 && STEP[sent.status] === 2)
+  )
+}
+
+/** By status and currency, in the order in which the file has them. */
+function totalsOf(rows: readonly Purchase[]) {
+  const keyOf = ({ status, currency = '' }: Purchase) => `${status} ${currency}`
+  return [...new Set(rows.map(keyOf))].map((key) => {
+    const group = rows.filter((row) => keyOf(row) === key)
+    const [status, currency] = key.split(' ')
+    const total = group.reduce((sum, { price = 0 }) => sum + BigInt(price), 0n)
+    return { status, currency, rows: group.length, total: String(total) }
+  })
+}
