@@ -28,6 +28,9 @@ export async function startCrew(
   args: readonly string[],
   onDeath: (message: string) => void,
 ): Promise<Crew | undefined> {
+  // The kernel hands the connections out. Handed on by this process, as Node does unless told, one on
+  // its way to a worker that dies would wait for ever.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ args: [...args] })
   const first = cluster.fork()
   const port = await portOf(first)

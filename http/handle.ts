@@ -4,17 +4,28 @@ import type { Till } from '../lib/index.ts'
 import { clientAddress } from './address.ts'
 import type { Cors } from './cors.ts'
 import { readHeaders, type Sent, type SentHeaders } from './headers.ts'
-import { claim, enter, type Lane, leave } from './lanes.ts'
+import { claim, enter, leave } from './lanes.ts'
 import { createProblem, TransportFault } from './problems.ts'
 import { charge } from './ratelimit.ts'
 import { createRouter, methodsOf } from './router.ts'
-import { metricsRoute, type Route, routes } from './routes.ts'
+import { type Answer, type Call, metricsRoute, type Route, routes } from './routes.ts'
 import { cutSlowReader, discardRest, sendAnswer, sendText } from './send.ts'
 import { createService, type HandlerOptions, type Service } from './service.ts'
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void
 
 type AnyRoute = Route<unknown, unknown>
+type Params = Call<unknown, unknown>['params']
+type Query = Call<unknown, unknown>['query']
+
+/** A request and its answer, and what is known of them by now. */
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly sent: SentHeaders
+  readonly request_id: string
+  route: AnyRoute | undefined
+}
 
 /**
  * The ten endpoints and the operator's own as a listener for any `node:http` server. `service` is
@@ -36,61 +47,55 @@ export function createHandler(
     const started = record ? performance.now() : 0
     const sent = readHeaders(request)
     const request_id = requestIdOf(sent)
-    let route: AnyRoute | undefined
-    let lane: Lane | undefined
-    let project: string | undefined
+    const exchange: Exchange = { request, response, sent, request_id, route: undefined }
     let failure: unknown
     try {
-      assertHost(request, sent)
-      const { path, query } = parseTarget(request.url ?? '/')
-      if (request.method === 'OPTIONS') {
-        answerOptions(request, response, router.on(path), sent, cors, request_id)
-      } else {
-        const match = router.find(request.method ?? 'GET', path)
-        route = match.route
-        const { credential } = route
-        if (credential.isForBrowsers) cors?.expose(response, sent.origin)
-        const address = isLimited ? clientAddress(request, sent, trustProxy) : ''
-        if (addressLimit && credential.bucketOf) await charge(addressLimit, address, response)
-        if (credential.bucketOf) lane = enter(lanes[route.lane])
-        const who = await credential.judge(till, sent)
-        if (keyLimit && credential.bucketOf) {
-          await charge(keyLimit, credential.bucketOf(who, address), response)
-        }
-        if (lane?.name === 'uploads' && credential.projectOf) {
-          project = claim(lane, credential.projectOf(who), limits.uploadsOfProject)
-        }
-        const body = await route.readBody(request, limits)
-        const { params } = match
-        const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
-        const call = { till, who, body, params, query, options, service }
-        const made = await route.handler(call)
-        // What is left goes at the client's pace, and a slow one should take no room from others.
-        if (lane) leave(lane, project)
-        lane = undefined
-        const sending = { request_id, ifNoneMatch: sent.if_none_match, limits }
-        await sendAnswer(response, made, sending)
-      }
+      await respond(exchange)
     } catch (error) {
       failure = error
       sendProblem(response, error, request_id)
-    } finally {
-      if (lane) leave(lane, project)
     }
     discardRest(request, limits)
     cutSlowReader(response, limits)
-    if (!record) return
-    // The error of a request, or of its socket, is its client hanging up: nothing to mend.
-    const isHangUp = failure === request.errored || failure === request.socket.errored
-    const isFault = !isHangUp && isFailed(response)
-    record({
-      method: request.method ?? '',
-      route: route?.path ?? null,
-      status: request.socket.destroyed ? 499 : response.statusCode,
-      ms: performance.now() - started,
-      request_id,
-      fault: isFault ? failure : undefined,
-    })
+    record?.(outcomeOf(exchange, performance.now() - started, failure))
+  }
+
+  const respond = async (exchange: Exchange) => {
+    const { request, response, sent, request_id } = exchange
+    assertHost(request, sent)
+    const { path, query } = parseTarget(request.url ?? '/')
+    if (request.method === 'OPTIONS') return answerOptions(exchange, router.on(path), cors)
+    const { route, params } = router.find(request.method ?? 'GET', path)
+    exchange.route = route
+    if (route.credential.isForBrowsers) cors?.expose(response, sent.origin)
+    // Its place is given back before the answer goes, at the client's pace: a slow one takes no room.
+    const made = await handle(exchange, route, params, query)
+    await sendAnswer(response, made, { request_id, ifNoneMatch: sent.if_none_match, limits })
+  }
+
+  /** Credential, then body, then meaning, each within the limits. */
+  const handle = async (
+    { request, response, sent, request_id }: Exchange,
+    { credential, lane, readBody, handler }: AnyRoute,
+    params: Params,
+    query: Query,
+  ): Promise<Answer> => {
+    const { bucketOf, projectOf } = credential
+    const address = isLimited ? clientAddress(request, sent, trustProxy) : ''
+    if (addressLimit && bucketOf) await charge(addressLimit, address, response)
+    const place = bucketOf && enter(lanes[lane])
+    try {
+      const who = await credential.judge(till, sent)
+      if (keyLimit && bucketOf) await charge(keyLimit, bucketOf(who, address), response)
+      if (place && projectOf && lane === 'uploads') {
+        claim(place, projectOf(who), limits.uploadsOfProject)
+      }
+      const body = await readBody(request, limits)
+      const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
+      return await handler({ till, who, body, params, query, options, service })
+    } finally {
+      if (place) leave(place)
+    }
   }
 
   return (request, response) => {
@@ -102,8 +107,22 @@ export function createHandler(
 
 function ignore(): void {}
 
-function isFailed({ statusCode, writableEnded }: ServerResponse): boolean {
-  return statusCode === 500 || !writableEnded
+function outcomeOf(
+  { request, response, route, request_id }: Exchange,
+  ms: number,
+  failure: unknown,
+) {
+  // The error of a request, or of its socket, is its client hanging up: nothing to mend.
+  const isHangUp = failure === request.errored || failure === request.socket.errored
+  const isFault = !isHangUp && (response.statusCode === 500 || !response.writableEnded)
+  return {
+    method: request.method ?? '',
+    route: route?.path ?? null,
+    status: request.socket.destroyed ? 499 : response.statusCode,
+    ms,
+    request_id,
+    fault: isFault ? failure : undefined,
+  }
 }
 
 function sendProblem(response: ServerResponse, error: unknown, request_id: string): void {
@@ -161,12 +180,9 @@ function originOf(target: string): string {
 
 /** What a path takes, and, when a browser asks on behalf of a script, what that script may. */
 function answerOptions(
-  request: IncomingMessage,
-  response: ServerResponse,
+  { request, response, sent: { origin }, request_id }: Exchange,
   onPath: readonly AnyRoute[],
-  { origin }: SentHeaders,
   cors: Cors | undefined,
-  request_id: string,
 ): void {
   response.setHeader('allow', methodsOf(onPath))
   const wanted = request.headers['access-control-request-method']

@@ -34,38 +34,45 @@ const overloaded = new TransportFault('overloaded', 'There is too much in flight
 const uploadsOverloaded = new TransportFault('overloaded', 'Too many imports are in flight', {
   'retry-after': '5',
 })
-
 const projectOverloaded = new TransportFault(
   'overloaded',
   'Too many imports of this project are in flight',
   { 'retry-after': '5' },
 )
 
+/** A place that a request has in a lane. */
+export interface Place {
+  readonly lane: Lane
+  /** The project that it counts for, once that is known. */
+  project_id?: string
+}
+
 /** Takes a place, which must be given back; throws 503 when there is none. */
-export function enter(lane: Lane): Lane {
+export function enter(lane: Lane): Place {
   if (lane.taken >= lane.size) {
     lane.refused++
     throw lane.name === 'uploads' ? uploadsOverloaded : overloaded
   }
   lane.taken++
-  return lane
+  return { lane }
 }
 
 /**
- * Counts a place that was taken as one of the project's, whose id it gives back; throws 503 when it has its share. Else one
- * project's slow senders, who need no more than its public key, could keep all others out for an hour.
+ * Counts a place as one of the project's; throws 503 when that has its share. Else one project's slow
+ * senders, who need no more than its public key, could keep all others out for an hour.
  */
-export function claim(lane: Lane, project_id: string, share: number): string {
+export function claim(place: Place, project_id: string, share: number): void {
+  const { lane } = place
   const taken = lane.projects.get(project_id) ?? 0
   if (taken >= share) {
     lane.refused++
     throw projectOverloaded
   }
   lane.projects.set(project_id, taken + 1)
-  return project_id
+  place.project_id = project_id
 }
 
-export function leave(lane: Lane, project_id?: string): void {
+export function leave({ lane, project_id }: Place): void {
   lane.taken--
   if (project_id === undefined) return
   const left = (lane.projects.get(project_id) ?? 1) - 1
