@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -77,6 +84,16 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
       return path
     },
     /malformed|not a database|disk I\/O error/,
+  ],
+  'no database, on a disk that is full': [
+    (_folder, t) => {
+      const disk = smallDisk(t)
+      if (!disk) return undefined
+      const { bavail, bsize } = statfsSync(disk)
+      writeFileSync(join(disk, 'ballast'), Buffer.alloc(bavail * bsize))
+      return join(disk, 'till.db')
+    },
+    /full|disk I\/O error/,
   ],
   'a database on a disk that may only be read': [
     async (_folder, t) => {
