@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -12,7 +13,7 @@ import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
-import { raw } from '../support/connections.ts'
+import { prototypeOf, raw } from '../support/connections.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -179,6 +180,22 @@ function describePlaces(driver: SqliteDriverName): void {
     const again = await open(t, path, driver)
     assert.deepEqual(await names(again), ['gold', 'gem', ...kept, 'after'])
     assert.deepEqual(await again.check(), [])
+  })
+
+  test('on a full disk a file is refused at once, not tried for as long as a lock', async (t) => {
+    const disk = smallDisk(t)
+    if (!disk) return
+    const { bavail, bsize } = statfsSync(disk)
+    writeFileSync(join(disk, 'ballast'), Buffer.alloc(bavail * bsize))
+    const exec = t.mock.method(await prototypeOf(driver), 'exec')
+
+    await assert.rejects(openSqliteStorage(join(disk, 'till.db'), { driver }), {
+      code: 'storage_unavailable',
+      message: /^Cannot open the database .*till\.db: .*(full|disk I\/O error)/,
+    })
+
+    const tried = exec.mock.calls.filter(({ arguments: [sql] }) => /journal_mode/.test(String(sql)))
+    assert.equal(tried.length, 1)
   })
 
   test('a file on a disk that may only be read is refused with one clear message', async (t) => {

@@ -346,10 +346,29 @@ function describeInterruptions(driver: SqliteDriverName): void {
     giveAway(db, { host: 'elsewhere', aliveAt: Date.now() })
 
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+    let passed = 0
+    const now = performance.now.bind(performance)
+    t.mock.method(performance, 'now', () => now() + passed)
+    passed = 25_000
+    assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
 
-    giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - 60_000 })
+    passed = 31_000
     await (await openImport(storage, MAIN, 'imp_2')).commit()
     assert.deepEqual(await transactions(storage), [])
+  })
+
+  test('a clock that jumps makes no import of another process dead', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const theirs = await openImport(storage, MAIN, 'imp_1')
+    await stage(theirs, [newRow(2)])
+    const db = await raw(t, path, driver)
+    for (const jump of [3_600_000, -3_600_000]) {
+      giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - jump })
+      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+    }
   })
 
   test('an import that others took for dead can neither go on nor commit', async (t) => {

@@ -2,22 +2,23 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
-import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { isBusy, openSqliteDriver, type SqliteDriver, type SqliteDriverName } from './drivers.ts'
 import { clearAbandonedImports } from './imports.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 
 /** A connection to a file that is ours, of today's schema, and rid of what dead processes left. */
 export async function openFile(
   path: string,
-  { driver, create = true }: { driver?: SqliteDriverName; create?: boolean },
+  options: { driver?: SqliteDriverName; create?: boolean },
 ): Promise<Connection> {
-  if (!create && !existsSync(path)) {
+  if (options.create === false && !existsSync(path)) {
     throw new TillError('storage_unavailable', 'there is no such file')
   }
   createPrivately(path)
-  const db = connect(await openSqliteDriver(path, driver))
+  const driver = await openSqliteDriver(path, options.driver)
+  const db = connect(driver)
   try {
-    await configure(db)
+    await configure(db, driver)
     await migrate(db)
     await clearAbandonedImports(db)
     return db
@@ -37,10 +38,10 @@ function createPrivately(path: string): void {
   if (path !== ':memory:' && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-async function configure(db: Connection): Promise<void> {
+async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   versionOf(db) // refuses a file that is not ours before its journal mode is changed
-  await enterWal(db)
+  await enterWal(driver)
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
   db.exec('PRAGMA cache_size = -4000') // KiB; more makes no import faster (bench/)
@@ -48,13 +49,13 @@ async function configure(db: Connection): Promise<void> {
 
 // Changing the journal mode does not wait for the busy timeout: several processes that open a new
 // file at once must try again by themselves.
-async function enterWal(db: Connection, attempts = 100): Promise<void> {
+async function enterWal(driver: SqliteDriver, attempts = 100): Promise<void> {
   try {
-    db.exec('PRAGMA journal_mode = WAL')
+    driver.exec('PRAGMA journal_mode = WAL')
   } catch (error) {
-    if (attempts === 0) throw error
+    if (attempts === 0 || !isBusy(error)) throw error
     await setTimeout(50)
-    await enterWal(db, attempts - 1)
+    await enterWal(driver, attempts - 1)
   }
 }
 

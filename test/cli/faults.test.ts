@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { tillkit } from '../support/cli.ts'
+import { makeReadOnly, smallDisk } from '../support/disk.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { createServedShop } from '../support/served.ts'
+
+/** Something in the way of a database: made in a folder, the path to open. */
+type Obstacle = (folder: string, t: TestContext) => string | undefined | Promise<string | undefined>
+
+const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } = {
+  'a directory in its place': [
+    (folder) => {
+      const path = join(folder, 'till.db')
+      mkdirSync(path)
+      return path
+    },
+    /EISDIR|unable to open|directory/,
+  ],
+  'a folder that is not there': [
+    (folder) => join(folder, 'none', 'till.db'),
+    /ENOENT|no such file/,
+  ],
+  'a file in the place of a folder': [
+    (folder) => {
+      writeFileSync(join(folder, 'file'), '')
+      return join(folder, 'file', 'till.db')
+    },
+    /ENOTDIR|no such file|unable to open/,
+  ],
+  'a file that is no database': [
+    (folder) => {
+      const path = join(folder, 'till.db')
+      writeFileSync(path, 'a letter to my aunt\n'.repeat(1_000))
+      return path
+    },
+    /file is not a database/,
+  ],
+  'a database of another program': [
+    async (folder) => {
+      const path = join(folder, 'till.db')
+      const db = await openSqliteDriver(path)
+      db.exec('CREATE TABLE aunts (name TEXT)')
+      db.close()
+      return path
+    },
+    /another program/,
+  ],
+  'a database of a newer tillkit': [
+    async (_folder, t) => {
+      const { db: path } = await createServedShop(t)
+      const db = await openSqliteDriver(path)
+      db.exec('PRAGMA user_version = 99')
+      db.close()
+      return path
+    },
+    /newer tillkit/,
+  ],
+  'a database whose pages are damaged': [
+    async (_folder, t) => {
+      const { db: path } = await createServedShop(t)
+      const bytes = readFileSync(path)
+      writeFileSync(path, bytes.fill(0x41, 100, 4096))
+      return path
+    },
+    /malformed|not a database/,
+  ],
+  'a database that was cut off': [
+    async (_folder, t) => {
+      const { db: path } = await createServedShop(t)
+      writeFileSync(path, readFileSync(path).subarray(0, 5_000))
+      return path
+    },
+    /malformed|not a database|disk I\/O error/,
+  ],
+  'no database, on a disk that is full': [
+    (_folder, t) => {
+      const disk = smallDisk(t)
+      if (!disk) return undefined
+      const { bavail, bsize } = statfsSync(disk)
+      writeFileSync(join(disk, 'ballast'), Buffer.alloc(bavail * bsize))
+      return join(disk, 'till.db')
+    },
+    /full|disk I\/O error/,
+  ],
+  'a database on a disk that may only be read': [
+    async (_folder, t) => {
+      const { db } = await createServedShop(t)
+      return onReadOnlyDisk(t, db)
+    },
+    /readonly|read-only|unable to open/,
+  ],
+  'no database, on a disk that may only be read': [
+    (_folder, t) => onReadOnlyDisk(t),
+    /EROFS|no such file/,
+  ],
+}
+
+// By a mount, since root may write whatever the modes of files say.
+function onReadOnlyDisk(t: TestContext, db?: string): string | undefined {
+  const disk = smallDisk(t)
+  if (!disk) return undefined
+  const path = join(disk, 'till.db')
+  if (db) copyFileSync(db, path)
+  makeReadOnly(disk)
+  return path
+}
+
+describe('what can not be opened is one clear line and exit code 1', () => {
+  for (const [what, [make, reason]] of Object.entries(obstacles)) {
+    test(what, async (t) => {
+      const path = await make(temporaryFolder(t), t)
+      if (path === undefined) return
+      const commands = [
+        ['serve', '--port', '0'],
+        ['account', 'create', '--name', 'Studio'],
+      ]
+      for (const command of commands) {
+        const { code, stdout, stderr } = await tillkit([...command, '--db', path])
+        assert.deepEqual([code, stdout], [1, ''], stderr)
+        assert.match(stderr, /^tillkit: Cannot open the database [^\n]+\n$/)
+        assert.ok(stderr.includes(path))
+        assert.match(stderr, reason)
+        assert.doesNotMatch(stderr, / at |node:|TillError|SQLITE_/)
+      }
+      const json = await tillkit(['check', '--db', path, '--json'])
+      const { status, code } = JSON.parse(json.stdout)
+      assert.deepEqual([json.code, status, code], [1, 503, 'storage_unavailable'])
+    })
+  }
+})
+
+describe('an address that can not be had is one clear line and exit code 1', () => {
+  for (const workers of ['1', '2']) {
+    test(`with ${workers} workers`, async (t) => {
+      const taken = createServer().listen(0, '127.0.0.1')
+      t.after(() => taken.close())
+      await once(taken, 'listening')
+      const { port } = taken.address() as AddressInfo
+      const db = join(temporaryFolder(t), 'till.db')
+      for (const [address, reason] of [
+        [['--port', String(port)], 'EADDRINUSE'],
+        [['--host', '203.0.113.1', '--port', '0'], 'EADDRNOTAVAIL'],
+        [['--host', 'nowhere.invalid', '--port', '0'], 'ENOTFOUND|EAI_AGAIN'],
+      ] as const) {
+        const args = ['serve', '--db', db, '--workers', workers, ...address]
+        const { code, stdout, stderr } = await tillkit(args)
+        assert.deepEqual([code, stdout], [1, ''], stderr)
+        assert.match(stderr, new RegExp(`^tillkit: [^\\n]*(${reason})[^\\n]*\\n`))
+        assert.doesNotMatch(stderr, /\n {4}at /)
+      }
+      assert.ok(existsSync(db))
+    })
+  }
+})
