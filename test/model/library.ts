@@ -9,9 +9,14 @@ export type Outcome =
 /** Whoever does actions: the library on some storage, or the model. */
 export type Player = (action: Action) => Promise<Outcome> | Outcome
 
-/** One of a list, whose index goes round. */
+/** One of a list. */
 export function nth<T>(list: readonly T[], index: number): T | undefined {
-  return list[index % list.length]
+  return list[placeIn(list, index)]
+}
+
+/** Where in a list an index is, which goes round; -1 is the last. */
+export function placeIn(list: readonly unknown[], index: number): number {
+  return (index + list.length) % list.length
 }
 
 /** Does actions with the library. Ids and keys become places in the order in which they were made. */

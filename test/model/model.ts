@@ -1,6 +1,6 @@
 import type { Scope } from '../../lib/index.ts'
 import type { Action, AnyCaller } from './actions.ts'
-import { nth, type Outcome, type Player, plain, sorted, timeOf } from './library.ts'
+import { nth, type Outcome, type Player, placeIn, plain, sorted, timeOf } from './library.ts'
 import { importRows, type Purchase } from './purchases.ts'
 
 /** Why the model refuses an action. */
@@ -79,7 +79,7 @@ export function createModel(): Player {
     status !== 'disabled' && status !== 'archived'
 
   const holderOf = (who: AnyCaller): Holder => {
-    if (who.by === 'operator') return { account: who.index % accounts.length }
+    if (who.by === 'operator') return { account: placeIn(accounts, who.index) }
     if (who.by === 'token') return bearerOf(who.index)
     const key = nth(keys, who.index)
     if (!key || key.isRevoked) throw new Refusal('account_key_required')
@@ -157,7 +157,7 @@ export function createModel(): Player {
     const project = key && projects[key.project]
     if (!project || now >= key.until) throw new Refusal('invalid_public_key')
     if (!isActive(project)) throw new Refusal('project_inactive')
-    return { ...project, public_key: index % public_keys.length }
+    return { ...project, public_key: placeIn(public_keys, index) }
   }
 
   const actorOf = (who: AnyCaller) => who.by
@@ -175,13 +175,13 @@ export function createModel(): Player {
       return { account, name }
     },
     addKey({ account }) {
-      const owner = account % accounts.length
+      const owner = placeIn(accounts, account)
       log('account_key.add', 'operator', owner)
       return keys.push({ account: owner, isRevoked: false }) - 1
     },
     revokeKey({ account, key }) {
       const revoked = nth(keys, key)
-      const owner = account % accounts.length
+      const owner = placeIn(accounts, account)
       if (!revoked || revoked.isRevoked || revoked.account !== owner) {
         throw new Refusal('account_key_not_found')
       }
@@ -193,7 +193,7 @@ export function createModel(): Player {
         account,
         shown: { key, isRevoked },
       }))
-      const own = all.filter((each) => each.account === account % accounts.length)
+      const own = all.filter((each) => each.account === placeIn(accounts, account))
       return own.map(({ shown }) => shown)
     },
     createProject({ caller, account, name, platform, status, config, key }) {
@@ -204,7 +204,7 @@ export function createModel(): Player {
         status: status !== '',
         ...projectConfigChecks(config, 'create'),
       })
-      const owner = account % accounts.length
+      const owner = placeIn(accounts, account)
       if (owner !== holder.account) throw new Refusal('invalid_request', 'account_id')
       return once(
         holder,
