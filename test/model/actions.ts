@@ -95,6 +95,7 @@ export type Action =
       readonly limit: number | undefined
       readonly filter: { readonly [field: string]: string }
     }
+  | { readonly do: 'importExport'; readonly caller: AccountCaller; readonly store_id: string }
   | { readonly do: 'summarize'; readonly caller: AccountCaller; readonly store_id: string }
   | {
       readonly do: 'open'
@@ -256,6 +257,7 @@ const kinds = {
     dry_run: pick(false, false, true),
   }),
   listPurchases: action('listPurchases', { caller: account, store_id, limit, filter }),
+  importExport: action('importExport', { caller: account, store_id }),
   summarize: action('summarize', { caller: account, store_id }),
   open: action('open', {
     public_key: index,
@@ -326,7 +328,7 @@ const THEMES: readonly (readonly fc.Arbitrary<Action>[])[] = [
   [others.open, others.authenticate, others.revoke, updateProject],
   [wait, others.open, others.rotateKey, updateProject, others.authenticate],
   [wait, wait, others.createProject, others.createStore, createItem, others.listAudit],
-  [importFile, importFile, importFile, others.listPurchases, others.summarize, createItem],
+  [importFile, importFile, importFile, others.listPurchases, others.summarize, others.importExport],
   [others.createAccount, others.addKey, others.revokeKey, others.listKeys, others.getProject],
   Object.values(kinds),
   Object.values(kinds),

@@ -1,7 +1,7 @@
 import type { Scope } from '../../lib/index.ts'
-import type { Action, AnyCaller } from './actions.ts'
+import type { Action, AnyCaller, Row } from './actions.ts'
 import { nth, type Outcome, type Player, placeIn, plain, sorted, timeOf } from './library.ts'
-import { importRows, type Purchase } from './purchases.ts'
+import { importRows, type Purchase, rowOf } from './purchases.ts'
 
 /** Why the model refuses an action. */
 export class Refusal extends Error {
@@ -158,6 +158,15 @@ export function createModel(): Player {
     if (!project || now >= key.until) throw new Refusal('invalid_public_key')
     if (!isActive(project)) throw new Refusal('project_inactive')
     return { ...project, public_key: placeIn(public_keys, index) }
+  }
+
+  const imported = (store: Store, rows: readonly Row[]) => {
+    if (!isActive(store)) throw new Refusal('store_inactive')
+    const allowed = (projects[store.project]?.config.allowed_currencies ?? []) as string[]
+    const currency = store.config.currency as string | undefined
+    const found = importRows(rows, store, { currency, allowed })
+    if (found.lines.length > 0) throw new Refusal('invalid_purchases', ...found.lines)
+    return found
   }
 
   const actorOf = (who: AnyCaller) => who.by
@@ -345,15 +354,16 @@ export function createModel(): Player {
       assertScope(holder, 'purchases:import')
       assertValid({ store_id: isStoreId(store_id) })
       const store = namedStore(holder, store_id)
-      if (!isActive(store)) throw new Refusal('store_inactive')
-      const allowed = (projects[store.project]?.config.allowed_currencies ?? []) as string[]
-      const currency = store.config.currency as string | undefined
-      const { summary, purchases, lines } = importRows(rows, store, { currency, allowed })
-      if (lines.length > 0) throw new Refusal('invalid_purchases', ...lines)
+      const { summary, purchases } = imported(store, rows)
       if (dry_run) return summary
       store.purchases.splice(0, Number.POSITIVE_INFINITY, ...purchases)
       log('purchases.import', actorOf(caller), store.account)
       return summary
+    },
+    // What was exported is there already, unless the project's currencies have changed since.
+    importExport({ caller, store_id }) {
+      const store = namedStore(holderOf(caller), store_id)
+      return imported(store, store.purchases.map(rowOf)).summary
     },
     listPurchases({ caller, store_id, limit, filter }) {
       const holder = holderOf(caller)
