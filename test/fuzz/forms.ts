@@ -46,6 +46,7 @@ const oddPart: fc.Arbitrary<Part> = fc.oneof(
     named('preset', '__proto__'),
     named('preset', 'stripe_payments'),
     named('store_id', 'other'),
+    named('store_id', 'sibling'),
     named('store_id', 'nowhere'),
     named('store_id', '\0'),
     named('store_id', '\xff'),

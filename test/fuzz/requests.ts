@@ -236,7 +236,14 @@ const target = (target: string, ...allowed: number[]): Target => ({
 const oddQuery = fc.oneof(
   fc.constantFrom(
     ...['?', '?&&', '?=', '?a=b', '?%', '?%zz=%', '?__proto__=x&constructor=y', '?store_id', '??'],
-    ...['?store_id=other', '?store_id=%00', '?store_id=%ff', '?store_id=a%2Fb', '?STORE_ID=main'],
+    ...[
+      '?store_id=other',
+      '?store_id=sibling',
+      '?store_id=%00',
+      '?store_id=%ff',
+      '?store_id=a%2Fb',
+      '?STORE_ID=main',
+    ],
     ...['?store_id[]=main', '?store_id=nowhere&store_id=main', `?store_id=${'m'.repeat(9_000)}`],
     ...['?store_id=main&limit=0', '?store_id=main&limit=1001', '?store_id=main&limit=1e1'],
     ...['?store_id=main&limit=', '?store_id=main&limit=-1', '?store_id=main&limit=%D9%A1'],
@@ -272,7 +279,16 @@ const targets: { readonly [E in keyof typeof ENDPOINTS]?: fc.Arbitrary<Target> }
       weight: 2,
       arbitrary: fc
         .constantFrom(
-          ...['x', '{{foreign_item_id}}', '%00', '__proto__', '%2e%2e', '..', '{{item_id}}%20'],
+          ...[
+            'x',
+            '{{foreign_item_id}}',
+            '{{sibling_item_id}}',
+            '%00',
+            '__proto__',
+            '%2e%2e',
+            '..',
+            '{{item_id}}%20',
+          ],
           ...['{{item_id}}%00', '%F0%9F%98%80', "'%20OR%201=1--", 'a'.repeat(9_000), '*', '%252F'],
           ...['{{project_id}}', 'itm_', '%e2%80%a8'],
         )

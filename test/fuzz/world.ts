@@ -36,6 +36,22 @@ export async function createWorld(till: Till): Promise<World> {
     grace_seconds: 0,
   })
 
+  const sibling = await till.projects.create(account, {
+    account_id: account.account_id,
+    name: 'Sibling',
+    bundle_id: 'com.example.sibling',
+    platform: 'web',
+  })
+  const { id: project_id } = sibling
+  await till.stores.create(account, { project_id, store_id: 'sibling', store_type: 'web' })
+  const sibling_item = await till.items.create(account, {
+    store_id: 'sibling',
+    name: 'gold',
+    display_name: 'Sibling gold',
+    price: '1',
+    type: 'consumable',
+  })
+
   const stranger = await till.accounts.create({ name: 'Stranger' })
   const strange = await till.projects.create(stranger, {
     account_id: stranger.account_id,
@@ -69,6 +85,8 @@ export async function createWorld(till: Till): Promise<World> {
     foreign_public_key: strange.public_key,
     item_id: home.item.id,
     foreign_item_id: strange_item.id,
+    sibling_project_id: sibling.id,
+    sibling_item_id: sibling_item.id,
     token: home.token,
     revoked_token: revoked.token,
     foreign_token: foreign.token,

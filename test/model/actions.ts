@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Scope } from '../../lib/index.ts'
 
-/** One of those made so far: the index goes round. */
+/** One of those made so far: the index goes round, -1 is the latest. */
 type Index = number
 
 /** Who asks: an account as the operator hands it in, or the holder of a key or token. */
@@ -95,6 +95,7 @@ export type Action =
       readonly limit: number | undefined
       readonly filter: { readonly [field: string]: string }
     }
+  | { readonly do: 'importExport'; readonly caller: AccountCaller; readonly store_id: string }
   | { readonly do: 'summarize'; readonly caller: AccountCaller; readonly store_id: string }
   | {
       readonly do: 'open'
@@ -122,6 +123,8 @@ export type Action =
 
 type Named<D extends Action['do']> = Extract<Action, { readonly do: D }>
 
+const pick = fc.constantFrom
+
 /** Arbitraries for an action's fields, in which the name of the action need not be said again. */
 function action<D extends Action['do']>(
   name: D,
@@ -130,10 +133,10 @@ function action<D extends Action['do']>(
   return fc.record({ do: fc.constant(name), ...fields }) as unknown as fc.Arbitrary<Action>
 }
 
-const pick = fc.constantFrom
-const index = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat({ max: 5 }))
+const index = fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.nat({ max: 5 }))
+const latest = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, index)
 const account = fc.record({ by: pick('operator' as const, 'key' as const), index })
-const caller = fc.oneof(account, fc.record({ by: fc.constant('token' as const), index }))
+const caller = fc.oneof(account, fc.record({ by: fc.constant('token' as const), index: latest }))
 
 // Few values, so that names are taken, keys come again, and transactions repeat and contradict.
 const store_id = pick(...Array<string>(8).fill('main'), 'two', 'Other-3_')
@@ -193,17 +196,17 @@ const filter = fc.oneof(
 )
 
 /** The times that pass never add up to a time at which something ends: there nothing is laid down. */
-const seconds = pick(0, 7, 100, 4_000)
+const seconds = pick(0, 7, 100, 4_000, 88_000)
 
 const SCOPES: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']
 
-const anyAction: fc.Arbitrary<Action> = fc.oneof(
-  action('wait', { seconds }),
-  action('createAccount', { name: pick('Studio', 'é', '') }),
-  action('addKey', { account: index }),
-  action('revokeKey', { account: index, key: fc.nat({ max: 5 }) }),
-  action('listKeys', { account: index }),
-  action('createProject', {
+const kinds = {
+  wait: action('wait', { seconds }),
+  createAccount: action('createAccount', { name: pick('Studio', 'é', '') }),
+  addKey: action('addKey', { account: index }),
+  revokeKey: action('revokeKey', { account: index, key: fc.nat({ max: 5 }) }),
+  listKeys: action('listKeys', { account: index }),
+  createProject: action('createProject', {
     caller: account,
     account: index,
     name: pick('Game', 'é', ''),
@@ -212,17 +215,21 @@ const anyAction: fc.Arbitrary<Action> = fc.oneof(
     config: projectConfig,
     key,
   }),
-  action('updateProject', {
+  updateProject: action('updateProject', {
     caller,
     project: index,
     name: pick(undefined, 'Other', '\ud800'),
     status,
     config: projectConfig,
   }),
-  action('rotateKey', { caller: account, project: index, grace: pick(undefined, 0, 50, -1) }),
-  action('getProject', { caller, project: index }),
-  action('listProjects', { caller: account }),
-  action('createStore', {
+  rotateKey: action('rotateKey', {
+    caller: account,
+    project: index,
+    grace: pick(undefined, 0, 50, -1),
+  }),
+  getProject: action('getProject', { caller, project: index }),
+  listProjects: action('listProjects', { caller: account }),
+  createStore: action('createStore', {
     caller: account,
     project: index,
     store_id: fc.oneof({ weight: 4, arbitrary: oddStoreId }, fc.constant(undefined)),
@@ -232,93 +239,76 @@ const anyAction: fc.Arbitrary<Action> = fc.oneof(
     config: storeConfig,
     key,
   }),
-  action('getStore', { caller, store_id }),
-  action('listStores', { caller, project: index }),
-  {
-    weight: 3,
-    arbitrary: action('createItem', {
-      caller: account,
-      store_id: oddStoreId,
-      name: pick('gold', 'gem', 'Silver_1', 'a', 'b', 'no name'),
-      price: pick('0', '499', '00499', '4.99'),
-      key,
-    }),
-  },
-  action('getItem', { caller, item: index }),
-  { weight: 2, arbitrary: action('listItems', { caller, store_id: oddStoreId, limit }) },
-  {
-    weight: 5,
-    arbitrary: action('import', {
-      caller,
-      store_id: oddStoreId,
-      rows: fc.oneof(fc.array(row, { maxLength: 4 }), fc.array(tame, { maxLength: 6 })),
-      dry_run: pick(false, false, true),
-    }),
-  },
-  { weight: 2, arbitrary: action('listPurchases', { caller: account, store_id, limit, filter }) },
-  action('summarize', { caller: account, store_id }),
-  {
-    weight: 2,
-    arbitrary: action('open', {
-      public_key: index,
-      how: pick('accessToken', 'init', 'token'),
-      user_id: fc.oneof({ weight: 6, arbitrary: user }, pick('', 'a\nb')),
-    }),
-  },
-  action('authenticate', { token: index, scope: pick(undefined, ...SCOPES) }),
-  action('issue', {
+  getStore: action('getStore', { caller, store_id }),
+  listStores: action('listStores', { caller, project: index }),
+  createItem: action('createItem', {
+    caller: account,
+    store_id: oddStoreId,
+    name: pick('gold', 'gem', 'Silver_1', 'a', 'b', 'no name'),
+    price: pick('0', '499', '00499', '4.99'),
+    key,
+  }),
+  getItem: action('getItem', { caller, item: latest }),
+  listItems: action('listItems', { caller, store_id: oddStoreId, limit }),
+  import: action('import', {
+    caller,
+    store_id: oddStoreId,
+    rows: fc.oneof(fc.array(row, { maxLength: 4 }), fc.array(tame, { maxLength: 6 })),
+    dry_run: pick(false, false, true),
+  }),
+  listPurchases: action('listPurchases', { caller: account, store_id, limit, filter }),
+  importExport: action('importExport', { caller: account, store_id }),
+  summarize: action('summarize', { caller: account, store_id }),
+  open: action('open', {
+    public_key: index,
+    how: pick('accessToken', 'init', 'token'),
+    user_id: fc.oneof({ weight: 6, arbitrary: user }, pick('', 'a\nb')),
+  }),
+  authenticate: action('authenticate', { token: latest, scope: pick(undefined, ...SCOPES) }),
+  issue: action('issue', {
     caller: account,
     project: index,
     user_id: fc.option(user, { nil: undefined }),
     scopes: pick<(Scope[] | undefined)[]>(undefined, ['items:read'], [...SCOPES], []),
     lifetime: pick(undefined, 60, 86_400, 59),
   }),
-  action('revoke', {
+  revoke: action('revoke', {
     caller: account,
     project: index,
     user_id: fc.option(user, { nil: undefined }),
   }),
-  action('rotateSigningKeys', {}),
-  action('listAudit', { limit: pick(1, 7, 1000) }),
-)
+  rotateSigningKeys: action('rotateSigningKeys', {}),
+  listAudit: action('listAudit', { limit: pick(1, 7, 1000) }),
+}
 
 const operator = { by: 'operator', index: 0 } as const
+
+const nothing = { status: undefined, config: undefined, key: undefined }
+
+const project = (account: Index): Action => ({
+  do: 'createProject',
+  caller: { by: 'operator', index: account },
+  account,
+  name: 'Game',
+  platform: 'web',
+  ...nothing,
+})
+
+const shop = (project: Index, store_id: string, name: string): Action[] => {
+  const common = { caller: operator, store_id, ...nothing }
+  return [
+    { do: 'createStore', project, store_type: 'web', is_sandbox: false, ...common },
+    { do: 'createItem', name, price: '499', ...common },
+  ]
+}
 
 /** What every sequence begins with, so that most of what follows has something to work on. */
 const PRELUDE: readonly Action[] = [
   { do: 'createAccount', name: 'First' },
   { do: 'createAccount', name: 'Second' },
-  ...[0, 1].flatMap((index): Action[] => [
-    {
-      do: 'createProject',
-      caller: { by: 'operator', index },
-      account: index,
-      name: 'Game',
-      platform: 'web',
-      status: undefined,
-      config: undefined,
-      key: undefined,
-    },
-  ]),
-  {
-    do: 'createStore',
-    caller: operator,
-    project: 0,
-    store_id: 'main',
-    store_type: 'web',
-    is_sandbox: false,
-    status: undefined,
-    config: undefined,
-    key: undefined,
-  },
-  {
-    do: 'createItem',
-    caller: operator,
-    store_id: 'main',
-    name: 'gold',
-    price: '499',
-    key: undefined,
-  },
+  ...[project(0), project(1), project(0)],
+  ...shop(0, 'main', 'gold'),
+  ...shop(2, 'two', 'gem'),
   { do: 'open', public_key: 0, how: 'token', user_id: 'ann' },
   {
     do: 'issue',
@@ -330,6 +320,39 @@ const PRELUDE: readonly Action[] = [
   },
 ]
 
+const { wait, import: importFile, createItem, updateProject, ...others } = kinds
+
+/** What hangs together comes together, in many orders; and all with all. */
+const THEMES: readonly (readonly fc.Arbitrary<Action>[])[] = [
+  [wait, others.open, others.issue, others.authenticate, others.revoke],
+  [others.open, others.authenticate, others.revoke, updateProject],
+  [wait, others.open, others.rotateKey, updateProject, others.authenticate],
+  [wait, wait, others.createProject, others.createStore, createItem, others.listAudit],
+  [importFile, importFile, importFile, others.listPurchases, others.summarize, others.importExport],
+  [others.createAccount, others.addKey, others.revokeKey, others.listKeys, others.getProject],
+  Object.values(kinds),
+  Object.values(kinds),
+]
+
+/** An action, or one of those before it once more, which has often another outcome. */
+type Step = { readonly action: Action } | { readonly back: number }
+
+const stepOf = (some: readonly fc.Arbitrary<Action>[]): fc.Arbitrary<Step> =>
+  fc.oneof(
+    { weight: 3, arbitrary: fc.record({ action: fc.oneof(...some) }) },
+    { weight: 1, arbitrary: fc.record({ back: fc.nat({ max: 9 }) }) },
+  )
+
 export const actions: fc.Arbitrary<Action[]> = fc
-  .array(anyAction, { minLength: 1, maxLength: 30, size: 'max' })
-  .map((actions) => [...PRELUDE, ...actions])
+  .constantFrom(...THEMES)
+  .chain((some) => fc.array(stepOf(some), { minLength: 1, maxLength: 30, size: 'max' }))
+  .map((steps) => [...PRELUDE, ...actionsOf(steps)])
+
+function actionsOf(steps: readonly Step[]): Action[] {
+  const actions: Action[] = []
+  for (const step of steps) {
+    const next = 'action' in step ? step.action : actions.at(-1 - step.back)
+    if (next) actions.push(next)
+  }
+  return actions
+}

@@ -9,9 +9,14 @@ export type Outcome =
 /** Whoever does actions: the library on some storage, or the model. */
 export type Player = (action: Action) => Promise<Outcome> | Outcome
 
-/** One of a list, whose index goes round. */
+/** One of a list. */
 export function nth<T>(list: readonly T[], index: number): T | undefined {
-  return list[index % list.length]
+  return list[placeIn(list, index)]
+}
+
+/** Where in a list an index is, which goes round; -1 is the last. */
+export function placeIn(list: readonly unknown[], index: number): number {
+  return (index + list.length) % list.length
 }
 
 /** Does actions with the library. Ids and keys become places in the order in which they were made. */
@@ -62,6 +67,11 @@ export function playLibrary(till: Till): Player {
     token: string
     expires_in_seconds: number
   }) => ({ token: placeOf(tokens, token), expires_in_seconds })
+
+  const importFile = async (who: Caller, request: Parameters<Till['purchases']['import']>[1]) => {
+    const { import_id: _, ...summary } = await till.purchases.import(who, request)
+    return summary
+  }
 
   const does: { [D in Action['do']]: (action: Extract<Action, { do: D }>) => Promise<unknown> } = {
     wait: async () => 'later',
@@ -128,10 +138,13 @@ export function playLibrary(till: Till): Player {
       })
     },
     async import({ caller, store_id, rows, dry_run }) {
-      const who = await callerOf(caller)
-      const result = await till.purchases.import(who, { store_id, dry_run, file: fileOf(rows) })
-      const { import_id: _, ...summary } = result
-      return summary
+      const file = fileOf(rows)
+      return importFile(await callerOf(caller), { store_id, dry_run, file })
+    },
+    async importExport({ caller, store_id }) {
+      const who = await holderOf(caller)
+      const file = bytesOf(till.purchases.export(who, { store_id }))
+      return importFile(who, { store_id, file, dry_run: true })
     },
     async listPurchases({ caller, store_id, limit, filter }) {
       const who = await holderOf(caller)
@@ -214,6 +227,10 @@ async function pagesOf<T>(
     cursor = next
   } while (cursor !== undefined)
   return pages
+}
+
+async function* bytesOf(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) yield Buffer.from(piece)
 }
 
 /** The canonical file of the rows; a transaction's time follows from its id. */

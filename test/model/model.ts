@@ -1,7 +1,7 @@
 import type { Scope } from '../../lib/index.ts'
-import type { Action, AnyCaller } from './actions.ts'
-import { nth, type Outcome, type Player, plain, sorted, timeOf } from './library.ts'
-import { importRows, type Purchase } from './purchases.ts'
+import type { Action, AnyCaller, Row } from './actions.ts'
+import { nth, type Outcome, type Player, placeIn, plain, sorted, timeOf } from './library.ts'
+import { importRows, type Purchase, rowOf } from './purchases.ts'
 
 /** Why the model refuses an action. */
 export class Refusal extends Error {
@@ -79,7 +79,7 @@ export function createModel(): Player {
     status !== 'disabled' && status !== 'archived'
 
   const holderOf = (who: AnyCaller): Holder => {
-    if (who.by === 'operator') return { account: who.index % accounts.length }
+    if (who.by === 'operator') return { account: placeIn(accounts, who.index) }
     if (who.by === 'token') return bearerOf(who.index)
     const key = nth(keys, who.index)
     if (!key || key.isRevoked) throw new Refusal('account_key_required')
@@ -157,7 +157,16 @@ export function createModel(): Player {
     const project = key && projects[key.project]
     if (!project || now >= key.until) throw new Refusal('invalid_public_key')
     if (!isActive(project)) throw new Refusal('project_inactive')
-    return { ...project, public_key: index % public_keys.length }
+    return { ...project, public_key: placeIn(public_keys, index) }
+  }
+
+  const imported = (store: Store, rows: readonly Row[]) => {
+    if (!isActive(store)) throw new Refusal('store_inactive')
+    const allowed = (projects[store.project]?.config.allowed_currencies ?? []) as string[]
+    const currency = store.config.currency as string | undefined
+    const found = importRows(rows, store, { currency, allowed })
+    if (found.lines.length > 0) throw new Refusal('invalid_purchases', ...found.lines)
+    return found
   }
 
   const actorOf = (who: AnyCaller) => who.by
@@ -175,13 +184,13 @@ export function createModel(): Player {
       return { account, name }
     },
     addKey({ account }) {
-      const owner = account % accounts.length
+      const owner = placeIn(accounts, account)
       log('account_key.add', 'operator', owner)
       return keys.push({ account: owner, isRevoked: false }) - 1
     },
     revokeKey({ account, key }) {
       const revoked = nth(keys, key)
-      const owner = account % accounts.length
+      const owner = placeIn(accounts, account)
       if (!revoked || revoked.isRevoked || revoked.account !== owner) {
         throw new Refusal('account_key_not_found')
       }
@@ -193,7 +202,7 @@ export function createModel(): Player {
         account,
         shown: { key, isRevoked },
       }))
-      const own = all.filter((each) => each.account === account % accounts.length)
+      const own = all.filter((each) => each.account === placeIn(accounts, account))
       return own.map(({ shown }) => shown)
     },
     createProject({ caller, account, name, platform, status, config, key }) {
@@ -204,7 +213,7 @@ export function createModel(): Player {
         status: status !== '',
         ...projectConfigChecks(config, 'create'),
       })
-      const owner = account % accounts.length
+      const owner = placeIn(accounts, account)
       if (owner !== holder.account) throw new Refusal('invalid_request', 'account_id')
       return once(
         holder,
@@ -345,15 +354,16 @@ export function createModel(): Player {
       assertScope(holder, 'purchases:import')
       assertValid({ store_id: isStoreId(store_id) })
       const store = namedStore(holder, store_id)
-      if (!isActive(store)) throw new Refusal('store_inactive')
-      const allowed = (projects[store.project]?.config.allowed_currencies ?? []) as string[]
-      const currency = store.config.currency as string | undefined
-      const { summary, purchases, lines } = importRows(rows, store, { currency, allowed })
-      if (lines.length > 0) throw new Refusal('invalid_purchases', ...lines)
+      const { summary, purchases } = imported(store, rows)
       if (dry_run) return summary
       store.purchases.splice(0, Number.POSITIVE_INFINITY, ...purchases)
       log('purchases.import', actorOf(caller), store.account)
       return summary
+    },
+    // What was exported is there already, unless the project's currencies have changed since.
+    importExport({ caller, store_id }) {
+      const store = namedStore(holderOf(caller), store_id)
+      return imported(store, store.purchases.map(rowOf)).summary
     },
     listPurchases({ caller, store_id, limit, filter }) {
       const holder = holderOf(caller)

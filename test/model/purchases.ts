@@ -59,6 +59,12 @@ export function importRows(
   return { purchases, lines, summary }
 }
 
+/** The row that a purchase is exported as. */
+export function rowOf({ user_id = '', quantity, price, currency = '', ...rest }: Purchase): Row {
+  const cells = { user_id, quantity: String(quantity), currency, price: String(price ?? '') }
+  return { ...rest, ...cells }
+}
+
 function readRow(row: Row, { currency: fallback, allowed }: Rules): Purchase | undefined {
   const { transaction_id, sku } = row
   const price = row.price === '' ? undefined : Number(row.price)
