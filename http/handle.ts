@@ -50,11 +50,11 @@ export function createHandler(
         const { credential } = route
         if (credential.isForBrowsers) cors?.expose(response, sent.origin)
         const address = isLimited ? clientAddress(request, sent, trustProxy) : ''
-        if (addressLimit && credential.bucketOf) await charge(addressLimit, address, response)
+        if (addressLimit && credential.bucketOf) charge(addressLimit, address, response)
         if (credential.bucketOf) lane = enter(lanes[route.lane])
         const who = await credential.judge(till, sent)
         if (keyLimit && credential.bucketOf) {
-          await charge(keyLimit, credential.bucketOf(who, address), response)
+          charge(keyLimit, credential.bucketOf(who, address), response)
         }
         const body = await route.readBody(request, limits)
         const { params } = match

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { createTill, type Till } from '../../lib/index.ts'
 import { createBalancer } from '../support/balancer.ts'
 import { serveProcess } from '../support/cli.ts'
+import { assertLimitShared } from '../support/limits.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
@@ -238,6 +239,27 @@ test('what one server has acknowledged, every read that starts afterwards shows'
     }
   }
   await Promise.all([rename(), ...[0, 1, 2, 3, 4, 5, 6, 7].map(client)])
+})
+
+test('servers share a rate limit', async (t) => {
+  const { servers, token } = await startServers(t, ['--rate-limit', '60'])
+  let turn = 0
+  await assertLimitShared(3, () => at(servers, turn++)(LIST, { token }))
+})
+
+test('workers serve a PostgreSQL as one server, and share a rate limit', async (t) => {
+  const args = ['--workers', '2', '--rate-limit', '60']
+  const { servers, account_key, token } = await startServers(t, args, 1)
+  const headers = { connection: 'close' } // so that any worker may get it
+  for (let round = 0; round < 10; round++) {
+    const json = newItem(`new_${round}`)
+    const id = idOf(await at(servers, 0)(CREATE, { account_key, json, headers }))
+    const read = await at(servers, 0)(`GET /api/v1/items/${id}`, { token, headers })
+    assert.equal(idOf(read), id)
+  }
+  await assertLimitShared(2, () => at(servers, 0)(LIST, { token, headers }))
+  servers[0]?.child.kill('SIGTERM')
+  assert.equal(await servers[0]?.closed, 0)
 })
 
 /** Creates items at a server until told to stop; each name is sent once. */
