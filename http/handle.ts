@@ -82,11 +82,11 @@ export function createHandler(
   ): Promise<Answer> => {
     const { bucketOf, projectOf } = credential
     const address = isLimited ? clientAddress(request, sent, trustProxy) : ''
-    if (addressLimit && bucketOf) await charge(addressLimit, address, response)
+    if (addressLimit && bucketOf) charge(addressLimit, address, response)
     const place = bucketOf && enter(lanes[lane])
     try {
       const who = await credential.judge(till, sent)
-      if (keyLimit && bucketOf) await charge(keyLimit, bucketOf(who, address), response)
+      if (keyLimit && bucketOf) charge(keyLimit, bucketOf(who, address), response)
       if (place && projectOf && lane === 'uploads') {
         claim(place, projectOf(who), limits.uploadsOfProject)
       }

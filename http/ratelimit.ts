@@ -10,9 +10,11 @@ export interface Verdict {
   readonly seconds: number
 }
 
-/** Counts requests by key. This process's own; one that several share may take its place. */
+/** Counts requests by key. */
 export interface RateLimiter {
-  take(key: string): Verdict | Promise<Verdict>
+  take(key: string): Verdict
+  /** Others have taken too: the key's bucket is full in so many milliseconds, or later. */
+  postpone(key: string, wait: number): void
 }
 
 const WINDOW = 60_000
@@ -37,21 +39,28 @@ export function createRateLimiter(
   let newer = new Map<string, number>()
   let older = new Map<string, number>()
 
+  const fullAtOf = (key: string) => newer.get(key) ?? older.get(key) ?? 0
+  const keep = (key: string, fullAt: number) => {
+    newer.set(key, fullAt)
+    if (newer.size < buckets / 2) return
+    older = newer
+    newer = new Map()
+  }
+
   return {
     take(key) {
       const time = now()
-      const before = Math.max(newer.get(key) ?? older.get(key) ?? 0, time)
+      const before = Math.max(fullAtOf(key), time)
       const excess = before + interval - time - WINDOW
       const isAllowed = excess <= TOLERANCE
       const fullAt = isAllowed ? before + interval : before
-      newer.set(key, fullAt) // refused keys too: who goes on asking is not to be forgotten
-      if (newer.size >= buckets / 2) {
-        older = newer
-        newer = new Map()
-      }
+      keep(key, fullAt) // refused keys too: who goes on asking is not to be forgotten
       if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
       const remaining = Math.floor((WINDOW - fullAt + time) / interval + TOLERANCE)
       return { isAllowed, remaining, seconds: secondsOf(fullAt - time) }
+    },
+    postpone(key, wait) {
+      keep(key, Math.max(fullAtOf(key), now() + wait))
     },
   }
 }
@@ -65,6 +74,10 @@ export interface RateLimit {
   readonly name: string
   readonly policy: string
   readonly limiter: RateLimiter
+  /** The milliseconds in which a bucket fills by one request. */
+  readonly interval: number
+  /** By key, how many requests were let through that other servers do not know of; if they share. */
+  taken: Map<string, number> | undefined
   /** How many requests it refused. */
   refused: number
 }
@@ -76,23 +89,23 @@ export function createRateLimit(name: string, quota: number | undefined): RateLi
     throw new TypeError('A rate limit must be a whole number of requests a minute, at least 1')
   }
   const policy = `"${name}";q=${quota};w=${WINDOW / 1000}`
-  return { name, policy, limiter: createRateLimiter(quota), refused: 0 }
+  const limiter = createRateLimiter(quota)
+  return { name, policy, limiter, interval: WINDOW / quota, taken: undefined, refused: 0 }
 }
 
 /**
  * Counts a request, and tells its client how it stands in the fields of
  * draft-ietf-httpapi-ratelimit-headers. Throws when it is one too many.
  */
-export async function charge(
-  limit: RateLimit,
-  key: string,
-  response: ServerResponse,
-): Promise<void> {
-  const { name, policy, limiter } = limit
-  const { isAllowed, remaining, seconds } = await limiter.take(key)
+export function charge(limit: RateLimit, key: string, response: ServerResponse): void {
+  const { name, policy, limiter, taken } = limit
+  const { isAllowed, remaining, seconds } = limiter.take(key)
   addToList(response, 'ratelimit-policy', policy)
   addToList(response, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  if (isAllowed) return
+  if (isAllowed) {
+    taken?.set(key, (taken.get(key) ?? 0) + 1)
+    return
+  }
   limit.refused++
   const message = `Too many requests; the next one is taken in ${seconds} s`
   throw new TransportFault('rate_limited', message, { 'retry-after': String(seconds) })

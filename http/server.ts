@@ -7,12 +7,15 @@ import { holdContinue } from './expectation.ts'
 import { createHandler } from './handle.ts'
 import { refuseMalformed } from './refusal.ts'
 import { createService, type HandlerOptions, type Service } from './service.ts'
+import { shareLimits } from './sharing.ts'
 
 export interface ServeOptions extends HandlerOptions {
   /** 127.0.0.1 unless told. */
   readonly host?: string
   /** 3000 unless told; 0 takes any free port. */
   readonly port?: number
+  /** Whether rate limits hold across all servers on the same storage that say so too. */
+  readonly shareRateLimits?: boolean
 }
 
 export interface RunningServer {
@@ -53,9 +56,12 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   refuseMalformed(server, connections, service)
   closeOnlyIdle(server, connections)
   await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
+  const unshare = options.shareRateLimits
+    ? shareLimits(service.rateLimits, till.operations)
+    : () => {}
   let stopped: Promise<void> | undefined
   const stopOnce = () => {
-    stopped ??= stop(server, service)
+    stopped ??= stop(server, service).finally(unshare)
     return stopped
   }
   return { url: urlOf(server), stop: stopOnce }

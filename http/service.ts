@@ -30,6 +30,8 @@ export interface Service {
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
   readonly addressLimit: RateLimit | undefined
+  /** Those of the two that there are. */
+  readonly rateLimits: readonly RateLimit[]
   readonly metrics: Metrics | undefined
   readonly record: Recorder
 }
@@ -53,6 +55,7 @@ export function createService(options: HandlerOptions): Service {
     cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
     keyLimit,
     addressLimit,
+    rateLimits,
     metrics,
     record: createRecorder(options, metrics),
   }

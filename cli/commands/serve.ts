@@ -2,6 +2,7 @@ import { isOrigin, type LogEntry, serve as listen, type ServeOptions } from '../
 import { command, Refusal, UsageError } from '../command.ts'
 import { createDemo, formatDemo } from '../demo.ts'
 import { createLineWriter } from '../lines.ts'
+import { isPostgres } from '../open.ts'
 import { openDoors } from '../warnings.ts'
 import { isWorker, startCrew } from '../workers.ts'
 
@@ -35,12 +36,16 @@ export const serve = command({
   },
   async run({ till, db, options, config, output }) {
     const workers = workersOf(options.workers ?? '1', db)
+    if (workers > 1 && options.metrics) {
+      throw new UsageError('--metrics counts one process: leave it out, or leave out --workers')
+    }
     const settings: ServeOptions = {
       host: options.host ?? config.host,
       port: portOf(options.port ?? config.port),
       corsOrigins: originsOf(options['cors-origin'] ?? config.corsOrigins),
       rateLimit: rateOf('--rate-limit', options['rate-limit']),
       rateLimitAddress: rateOf('--rate-limit-address', options['rate-limit-address']),
+      shareRateLimits: workers > 1 || isPostgres(db),
       trustProxy: options['trust-proxy'],
       limits: { drainDelay: secondsOf('--drain-delay', options['drain-delay'] ?? '0') * 1000 },
       metrics: options.metrics,

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import { parseAuditQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import type { AuditPage } from '../storage/port.ts'
+import type { AuditPage, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import { type Sealer, sealProject, sealStore } from './secrets.ts'
 import { type CallOptions, trailOf } from './trail.ts'
@@ -27,6 +27,12 @@ export interface Operations {
    * in a database file, which is written anew for it: others' writes wait so long.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
+  /**
+   * For servers that share rate limits. Takes from buckets, by name, the milliseconds in which what
+   * was let through since `elapsed` milliseconds ago is filled again; returns in how many each will be
+   * full, by what all servers have taken.
+   */
+  chargeBuckets: Storage['chargeBuckets']
 }
 
 export interface SealedSecrets {
@@ -111,6 +117,7 @@ export function createOperations(context: Context): Operations {
     },
 
     listSigningKeys: () => keyring.list(),
+    chargeBuckets: (charges, elapsed) => storage.chargeBuckets(charges, elapsed),
 
     async sealSecrets(options) {
       let sealed = 0

@@ -33,6 +33,7 @@ export function createMemoryStorage(): Storage {
   const bounds = new Map<string, TokenBound>()
   const receipts = new Map<string, Receipt>()
   const audit: AuditEntry[] = []
+  const buckets = new Map<string, number>()
 
   const recordsOf = (store: StoreKey): StoreRecords => {
     const records = stores.get(keyOf(store))
@@ -250,6 +251,18 @@ export function createMemoryStorage(): Storage {
         entries.push(entry)
       }
       return { entries: structuredClone(entries) }
+    },
+
+    async chargeBuckets(charges, elapsed) {
+      const now = Date.now()
+      const wait = ([bucket, charge]: readonly [string, number]) => {
+        const full = Math.max(buckets.get(bucket) ?? 0, now - elapsed) + charge
+        buckets.set(bucket, full)
+        return [bucket, full - now] as const
+      }
+      const waits = new Map([...charges].map(wait))
+      for (const [bucket, full] of buckets) if (full < now) buckets.delete(bucket)
+      return waits
     },
 
     async check() {

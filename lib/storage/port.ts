@@ -105,6 +105,13 @@ export interface Storage {
   /** The audit log in its order, one page; of one account when it is named. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
 
+  /**
+   * Takes from buckets of rate limits, for all servers that share them: what each is charged is the
+   * time in which it fills again, in milliseconds, and was taken since `elapsed` ago. In how many
+   * milliseconds each will be full, by what all have taken. May be forgotten at a crash.
+   */
+  chargeBuckets(charges: BucketTimes, elapsed: number): Promise<BucketTimes>
+
   /** Looks the whole database through; a sentence for each thing that is wrong. */
   check(): Promise<string[]>
   /** Writes a consistent copy into a new file; only where the database is a file. */
@@ -147,6 +154,9 @@ export interface TokenBound {
   /** Unix seconds of the revocation, or one more than the bound before, if that is later. */
   readonly not_after: number
 }
+
+/** Milliseconds by the name of a bucket. */
+export type BucketTimes = ReadonlyMap<string, number>
 
 /** What names a store: its id is unique within its account only. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>

@@ -1,6 +1,7 @@
 import { TillError } from '../errors.ts'
 import type { Storage } from './port.ts'
 import { accountVerbs } from './postgres/accounts.ts'
+import { bucketVerbs } from './postgres/buckets.ts'
 import { findProblems } from './postgres/check.ts'
 import { clearAbandonedImports } from './postgres/claims.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
@@ -110,6 +111,7 @@ function storageOn(db: Database): Storage {
     ...purchaseVerbs(db),
     ...tokenVerbs(db),
     ...trailVerbs(db),
+    ...bucketVerbs(db),
     check: () => findProblems(db),
     close: () => db.close(),
   }

@@ -3,6 +3,7 @@ import { createReadCache } from './cache.ts'
 import type { Storage } from './port.ts'
 import { accountVerbs } from './sqlite/accounts.ts'
 import { writeBackup } from './sqlite/backup.ts'
+import { bucketVerbs } from './sqlite/buckets.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
@@ -68,6 +69,7 @@ function storageOn(db: Connection): Storage {
     },
     ...tokenVerbs(db),
     ...trailVerbs(db),
+    ...bucketVerbs(db),
     async check() {
       return findProblems(db)
     },

@@ -5,14 +5,19 @@ import { test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { serveProcess, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { assertLimitShared } from '../support/limits.ts'
 import { createShop } from '../support/till.ts'
 
-async function startCrew(t: Parameters<typeof serveProcess>[0], workers: number) {
+async function startCrew(
+  t: Parameters<typeof serveProcess>[0],
+  workers: number,
+  more: readonly string[] = [],
+) {
   const db = join(temporaryFolder(t), 'till.db')
   const till = createTill({ storage: await openSqliteStorage(db) })
   const shop = await createShop(till)
   await till.close()
-  const args = ['--db', db, '--port', '0', '--workers', String(workers)]
+  const args = ['--db', db, '--port', '0', '--workers', String(workers), ...more]
   const served = await serveProcess(t, args)
   return { ...served, ...shop, db, api: `${served.url}/api/v1` }
 }
@@ -49,6 +54,16 @@ test('what one worker has acknowledged, all of them show at once', async (t) => 
   assert.equal(await closed, 0)
 })
 
+test('workers share a rate limit through the file', async (t) => {
+  const { api, token } = await startCrew(t, 2, ['--rate-limit', '60'])
+  const reader = { authorization: `Bearer ${token}` }
+  await assertLimitShared(2, async () => {
+    const reply = await ask(`${api}/items?store_id=main`, reader)
+    await reply.arrayBuffer()
+    return reply
+  })
+})
+
 test('a worker that is killed is replaced, and the log says so', async (t) => {
   const { url, child, closed, log } = await startCrew(t, 2)
   const before = workersOf(child.pid)
@@ -79,6 +94,13 @@ test('a port in use is told by the first worker, and ends all', async (t) => {
   const { code, stderr } = await tillkit(args)
   assert.equal(code, 1)
   assert.equal(stderr.match(/EADDRINUSE/g)?.length, 1)
+})
+
+test('figures of one worker alone are not given for those of all', async (t) => {
+  const db = join(temporaryFolder(t), 'till.db')
+  const { code, stderr } = await tillkit(['serve', '--db', db, '--workers', '2', '--metrics'])
+  assert.equal(code, 2)
+  assert.match(stderr, /--metrics counts one process/)
 })
 
 test('workers that are none of a sensible number, or have no file to share, are refused', async () => {

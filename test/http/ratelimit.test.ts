@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { createHandler } from '../../http/index.ts'
 import { createRateLimiter, type Verdict } from '../../http/ratelimit.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
-import { assertProblem, connectTo, rawRequest, startServer } from '../support/server.ts'
+import { assertLimitShared } from '../support/limits.ts'
+import { assertProblem, connectTo, eventually, rawRequest, startServer } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
 function createClock() {
@@ -211,4 +212,34 @@ test('the address is the connection’s, or the last hop that a trusted proxy na
       assert.equal(100 - Number(left), taken.get(bucket), headers.join())
     }
   }
+})
+
+test('servers on one storage share a limit, and what they let through unknowingly is a debt', async (t) => {
+  const storage = createMemoryStorage()
+  const options = { rateLimit: 60, rateLimitAddress: 1000, shareRateLimits: true }
+  const first = await startServer(t, { storage, options })
+  const second = await startServer(t, { storage, options })
+  const { token } = await createShop(first.till)
+
+  let turn = 0
+  await assertLimitShared(2, () => (turn++ % 2 ? first : second).send(LIST, { token }))
+})
+
+test('a server whose storage does not share limits for itself', async (t) => {
+  const storage = {
+    ...createMemoryStorage(),
+    chargeBuckets: async () => {
+      asked++
+      throw new Error('away')
+    },
+  }
+  let asked = 0
+  const options = { rateLimit: 2, shareRateLimits: true }
+  const { till, send } = await startServer(t, { storage, options })
+  const { token } = await createShop(till)
+  const statuses: number[] = []
+  for (let i = 0; i < 3; i++) statuses.push((await send(LIST, { token })).status)
+  assert.deepEqual(statuses, [200, 200, 429])
+  await eventually(() => asked || undefined, 'an exchange')
+  assert.equal((await send(LIST, { token })).status, 429)
 })

@@ -5,7 +5,12 @@ import type { Project } from '../../lib/domain/project.ts'
 import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseFilter } from '../../lib/domain/query.ts'
 import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
-import { describeCredentials, describeItemPages, describeTrails } from './contract-trails.ts'
+import {
+  describeBuckets,
+  describeCredentials,
+  describeItemPages,
+  describeTrails,
+} from './contract-trails.ts'
 import {
   AT,
   awkwardObject,
@@ -48,6 +53,7 @@ export function describeStorage(
     describe('credentials', () => describeCredentials(open))
     describe('pages of items', () => describeItemPages(open))
     describe('trails', () => describeTrails(open))
+    describe('buckets', () => describeBuckets(open))
   })
 }
 

@@ -48,6 +48,7 @@ const OTHERS = `
     SELECT account_id, 'k', '', '', '', '3' FROM accounts;
   INSERT INTO audit (at, actor, action, subject, account_id, request_id)
     SELECT '', '', '', '', account_id, '' FROM accounts;
+  INSERT INTO rate_buckets (bucket, full_at) SELECT 'b' || n, n FROM generate_series(1, 5000) n;
   ANALYZE;
 `
 
@@ -100,6 +101,7 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.listTokenBounds('prj_1')
   await storage.findReceipt('acc_1', 'k')
   await storage.listReceipts('acc_1')
+  await storage.chargeBuckets(new Map([['b1', 1]]), 0)
   await storage.listAudit(undefined, { limit: 10 })
   await storage.listAudit('acc_1', { limit: 10, after: '1' })
 }

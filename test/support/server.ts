@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import {
-  type HandlerOptions,
   type Limits,
   type LogEntry,
   type RunningServer,
+  type ServeOptions,
   serve,
 } from '../../http/index.ts'
 import { createTill, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
@@ -30,7 +30,7 @@ export interface TestServerOptions {
   readonly storage?: Storage
   readonly limits?: Partial<Limits>
   /** What is off unless told. */
-  readonly options?: HandlerOptions
+  readonly options?: ServeOptions
   readonly now?: () => number
 }
 

@@ -163,4 +163,12 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
     EXECUTE FUNCTION refuse_audit_change();
   `,
+  `
+  -- Unix milliseconds. Unlogged: written each second, and worth nothing after a crash.
+  CREATE UNLOGGED TABLE rate_buckets (
+    bucket text COLLATE "C" PRIMARY KEY,
+    full_at double precision NOT NULL
+  );
+  CREATE INDEX rate_buckets_full ON rate_buckets (full_at);
+  `,
 ]

@@ -170,4 +170,12 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   `,
+  `
+  -- Unix milliseconds.
+  CREATE TABLE rate_buckets (
+    bucket TEXT PRIMARY KEY,
+    full_at REAL NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX rate_buckets_full ON rate_buckets (full_at);
+  `,
 ]

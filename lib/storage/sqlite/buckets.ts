@@ -1,0 +1,26 @@
+import type { Storage } from '../port.ts'
+import type { Connection } from './connection.ts'
+
+const CHARGE = `
+  INSERT INTO rate_buckets (bucket, full_at) VALUES (?, ?)
+  ON CONFLICT DO UPDATE SET full_at = excluded.full_at + max(full_at - ?, 0)
+  RETURNING full_at`
+
+export function bucketVerbs(db: Connection): Pick<Storage, 'chargeBuckets'> {
+  return {
+    // What it loses at a crash is worth no wait for the disk.
+    chargeBuckets(charges, elapsed) {
+      return db.lazyTransaction(() => {
+        const now = Date.now()
+        const start = now - elapsed
+        const waits = new Map<string, number>()
+        for (const [bucket, charge] of charges) {
+          const row = db.find(CHARGE, bucket, start + charge, start)
+          waits.set(bucket, (row?.full_at as number) - now)
+        }
+        db.run('DELETE FROM rate_buckets WHERE full_at < ?', now)
+        return waits
+      })
+    },
+  }
+}

@@ -1,0 +1,430 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createTill, type Till } from '../../lib/index.ts'
+import { createBalancer } from '../support/balancer.ts'
+import { serveProcess } from '../support/cli.ts'
+import { assertLimitShared } from '../support/limits.ts'
+import { openPostgres, startPostgres } from '../support/postgres.ts'
+import {
+  assertProblem,
+  createClient,
+  eventually,
+  importForm,
+  type Parts,
+  type Reply,
+  type Send,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const postgres = await startPostgres()
+
+interface Server extends Awaited<ReturnType<typeof serveProcess>> {
+  readonly send: Send
+}
+
+/** A process that serves, with a client of its own. */
+async function startServer(t: TestContext, db: string, args: readonly string[] = []) {
+  const served = await serveProcess(t, ['--db', db, '--port', '0', '--log', 'errors', ...args])
+  return { ...served, send: createClient(served.url) }
+}
+
+/** A shop, servers on its database, and the operator's own till there. */
+async function startServers(t: TestContext, args: readonly string[] = [], count = 3) {
+  const db = await postgres.createSchema(t)
+  const storage = await openPostgres(t, db, { max: 3 })
+  const till = createTill({ storage })
+  const shop = await createShop(till)
+  const starting = Array.from({ length: count }, () => startServer(t, db, args))
+  const servers = await Promise.all(starting)
+  const { account_key } = shop.account
+  return { ...shop, db, storage, till, account_key, servers }
+}
+
+function at(servers: readonly Server[], index: number): Send {
+  return (servers[index % servers.length] as Server).send
+}
+
+function everywhere(servers: readonly Server[], request: string, parts: Parts): Promise<Reply[]> {
+  return Promise.all(servers.map(({ send }) => send(request, parts)))
+}
+
+function statusesOf(replies: readonly Reply[]): number[] {
+  return replies.map(({ status }) => status)
+}
+
+function newItem(name: string, store_id = 'main'): object {
+  return { store_id, name, display_name: name, price: '1', type: 'consumable' }
+}
+
+async function openSession(send: Send, public_key: string, user_id = 'player'): Promise<string> {
+  const parts = { public_key, json: { user_id } }
+  return (await send(`POST ${AUTH}/token`, parts)).json<{ token: string }>().token
+}
+
+function idOf(reply: Reply): string {
+  assert.equal(reply.status, 200, reply.text)
+  return reply.json<{ id: string }>().id
+}
+
+async function namesOf(till: Till, account: Parameters<Till['items']['list']>[0]) {
+  const names: string[] = []
+  for await (const { name } of till.items.all(account, { store_id: 'main' })) names.push(name)
+  return names
+}
+
+const AUTH = '/api/v1/identity/auth'
+const LIST = 'GET /api/v1/items?store_id=main'
+const CREATE = 'POST /api/v1/items'
+const IMPORT = 'POST /api/v1/purchases/import'
+
+test('credentials hold at all servers at once', async (t) => {
+  const { servers, till, account, account_key, project } = await startServers(t)
+
+  for (let round = 0; round < 6; round++) {
+    const user_id = `user_${round}`
+    const token = await openSession(at(servers, round), project.public_key, user_id)
+    assert.deepEqual(statusesOf(await everywhere(servers, LIST, { token })), [200, 200, 200])
+    await till.sessions.revoke(account, { project_id: project.id, user_id })
+    assert.deepEqual(statusesOf(await everywhere(servers, LIST, { token })), [401, 401, 401])
+    const again = await openSession(at(servers, round + 1), project.public_key, user_id)
+    const replies = await everywhere(servers, LIST, { token: again })
+    assert.deepEqual(statusesOf(replies), [200, 200, 200])
+  }
+
+  const added = await till.accounts.addKey(account)
+  const parts = { account_key: added.account_key, json: {} }
+  assert.deepEqual(statusesOf(await everywhere(servers, CREATE, parts)), [400, 400, 400])
+  await till.accounts.revokeKey(account, added.key_id)
+  assert.deepEqual(statusesOf(await everywhere(servers, CREATE, parts)), [401, 401, 401])
+  const kept = await everywhere(servers, CREATE, { account_key, json: {} })
+  assert.deepEqual(statusesOf(kept), [400, 400, 400])
+
+  const rotation = { id: project.id, grace_seconds: 0 }
+  const { public_key } = await till.projects.rotateKey(account, rotation)
+  const session = { json: { user_id: 'player' } }
+  const opened = await everywhere(servers, `POST ${AUTH}/init`, { public_key, ...session })
+  const former = { public_key: project.public_key, ...session }
+  const refused = await everywhere(servers, `POST ${AUTH}/init`, former)
+  assert.deepEqual(statusesOf(opened), [200, 200, 200])
+  for (const reply of refused) assertProblem(reply, 400, 'invalid_public_key')
+})
+
+test('a new signing key signs at all servers within its handover, and no token fails', async (t) => {
+  const { servers, till, storage, project, token } = await startServers(t)
+  const [before] = await storage.listSigningKeys()
+  const { kid } = await till.operations.rotateSigningKeys()
+
+  const signers = new Set<number>()
+  for (let turn = 0; signers.size < servers.length; turn++) {
+    assert.ok(turn < 10_000, 'some server never signs with the new key')
+    const made = await openSession(at(servers, turn), project.public_key)
+    const head = JSON.parse(Buffer.from(made.split('.')[0] ?? '', 'base64url').toString())
+    if (head.kid === kid) signers.add(turn % servers.length)
+    for (const each of [made, token]) {
+      const replies = await everywhere(servers, LIST, { token: each })
+      assert.deepEqual(statusesOf(replies), [200, 200, 200])
+    }
+  }
+
+  await storage.deleteSigningKeys([before?.kid ?? ''])
+  const refusing = new Set<number>()
+  for (let turn = 0; refusing.size < servers.length; turn++) {
+    assert.ok(turn < 10_000, 'some server never lets go of the key')
+    const { status } = await at(servers, turn)(LIST, { token })
+    if (status === 401) refusing.add(turn % servers.length)
+    else assert.ok(!refusing.has(turn % servers.length), 'a key that was dropped is back')
+  }
+})
+
+test('an idempotency key that one server has seen makes no second record at another', async (t) => {
+  const { servers, account_key, account, till } = await startServers(t)
+
+  for (let round = 0; round < 20; round++) {
+    const parts = {
+      account_key,
+      headers: { 'idempotency-key': `once_${round}` },
+      json: newItem(`item_${round}`),
+    }
+    const first = await everywhere(servers, CREATE, parts)
+    const later = await everywhere(servers, CREATE, parts)
+    assert.equal(new Set([...first, ...later].map(idOf)).size, 1)
+    const other = { ...parts, json: newItem(`other_${round}`) }
+    assertProblem(await at(servers, round)(CREATE, other), 400, 'invalid_request')
+  }
+  assert.equal((await namesOf(till, account)).length, 21)
+})
+
+test('of those who create one SKU at several servers at once, exactly one does', async (t) => {
+  const { servers, account_key, token } = await startServers(t)
+
+  for (let round = 0; round < 30; round++) {
+    const parts = { account_key, json: newItem(`sku_${round}`) }
+    const replies = (await Promise.all([0, 1].map(() => everywhere(servers, CREATE, parts)))).flat()
+    const made = replies.filter(({ status }) => status === 200)
+    assert.equal(made.length, 1)
+    for (const reply of replies) {
+      if (reply !== made[0]) assertProblem(reply, 400, 'invalid_request')
+    }
+    const read = `GET /api/v1/items/${idOf(made[0] as Reply)}`
+    assert.deepEqual(statusesOf(await everywhere(servers, read, { token })), [200, 200, 200])
+  }
+})
+
+test('an import is seen at all servers, and two into one store follow one another', async (t) => {
+  const { servers, token, account, till } = await startServers(t)
+  const fileOf = (count: number) => {
+    const rows = Array.from({ length: count }, (_, row) => `T-${row},gold,1709294400,u\n`)
+    return `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
+  }
+  const load = async (server: number, csv: string) => {
+    const reply = await at(servers, server)(IMPORT, { token, body: importForm(csv) })
+    assert.equal(reply.text, '{"ok":true}')
+    return Number(reply.headers.get('import-rows')) - Number(reply.headers.get('import-skipped'))
+  }
+
+  assert.equal(await load(0, fileOf(2_000)), 2_000)
+  assert.equal(await load(1, fileOf(2_000)), 0)
+  // Each waits for the one before and then sees all of it: every row is added by one of them.
+  const sizes = [20_000, 12_000, 16_000]
+  const added = await Promise.all(sizes.map((size, server) => load(server, fileOf(size))))
+  assert.equal(
+    added.reduce((sum, each) => sum + each),
+    18_000,
+  )
+  let count = 0
+  for await (const _ of till.purchases.all(account, { store_id: 'main' })) count++
+  assert.equal(count, 20_000)
+})
+
+test('what one server has acknowledged, every read that starts afterwards shows', async (t) => {
+  const { servers, account_key, account, project, till, token } = await startServers(t)
+
+  const client = async (lane: number) => {
+    const store_id = `lane_${lane}`
+    await till.stores.create(account, {
+      project_id: project.id,
+      store_id,
+      store_type: 'web',
+      store_config: { currency: 'USD' },
+    })
+    const etags = new Map<number, string>()
+    for (let round = 1; round <= 150; round++) {
+      const json = newItem(`item_${round}`, store_id)
+      const id = idOf(await at(servers, lane + round)(CREATE, { account_key, json }))
+      const one = lane + round + 1
+      const other = lane + round + 2
+      const headers = { 'if-none-match': etags.get(other % servers.length) ?? '"none"' }
+      const [item, list] = await Promise.all([
+        at(servers, one)(`GET /api/v1/items/${id}`, { token }),
+        round % 5 === 0
+          ? at(servers, other)(`GET /api/v1/items?store_id=${store_id}`, { token, headers })
+          : undefined,
+      ])
+      assert.equal(idOf(item), id)
+      if (!list) continue
+      assert.equal(list.status, 200)
+      assert.equal(list.json<{ items: object[] }>().items.length, round)
+      etags.set(other % servers.length, list.headers.get('etag') ?? '')
+    }
+  }
+  const rename = async () => {
+    for (let round = 1; round <= 150; round++) {
+      const name = `Game ${round}`
+      const json = { id: project.id, name }
+      const changed = await at(servers, round)('PUT /api/v1/projects', { token, json })
+      assert.equal(changed.status, 200, changed.text)
+      const parts = { public_key: project.public_key, json: { user_id: 'u' } }
+      const opened = await at(servers, round + 1)(`POST ${AUTH}/init`, parts)
+      assert.equal(opened.json<{ project: { name: string } }>().project.name, name)
+    }
+  }
+  await Promise.all([rename(), ...[0, 1, 2, 3, 4, 5, 6, 7].map(client)])
+})
+
+test('servers share a rate limit', async (t) => {
+  const { servers, token } = await startServers(t, ['--rate-limit', '60'])
+  let turn = 0
+  await assertLimitShared(3, () => at(servers, turn++)(LIST, { token }))
+})
+
+test('workers serve a PostgreSQL as one server, and share a rate limit', async (t) => {
+  const args = ['--workers', '2', '--rate-limit', '60']
+  const { servers, account_key, token } = await startServers(t, args, 1)
+  const headers = { connection: 'close' } // so that any worker may get it
+  for (let round = 0; round < 10; round++) {
+    const json = newItem(`new_${round}`)
+    const id = idOf(await at(servers, 0)(CREATE, { account_key, json, headers }))
+    const read = await at(servers, 0)(`GET /api/v1/items/${id}`, { token, headers })
+    assert.equal(idOf(read), id)
+  }
+  await assertLimitShared(2, () => at(servers, 0)(LIST, { token, headers }))
+  servers[0]?.child.kill('SIGTERM')
+  assert.equal(await servers[0]?.closed, 0)
+})
+
+/** Creates items at a server until told to stop; each name is sent once. */
+function createLoad(send: Send, account_key: string, prefix: string) {
+  const load = {
+    acknowledged: [] as string[],
+    /** Sent, and not known to be there. */
+    unknown: [] as string[],
+    refused: [] as Reply[],
+    broken: [] as string[],
+    isStopped: false,
+    ended: Promise.resolve(),
+  }
+  const run = async () => {
+    for (let number = 0; !load.isStopped; number++) {
+      const name = `${prefix}_${number}`
+      try {
+        const reply = await send(CREATE, { account_key, json: newItem(name) })
+        if (reply.status === 200) {
+          load.acknowledged.push(name)
+        } else {
+          load.unknown.push(name)
+          load.refused.push(reply)
+        }
+      } catch (error) {
+        load.unknown.push(name)
+        load.broken.push(String(error))
+        if (load.broken.length > 100) return
+      }
+    }
+  }
+  load.ended = run()
+  return load
+}
+
+type Load = ReturnType<typeof createLoad>
+
+async function stopAll(loads: readonly Load[]): Promise<void> {
+  for (const load of loads) load.isStopped = true
+  await Promise.all(loads.map(({ ended }) => ended))
+}
+
+/** Waits until each has had so many more answers of success. */
+async function progress(loads: readonly Load[], more: number): Promise<void> {
+  const goals = loads.map(({ acknowledged }) => acknowledged.length + more)
+  const isThere = () => loads.every((load, i) => load.acknowledged.length >= Number(goals[i]))
+  await eventually(() => isThere() || undefined, 'progress')
+}
+
+function assertKept(names: readonly string[], loads: readonly Load[]): void {
+  const kept = new Set(names)
+  assert.equal(kept.size, names.length, 'a name is there twice')
+  const lost = loads.flatMap(({ acknowledged }) => acknowledged).filter((name) => !kept.has(name))
+  assert.deepEqual(lost, [])
+  const sent = loads.flatMap(({ acknowledged, unknown }) => [...acknowledged, ...unknown])
+  const made = names.filter((name) => !sent.includes(name))
+  assert.deepEqual(made, ['gold'])
+}
+
+test('a server that is killed loses nothing it acknowledged, and moves no other', async (t) => {
+  const { servers, account_key, till, account } = await startServers(t)
+  const loads = servers.flatMap(({ send }, server) =>
+    ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
+  )
+  await progress(loads, 30)
+
+  servers[0]?.child.kill('SIGKILL')
+
+  const others = loads.slice(2)
+  await servers[0]?.closed
+  await progress(others, 60)
+  await stopAll(loads)
+  for (const { refused, broken } of others) assert.deepEqual([refused, broken], [[], []])
+  assertKept(await namesOf(till, account), loads)
+})
+
+test('while PostgreSQL restarts all is 503, then all goes on, with nothing lost or doubled', {
+  skip: postgres.isForeign,
+}, async (t) => {
+  const { servers, account_key, till, account, token } = await startServers(t)
+  const loads = servers.flatMap(({ send }, server) =>
+    ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
+  )
+  await progress(loads, 30)
+
+  await postgres.stop()
+  await eventually(
+    () => loads.every(({ refused }) => refused.length > 0) || undefined,
+    'a refusal by each server',
+  )
+  const read = await at(servers, 0)(LIST, { token })
+  const ready = await everywhere(servers, 'GET /readyz', {})
+  const alive = await everywhere(servers, 'GET /healthz', {})
+  await postgres.start()
+
+  await progress(loads, 30)
+  await stopAll(loads)
+  assertProblem(read, 503, 'storage_unavailable')
+  assert.deepEqual(statusesOf(ready), [503, 503, 503])
+  assert.deepEqual(statusesOf(alive), [200, 200, 200])
+  for (const { refused, broken } of loads) {
+    assert.deepEqual(broken, [])
+    for (const reply of refused) {
+      assertProblem(reply, 503, 'storage_unavailable')
+      assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
+    }
+  }
+  const names = await namesOf(till, account)
+  assertKept(names, loads)
+  // Who sends again what was not acknowledged is told that it is there, or makes it.
+  const kept = new Set(names)
+  for (const name of loads.flatMap(({ unknown }) => unknown.slice(0, 5))) {
+    const { status } = await at(servers, 1)(CREATE, { account_key, json: newItem(name) })
+    assert.equal(status, kept.has(name) ? 400 : 200)
+  }
+})
+
+test('servers are replaced one after the other under load without one failed request', async (t) => {
+  const drained = ['--drain-delay', '2']
+  const { servers, db, account_key, token, till, account } = await startServers(t, drained)
+  const balancer = createBalancer(servers.map(({ url }) => url))
+  t.after(balancer.stop)
+  const isServing = (count: number) =>
+    eventually(() => balancer.ready().length === count || undefined, `${count} ready servers`)
+  await isServing(3)
+
+  const answers: { status: number; text: string }[] = []
+  const created: string[] = []
+  let isStopped = false
+  const load = async (client: number) => {
+    for (let number = 0; !isStopped; number++) {
+      const name = `roll_${client}_${number}`
+      const headers = { 'x-account-key': account_key, 'content-type': 'application/json' }
+      const body = JSON.stringify(newItem(name))
+      const made = await balancer.send('POST', '/api/v1/items', headers, body)
+      answers.push(made)
+      created.push(name)
+      const path = `/api/v1/items/${JSON.parse(made.text).id}`
+      answers.push(await balancer.send('GET', path, { authorization: `Bearer ${token}` }))
+    }
+  }
+  const loads = Promise.all([0, 1, 2, 3, 4, 5].map(load))
+  // A failure is told by `loads`, once it is looked at.
+  loads.catch(() => {
+    isStopped = true
+  })
+  const roll = async () => {
+    for (const server of servers) {
+      server.child.kill('SIGTERM')
+      assert.equal(await server.closed, 0)
+      await startServer(t, db, [...drained, '--port', new URL(server.url).port])
+      await isServing(3)
+    }
+  }
+  try {
+    await roll()
+  } finally {
+    isStopped = true
+  }
+  await loads
+
+  assert.deepEqual(
+    answers.filter(({ status }) => status !== 200),
+    [],
+  )
+  assert.ok(answers.length > 10 * balancer.opened(), 'connections were not kept')
+  assert.deepEqual(new Set(await namesOf(till, account)), new Set(['gold', ...created]))
+})
