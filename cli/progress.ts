@@ -17,7 +17,7 @@ const BAR_WIDTH = 24
 export function createProgress(stream: WriteStream, total: number): Progress {
   if (!stream.isTTY) return SILENT
   const started = performance.now()
-  let drawn = 0
+  let drawn = Number.NEGATIVE_INFINITY
   let isFinished = false
   const draw = (done: { readonly bytes: number; readonly rows: number }) => {
     const line = formatProgress(done, total, (performance.now() - started) / 1000, isFinished)
