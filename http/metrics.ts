@@ -11,7 +11,13 @@ export interface Metrics {
   observe(method: string, route: string | null, status: number, seconds: number): void
   observeImport(counts: ImportCounts): void
   /** All figures, in the text format of Prometheus. */
-  format(): string
+  format(storage: StorageState): string
+}
+
+/** How the storage was found when the figures were asked for. */
+export interface StorageState {
+  readonly up: boolean
+  readonly seconds: number
 }
 
 export interface ImportCounts {
@@ -78,7 +84,7 @@ export function createMetrics(gauges: Gauges): Metrics {
       imports.skipped += skipped
       imports.updated += updated
     },
-    format() {
+    format(storage) {
       const { finished, rows, skipped, updated } = imports
       const { lanes, rateLimits, connections } = gauges
       const lane = (value: 'taken' | 'refused'): Sample[] =>
@@ -116,6 +122,10 @@ export function createMetrics(gauges: Gauges): Metrics {
           { labels: { result: 'skipped' }, value: skipped },
           { labels: { result: 'updated' }, value: updated },
         ),
+        gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(storage.up) }),
+        gauge('tillkit_storage_answer_seconds', 'How long it took to answer just now.', {
+          value: storage.seconds,
+        }),
         ...processFamilies(),
       ])
     },

@@ -17,6 +17,13 @@ export async function ready({ till, service }: OperatorCall) {
 }
 
 /** What the server counts of itself; the route is there only when it counts. */
-export async function metrics({ service }: OperatorCall) {
-  return { body: service.metrics?.format() ?? '', headers: { 'content-type': EXPOSITION_TYPE } }
+export async function metrics({ till, service }: OperatorCall) {
+  const started = performance.now()
+  const up = await till.operations.ready().then(
+    () => true,
+    () => false,
+  )
+  const storage = { up, seconds: (performance.now() - started) / 1000 }
+  const body = service.metrics?.format(storage) ?? ''
+  return { body, headers: { 'content-type': EXPOSITION_TYPE } }
 }

@@ -87,6 +87,19 @@ function parseFigures(text: string): Map<string, number> {
   return figures
 }
 
+test('metrics tell whether the storage answers', async (t) => {
+  const storage = createMemoryStorage()
+  const { send } = await startServer(t, { storage, options: { metrics: true } })
+  assert.match((await send('GET /metrics')).text, /^tillkit_storage_up 1$/m)
+
+  storage.ping = async () => {
+    throw new Error('away')
+  }
+  const { text } = await send('GET /metrics')
+  assert.match(text, /^tillkit_storage_up 0$/m)
+  assert.match(text, /^tillkit_storage_answer_seconds [\d.e-]+$/m)
+})
+
 test('without the setting there are no metrics', async (t) => {
   const { send } = await startServer(t, { storage: createMemoryStorage() })
   assertProblem(await send('GET /metrics'), 404, 'route_not_found')

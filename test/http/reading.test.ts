@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { assertProblem, startServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+/** A server with a shop, and so many items besides `gold`. */
+async function startShop(t: TestContext, items = 0) {
+  const { till, send, connect } = await startServer(t)
+  const shop = await createShop(till)
+  const fields = { store_id: 'main', display_name: 'Item', price: '1', type: 'consumable' }
+  const names = Array.from({ length: items }, (_, i) => `item_${i}`)
+  await Promise.all(names.map((name) => till.items.create(shop.account, { ...fields, name })))
+  const read = (path: string, headers: { [name: string]: string } = {}) =>
+    send(`GET /api/v1${path}`, { token: shop.token, headers })
+  return { ...shop, till, send, connect, read, fields, names: ['gold', ...names] }
+}
+
+type Shop = Awaited<ReturnType<typeof startShop>>
+
+function namesIn(reply: { json(): unknown }): string[] {
+  return (reply.json() as { items: { name: string }[] }).items.map(({ name }) => name)
+}
+
+/** Follows the links from page to page. */
+async function readPages({ read }: Shop, limit: number): Promise<string[][]> {
+  const pages: string[][] = []
+  let path: string | undefined = `/items?store_id=main&limit=${limit}`
+  while (path !== undefined) {
+    const page = await read(path)
+    assert.equal(page.status, 200)
+    pages.push(namesIn(page))
+    path = /^<\/api\/v1(\/items\?[^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1]
+  }
+  return pages
+}
+
+test('pages lead from one to the next by their links, and hold the whole list in its order', async (t) => {
+  const shop = await startShop(t, 9)
+  for (const limit of [1, 3, 5, 10, 1000]) {
+    const pages = await readPages(shop, limit)
+    assert.deepEqual(pages.flat(), shop.names)
+    assert.ok(pages.every(({ length }) => length <= limit))
+    assert.equal(pages.length, Math.ceil(10 / limit))
+  }
+})
+
+for (const query of ['limit=0', 'limit=1001', 'limit=1.5', 'limit=x', 'limit=', 'limit=-1']) {
+  test(`a page of ${query} is refused`, async (t) => {
+    const { read } = await startShop(t)
+    assertProblem(await read(`/items?store_id=main&${query}`), 400, 'invalid_request')
+  })
+}
+
+test('a cursor that no page of the store has given is refused, a foreign one like an unknown one', async (t) => {
+  const { till, read, account, project } = await startShop(t)
+  const other = await createShop(till, 'Other')
+  const side = { project_id: project.id, store_id: 'side', store_type: 'web' }
+  await till.stores.create(account, side)
+  const fields = { store_id: 'side', display_name: 'Item', price: '1', type: 'consumable' }
+  const aside = await till.items.create(account, { ...fields, name: 'aside' })
+  const bodies = []
+  for (const cursor of ['itm_none', other.item.id, aside.id, '', '%00', 'x'.repeat(65)]) {
+    const refused = await read(`/items?store_id=main&limit=1&cursor=${cursor}`)
+    assertProblem(refused, 400, 'invalid_request')
+    bodies.push({ ...(refused.json() as object), request_id: '' })
+  }
+  assert.deepEqual(bodies[1], bodies[0])
+  assert.deepEqual(bodies[2], bodies[0])
+})
+
+test('an item and a list are 304 for who has them, and anew once they changed', async (t) => {
+  const { till, read, account, item, fields } = await startShop(t, 3)
+  for (const path of [
+    `/items/${item.id}`,
+    '/items?store_id=main',
+    '/items?store_id=main&limit=2',
+  ]) {
+    const first = await read(path)
+    const etag = first.headers.get('etag') ?? ''
+    assert.match(etag, /^"[\w-]{22}"$/)
+    assert.equal(first.headers.get('cache-control'), 'private, no-cache')
+    for (const asked of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const again = await read(path, { 'if-none-match': asked })
+      assert.equal(again.status, 304)
+      assert.equal(again.text, '')
+      assert.equal(again.headers.get('etag'), etag)
+    }
+    const others = await read(path, { 'if-none-match': '"other"' })
+    assert.equal(others.status, 200)
+    assert.equal(others.text, first.text)
+  }
+  const before = (await read('/items?store_id=main')).headers.get('etag') ?? ''
+  await till.items.create(account, { ...fields, name: 'later' })
+  const after = await read('/items?store_id=main', { 'if-none-match': before })
+  assert.equal(after.status, 200)
+  assert.notEqual(after.headers.get('etag'), before)
+})
+
+test('no 304 tells who may not read whether something is there', async (t) => {
+  const { till, send, item } = await startShop(t)
+  const { token } = await createShop(till, 'Other')
+  const headers = { 'if-none-match': '*' }
+  const foreign = await send(`GET /api/v1/items/${item.id}`, { token, headers })
+  assertProblem(foreign, 404, 'item_not_found')
+  assertProblem(await send(`GET /api/v1/items/${item.id}`, { headers }), 401, 'token_required')
+})
+
+test('a store of more than a page is sent whole, as one list, with a validator of its own', async (t) => {
+  const { read, send, token, names, till, account, fields } = await startShop(t, 2_345)
+  const whole = await read('/items?store_id=main')
+  assert.equal(whole.status, 200)
+  assert.deepEqual(namesIn(whole).toSorted(), names.toSorted())
+  assert.equal(whole.headers.get('content-length'), null)
+  assert.equal(whole.headers.get('link'), null)
+  const etag = whole.headers.get('etag') ?? ''
+  assert.equal((await read('/items?store_id=main', { 'if-none-match': etag })).status, 304)
+  const head = await send('HEAD /api/v1/items?store_id=main', { token })
+  assert.equal(head.headers.get('etag'), etag)
+  assert.equal(head.text, '')
+
+  await till.items.create(account, { ...fields, name: 'later' })
+  const grown = await read('/items?store_id=main', { 'if-none-match': etag })
+  assert.equal(grown.status, 200)
+  assert.deepEqual(namesIn(grown), [...namesIn(whole), 'later'])
+})
+
+const creates: [path: string, body: (shop: Shop, name: string) => object][] = [
+  ['/items', ({ fields }, name) => ({ ...fields, name })],
+  ['/stores', ({ project }, store_id) => ({ project_id: project.id, store_id, store_type: 'web' })],
+  [
+    '/projects',
+    ({ account: { account_id } }, name) => ({
+      account_id,
+      name,
+      bundle_id: 'com.example.other',
+      platform: 'web',
+      config: { webhook_secret: 'a secret that comes back' },
+    }),
+  ],
+]
+for (const [path, bodyOf] of creates) {
+  test(`POST ${path} is answered once for an Idempotency-Key, header and body`, async (t) => {
+    const shop = await startShop(t)
+    const create = (name: string, key: string) =>
+      shop.send(`POST /api/v1${path}`, {
+        account_key: shop.account.account_key,
+        headers: { 'idempotency-key': key },
+        json: bodyOf(shop, name),
+      })
+    const first = await create('once', 'a key')
+    assert.equal(first.status, 200)
+    const again = await create('once', 'a key')
+    assert.deepEqual(again.json(), first.json())
+    const publicKey = (reply: typeof first) => reply.headers.get('x-public-project-key')
+    assert.equal(publicKey(again), publicKey(first))
+    assertProblem(await create('another', 'a key'), 400, 'invalid_request')
+    assertProblem(await create('another', 'x'.repeat(256)), 400, 'invalid_request')
+    assert.equal((await create('another', 'another key')).status, 200)
+  })
+}
+
+test('an Idempotency-Key that is sent twice is refused', async (t) => {
+  const { fields, account, till, connect } = await startShop(t)
+  const client = await connect()
+  const body = JSON.stringify({ ...fields, name: 'twice' })
+  client.write(
+    [
+      'POST /api/v1/items HTTP/1.1\r\nhost: x\r\ncontent-type: application/json',
+      `x-account-key: ${account.account_key}\r\ncontent-length: ${body.length}`,
+      'idempotency-key: a\r\nidempotency-key: b\r\n\r\n',
+    ].join('\r\n') + body,
+  )
+  assertProblem(await client.reply(), 400, 'malformed_request')
+  const { items } = await till.items.list(account, { store_id: 'main' })
+  assert.equal(items.length, 1)
+})
