@@ -8,7 +8,10 @@ export interface Answered {
   readonly text: string
 }
 
-/** Sends a request on a connection of `agent`; rejects when the connection ends before its answer. */
+/**
+ * Sends a request on a connection of `agent`; rejects when that ends before the answer, or nothing
+ * comes for 10 s: node:cluster holds a connection for ever whose worker dies as it is handed over.
+ */
 export function ask(
   agent: Agent,
   url: string,
@@ -27,6 +30,7 @@ export function ask(
       })
       response.on('error', reject)
     })
+    sent.setTimeout(10_000, () => sent.destroy(new Error('there was no answer')))
     sent.on('error', reject).end(body)
   })
 }
