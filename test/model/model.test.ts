@@ -1,9 +1,13 @@
 import { test } from 'node:test'
 import { SEEDS } from '../support/seeds.ts'
-import { candidates, compareWithModel } from './run.ts'
+import { allTargets } from '../support/targets.ts'
+import { compareWithModel } from './run.ts'
 
-for (const { seed, name } of SEEDS) {
-  test(`every storage does what the specification says, ${name}`, async (t) => {
-    await compareWithModel({ candidates: await candidates(t), seed, milliseconds: 6_000 })
-  })
+for (const target of await allTargets()) {
+  for (const { seed, name } of SEEDS) {
+    const what = `the specification, operation by operation, holds in ${target.name}, ${name}`
+    test(what, { skip: target.skip }, async (t) => {
+      await compareWithModel(t, { target, seed, milliseconds: 3_000 })
+    })
+  }
 }

@@ -1,46 +1,20 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import fc from 'fast-check'
-import {
-  createMemoryStorage,
-  createTill,
-  openSqliteStorage,
-  type Storage,
-} from '../../lib/index.ts'
-import { sqliteDrivers } from '../support/drivers.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { createTill } from '../../lib/index.ts'
+import type { Target } from '../support/targets.ts'
 import { createClock } from '../support/till.ts'
 import { type Action, actions } from './actions.ts'
 import { playLibrary } from './library.ts'
 import { createModel } from './model.ts'
 
-export type Scope = Parameters<typeof temporaryFolder>[0]
-
-/** A storage to compare, empty at each call and closed by the caller. */
-export interface Candidate {
-  readonly name: string
-  readonly open: () => Promise<Storage>
-}
-
-/** All storages that there are here: one more is one more entry. */
-export async function candidates(scope: Scope): Promise<Candidate[]> {
-  const folder = temporaryFolder(scope)
-  let files = 0
-  const drivers = (await sqliteDrivers()).filter(({ skip }) => skip === false)
-  return [
-    { name: 'memory', open: async () => createMemoryStorage() },
-    ...drivers.map(({ driver }) => ({
-      name: driver,
-      open: () => openSqliteStorage(join(folder, `${files++}.db`), { driver }),
-    })),
-  ]
-}
-
 /** How many sequences a seed makes. */
-export const SEQUENCES = 150
+const SEQUENCES = 150
+
+type Scope = Pick<TestContext, 'after'>
 
 export interface Modelling {
-  readonly candidates: readonly Candidate[]
+  readonly target: Target
   readonly seed: number
   /** After which no further sequence begins. */
   readonly milliseconds?: number
@@ -48,29 +22,30 @@ export interface Modelling {
   readonly count?: (operation: string, outcome: string) => void
 }
 
-/** Plays sequences of actions; throws with the shortest one in which a storage differs from the model. */
-export async function compareWithModel(modelling: Modelling): Promise<void> {
-  const { candidates, seed, milliseconds, count = () => {} } = modelling
+/** Plays sequences of actions and tells how many; throws with the shortest one in which the storage differs from the model. */
+export async function compareWithModel(scope: Scope, modelling: Modelling): Promise<number> {
+  const { target, seed, milliseconds = Number.POSITIVE_INFINITY, count = () => {} } = modelling
+  const until = Date.now() + milliseconds
+  let played = 0
   const property = fc.asyncProperty(actions, async (actions) => {
-    for (const candidate of candidates) await compare(candidate, actions, count)
+    if (Date.now() > until) return
+    await compare(scope, target, actions, count)
+    played++
   })
-  await fc.assert(property, {
-    seed,
-    numRuns: SEQUENCES,
-    ...(milliseconds === undefined ? {} : { interruptAfterTimeLimit: milliseconds }),
-    includeErrorInReport: true,
-  })
+  await fc.assert(property, { seed, numRuns: SEQUENCES, includeErrorInReport: true })
+  return played
 }
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 
 async function compare(
-  { name, open }: Candidate,
+  scope: Scope,
+  { name, open }: Target,
   actions: readonly Action[],
   count: NonNullable<Modelling['count']>,
 ): Promise<void> {
   const clock = createClock(START)
-  const till = createTill({ storage: await open(), now: clock.now })
+  const till = createTill({ storage: await open(scope), now: clock.now })
   try {
     const model = createModel()
     const library = playLibrary(till)

@@ -14,7 +14,7 @@ export interface PostgresServer {
   /** The URL of an empty database of the test's own; `how` as CREATE DATABASE has it. */
   createDatabase(t: TestContext, how?: string): Promise<string>
   /** The URL of an empty schema of the test's own: made in no time, where a schema is enough. */
-  createSchema(t: TestContext): Promise<string>
+  createSchema(t: Pick<TestContext, 'after'>): Promise<string>
   stop(): Promise<void>
   start(): Promise<void>
 }

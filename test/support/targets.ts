@@ -14,7 +14,7 @@ export interface Target {
   readonly name: string
   readonly skip: string | false
   /** Opens an empty storage; closed after the test. */
-  readonly open: (t: TestContext) => Promise<Storage>
+  readonly open: (t: Pick<TestContext, 'after'>) => Promise<Storage>
 }
 
 /** Every kind of storage there is; a PostgreSQL is started for the test file. */
@@ -23,7 +23,8 @@ export async function allTargets(): Promise<Target[]> {
   const sqlite = (await sqliteDrivers()).map(({ driver, skip }) => ({
     name: `SQLite with ${driver}`,
     skip,
-    make: (t: TestContext) => openSqliteStorage(join(temporaryFolder(t), 'till.db'), { driver }),
+    make: (t: Pick<TestContext, 'after'>) =>
+      openSqliteStorage(join(temporaryFolder(t), 'till.db'), { driver }),
   }))
   const targets = [
     { name: 'memory', skip: false as const, make: async () => createMemoryStorage() },
@@ -31,7 +32,8 @@ export async function allTargets(): Promise<Target[]> {
     {
       name: 'PostgreSQL',
       skip: false as const,
-      make: async (t: TestContext) => openPostgresStorage(await postgres.createSchema(t)),
+      make: async (t: Pick<TestContext, 'after'>) =>
+        openPostgresStorage(await postgres.createSchema(t)),
     },
   ]
   return targets.map(({ make, ...target }) => ({
