@@ -73,7 +73,7 @@ function reportFailure(error: unknown, args: readonly string[]): number {
   } else if (error instanceof TillError) {
     process.stderr.write(`tillkit: ${formatRefusal(error)}\n`)
   } else if (error instanceof Refusal) {
-    process.stderr.write(`tillkit: ${error.message}\n`)
+    if (error.message !== '') process.stderr.write(`tillkit: ${error.message}\n`)
   } else if (typeof (error as NodeJS.ErrnoException).syscall === 'string') {
     process.stderr.write(`tillkit: ${(error as Error).message}\n`) // a port in use, an unreadable file
   } else {

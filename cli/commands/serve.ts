@@ -91,7 +91,7 @@ async function listenTogether(workers: number, host = ''): Promise<Served> {
       `${JSON.stringify({ time: new Date().toISOString(), level: 'error', message })}\n`,
     )
   })
-  if (!crew) throw new Refusal('No worker could start')
+  if (!crew) throw new Refusal('') // the worker has told why
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${crew.port}`
   return { url, lost: crew.lost, stop: crew.stop }
 }
