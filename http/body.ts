@@ -5,10 +5,10 @@ import type { Limits } from './limits.ts'
 import { TransportFault } from './problems.ts'
 
 /** Reads a request's body into what its handler takes. */
-export type BodyReader<Body> = (request: IncomingMessage, limits: Limits) => Promise<Body>
+export type BodyReader<Body> = (request: IncomingMessage, limits: Limits) => Promise<Body> | Body
 
 /** For routes that take no body; one that is sent anyway is thrown away. */
-export const noBody: BodyReader<undefined> = async () => undefined
+export const noBody: BodyReader<undefined> = () => undefined
 
 export const json: BodyReader<unknown> = async (request, limits) => {
   assertMediaType(request, 'application/json')

@@ -70,7 +70,8 @@ export function createHandler(
     if (route.credential.isForBrowsers) cors?.expose(response, sent.origin)
     // Its place is given back before the answer goes, at the client's pace: a slow one takes no room.
     const made = await handle(exchange, route, params, query)
-    await sendAnswer(response, made, { request_id, ifNoneMatch: sent.if_none_match, limits })
+    const sending = { request_id, ifNoneMatch: sent.if_none_match, limits }
+    return sendAnswer(response, made, sending)
   }
 
   /** Credential, then body, then meaning, each within the limits. */
@@ -99,8 +100,7 @@ export function createHandler(
   }
 
   return (request, response) => {
-    request.on('error', ignore) // a client that resets is no fault of ours
-    response.on('error', ignore)
+    response.on('error', ignore) // a client that resets is no fault of ours
     answer(request, response).catch(() => request.socket.destroy())
   }
 }
