@@ -76,7 +76,7 @@ export interface RateLimit {
   readonly limiter: RateLimiter
   /** The milliseconds in which a bucket fills by one request. */
   readonly interval: number
-  /** By key, how many requests were let through that other servers do not know of; if they share. */
+  /** By key, how many were let through since other servers were told; undefined unless they are. */
   taken: Map<string, number> | undefined
   /** How many requests it refused. */
   refused: number
@@ -102,10 +102,9 @@ export function charge(limit: RateLimit, key: string, response: ServerResponse):
   const { isAllowed, remaining, seconds } = limiter.take(key)
   addToList(response, 'ratelimit-policy', policy)
   addToList(response, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  if (isAllowed) {
-    taken?.set(key, (taken.get(key) ?? 0) + 1)
-    return
-  }
+  // A refusal takes nothing, but what others took in the meantime is to be asked for.
+  taken?.set(key, (taken.get(key) ?? 0) + (isAllowed ? 1 : 0))
+  if (isAllowed) return
   limit.refused++
   const message = `Too many requests; the next one is taken in ${seconds} s`
   throw new TransportFault('rate_limited', message, { 'retry-after': String(seconds) })

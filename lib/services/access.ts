@@ -6,7 +6,7 @@ import type { Scope, Session } from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { KeyedAccount, Storage } from '../storage/port.ts'
+import type { KeyedAccount, Storage, StoreKey } from '../storage/port.ts'
 import type { Context } from './context.ts'
 
 /** Who calls an operation: an account reaches all that it owns, a session one project of it. */
@@ -101,6 +101,19 @@ export async function getNamedStore(
   const store = await storage.findStore(caller.account_id, store_id)
   if (store && reaches(caller, store)) return store
   throw invalidField('store_id', 'unknown', 'names no store that this credential reaches')
+}
+
+/** Reads from a store that must be reached, while that is being found out: one way there and back. */
+export async function readNamedStore<T>(
+  storage: Storage,
+  caller: Caller,
+  store_id: string,
+  read: (store: StoreKey) => Promise<T>,
+): Promise<T> {
+  const reading = read({ account_id: caller.account_id, store_id })
+  reading.catch(() => {}) // of a store that is not there; else it is told below
+  await getNamedStore(storage, caller, store_id)
+  return reading
 }
 
 /** Whether a record of a project is within the caller's reach. */

@@ -4,8 +4,15 @@ import { formatInstant } from '../domain/instant.ts'
 import { type Item, parseNewItem } from '../domain/item.ts'
 import { parseItemQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import type { ItemPage, Page } from '../storage/port.ts'
-import { assertAccount, assertScope, type Caller, getNamedStore, reaches } from './access.ts'
+import type { ItemPage } from '../storage/port.ts'
+import {
+  assertAccount,
+  assertScope,
+  type Caller,
+  getNamedStore,
+  reaches,
+  readNamedStore,
+} from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { type CreateOptions, makeOnce } from './trail.ts'
@@ -26,6 +33,12 @@ export interface Items {
 
 export function createItems(context: Context): Items {
   const { storage, now } = context
+  const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
+    const item = await storage.findItem(cursor)
+    if (item?.store_id === store_id && reaches(caller, item)) return
+    throw invalidField('cursor', 'unknown', 'must be the next of the page before')
+  }
+
   const items: Items = {
     async create(account, input, options = {}) {
       assertAccount(account)
@@ -57,14 +70,11 @@ export function createItems(context: Context): Items {
     async list(caller, query) {
       assertScope(caller, 'items:read')
       const { store_id, limit, cursor } = parseItemQuery(query)
-      const store = await getNamedStore(storage, caller, store_id)
-      const after = cursor === undefined ? undefined : await storage.findItem(cursor)
-      if (cursor !== undefined && (after?.store_id !== store_id || !reaches(caller, after))) {
-        throw invalidField('cursor', 'unknown', 'must be the next of the page before')
-      }
-      const page: Page = after ? { limit, after: after.id } : { limit }
-      const key = { account_id: store.account_id, store_id }
-      return storage.listItems(key, page)
+      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      return readNamedStore(storage, caller, store_id, async (store) => {
+        if (cursor !== undefined) await assertCursor(caller, store_id, cursor)
+        return storage.listItems(store, page)
+      })
     },
 
     async *all(caller, query) {

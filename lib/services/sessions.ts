@@ -113,11 +113,12 @@ export function createSessions(context: Context): Sessions {
     async init(publicKey, input) {
       const project = await getProjectByKey(context, publicKey)
       const { user_id } = parseSessionRequest(input, publicKey as string)
-      const stores = (await storage.listStores(project.id))
-        .filter(isActive)
-        .map(withoutStoreSecrets)
-      const session = await issue(project, user_id)
-      return { project: withoutProjectSecrets(project), session, stores }
+      const [stores, session] = await Promise.all([
+        storage.listStores(project.id),
+        issue(project, user_id),
+      ])
+      const shown = stores.filter(isActive).map(withoutStoreSecrets)
+      return { project: withoutProjectSecrets(project), session, stores: shown }
     },
 
     async token(publicKey, input) {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { serveProcess, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { assertLimitShared } from '../support/limits.ts'
+import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { createShop } from '../support/till.ts'
 
 async function startCrew(
@@ -55,9 +55,9 @@ test('what one worker has acknowledged, all of them show at once', async (t) => 
 })
 
 test('workers share a rate limit through the file', async (t) => {
-  const { api, token } = await startCrew(t, 2, ['--rate-limit', '60'])
+  const { api, token } = await startCrew(t, 2, ['--rate-limit', String(SHARED_LIMIT)])
   const reader = { authorization: `Bearer ${token}` }
-  await assertLimitShared(2, async () => {
+  await assertLimitShared(async () => {
     const reply = await ask(`${api}/items?store_id=main`, reader)
     await reply.arrayBuffer()
     return reply
