@@ -37,7 +37,8 @@ export async function copyStorage(
   }
   await copySigningKeys(from, to)
   await copyAudit(from, to, count)
-  const [original, copy] = [await takeInventory(from), await takeInventory(to)]
+  // Together: one waits for its database while the other counts.
+  const [original, copy] = await Promise.all([takeInventory(from), takeInventory(to)])
   if (original.checksum === copy.checksum) return copy
   const difference = Object.keys(original.counts).find((kind) => {
     return original.counts[kind] !== copy.counts[kind]
