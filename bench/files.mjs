@@ -4,12 +4,12 @@ export const SKUS = Array.from({ length: 100 }, (_, i) => `sku_${i}`)
 export const COLUMNS =
   'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata'
 
-/** Writes a canonical purchase file whose ids ascend, or come in random order. */
-export function writePurchases(path, rows, { random = false } = {}) {
+/** Writes a canonical purchase file whose ids ascend from `first` on, or come in random order. */
+export function writePurchases(path, rows, { random = false, first = 0 } = {}) {
   const digits = createDigits()
   const file = openSync(path, 'w')
   let text = `${COLUMNS}\n`
-  for (let i = 0; i < rows; i++) {
+  for (let i = first; i < first + rows; i++) {
     // An order number as Google Play has it; the row's own number keeps it unique.
     const id = random
       ? `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${String(i).padStart(8, '0')}`

@@ -155,7 +155,7 @@ async function startServer(folder) {
   }
 }
 
-async function upload(server, file) {
+export async function upload(server, file) {
   const boundary = 'tillkit-bench'
   const part = (name, more = '') =>
     `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`

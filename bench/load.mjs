@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { call, removeDatabase, startServer, startTillkit } from './servers.mjs'
 import { count, median, printTable, ratio } from './table.mjs'
 
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+export const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const WARM_UP = 2
-const ROUNDS = 3
+export const ROUNDS = 3
 const LIMIT = 'bare node:http'
 
 export function requireWrk() {
@@ -70,16 +70,21 @@ export async function withServer(folder, seeded, start, work) {
   }
 }
 
-/** Requests a second, latencies and processor time a request of a server that has been warmed up. */
-export async function measure(folder, server, requests) {
-  await load(folder, server.url, requests, { seconds: WARM_UP, from: 0 })
+/**
+ * Requests a second, latencies and processor time a request of a server that has been warmed up. What
+ * is made is numbered from `from` on, so that several on one database make different things.
+ */
+export async function measure(folder, server, requests, { connections = 64, from = 0 } = {}) {
+  const warm = await load(folder, server.url, requests, { seconds: WARM_UP, connections, from })
   const before = server.cpu()
-  const result = await load(folder, server.url, requests, { seconds: SECONDS, from: 1e9 })
-  return { ...result, cpu: (server.cpu() - before) / result.answers }
+  const later = { seconds: SECONDS, connections, from: from + 1e9 }
+  const result = await load(folder, server.url, requests, later)
+  const total = warm.answers + result.answers
+  return { ...result, total, cpu: (server.cpu() - before) / result.answers }
 }
 
 /** A rival that answers something else, or anybody, is none. */
-async function judge(name, url, ours, { requests, credential, refusal, varying = [] }) {
+export async function judge(name, url, ours, { requests, credential, refusal, varying = [] }) {
   const request = numbered(requests[0])
   const spoilt = { ...request.headers, [credential]: `${request.headers[credential]}x` }
   await call(url, { ...request, headers: spoilt }, refusal)
@@ -90,13 +95,13 @@ async function judge(name, url, ours, { requests, credential, refusal, varying =
 }
 
 /** Requests a second and latencies in ms; fails when an answer was other than 200. */
-async function load(folder, url, requests, { seconds, from }) {
-  const file = join(folder, 'requests')
-  const { host } = new URL(url)
+async function load(folder, url, requests, { seconds, connections, from }) {
+  const { host, port } = new URL(url)
+  const file = join(folder, `requests-${port}`)
   writeFileSync(file, requests.map((each) => rawRequest(host, each)).join('\0'))
   const options = [
     '-t1',
-    '-c64',
+    `-c${connections}`,
     `-d${seconds}s`,
     '--latency',
     '--timeout=30s',
@@ -128,7 +133,7 @@ function rawRequest(host, { method = 'GET', path, headers, body = '' }) {
 }
 
 /** The request with the number that requests.lua leaves out. */
-function numbered({ body, ...request }) {
+export function numbered({ body, ...request }) {
   return { ...request, body: body?.replace('##########', '0000000000') }
 }
 

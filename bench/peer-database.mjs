@@ -1,9 +1,12 @@
-// What the peers ask of SQLite: our own file, so that tables, indexes and durability are the same.
+// What the peers ask of the database: our own, so that tables, indexes and durability are the same.
 import Database from 'better-sqlite3'
+import { openPostgres } from './peer-postgres.mjs'
 
 export const ISSUER = 'tillkit'
 
-export function openDatabase(path) {
+/** By PostgreSQL each answer is a promise. */
+export async function openDatabase(path) {
+  if (path.startsWith('postgres:')) return openPostgres(path)
   const db = new Database(path)
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
   const items = `SELECT i.id, i.name, i.display_name, i.description, i.price, i.type, s.store_id,
@@ -24,5 +27,5 @@ export function openDatabase(path) {
 }
 
 export function itemOf({ project_id, metadata, ...item }) {
-  return { ...item, metadata: JSON.parse(metadata) }
+  return { ...item, metadata: typeof metadata === 'string' ? JSON.parse(metadata) : metadata }
 }

@@ -1,5 +1,5 @@
-// The peer: a careful team's Fastify, @fastify/jwt and better-sqlite3, with schemas for what comes in
-// and what goes out. Four of our endpoints on our own database file.
+// The peer: a careful team's Fastify, @fastify/jwt and better-sqlite3 or pg, with schemas for what
+// comes in and what goes out. Four of our endpoints on our own database.
 import { createHash, randomUUID } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import fastify from 'fastify'
@@ -42,7 +42,7 @@ const store = {
   ...strings('status'),
 }
 
-const db = openDatabase(process.argv[2])
+const db = await openDatabase(process.argv[2])
 const app = fastify({ ajv: { customOptions: { coerceTypes: false } } })
 app.register(jwt, {
   secret: db.key.secret,
@@ -54,7 +54,7 @@ app.decorateRequest('account', null)
 
 async function bearer(request, reply) {
   await request.jwtVerify()
-  request.project = db.project.get(request.user.project_id)
+  request.project = await db.project.get(request.user.project_id)
   if (request.project?.status !== 'active') reply.code(401).send({ error: 'token' })
   else if (!request.user.scope.split(' ').includes('items:read')) {
     reply.code(401).send({ error: 'scope' })
@@ -62,13 +62,13 @@ async function bearer(request, reply) {
 }
 
 async function publicKey(request, reply) {
-  request.project = db.projectByKey.get(request.headers['x-public-project-key'])
+  request.project = await db.projectByKey.get(request.headers['x-public-project-key'])
   if (request.project?.status !== 'active') reply.code(400).send({ error: 'public key' })
 }
 
 async function accountKey(request, reply) {
   const key = request.headers['x-account-key'] ?? ''
-  request.account = db.accountByKey.get(createHash('sha256').update(key).digest('base64url'))
+  request.account = await db.accountByKey.get(createHash('sha256').update(key).digest('base64url'))
   if (!request.account) reply.code(401).send({ error: 'account key' })
 }
 
@@ -76,7 +76,7 @@ app.get(
   '/api/v1/items/:item_id',
   { onRequest: bearer, schema: { response: answers(item) } },
   async (request, reply) => {
-    const found = db.item.get(request.params.item_id)
+    const found = await db.item.get(request.params.item_id)
     if (found?.project_id !== request.project.id) return reply.code(404).send({ error: 'item' })
     return itemOf(found)
   },
@@ -93,9 +93,9 @@ app.get(
   },
   async (request, reply) => {
     const { account_id, id } = request.project
-    const found = db.store.get(account_id, request.query.store_id)
+    const found = await db.store.get(account_id, request.query.store_id)
     if (found?.project_id !== id) return reply.code(400).send({ error: 'store_id' })
-    return { items: db.items.all(found.seq).map(itemOf) }
+    return { items: (await db.items.all(found.seq)).map(itemOf) }
   },
 )
 
@@ -110,11 +110,18 @@ app.post(
   },
   async (request, reply) => {
     const { store_id, name, display_name, description = '', price, type, meta = {} } = request.body
-    const found = db.store.get(request.account.account_id, store_id)
+    const found = await db.store.get(request.account.account_id, store_id)
     if (!found) return reply.code(400).send({ error: 'store_id' })
     const id = `itm_${randomUUID()}`
     const rest = [Number(price), type, JSON.stringify(meta), new Date().toISOString()]
-    const { changes } = db.insertItem.run(id, found.seq, name, display_name, description, ...rest)
+    const { changes } = await db.insertItem.run(
+      id,
+      found.seq,
+      name,
+      display_name,
+      description,
+      ...rest,
+    )
     if (changes === 0) return reply.code(400).send({ error: 'name' })
     return { id, name, display_name, description }
   },
@@ -140,13 +147,12 @@ app.post(
     const now = Math.floor(Date.now() / 1000)
     const token = app.jwt.sign({ sub: user_id, project_id: project.id, scope, jti: randomUUID() })
     const expires_at = new Date((now + LIFETIME) * 1000).toISOString().replace('.000', '')
-    const stores = db.stores
-      .all(project.id)
+    const stores = (await db.stores.all(project.id))
       .filter(({ status }) => status !== 'disabled' && status !== 'archived')
       .map(({ store_id, is_sandbox, ...rest }) => ({
         ...rest,
         id: store_id,
-        is_sandbox: is_sandbox === 1,
+        is_sandbox: Boolean(is_sandbox),
       }))
     return { project, session: { token, expires_at, expires_in_seconds: LIFETIME }, stores }
   },

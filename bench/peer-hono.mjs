@@ -5,7 +5,7 @@ import { Hono } from 'hono'
 import { jwtVerify } from 'jose'
 import { ISSUER, itemOf, openDatabase } from './peer-database.mjs'
 
-const db = openDatabase(process.argv[2])
+const db = await openDatabase(process.argv[2])
 const hmac = { name: 'HMAC', hash: 'SHA-256' }
 const key = await subtle.importKey('raw', db.key.secret, hmac, false, ['verify'])
 const rules = { algorithms: ['HS256'], issuer: ISSUER, clockTolerance: 5 }

@@ -14,6 +14,8 @@ const subjects = [
   'small',
   'csv',
   'import',
+  'postgres',
+  'postgres-import',
 ]
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !subjects.includes(name))

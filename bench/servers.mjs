@@ -6,7 +6,7 @@ import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createTill, openSqliteStorage } from '../dist/lib/index.js'
+import { createTill, openPostgresStorage, openSqliteStorage } from '../dist/lib/index.js'
 import { SKUS } from './files.mjs'
 
 const MAIN = 'dist/cli/main.js'
@@ -25,7 +25,7 @@ export async function inFolder(work) {
 
 /** A new database of one project with the store `main` of 100 items, and what opens its doors. */
 export async function seed(db, tokenCount = 1) {
-  const till = createTill({ storage: await openSqliteStorage(db) })
+  const till = createTill({ storage: await openStorage(db) })
   const account = await till.accounts.create({ name: 'Bench' })
   const { account_id, account_key } = account
   const game = { account_id, name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
@@ -43,6 +43,10 @@ export async function seed(db, tokenCount = 1) {
   }
   await till.close()
   return { account_key, public_key: project.public_key, items, tokens, token: tokens[0] }
+}
+
+function openStorage(db) {
+  return db.startsWith('postgres:') ? openPostgresStorage(db) : openSqliteStorage(db)
 }
 
 export function removeDatabase(db) {
@@ -72,17 +76,22 @@ export async function startServer(script, ...args) {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
       return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1]) / 1024
     },
-    /** Its processor time so far in µs; Linux counts it in ticks of 10 ms. */
-    cpu() {
-      const [, after] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')
-      const [utime, stime] = after.split(' ').slice(11, 13)
-      return (Number(utime) + Number(stime)) * 10_000
-    },
+    cpu: () => processorTime(child.pid),
     async stop() {
       child.kill('SIGTERM')
       await ended
     },
   }
+}
+
+/**
+ * The processor time of a process so far in µs, with that of children that have ended if told so;
+ * Linux counts it in ticks of 10 ms.
+ */
+export function processorTime(pid, { children = false } = {}) {
+  const [, after] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+  const ticks = after.split(' ').slice(11, children ? 15 : 13)
+  return ticks.reduce((sum, each) => sum + Number(each), 0) * 10_000
 }
 
 /** The answer to a request; fails unless its status is 200 or the one expected. */

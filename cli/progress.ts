@@ -9,34 +9,56 @@ export interface Progress {
   end(): void
 }
 
-const SILENT: Progress = { update() {}, finish() {}, end() {} }
+const SILENT = { update() {}, finish() {}, end() {} }
 const REDRAW_MS = 100
 const BAR_WIDTH = 24
 
 /** A progress bar when the stream is a terminal, else nothing. `total` bytes; 0 when unknown. */
 export function createProgress(stream: WriteStream, total: number): Progress {
   if (!stream.isTTY) return SILENT
+  const line = createLine(stream)
   const started = performance.now()
+  const format = (done: { readonly bytes: number; readonly rows: number }, isFinished = false) =>
+    formatProgress(done, total, (performance.now() - started) / 1000, isFinished)
+  return {
+    update: (done) => line.update(() => format(done)),
+    finish: (rows) => line.finish(format({ bytes: total, rows }, true)),
+    end: () => line.end(),
+  }
+}
+
+/** A line of a terminal that is written over and over; of another stream nothing. */
+export interface Line {
+  /** Writes the text unless the last one is too new to have been read. */
+  update(text: () => string): void
+  /** Writes the text and leaves it there. */
+  finish(text: string): void
+  /** Takes the line away unless it is finished. */
+  end(): void
+}
+
+export function createLine(stream: WriteStream): Line {
+  if (!stream.isTTY) return SILENT
   let drawn = Number.NEGATIVE_INFINITY
   let isFinished = false
-  const draw = (done: { readonly bytes: number; readonly rows: number }) => {
-    const line = formatProgress(done, total, (performance.now() - started) / 1000, isFinished)
-    stream.write(`\r${line.slice(0, (stream.columns ?? 80) - 1)}\x1b[K`)
+  const draw = (text: string) => {
+    stream.write(`\r${text.slice(0, (stream.columns ?? 80) - 1)}\x1b[K`)
   }
   return {
-    update(done) {
+    update(text) {
       const now = performance.now()
       if (now - drawn < REDRAW_MS) return
       drawn = now
-      draw(done)
+      draw(text())
     },
-    finish(rows) {
+    finish(text) {
       isFinished = true
-      draw({ bytes: total, rows })
+      draw(text)
       stream.write('\n')
     },
     end() {
       if (drawn > 0 && !isFinished) stream.write('\r\x1b[K')
+      isFinished = true
     },
   }
 }

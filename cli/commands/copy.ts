@@ -1,6 +1,7 @@
 import { copyStorage } from '../../lib/index.ts'
 import { command, UsageError } from '../command.ts'
 import { openStorage } from '../open.ts'
+import { createLine } from '../progress.ts'
 
 export const copy = command({
   name: 'copy',
@@ -13,15 +14,15 @@ export const copy = command({
   async run({ storage, options, output }) {
     if (options.from === options.to) throw new UsageError('--from and --to are the same database')
     const target = await openStorage(options.to, true)
-    const { stderr } = process
-    const show = (text: string) => stderr.isTTY && stderr.write(`\r${text}\x1b[K`)
+    const line = createLine(process.stderr)
     try {
-      const inventory = await copyStorage(storage, target, (kind, count) => {
-        show(`copying ${kind}: ${count.toLocaleString('en-US')}`)
+      const inventory = await copyStorage(storage, target, (step, kind, count) => {
+        line.update(() => `${step} ${kind}: ${count.toLocaleString('en-US')}`)
       })
-      show('')
+      line.end()
       output.record({ ...inventory.counts, checksum: inventory.checksum })
     } finally {
+      line.end()
       await target.close()
     }
   },

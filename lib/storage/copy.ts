@@ -6,8 +6,8 @@ import { type Inventory, takeInventory } from './inventory.ts'
 import { pagesOf, purchasePages } from './pages.ts'
 import type { Storage, StoreKey } from './port.ts'
 
-/** Told while a copy is under way: so many of a kind have been done. */
-export type CopyProgress = (kind: string, count: number) => void
+/** Told while a copy is under way: so many of a kind have been copied, or compared. */
+export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
 
 const noProgress: CopyProgress = () => {}
 
@@ -37,7 +37,11 @@ export async function copyStorage(
   }
   await copySigningKeys(from, to)
   await copyAudit(from, to, count)
-  const [original, copy] = [await takeInventory(from), await takeInventory(to)]
+  // Together: one waits for its database while the other counts.
+  const [original, copy] = await Promise.all([
+    takeInventory(from),
+    takeInventory(to, (kind, count) => onProgress('comparing', kind, count)),
+  ])
   if (original.checksum === copy.checksum) return copy
   const difference = Object.keys(original.counts).find((kind) => {
     return original.counts[kind] !== copy.counts[kind]
@@ -55,7 +59,7 @@ function createCounter(onProgress: CopyProgress) {
   const counts: { [kind: string]: number } = {}
   return (kind: string, number = 1) => {
     counts[kind] = (counts[kind] ?? 0) + number
-    onProgress(kind, counts[kind])
+    onProgress('copying', kind, counts[kind])
   }
 }
 

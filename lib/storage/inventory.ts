@@ -8,13 +8,20 @@ export interface Inventory {
   readonly checksum: string
 }
 
-/** Counts and checks all that a storage holds, in the order in which it lists it. */
-export async function takeInventory(storage: Storage): Promise<Inventory> {
+/**
+ * Counts and checks all that a storage holds, in the order in which it lists it; tells `onCount` how
+ * many of a kind there have been so far.
+ */
+export async function takeInventory(
+  storage: Storage,
+  onCount: (kind: string, count: number) => void = () => {},
+): Promise<Inventory> {
   const hash = createHash('sha256')
   const counts: { [kind: string]: number } = {}
   const add = (kind: string, records: readonly unknown[]) => {
     counts[kind] = (counts[kind] ?? 0) + records.length
     for (const record of records) addTo(hash, record)
+    onCount(kind, counts[kind])
   }
   add('signing keys', await storage.listSigningKeys())
   add('former public keys', sorted(await storage.listFormerPublicKeys(), 'public_key'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteStream } from 'node:tty'
-import { createProgress } from '../../cli/progress.ts'
+import { createLine, createProgress } from '../../cli/progress.ts'
 
 /** What a terminal of 80 columns is sent. */
 function createTerminal() {
@@ -35,4 +35,22 @@ test('the bar of an import that fails is taken away', () => {
   progress.update({ bytes: 500, rows: 50 })
   progress.end()
   assert.ok(text().endsWith('\r\x1b[K'))
+})
+
+test('a line on a terminal is not longer than it, and is taken away at the end', () => {
+  const { stream, text } = createTerminal()
+  const line = createLine(stream)
+  line.update(() => 'copying purchases: '.padEnd(100, '9'))
+  line.end()
+  const [, first, last] = text().split('\r')
+  assert.equal(first, `${'copying purchases: '.padEnd(79, '9')}\x1b[K`)
+  assert.equal(last, '\x1b[K')
+})
+
+test('what is no terminal gets no progress', () => {
+  const { stream, text } = createTerminal()
+  Object.assign(stream, { isTTY: false })
+  createLine(stream).finish('copying')
+  createProgress(stream, 1).finish(1)
+  assert.equal(text(), '')
 })

