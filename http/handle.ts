@@ -115,13 +115,16 @@ function outcomeOf(
   // The error of a request, or of its socket, is its client hanging up: nothing to mend.
   const isHangUp = failure === request.errored || failure === request.socket.errored
   const isFault = !isHangUp && (response.statusCode === 500 || !response.writableEnded)
+  const fault = isFault ? failure : undefined
+  const status = request.socket.destroyed ? 499 : response.statusCode
   return {
     method: request.method ?? '',
     route: route?.path ?? null,
-    status: request.socket.destroyed ? 499 : response.statusCode,
+    // One in the middle of an answer has cut the connection off by itself.
+    status: fault === undefined ? status : 500,
     ms,
     request_id,
-    fault: isFault ? failure : undefined,
+    fault,
   }
 }
 

@@ -13,7 +13,7 @@ export interface LogEntry {
   readonly status: number
   readonly ms: number
   readonly request_id: string
-  /** What went wrong, for a 500. */
+  /** What went wrong, for a 500; of an answer already under way too, which it cuts off. */
   readonly error?: string
 }
 

@@ -235,3 +235,22 @@ test('a log of errors alone has the requests that failed here', async (t) => {
   assert.deepEqual([level, log.length], ['error', 1])
   assert.match(error ?? '', /for the log/)
 })
+
+test('a list that fails in the middle of its answer is cut off, and a line in a log of errors', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, send, entryOf } = await startServer(t, {
+    storage,
+    options: { logOnlyErrors: true },
+  })
+  const { token, item } = await createShop(till)
+  storage.listItems = async (_store, { after }) => {
+    if (after !== undefined) throw new Error('for the log')
+    return { items: [item], next: item.id, revision: '' }
+  }
+
+  await assert.rejects(send(LIST, { token, headers: { 'x-request-id': 'fails' } }))
+
+  const { status, level, error } = await entryOf('fails')
+  assert.deepEqual([status, level], [500, 'error'])
+  assert.match(error ?? '', /for the log/)
+})
