@@ -90,8 +90,9 @@ export function createHandler(
       if (place && projectOf && lane === 'uploads') {
         claim(place, projectOf(who), limits.uploadsOfProject)
       }
-      const body = await readBody(request, limits)
       const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
+      // The last that may fail before the handler, who frees what an upload takes.
+      const body = await readBody(request, limits)
       return await handler({ till, who, body, params, query, options, service })
     } finally {
       if (place) leave(place)
