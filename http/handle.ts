@@ -115,18 +115,23 @@ function outcomeOf(
 ) {
   // The error of a request, or of its socket, is its client hanging up: nothing to mend.
   const isHangUp = failure === request.errored || failure === request.socket.errored
-  const isFault = !isHangUp && (response.statusCode === 500 || !response.writableEnded)
-  const fault = isFault ? failure : undefined
-  const status = request.socket.destroyed ? 499 : response.statusCode
+  const isOurs = response.statusCode === 500 || !response.writableEnded || hasCause(failure)
+  const fault = isOurs && !isHangUp ? failure : undefined
+  const lost = fault === undefined ? 499 : 500
   return {
     method: request.method ?? '',
     route: route?.path ?? null,
-    // One in the middle of an answer has cut the connection off by itself.
-    status: fault === undefined ? status : 500,
+    // A fault in the middle of an answer has cut the connection off by itself.
+    status: request.socket.destroyed ? lost : response.statusCode,
     ms,
     request_id,
     fault,
   }
+}
+
+/** Whether the caller was told less than there is to know. */
+function hasCause(failure: unknown): boolean {
+  return failure instanceof Error && failure.cause !== undefined
 }
 
 function sendProblem(response: ServerResponse, error: unknown, request_id: string): void {
