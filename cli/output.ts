@@ -77,10 +77,11 @@ export function wrapList(label: string, entries: readonly string[]): string {
 
 /** Why a command was refused, for a person. */
 export function formatRefusal(error: TillError): string {
-  const { details, total } = error
+  const { details, total, cause } = error
   const lines = details.map((detail) => `  ${placeOf(detail)} ${detail.message}`)
   if (lines.length === 1 && details[0]?.line === undefined) return error.message
   if (total > details.length) lines.push(`  and ${total - details.length} more`)
+  if (cause instanceof Error) lines.push(`  ${cause.message}`)
   return [error.message, ...lines].join('\n')
 }
 

@@ -91,8 +91,9 @@ export function createHandler(
       if (place && projectOf && lane === 'uploads') {
         claim(place, projectOf(who), limits.uploadsOfProject)
       }
-      const body = await readBody(request, limits)
       const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
+      // The last that may fail before the handler, who frees what an upload takes.
+      const body = await readBody(request, limits)
       return await handler({ till, who, body, params, query, options, service })
     } finally {
       if (place) leave(place)
@@ -114,15 +115,23 @@ function outcomeOf(
 ) {
   // The error of a request, or of its socket, is its client hanging up: nothing to mend.
   const isHangUp = failure === request.errored || failure === request.socket.errored
-  const isFault = !isHangUp && (response.statusCode === 500 || !response.writableEnded)
+  const isOurs = response.statusCode === 500 || !response.writableEnded || hasCause(failure)
+  const fault = isOurs && !isHangUp ? failure : undefined
+  const lost = fault === undefined ? 499 : 500
   return {
     method: request.method ?? '',
     route: route?.path ?? null,
-    status: request.socket.destroyed ? 499 : response.statusCode,
+    // A fault in the middle of an answer has cut the connection off by itself.
+    status: request.socket.destroyed ? lost : response.statusCode,
     ms,
     request_id,
-    fault: isFault ? failure : undefined,
+    fault,
   }
+}
+
+/** Whether the caller was told less than there is to know. */
+function hasCause(failure: unknown): boolean {
+  return failure instanceof Error && failure.cause !== undefined
 }
 
 function sendProblem(response: ServerResponse, error: unknown, request_id: string): void {

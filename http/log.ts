@@ -13,7 +13,7 @@ export interface LogEntry {
   readonly status: number
   readonly ms: number
   readonly request_id: string
-  /** What went wrong, for a 500. */
+  /** What went wrong, when the caller was not told: stacks, those of causes too. */
   readonly error?: string
 }
 
@@ -61,5 +61,7 @@ function entryOf({ method, route, status, ms, request_id, fault }: Outcome): Log
 }
 
 function stackOf(fault: unknown): string {
-  return fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)
+  if (!(fault instanceof Error)) return String(fault)
+  const stack = fault.stack ?? fault.message
+  return fault.cause === undefined ? stack : `${stack}\ncaused by ${stackOf(fault.cause)}`
 }

@@ -114,7 +114,7 @@ async function sendPieces(
 ): Promise<void> {
   response.writeHead(200, flat(request_id, { etag, 'cache-control': REVALIDATE }))
   if (response.req.method !== 'HEAD') {
-    cutSlowReader(response, limits)
+    watchReader(response, limits)
     for await (const piece of pieces) {
       if (!response.write(piece)) await roomOrEnd(response)
       if (response.req.socket.destroyed) return
@@ -159,7 +159,10 @@ export function discardRest(request: IncomingMessage, limits: Limits): void {
 
 /** Without this, a client that takes nothing of a large answer would keep it in memory for ever. */
 export function cutSlowReader(response: ServerResponse, limits: Limits): void {
-  if (response.writableLength === 0) return // the kernel has it all
+  if (response.writableLength > 0) watchReader(response, limits) // else the kernel has it all
+}
+
+function watchReader(response: ServerResponse, limits: Limits): void {
   const { socket } = response.req
   response.setTimeout(limits.answerTimeout, () => socket.destroy())
   // A request that came behind this one, on the same connection, may take longer.

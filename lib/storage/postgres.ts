@@ -5,11 +5,7 @@ import { bucketVerbs } from './postgres/buckets.ts'
 import { findProblems } from './postgres/check.ts'
 import { clearAbandonedImports } from './postgres/claims.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
-import {
-  loadPostgresDriver,
-  type PostgresDriver,
-  translatePostgresError,
-} from './postgres/drivers.ts'
+import { loadPostgresDriver, type PostgresDriver, reasonOf } from './postgres/drivers.ts'
 import { importVerbs } from './postgres/imports.ts'
 import { itemVerbs } from './postgres/items.ts'
 import { migrate } from './postgres/migrations.ts'
@@ -58,9 +54,8 @@ export async function openPostgresStorage(
     return storageOn(db)
   } catch (error) {
     await db.close()
-    const { message, code } = translatePostgresError(error) as { message: string; code?: string }
-    if (code === undefined) throw error
-    throw new TillError('storage_unavailable', `Cannot open the database: ${message}`)
+    if ((error as { code?: string }).code === undefined) throw error
+    throw new TillError('storage_unavailable', `Cannot open the database: ${reasonOf(error)}`)
   }
 }
 

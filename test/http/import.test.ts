@@ -333,6 +333,22 @@ test('a body that is not what it should be is refused, and nothing is stored', a
   }
 })
 
+test('an upload whose Idempotency-Key is sent twice leaves nothing', async (t) => {
+  const shop = await startShop(t)
+  const body = multipart([
+    ['store_id', 'main'],
+    ['file', fileOf(1)],
+  ])
+  const client = await shop.connect()
+  const twice = ['idempotency-key: a', 'idempotency-key: b']
+  const head = [`authorization: Bearer ${shop.token}`, CUT, ...twice]
+
+  client.write(rawRequest(IMPORT, [...head, `content-length: ${body.length}`]) + body)
+
+  assertProblem(await client.reply(), 400, 'malformed_request')
+  await assertNothingLeft(shop)
+})
+
 test('a client that hangs up in the middle of its upload leaves nothing', async (t) => {
   const shop = await startShop(t)
   const body = multipart([

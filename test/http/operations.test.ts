@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
+import { createMemoryStorage, openSqliteStorage, TillError } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import {
   assertProblem,
@@ -233,5 +233,42 @@ test('a log of errors alone has the requests that failed here', async (t) => {
 
   const { level, error } = await entryOf('fails')
   assert.deepEqual([level, log.length], ['error', 1])
+  assert.match(error ?? '', /for the log/)
+})
+
+test('why a storage can not be used is for the log, not for the caller', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, send, entryOf } = await startServer(t, { storage })
+  const { token } = await createShop(till)
+  storage.listItems = async () => {
+    const fault = new TillError('storage_unavailable', 'The database can not be used right now')
+    throw Object.assign(fault, { cause: new Error('connect ECONNREFUSED 192.0.2.7:5432') })
+  }
+
+  const reply = await send(LIST, { token, headers: { 'x-request-id': 'away' } })
+
+  assertProblem(reply, 503, 'storage_unavailable')
+  assert.doesNotMatch(reply.text, /192/)
+  const { status, level, error } = await entryOf('away')
+  assert.deepEqual([status, level], [503, 'error'])
+  assert.match(error ?? '', /caused by Error: connect ECONNREFUSED 192/)
+})
+
+test('a list that fails in the middle of its answer is cut off, and a line in a log of errors', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, send, entryOf } = await startServer(t, {
+    storage,
+    options: { logOnlyErrors: true },
+  })
+  const { token, item } = await createShop(till)
+  storage.listItems = async (_store, { after }) => {
+    if (after !== undefined) throw new Error('for the log')
+    return { items: [item], next: item.id, revision: '' }
+  }
+
+  await assert.rejects(send(LIST, { token, headers: { 'x-request-id': 'fails' } }))
+
+  const { status, level, error } = await entryOf('fails')
+  assert.deepEqual([status, level], [500, 'error'])
   assert.match(error ?? '', /for the log/)
 })

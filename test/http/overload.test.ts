@@ -145,6 +145,22 @@ test('who reads a long list slowly takes no room from others', async (t) => {
   assert.equal((await send(LIST, { token })).json<{ items: object[] }>().items.length, 1_101)
 })
 
+test('a client that takes nothing of a long list is cut off', { timeout: 20_000 }, async (t) => {
+  const storage = createMemoryStorage()
+  const { till, connect, entryOf } = await startServer(t, {
+    storage,
+    limits: { answerTimeout: 50 },
+  })
+  const { token } = await createLargeShop(till)
+  const client = await connect()
+  client.socket.pause()
+
+  client.write(rawRequest(LIST, [`authorization: Bearer ${token}`, 'x-request-id: stuck']))
+
+  const { status, level } = await entryOf('stuck')
+  assert.deepEqual([status, level], [499, 'info'])
+})
+
 test('a client that resets in the middle of a long list is no fault', async (t) => {
   const storage = createMemoryStorage()
   const { till, connect, entryOf } = await startServer(t, { storage })

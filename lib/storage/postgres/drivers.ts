@@ -70,9 +70,17 @@ const UNAVAILABLE = /^(08...|28...|3D000|25006|25P03|40...|53...|55P03|57...|58.
  * `storage_unavailable`, any other passes through.
  */
 export function translatePostgresError(error: unknown): unknown {
-  const { code = '', message } = error as { code?: string; message?: string }
+  const { code = '' } = error as { code?: string }
   if (!isConnectionLost(error) && !UNAVAILABLE.test(code)) return error
-  return new TillError('storage_unavailable', `The database can not be used: ${message || code}`)
+  // What these say names hosts, roles and databases: for the operator, not for who sent a request.
+  const fault = new TillError('storage_unavailable', 'The database can not be used right now')
+  return Object.assign(fault, { cause: error })
+}
+
+/** What the driver said of an error that may be translated; a refused connection has a code alone. */
+export function reasonOf(error: unknown): string {
+  const { message, code, cause } = error as { message: string; code: string; cause?: unknown }
+  return cause === undefined ? message || code : reasonOf(cause)
 }
 
 export function isConnectionLost(error: unknown): boolean {
