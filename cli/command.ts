@@ -52,6 +52,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly operand?: string
   /** Whether it makes the database where there is none: a mistyped path is no new database. */
   readonly makesDatabase?: boolean
+  /** Whether it stores secrets: then the master key must open those that there are. */
+  readonly storesSecrets?: boolean
   /** The option that names its database in place of `--db`. */
   readonly databaseOption?: string
   readonly options: O

@@ -26,6 +26,7 @@ async function main(args: readonly string[]): Promise<number> {
   const storage = await openStorage(db, command.makesDatabase ?? false)
   const till = createTill({ storage, ...tillOptions(config) })
   try {
+    if (command.storesSecrets) await till.operations.assertSecretsOpen()
     const output = createOutput(process.stdout, options.json === true)
     await command.run({ options: options as never, operand, till, storage, db, config, output })
     return DONE

@@ -19,6 +19,10 @@ const codes = {
   project_not_found: { kind: 'not_found', title: 'There is no such project' },
   store_not_found: { kind: 'not_found', title: 'There is no such store' },
   item_not_found: { kind: 'not_found', title: 'There is no such item' },
+  master_key_mismatch: {
+    kind: 'unavailable',
+    title: 'The master key does not open the stored secrets',
+  },
   storage_unavailable: { kind: 'unavailable', title: 'The storage can not be used' },
 } as const satisfies Record<string, { kind: ErrorKind; title: string }>
 

@@ -3,6 +3,7 @@ import { command, jsonOption } from '../command.ts'
 export const projectCreate = command({
   name: 'project create',
   summary: 'Create a project and its public key',
+  storesSecrets: true,
   options: {
     account: { value: 'ID', required: true, help: 'the account that owns it' },
     name: { value: 'NAME', required: true, help: 'what the project is called' },

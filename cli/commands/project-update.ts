@@ -3,6 +3,7 @@ import { command, jsonOption, UsageError } from '../command.ts'
 export const projectUpdate = command({
   name: 'project update',
   summary: 'Change a project',
+  storesSecrets: true,
   operand: 'ID',
   options: {
     name: { value: 'NAME', help: 'what the project is called' },

@@ -9,6 +9,7 @@ import { isWorker, startCrew } from '../workers.ts'
 export const serve = command({
   name: 'serve',
   summary: 'Serve the API over HTTP until SIGTERM or SIGINT',
+  storesSecrets: true,
   makesDatabase: true,
   options: {
     host: { value: 'ADDRESS', help: 'the address to listen on (default 127.0.0.1)' },

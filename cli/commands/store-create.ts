@@ -3,6 +3,7 @@ import { command, jsonOption } from '../command.ts'
 export const storeCreate = command({
   name: 'store create',
   summary: 'Create a store in a project',
+  storesSecrets: true,
   options: {
     account: { value: 'ID', required: true, help: 'the account that owns the project' },
     project: { value: 'ID', required: true, help: 'the project' },

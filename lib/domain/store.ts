@@ -82,6 +82,13 @@ const configs: Record<StoreType, Rule<JsonObject>> = {
   custom: config({ ...commonKeys, provider: text(1, 255), api_key: secret }),
 }
 
+/** The secrets that a type knows, and takes as strings alone. */
+export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
+  web: ['webhook_secret'],
+  iap: ['webhook_secret', 'shared_secret'],
+  custom: ['webhook_secret', 'api_key'],
+}
+
 /** The keys of `store_config` whose values never come back to one who did not send them. */
 export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 

@@ -3,13 +3,18 @@ import { parseAuditQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import type { AuditPage, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
-import { type Sealer, sealProject, sealStore } from './secrets.ts'
+import { opensProject, opensStore, type Sealer, sealProject, sealStore } from './secrets.ts'
 import { type CallOptions, trailOf } from './trail.ts'
 
 /** What the operator does, who is nobody's account. */
 export interface Operations {
   /** Resolves when the storage answers; throws `storage_unavailable`. */
   ready(): Promise<void>
+  /**
+   * Throws `master_key_mismatch` when the first thousand projects and their stores hold a secret that
+   * none of the master keys opens: a secret sealed under a stray key would be lost with it.
+   */
+  assertSecretsOpen(): Promise<void>
   /** Looks the whole storage through; a sentence for each thing that is wrong with it. */
   check(): Promise<string[]>
   /** Writes a consistent copy of a database file, while it is in use. */
@@ -118,6 +123,21 @@ export function createOperations(context: Context): Operations {
 
     listSigningKeys: () => keyring.list(),
     chargeBuckets: (charges, elapsed) => storage.chargeBuckets(charges, elapsed),
+
+    async assertSecretsOpen() {
+      let left = 1000
+      for (const { account_id } of await storage.listAccounts()) {
+        for (const project of await storage.listProjects(account_id)) {
+          if (left-- === 0) return
+          const stores = await storage.listStores(project.id)
+          const opens = stores.every((store) => opensStore(store, sealer))
+          if (!opens || !opensProject(project, sealer)) {
+            const message = `The secrets of ${project.id} are under a master key that is not set`
+            throw new TillError('master_key_mismatch', message)
+          }
+        }
+      }
+    },
 
     async sealSecrets(options) {
       let sealed = 0

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 import { isObject, type JsonObject } from '../domain/fields.ts'
 import type { Project } from '../domain/project.ts'
-import { STORE_SECRETS, type Store } from '../domain/store.ts'
+import { SECRETS_OF_TYPE, STORE_SECRETS, type Store } from '../domain/store.ts'
 import { hashText } from './ids.ts'
 
 /** A secret as it is stored under a master key. A secret in clear is a string. */
@@ -98,6 +98,32 @@ export function sealStore(store: Store, sealer: Sealer): Store {
   const place = `${store.account_id}/${store.store_id}`
   const store_config = renewAll(store.store_config, STORE_SECRETS, place, sealer)
   return store_config === store.store_config ? store : { ...store, store_config }
+}
+
+/** Whether all that is sealed in a project opens. */
+export function opensProject(project: Project, sealer: Sealer): boolean {
+  return opensAll(project.config, ['webhook_secret'], project.id, sealer)
+}
+
+/**
+ * The same for a store. What its type does not know as a secret may be any object that was sent, one
+ * that looks sealed among them, and is passed over.
+ */
+export function opensStore(store: Store, sealer: Sealer): boolean {
+  const place = `${store.account_id}/${store.store_id}`
+  return opensAll(store.store_config, SECRETS_OF_TYPE[store.store_type], place, sealer)
+}
+
+function opensAll(
+  config: JsonObject,
+  names: readonly string[],
+  place: string,
+  sealer: Sealer,
+): boolean {
+  return names.every((name) => {
+    const stored = config[name]
+    return !isSealed(stored) || sealer.opens(stored, `${place}/${name}`)
+  })
 }
 
 /** The same object when no secret differs. */

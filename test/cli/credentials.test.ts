@@ -234,6 +234,20 @@ describe('master keys', () => {
     const moved = { TILLKIT_MASTER_KEY: other, TILLKIT_MASTER_KEY_PREVIOUS: `${KEY}, ${KEY}` }
     assert.match((await seal(moved)).stdout, /sealed +1\n/)
     assert.equal((await seal({ TILLKIT_MASTER_KEY: other })).code, 0)
+    for (const env of [{}, { TILLKIT_MASTER_KEY: KEY }]) {
+      const config = ['--config', '{"webhook_secret":"another"}']
+      const update = await tillkit(['project', 'update', project.id, ...config, '--db', db], {
+        env,
+      })
+      const served = await tillkit(['serve', '--port', '0', '--db', db], { env })
+      for (const { code, stderr } of [update, served]) {
+        assert.equal(code, 1)
+        assert.match(
+          stderr,
+          /^tillkit: The secrets of prj_\w+ are under a master key that is not set\n$/,
+        )
+      }
+    }
     const none = await seal({})
     assert.deepEqual([none.code, /TILLKIT_MASTER_KEY is not set/.test(none.stderr)], [2, true])
   })

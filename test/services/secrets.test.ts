@@ -215,6 +215,23 @@ function describeFile(newPlace: NewPlace): void {
     assert.deepEqual(await removed.operations.sealSecrets(), { sealed: 0, unreadable: 0 })
   })
 
+  test('are asserted to open, whatever else looks sealed', async (t) => {
+    const place = newPlace(t)
+    const till = await place.till({ masterKeys: [OLD] })
+    await till.operations.assertSecretsOpen()
+    const { account, project } = await createSecrets(till)
+    const odd = { shared_secret: { key: 'a', sealed: 'b' }, api_key: { key: 'a', sealed: 'b' } }
+    const { id: project_id } = project
+    await till.stores.create(account, { project_id, store_type: 'web', store_config: odd })
+    await till.operations.assertSecretsOpen()
+    await (await place.till({ masterKeys: [NEW, OLD] })).operations.assertSecretsOpen()
+
+    for (const masterKeys of [[NEW], []]) {
+      const other = await place.till({ masterKeys })
+      await assert.rejects(other.operations.assertSecretsOpen(), { code: 'master_key_mismatch' })
+    }
+  })
+
   test('does not open a secret that was moved to another record or field', async (t) => {
     const place = newPlace(t)
     const till = await place.till({ masterKeys: [OLD] })
