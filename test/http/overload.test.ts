@@ -4,6 +4,7 @@ import { createConnection, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage, type Till } from '../../lib/index.ts'
+import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
   createSignal,
@@ -17,20 +18,6 @@ import { createShop } from '../support/till.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 const FORM = 'content-type: multipart/form-data; boundary=x'
-
-/** A storage that lists items only when the test lets it, and counts who waits. */
-function createGatedStorage() {
-  const storage = createMemoryStorage()
-  const { listItems } = storage
-  const opened = createSignal()
-  let waiting = 0
-  storage.listItems = async (store, page) => {
-    waiting++
-    await opened.given
-    return listItems(store, page)
-  }
-  return { storage, waiting: () => waiting, open: opened.give }
-}
 
 test('past the bound on reads one more is 503 at once, and what was accepted is answered', async (t) => {
   const { storage, waiting, open } = createGatedStorage()
