@@ -192,6 +192,34 @@ test('a list whose client hangs up before its turn to be sent ends', async (t) =
   opened.give()
 })
 
+test('who hangs up before its body is asked for leaves its room at once', async (t) => {
+  const storage = createMemoryStorage()
+  const limits = { writesInFlight: 1, jsonTimeout: 3_600_000 }
+  const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
+  const { account } = await createShop(till)
+  const { account_key } = account
+  const { findAccountByKeyHash } = storage
+  const judging = createSignal()
+  const judged = createSignal()
+  storage.findAccountByKeyHash = async (hash) => {
+    judging.give()
+    await judged.given
+    return findAccountByKeyHash(hash)
+  }
+  const client = await connect()
+  const head = [`x-account-key: ${account_key}`, 'content-length: 100', 'x-request-id: gone']
+  client.write(rawRequest('POST /api/v1/items', head))
+  await judging.given
+
+  client.socket.resetAndDestroy()
+  await setTimeout(20) // so that the server has heard of it
+  judged.give()
+
+  const { status, level } = await entryOf('gone')
+  assert.deepEqual([status, level], [499, 'info'])
+  assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
+})
+
 test('a refusal for load comes before the credential is judged, and gives back no place', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage, limits: { readsInFlight: 0 } })
