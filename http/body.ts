@@ -54,6 +54,7 @@ export async function* chunksOf(
 /** The whole body, within `timeout` ms. By events: a request takes a quarter less than by `chunksOf`. */
 function collect(request: IncomingMessage, bytes: number, timeout: number): Promise<Buffer> {
   assertSize(Number(request.headers['content-length'] ?? 0), bytes)
+  if (request.destroyed) throw hangUp(request) // no event will come any more
   sendContinue(request)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -69,7 +70,7 @@ function collect(request: IncomingMessage, bytes: number, timeout: number): Prom
       if (received > bytes) settle(tooLarge(bytes))
       else chunks.push(chunk)
     }
-    const end = () => settle(request.errored ?? new Error('the client hung up'))
+    const end = () => settle(hangUp(request))
     const timer = setTimeout(() => settle(tooSlow()), timeout)
     request.on('data', take).on('end', settle).on('error', settle).on('close', end)
   })
@@ -81,6 +82,10 @@ function assertSize(size: number, limit: number): void {
 
 function tooLarge(limit: number): TransportFault {
   return new TransportFault('body_too_large', `The body may have at most ${limit} bytes`)
+}
+
+function hangUp({ errored }: IncomingMessage): Error {
+  return errored ?? new Error('the client hung up')
 }
 
 function tooSlow(): TransportFault {

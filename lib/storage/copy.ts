@@ -15,6 +15,7 @@ const noProgress: CopyProgress = () => {}
  * Copies everything from one storage into another. What an earlier, interrupted copy has brought is
  * passed over, so that it can be repeated until it succeeds; a target that holds anything else is
  * refused. Nothing may be written to either meanwhile: what changed shows as a checksum that differs.
+ * Receipts that are expired stay behind: a storage keeps them, or drops them, as it likes.
  */
 export async function copyStorage(
   from: Storage,
@@ -22,9 +23,10 @@ export async function copyStorage(
   onProgress: CopyProgress = noProgress,
 ): Promise<Inventory> {
   const count = createCounter(onProgress)
+  const now = new Date().toISOString()
   await assertPrefix(from, to)
   for (const account of await from.listAccounts()) {
-    await copyAccount(from, to, account)
+    await copyAccount(from, to, account, now)
     count('accounts')
     for (const project of await from.listProjects(account.account_id)) {
       await copyProject(from, to, project.id)
@@ -39,8 +41,8 @@ export async function copyStorage(
   await copyAudit(from, to, count)
   // Together: one waits for its database while the other counts.
   const [original, copy] = await Promise.all([
-    takeInventory(from),
-    takeInventory(to, (kind, count) => onProgress('comparing', kind, count)),
+    takeInventory(from, now),
+    takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
   ])
   if (original.checksum === copy.checksum) return copy
   const difference = Object.keys(original.counts).find((kind) => {
@@ -71,7 +73,12 @@ async function assertPrefix(from: Storage, to: Storage): Promise<void> {
   throw new TillError('invalid_request', 'The target holds other accounts: copy into an empty one')
 }
 
-async function copyAccount(from: Storage, to: Storage, account: Account): Promise<void> {
+async function copyAccount(
+  from: Storage,
+  to: Storage,
+  account: Account,
+  now: string,
+): Promise<void> {
   const { account_id } = account
   const [first, ...others] = await from.listAccountKeys(account_id)
   if (!first) throw new Error('an account has a key')
@@ -79,6 +86,7 @@ async function copyAccount(from: Storage, to: Storage, account: Account): Promis
   const known = new Set((await to.listAccountKeys(account_id)).map(({ key_id }) => key_id))
   for (const key of others) if (!known.has(key.key_id)) await to.insertAccountKey(key)
   for (const receipt of await from.listReceipts(account_id)) {
+    if (receipt.expires_at <= now) continue
     if (!(await to.findReceipt(account_id, receipt.key))) await to.insertTrail({ receipt })
   }
 }

@@ -9,11 +9,12 @@ export interface Inventory {
 }
 
 /**
- * Counts and checks all that a storage holds, in the order in which it lists it; tells `onCount` how
- * many of a kind there have been so far.
+ * Counts and checks all that a storage holds at `now`, in the order in which it lists it; tells
+ * `onCount` how many of a kind there have been so far.
  */
 export async function takeInventory(
   storage: Storage,
+  now: string,
   onCount: (kind: string, count: number) => void = () => {},
 ): Promise<Inventory> {
   const hash = createHash('sha256')
@@ -29,7 +30,11 @@ export async function takeInventory(
     const { account_id } = account
     add('accounts', [account])
     add('account keys', await storage.listAccountKeys(account_id))
-    add('receipts', await storage.listReceipts(account_id))
+    const receipts = await storage.listReceipts(account_id)
+    add(
+      'receipts',
+      receipts.filter(({ expires_at }) => expires_at > now),
+    )
     for (const project of await storage.listProjects(account_id)) {
       add('projects', [project])
       const bounds = await storage.listTokenBounds(project.id)

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
+import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
-  createSignal,
   eventually,
   type Reply,
   rawRequest,
@@ -155,20 +155,6 @@ test('a request id that is repeated is none', async (t) => {
   const made = (await client.reply()).headers.get('x-request-id') ?? ''
   assert.match(made, /^[\w-]{36}$/)
 })
-
-/** A storage that lists items only when the test lets it. */
-function createGatedStorage() {
-  const storage = createMemoryStorage()
-  const { listItems } = storage
-  const entered = createSignal()
-  const opened = createSignal()
-  storage.listItems = async (store, page) => {
-    entered.give()
-    await opened.given
-    return listItems(store, page)
-  }
-  return { storage, entered: entered.given, open: opened.give }
-}
 
 test('what is malformed behind a slow request is answered after it', async (t) => {
   const behind: [bytes: string, status: number, code: string][] = [

@@ -4,6 +4,7 @@ import { createConnection, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage, type Till } from '../../lib/index.ts'
+import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
   createSignal,
@@ -17,20 +18,6 @@ import { createShop } from '../support/till.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 const FORM = 'content-type: multipart/form-data; boundary=x'
-
-/** A storage that lists items only when the test lets it, and counts who waits. */
-function createGatedStorage() {
-  const storage = createMemoryStorage()
-  const { listItems } = storage
-  const opened = createSignal()
-  let waiting = 0
-  storage.listItems = async (store, page) => {
-    waiting++
-    await opened.given
-    return listItems(store, page)
-  }
-  return { storage, waiting: () => waiting, open: opened.give }
-}
 
 test('past the bound on reads one more is 503 at once, and what was accepted is answered', async (t) => {
   const { storage, waiting, open } = createGatedStorage()
@@ -203,6 +190,34 @@ test('a list whose client hangs up before its turn to be sent ends', async (t) =
   const { status, level } = await entryOf('behind')
   assert.deepEqual([status, level], [499, 'info'])
   opened.give()
+})
+
+test('who hangs up before its body is asked for leaves its room at once', async (t) => {
+  const storage = createMemoryStorage()
+  const limits = { writesInFlight: 1, jsonTimeout: 3_600_000 }
+  const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
+  const { account } = await createShop(till)
+  const { account_key } = account
+  const { findAccountByKeyHash } = storage
+  const judging = createSignal()
+  const judged = createSignal()
+  storage.findAccountByKeyHash = async (hash) => {
+    judging.give()
+    await judged.given
+    return findAccountByKeyHash(hash)
+  }
+  const client = await connect()
+  const head = [`x-account-key: ${account_key}`, 'content-length: 100', 'x-request-id: gone']
+  client.write(rawRequest('POST /api/v1/items', head))
+  await judging.given
+
+  client.socket.resetAndDestroy()
+  await setTimeout(20) // so that the server has heard of it
+  judged.give()
+
+  const { status, level } = await entryOf('gone')
+  assert.deepEqual([status, level], [499, 'info'])
+  assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
 })
 
 test('a refusal for load comes before the credential is judged, and gives back no place', async (t) => {

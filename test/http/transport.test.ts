@@ -3,9 +3,9 @@ import { createConnection } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type Account, createMemoryStorage, type Till } from '../../lib/index.ts'
+import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
-  createSignal,
   eventually,
   type RawClient,
   type Reply,
@@ -666,20 +666,6 @@ test('what can not be read any further in a body ends it with one 400', async (t
     [],
   )
 })
-
-/** A storage that lists items only when the test lets it. */
-function createGatedStorage() {
-  const storage = createMemoryStorage()
-  const { listItems } = storage
-  const entered = createSignal()
-  const opened = createSignal()
-  storage.listItems = async (store, page) => {
-    entered.give()
-    await opened.given
-    return listItems(store, page)
-  }
-  return { storage, entered: entered.given, open: opened.give }
-}
 
 test('a stop lets requests in flight finish and takes no new connection', {
   timeout: 20_000,

@@ -59,6 +59,26 @@ for (const { name, open, skip } of await allTargets()) {
       assert.deepEqual(await target.check(), [])
     })
 
+    test('leaves expired receipts behind, which a newer one would drop', async (t) => {
+      const source = createMemoryStorage()
+      const { account_id } = (await createShop(createTill({ storage: source }))).account
+      const receipt = { account_id, fingerprint: 'f', answer: '{}' }
+      const old = '2024-03-01T00:00:00.000Z'
+      const expired = { ...receipt, key: 'a', created_at: old, expires_at: old }
+      const kept = {
+        ...receipt,
+        key: 'b',
+        created_at: '2024-03-02T00:00:00.000Z',
+        expires_at: '9999-01-01T00:00:00.000Z',
+      }
+      // PostgreSQL has both, when it had more to drop than it drops at a time.
+      source.listReceipts = async () => [expired, kept]
+      const target = await open(t)
+
+      assert.equal((await copyStorage(source, target)).counts.receipts, 1)
+      assert.deepEqual(await target.listReceipts(account_id), [kept])
+    })
+
     test('that was interrupted anywhere is finished by the next one', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
