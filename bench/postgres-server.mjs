@@ -58,17 +58,18 @@ async function asAdmin(url, sql) {
 
 /** Processor time of a process and its children in µs, those too that have ended. */
 function treeTime(pid) {
-  const children = readdirSync('/proc').filter((name) => parentOf(name) === pid)
-  const living = children.reduce((sum, child) => sum + processorTime(child), 0)
+  const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const living = children.reduce((sum, child) => sum + timeUnder(pid, child), 0)
   return living + processorTime(pid, { children: true })
 }
 
-function parentOf(pid) {
-  if (!/^\d+$/.test(pid)) return undefined
+/** That of a child of `parent`, 0 of another process. */
+function timeUnder(parent, pid) {
   try {
-    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[1])
+    const [, after] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+    return Number(after.split(' ')[1]) === parent ? processorTime(pid) : 0
   } catch {
-    return undefined // it has ended meanwhile
+    return 0 // it has ended meanwhile
   }
 }
 

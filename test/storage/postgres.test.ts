@@ -334,6 +334,27 @@ describe('PostgreSQL connections', () => {
     assert.deepEqual(await storage.listAccounts(), [])
   })
 
+  test('a storage closed under load refuses who waits, and opens nothing for them', async (t) => {
+    const url = await server.createDatabase(t)
+    const storage = await openPostgresStorage(url, { max: 2 })
+    await insertProjects(storage)
+    const writes = Array.from({ length: 20 }, (_, i) => rename(storage, `Name ${i}`))
+    const settled = Promise.allSettled(writes)
+    await storage.close()
+    const refused = (await settled).filter(({ status }) => status === 'rejected')
+    assert.ok(refused.length > 0)
+    for (const { reason } of refused as PromiseRejectedResult[]) {
+      assert.equal(reason.code, UNAVAILABLE.code)
+    }
+    const sql = rawPostgres(t, url)
+    const countOwn = async () => {
+      const own = await sql`SELECT 1 FROM pg_stat_activity
+        WHERE application_name = 'tillkit' AND datname = current_database()`
+      return own.length
+    }
+    while ((await countOwn()) > 0) await setTimeout(20) // the server takes leave a little later
+  })
+
   test('a closed storage says so', async (t) => {
     const storage = await openPostgresStorage(await server.createSchema(t))
     await storage.close()

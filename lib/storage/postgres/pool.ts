@@ -81,7 +81,7 @@ export function createPool(
   const watch = setInterval(inspect, WATCH_MS).unref()
 
   const assertOpen = () => {
-    if (isClosed) throw new TillError('storage_unavailable', 'The storage is closed')
+    if (isClosed) throw closedError()
   }
 
   return {
@@ -109,31 +109,47 @@ export function createPool(
     async close() {
       isClosed = true
       clearInterval(watch)
+      // Else a connection would be opened for them after the last one has been closed.
+      sharers.refuse()
+      reservers.refuse()
       await Promise.all([...clients].map((client) => client.end()))
     },
   }
 }
 
+function closedError(): TillError {
+  return new TillError('storage_unavailable', 'The storage is closed')
+}
+
 /** Those who wait for a connection: first come, first served, none for longer than `limit`. */
 function createQueue(limit: number) {
-  const waiting: ((client: Client) => void)[] = []
+  const waiting: { take(client: Client): void; refuse(error: TillError): void }[] = []
   return {
     wait: () =>
       new Promise<Client>((resolve, reject) => {
-        const take = (client: Client) => {
-          clearTimeout(timer)
-          resolve(client)
+        const waiter = {
+          take(client: Client) {
+            clearTimeout(timer)
+            resolve(client)
+          },
+          refuse(error: TillError) {
+            clearTimeout(timer)
+            reject(error)
+          },
         }
         const timer = setTimeout(() => {
-          waiting.splice(waiting.indexOf(take), 1)
+          waiting.splice(waiting.indexOf(waiter), 1)
           const message = `No database connection became free within ${limit} ms`
-          reject(new TillError('storage_unavailable', message))
+          waiter.refuse(new TillError('storage_unavailable', message))
         }, limit)
-        waiting.push(take)
+        waiting.push(waiter)
       }),
     serve(pick: () => Client | undefined) {
       const client = waiting.length > 0 ? pick() : undefined
-      if (client) waiting.shift()?.(client)
+      if (client) waiting.shift()?.take(client)
+    },
+    refuse() {
+      for (const waiter of waiting.splice(0)) waiter.refuse(closedError())
     },
   }
 }
