@@ -114,7 +114,7 @@ export function createLoader(
 const UNKNOWN_SKU = { code: 'unknown_sku', message: 'names no item of this store' }
 const CONFLICT = {
   code: 'transaction_conflict',
-  message: 'differs from the purchase that already has this transaction_id',
+  message: 'differs from the purchase or the row before it that has this transaction_id',
 }
 
 /** The mistakes of a file: those of its first lines, and how many there are in all. */
