@@ -122,7 +122,9 @@ export function jsonOption(name: string, value: string | undefined): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new UsageError(`--${name} is not JSON: ${(error as Error).message}`)
+    // V8's own message quotes the text, which may hold a secret; only the place is taken from it.
+    const place = /at position \d+/.exec((error as Error).message)?.[0]
+    throw new UsageError(`--${name} is not JSON${place ? `: look ${place}` : ''}`)
   }
 }
 

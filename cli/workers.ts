@@ -47,6 +47,7 @@ export async function startCrew(
   const keep = (worker: Worker) => {
     const started = performance.now()
     workers.add(worker)
+    worker.once('error', ({ message }) => onDeath(`a worker could not be started: ${message}`))
     worker.once('exit', (code, signal) => {
       workers.delete(worker)
       if (isStopping) return

@@ -6,6 +6,9 @@ import type { RateLimit } from './ratelimit.ts'
 /** How often servers tell each other what they let through. */
 const SHARE_MS = 1_000
 
+/** No debt is so long: a wait beyond is of a clock that was put back, and not believed. */
+const MAX_WAIT_MS = 600_000
+
 /**
  * Lets servers on one storage share their rate limits: each judges by itself, without a query, and
  * once a second charges what it let through to buckets that all share. What others took in the
@@ -32,7 +35,7 @@ export function shareLimits(limits: readonly RateLimit[], operations: Operations
     }
     if (charges.size === 0) return
     const waits = await operations.chargeBuckets(charges, elapsed)
-    for (const [bucket, wait] of waits) learn.get(bucket)?.(wait)
+    for (const [bucket, wait] of waits) if (wait < MAX_WAIT_MS) learn.get(bucket)?.(wait)
   }
 
   let isSharing = true

@@ -85,8 +85,10 @@ export function createOperations(context: Context): Operations {
     async ready() {
       try {
         await storage.ping()
-      } catch {
-        throw new TillError('storage_unavailable', 'The storage does not answer')
+      } catch (cause) {
+        const unanswered = new TillError('storage_unavailable', 'The storage does not answer')
+        unanswered.cause = cause
+        throw unanswered
       }
     },
     check: () => storage.check(),

@@ -64,10 +64,10 @@ const FIND = `
 // are added at once the one with the smaller number may be seen later. To count takes long in a large
 // store: done for the first page, whose revision is that of the list.
 const LIST = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items) AS revision
+  SELECT i.*, s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision
   FROM stores s
   CROSS JOIN LATERAL (
-    SELECT count(*) AS items FROM items WHERE store = s.seq AND $3::text IS NULL) c
+    SELECT count(*) AS items, max(id) AS newest FROM items WHERE store = s.seq AND $3::text IS NULL) c
   LEFT JOIN LATERAL (
     SELECT * FROM items
     WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)

@@ -25,7 +25,8 @@ export function itemVerbs(db: Connection): ItemVerbs {
     async listItems(store, { limit, after }) {
       const seq = seqOfStore(db, store)
       // Items are added and never changed, and the numbers of a file's rows ascend with their commits.
-      const newest = db.find('SELECT max(seq) AS seq FROM items WHERE store = ?', seq)?.seq ?? 0
+      // Its id, not its number: after a backup was restored a number may be given anew.
+      const newest = db.find('SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1', seq)
       const rows = db.all(
         `${SELECT} WHERE i.store = ? AND i.seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
          ORDER BY i.seq LIMIT ?`,
@@ -35,7 +36,7 @@ export function itemVerbs(db: Connection): ItemVerbs {
       )
       const items = rows.slice(0, limit).map(itemRecord)
       const last = items.at(-1)
-      const page = { items, revision: `${seq}.${newest}` }
+      const page = { items, revision: `${seq}.${newest?.id ?? ''}` }
       return rows.length > limit && last ? { ...page, next: last.id } : page
     },
   }
