@@ -70,12 +70,15 @@ function parseMap(pairs: readonly string[] | undefined): { [field: string]: stri
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
+  // The id of an import that was not kept leads nowhere.
+  const { import_id, ...summary } = result
+  const shown = dry_run ? summary : { import_id, ...summary }
   if (output.json) {
-    output.record({ ...result, dry_run })
+    output.record({ ...shown, dry_run })
     return
   }
-  const { totals, ignored_columns, ...counts } = result
-  output.line(dry_run ? 'Dry run: nothing was kept.' : 'All rows are in.')
+  const { totals, ignored_columns, ...counts } = shown
+  output.line(dry_run ? 'Dry run: nothing was kept.' : formatOutcome(result))
   output.record(counts)
   const rows = totals.map(({ total, currency, ...group }) => ({
     ...group,
@@ -84,4 +87,11 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
   }))
   output.table(rows, ['status', 'currency', 'rows', 'total'])
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
+}
+
+function formatOutcome({ added, updated, skipped }: ImportResult): string {
+  if (added + updated > 0) return 'All rows are in.'
+  if (skipped === 0) return 'There was no row to import.'
+  const were = skipped === 1 ? '1 row was' : `${skipped.toLocaleString('en-US')} rows were`
+  return `Nothing new: ${were} there already.`
 }
