@@ -12,6 +12,8 @@ export class Refusal extends Error {}
 
 /** An option of a command: with `value`, its placeholder in the help, it takes one; else it is a flag. */
 export interface OptionSpec {
+  /** One letter that stands for it. */
+  readonly short?: string
   readonly value?: string
   readonly required?: boolean
   /** May be given more than once. */
@@ -67,7 +69,7 @@ export function command<const O extends OptionSpecs>(declared: Command<O>): Comm
 export const COMMON_OPTIONS = {
   db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
   json: { help: 'print one JSON document on stdout, and nothing else there' },
-  help: { help: 'print this help' },
+  help: { short: 'h', help: 'print this help' },
 } satisfies OptionSpecs
 
 export interface ParsedArguments {
@@ -79,8 +81,11 @@ export interface ParsedArguments {
 export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
   const specs: OptionSpecs = { ...command.options, ...COMMON_OPTIONS }
   const types = Object.entries(specs).map(
-    ([name, { value, multiple = false }]) =>
-      [name, { type: value ? 'string' : 'boolean', multiple }] as const,
+    ([name, { short, value, multiple = false }]) =>
+      [
+        name,
+        { type: value ? 'string' : 'boolean', multiple, ...(short ? { short } : {}) },
+      ] as const,
   )
   const { values, positionals } = parseStrictly([...args], Object.fromEntries(types))
   if (values.help === true) return { options: values, operand: '' }
@@ -97,7 +102,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
 
 function parseStrictly(
   args: string[],
-  options: { [name: string]: { type: 'string' | 'boolean'; multiple: boolean } },
+  options: { [name: string]: { type: 'string' | 'boolean'; multiple: boolean; short?: string } },
 ) {
   try {
     return parseArgs({ args, options, allowPositionals: true })

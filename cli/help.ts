@@ -27,6 +27,15 @@ Exit code: 0 done, 1 refused (the reason on stderr), 2 wrong usage.
 \`tillkit COMMAND --help\` tells more of one.`
 }
 
+/** The help of the commands that begin with the same words: of `account`, of `account keys`. */
+export function formatGroupHelp(begun: string, commands: readonly Command[]): string {
+  return `Usage: tillkit ${begun} COMMAND [options]
+
+${columns(commands.map(({ name, summary }) => [name, summary]))}
+
+\`tillkit COMMAND --help\` tells more of one.`
+}
+
 /** The help of one command. */
 export function formatCommandHelp(command: Command): string {
   const required = Object.entries(command.options).filter(([, { required }]) => required)
@@ -46,8 +55,8 @@ ${formatOptions({ ...command.options, ...COMMON_OPTIONS })}`
 
 function formatOptions(options: OptionSpecs): string {
   return columns(
-    Object.entries(options).map(([name, { value, help, required }]) => [
-      `--${name}${value ? ` ${value}` : ''}`,
+    Object.entries(options).map(([name, { short, value, help, required }]) => [
+      `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`,
       required ? `${help} (required)` : help,
     ]),
   )

@@ -4,7 +4,7 @@ import { createTill, TillError } from '../lib/index.ts'
 import { type Command, parseArguments, Refusal, UsageError } from './command.ts'
 import { commands, groups } from './commands.ts'
 import { readConfig } from './config.ts'
-import { formatCommandHelp, formatProgramHelp } from './help.ts'
+import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
 import { openStorage, tillOptions } from './open.ts'
 import { createOutput, formatRefusal, refusalDocument } from './output.ts'
 import { isWorker } from './workers.ts'
@@ -39,16 +39,42 @@ function findCommand(args: readonly string[]): Command | undefined {
 }
 
 function answerWithoutCommand(args: readonly string[]): number {
-  const [first] = args
-  if (first === '--help' || first === 'help') return print(formatProgramHelp(groups))
+  const [first = ''] = args
   if (first === '--version') return print(version())
-  const words = args.filter((each) => !each.startsWith('-')).join(' ')
-  const begun = [words, first].map((typed) =>
-    commands.map(({ name }) => name).filter((name) => name.startsWith(`${typed} `)),
-  )
-  const known = begun.find((names) => names.length > 0) ?? []
-  if (known.length > 0) throw new UsageError(`Which one of ${known.join(', ')}?`)
-  throw new UsageError(words ? `There is no command '${words}'` : 'A command is missing')
+  const words = args.filter((each) => !each.startsWith('-'))
+  if (first === 'help') return print(helpOf(words.slice(1)))
+  if (first.startsWith('-') && !isHelp(first) && words.length > 0) {
+    throw new UsageError('Options come after the command')
+  }
+  if (args.some(isHelp)) return print(helpOf(words))
+  const begun = [words.join(' '), first].map(commandsUnder)
+  const known = begun.find((commands) => commands.length > 0)
+  if (known) throw new UsageError(`Which one of ${known.map(({ name }) => name).join(', ')}?`)
+  throw unknownCommand(words)
+}
+
+function isHelp(argument: string): boolean {
+  return argument === '--help' || argument === '-h'
+}
+
+/** Of the program, of a command, or of those that begin with these words. */
+function helpOf(words: readonly string[]): string {
+  if (words.length === 0) return formatProgramHelp(groups)
+  const command = findCommand(words)
+  if (command) return formatCommandHelp(command)
+  const begun = words.join(' ')
+  const known = commandsUnder(begun)
+  if (known.length === 0) throw unknownCommand(words)
+  return formatGroupHelp(begun, known)
+}
+
+function commandsUnder(begun: string): Command[] {
+  return commands.filter(({ name }) => name.startsWith(`${begun} `))
+}
+
+function unknownCommand(words: readonly string[]): UsageError {
+  const typed = words.join(' ')
+  return new UsageError(typed ? `There is no command '${typed}'` : 'A command is missing')
 }
 
 function version(): string {

@@ -91,6 +91,8 @@ const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] 
   [['account'], /Which one of account create, account list, account keys add, /],
   [['account', 'keys'], /Which one of account keys add, account keys list, account keys revoke\?/],
   [['account', 'keys', 'ad', '--json'], /Which one of account create, /],
+  [['--json', 'account', 'list'], /Options come after the command/],
+  [['help', 'acount'], /There is no command 'acount'/],
   [['account', 'create'], /--name NAME is missing/],
   [['account', 'create', '--nmae', 'x'], /Unknown option '--nmae'/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
@@ -130,6 +132,22 @@ test('help tells of the program and of every command, within 80 columns', async 
     const { code, stdout } = await tillkit([...name.split(' '), '--help'])
     assert.deepEqual([code, stdout.includes(`Usage: tillkit ${name}`)], [0, true])
     assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+  }
+})
+
+test('help is found wherever it is asked for', async () => {
+  const rows: [args: string[], said: RegExp][] = [
+    [['-h'], /^Usage: tillkit COMMAND/m],
+    [['help'], /^Usage: tillkit COMMAND/m],
+    [['help', 'serve'], /^Usage: tillkit serve/m],
+    [['account', 'list', '-h'], /^Usage: tillkit account list/m],
+    [['help', 'account', 'keys'], /^Usage: tillkit account keys COMMAND/m],
+    [['account', '--help'], /^ {2}account keys revoke {2,}[A-Z]/m],
+  ]
+  for (const [args, said] of rows) {
+    const { code, stdout, stderr } = await tillkit(args)
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '))
+    assert.match(stdout, said)
   }
 })
 
