@@ -56,7 +56,7 @@ function formatTable(rows: readonly object[], columns: readonly string[]): strin
 }
 
 // Control characters from the database must not reach the terminal.
-function formatValue(value: unknown): string {
+export function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
 }

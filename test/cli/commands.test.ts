@@ -42,6 +42,21 @@ test('a shop is made, shown, changed and listed', async (t) => {
   assert.equal(item.price, 499)
 })
 
+test('a status that has no effect is kept with a warning', async (t) => {
+  const { db, account_id, project } = await shop(t)
+  const web = ['--account', account_id, '--project', project.id, '--type', 'web']
+  for (const command of [
+    ['project', 'update', project.id],
+    ['store', 'create', ...web],
+  ]) {
+    const mistyped = await tillkit([...command, '--status', 'disabeld', '--db', db])
+    assert.equal(mistyped.code, 0)
+    assert.match(mistyped.stderr, /^warning: the status 'disabeld' has no effect; .*\n$/)
+    const { stderr } = await tillkit([...command, '--status', 'disabled', '--db', db])
+    assert.equal(stderr, '')
+  }
+})
+
 test('purchases are imported from a file and from standard input, once each', async (t) => {
   const { run, folder, db, ofStore } = await shop(t)
   const file = join(folder, 'purchases.csv')
