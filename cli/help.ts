@@ -23,7 +23,8 @@ ${formatOptions(COMMON_OPTIONS)}
 Environment; an option wins:
 ${columns(Object.entries(VARIABLES))}
 
-Exit code: 0 done, 1 refused (the reason on stderr), 2 wrong usage.
+Exit code: 0 done, 1 refused (the reason on stderr), 2 wrong usage,
+130 interrupted.
 \`tillkit COMMAND --help\` tells more of one.`
 }
 

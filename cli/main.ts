@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { createTill, TillError } from '../lib/index.ts'
-import { type Command, parseArguments, Refusal, UsageError } from './command.ts'
+import { type Command, Interrupted, parseArguments, Refusal, UsageError } from './command.ts'
 import { commands, groups } from './commands.ts'
 import { readConfig } from './config.ts'
 import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
@@ -13,6 +13,7 @@ import { isWorker } from './workers.ts'
 const DONE = 0
 const REFUSED = 1
 const WRONG_USAGE = 2
+const INTERRUPTED = 130
 
 async function main(args: readonly string[]): Promise<number> {
   const command = findCommand(args)
@@ -92,6 +93,10 @@ function reportFailure(error: unknown, args: readonly string[]): number {
     const help = ['tillkit', findCommand(args)?.name, '--help'].filter(Boolean).join(' ')
     process.stderr.write(`tillkit: ${error.message}\nSee ${help}\n`)
     return WRONG_USAGE
+  }
+  if (error instanceof Interrupted) {
+    process.stderr.write(`tillkit: ${error.message}\n`)
+    return INTERRUPTED
   }
   const json = args.includes('--json')
   if (error instanceof TillError && json) {

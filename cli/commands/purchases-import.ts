@@ -1,6 +1,8 @@
 import { createReadStream, statSync } from 'node:fs'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
 import { command, UsageError } from '../command.ts'
+import { interruptible } from '../interrupt.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { createReport } from '../report.ts'
@@ -28,27 +30,30 @@ export const purchasesImport = command({
     const report =
       options.report === undefined ? undefined : createReport(operand, options.report, db)
     const progress = createProgress(process.stderr, size)
-    try {
-      const result = await till.purchases.import(account, {
-        store_id: options.store,
-        file: stream,
-        dry_run: options['dry-run'],
-        preset: options.preset,
-        map: parseMap(options.map),
-        price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
-        onProgress: progress.update,
-        onMistake: report?.add ?? (() => {}),
-      })
-      progress.finish(result.rows)
-      printResult(output, result, options['dry-run'])
-    } finally {
-      progress.end()
-      await report?.write()
-    }
+    await interruptible('nothing was imported', async (signal) => {
+      addAbortSignal(signal, stream)
+      try {
+        const result = await till.purchases.import(account, {
+          store_id: options.store,
+          file: stream,
+          dry_run: options['dry-run'],
+          preset: options.preset,
+          map: parseMap(options.map),
+          price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
+          onProgress: progress.update,
+          onMistake: report?.add ?? (() => {}),
+        })
+        progress.finish(result.rows)
+        printResult(output, result, options['dry-run'])
+      } finally {
+        progress.end()
+        if (!signal.aborted) await report?.write()
+      }
+    })
   },
 })
 
-function openFile(operand: string): { stream: AsyncIterable<Uint8Array>; size: number } {
+function openFile(operand: string): { stream: Readable; size: number } {
   if (operand === '-') return { stream: process.stdin, size: 0 }
   try {
     const stat = statSync(operand)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -216,4 +217,48 @@ test('the columns that are not stored are told within 80 columns, each whole', a
   const told = stdout.slice(stdout.indexOf('Not stored: '))
   assert.ok(stdout.split('\n').every((line) => line.length <= 80))
   assert.equal(told.replaceAll(/\n +/g, ' '), `Not stored: ${columns.join(', ')}\n`)
+})
+
+test('Ctrl-C during an import leaves nothing of it, says so and ends with 130', async (t) => {
+  const { run, db, account } = await openShop(t)
+  const args = ['purchases', 'import', '-', '--account', account, '--store', 'main', '--db', db]
+  const child = spawn(process.execPath, ['dist/cli/main.js', ...args])
+  t.after(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += chunk))
+  child.stdin.on('error', () => {})
+  // More than a pipe holds: once it is taken, the import is under way.
+  const rows = `T-1,gold,2024-01-15T10:00:00Z\n`.repeat(100_000)
+  await new Promise((resolve) =>
+    child.stdin.write(`transaction_id,sku,purchased_at\n${rows}`, resolve),
+  )
+  child.kill('SIGINT')
+  assert.deepEqual(await once(child, 'close'), [130, null])
+  assert.equal(said, 'tillkit: nothing was imported\n')
+  assert.equal((await run('list')).stdout, 'none\n')
+})
+
+test('Ctrl-C while a file is written leaves no part of it', async (t) => {
+  const out = join(temporaryFolder(t), 'out.csv')
+  const script = `
+    import { setTimeout } from 'node:timers/promises'
+    import { createTarget } from './cli/target.ts'
+    async function* endless() {
+      for (;;) yield await setTimeout(1, 'T-1')
+    }
+    await createTarget('--out', process.argv[1], []).write(endless())`
+  const loader = process.features.typescript ? [] : ['--import', 'tsx']
+  const args = [...loader, '--input-type=module', '-e', script, out]
+  const child = spawn(process.execPath, args)
+  t.after(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += chunk))
+  const closed = once(child, 'close')
+  while (!existsSync(`${out}.part`) && child.exitCode === null) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  child.kill('SIGINT')
+  await closed
+  assert.match(said, /out\.csv was not written/)
+  assert.deepEqual([existsSync(out), existsSync(`${out}.part`)], [false, false])
 })
