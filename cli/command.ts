@@ -45,6 +45,8 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly storage: Storage
   /** The database: a path, a URL of PostgreSQL, or `memory:`. */
   readonly db: string
+  /** Whether the database is a file that was not there before. */
+  readonly isNew: boolean
   readonly config: Config
   readonly output: Output
 }

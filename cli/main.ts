@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createTill, TillError } from '../lib/index.ts'
 import { type Command, Interrupted, parseArguments, Refusal, UsageError } from './command.ts'
 import { commands, groups } from './commands.ts'
@@ -24,11 +24,14 @@ async function main(args: readonly string[]): Promise<number> {
   const config = { ...readConfig(process.env), ...(options.lockdown ? { lockdown: true } : {}) }
   const named = options[command.databaseOption ?? 'db'] as string | undefined
   const db = named ?? config.db
+  const wasThere = existsSync(db)
   const storage = await openStorage(db, command.makesDatabase ?? false)
+  const isNew = !wasThere && existsSync(db)
   const till = createTill({ storage, ...tillOptions(config) })
   try {
     const output = createOutput(process.stdout, options.json === true)
-    await command.run({ options: options as never, operand, till, storage, db, config, output })
+    const given = { options: options as never, operand, config, output }
+    await command.run({ ...given, till, storage, db, isNew })
     return DONE
   } finally {
     await till.close()
