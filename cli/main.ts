@@ -105,7 +105,7 @@ function reportFailure(error: unknown, args: readonly string[]): number {
   if (error instanceof TillError && json) {
     process.stdout.write(`${JSON.stringify(refusalDocument(error), null, 2)}\n`)
   } else if (error instanceof TillError) {
-    process.stderr.write(`tillkit: ${formatRefusal(error)}\n`)
+    process.stderr.write(`tillkit: ${formatRefusal(error, findCommand(args)?.options)}\n`)
   } else if (error instanceof Refusal) {
     if (error.message !== '') process.stderr.write(`tillkit: ${error.message}\n`)
   } else if (typeof (error as NodeJS.ErrnoException).syscall === 'string') {

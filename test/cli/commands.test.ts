@@ -90,14 +90,16 @@ test('a refused import names its lines on stderr, or as a problem document with 
   assert.deepEqual([problem.errors[0].line, problem.errors[0].column], [2, 'price'])
 })
 
-test('a refusal names every bad field and ends with 1', async (t) => {
+test('a refusal names every bad option and ends with 1', async (t) => {
   const { db, ofStore } = await shop(t)
   const bad = ['--name', 'with space', '--display-name', '', '--price', '4.99', '--type', 'x']
   const { code, stdout, stderr } = await tillkit(['item', 'create', ...ofStore, ...bad, '--db', db])
   assert.deepEqual([code, stdout], [1, ''])
-  for (const field of ['name', 'display_name', 'price', 'type']) {
-    assert.match(stderr, new RegExp(`^ {2}${field} must be`, 'm'))
+  for (const option of ['name', 'display-name', 'price', 'type']) {
+    assert.match(stderr, new RegExp(`^ {2}--${option} must be`, 'm'))
   }
+  const one = await tillkit(['purchases', 'list', ...ofStore, '--limit', '0', '--db', db])
+  assert.match(one.stderr, /^tillkit: --limit must be/)
 })
 
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [

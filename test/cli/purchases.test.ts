@@ -118,10 +118,10 @@ test('any file is imported by a map, and wrong maps are named', async (t) => {
   )
   const wrong: [args: string[], code: number, said: RegExp][] = [
     [['--map', 'sku'], 2, /--map takes FIELD=COLUMN/],
-    [['--map', 'colour=Artikel'], 1, /map must map some of transaction_id/],
+    [['--map', 'colour=Artikel'], 1, /--map must map some of transaction_id/],
     [['--map', 'sku=Ware'], 1, /line 1, Ware is missing/],
-    [['--preset', 'steam'], 1, /preset must be one of google_play_sales/],
-    [['--price-unit', 'cents'], 1, /price_unit must be one of minor, major/],
+    [['--preset', 'steam'], 1, /--preset must be one of google_play_sales/],
+    [['--price-unit', 'cents'], 1, /--price-unit must be one of minor, major/],
   ]
   for (const [args, code, said] of wrong) {
     const { code: found, stderr } = await run('import', file, ...args)
