@@ -10,8 +10,13 @@ export class UsageError extends Error {}
 /** A finding for which a command ends with exit code 1, the message on stderr. */
 export class Refusal extends Error {}
 
+/** Ctrl-C, and what came of it: exit code 130, as a shell gives it. */
+export class Interrupted extends Error {}
+
 /** An option of a command: with `value`, its placeholder in the help, it takes one; else it is a flag. */
 export interface OptionSpec {
+  /** One letter that stands for it. */
+  readonly short?: string
   readonly value?: string
   readonly required?: boolean
   /** May be given more than once. */
@@ -40,6 +45,8 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly storage: Storage
   /** The database: a path, a URL of PostgreSQL, or `memory:`. */
   readonly db: string
+  /** Whether the database is a file that was not there before. */
+  readonly isNew: boolean
   readonly config: Config
   readonly output: Output
 }
@@ -69,7 +76,7 @@ export function command<const O extends OptionSpecs>(declared: Command<O>): Comm
 export const COMMON_OPTIONS = {
   db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
   json: { help: 'print one JSON document on stdout, and nothing else there' },
-  help: { help: 'print this help' },
+  help: { short: 'h', help: 'print this help' },
 } satisfies OptionSpecs
 
 export interface ParsedArguments {
@@ -81,8 +88,11 @@ export interface ParsedArguments {
 export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
   const specs: OptionSpecs = { ...command.options, ...COMMON_OPTIONS }
   const types = Object.entries(specs).map(
-    ([name, { value, multiple = false }]) =>
-      [name, { type: value ? 'string' : 'boolean', multiple }] as const,
+    ([name, { short, value, multiple = false }]) =>
+      [
+        name,
+        { type: value ? 'string' : 'boolean', multiple, ...(short ? { short } : {}) },
+      ] as const,
   )
   const { values, positionals } = parseStrictly([...args], Object.fromEntries(types))
   if (values.help === true) return { options: values, operand: '' }
@@ -99,7 +109,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
 
 function parseStrictly(
   args: string[],
-  options: { [name: string]: { type: 'string' | 'boolean'; multiple: boolean } },
+  options: { [name: string]: { type: 'string' | 'boolean'; multiple: boolean; short?: string } },
 ) {
   try {
     return parseArgs({ args, options, allowPositionals: true })

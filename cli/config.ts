@@ -1,3 +1,4 @@
+import { PLATFORMS } from '../lib/domain/project.ts'
 import { UsageError } from './command.ts'
 import { parseMasterKeys } from './masterkey.ts'
 
@@ -50,7 +51,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
     tokenLifetime: lifetime === undefined ? undefined : Number(lifetime),
-    platforms: listOf(set('TILLKIT_PLATFORMS')),
+    platforms: platformsOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
     lockdown: lockdown === 'on',
@@ -59,6 +60,14 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 
 function listOf(text: string | undefined): string[] | undefined {
   return text?.split(',').map((each) => each.trim())
+}
+
+// The setting narrows the specification's list: it adds none to it, and a typo would close a platform.
+function platformsOf(text: string | undefined): string[] | undefined {
+  const names = listOf(text)
+  const known: readonly string[] = PLATFORMS
+  if (names?.every((name) => known.includes(name)) ?? true) return names
+  throw new UsageError(`TILLKIT_PLATFORMS must be some of ${PLATFORMS.join(', ')}`)
 }
 
 function isLifetime(text: string): boolean {

@@ -23,7 +23,17 @@ ${formatOptions(COMMON_OPTIONS)}
 Environment; an option wins:
 ${columns(Object.entries(VARIABLES))}
 
-Exit code: 0 done, 1 refused (the reason on stderr), 2 wrong usage.
+Exit code: 0 done, 1 refused (the reason on stderr), 2 wrong usage,
+130 interrupted.
+\`tillkit COMMAND --help\` tells more of one.`
+}
+
+/** The help of the commands that begin with the same words: of `account`, of `account keys`. */
+export function formatGroupHelp(begun: string, commands: readonly Command[]): string {
+  return `Usage: tillkit ${begun} COMMAND [options]
+
+${columns(commands.map(({ name, summary }) => [name, summary]))}
+
 \`tillkit COMMAND --help\` tells more of one.`
 }
 
@@ -46,8 +56,8 @@ ${formatOptions({ ...command.options, ...COMMON_OPTIONS })}`
 
 function formatOptions(options: OptionSpecs): string {
   return columns(
-    Object.entries(options).map(([name, { value, help, required }]) => [
-      `--${name}${value ? ` ${value}` : ''}`,
+    Object.entries(options).map(([name, { short, value, help, required }]) => [
+      `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`,
       required ? `${help} (required)` : help,
     ]),
   )

@@ -56,7 +56,7 @@ function formatTable(rows: readonly object[], columns: readonly string[]): strin
 }
 
 // Control characters from the database must not reach the terminal.
-function formatValue(value: unknown): string {
+export function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
 }
@@ -75,18 +75,28 @@ export function wrapList(label: string, entries: readonly string[]): string {
   return lines.join('\n')
 }
 
-/** Why a command was refused, for a person. */
-export function formatRefusal(error: TillError): string {
+/** Why a command was refused, for a person; a field that an option gives has the option's name. */
+export function formatRefusal(error: TillError, options: object = {}): string {
   const { details, total, cause } = error
-  const lines = details.map((detail) => `  ${placeOf(detail)} ${detail.message}`)
-  if (lines.length === 1 && details[0]?.line === undefined) return error.message
+  const lines = details.map((detail) => `  ${placeOf(detail, options)} ${detail.message}`)
+  const [only] = details
+  if (lines.length === 1 && only?.line === undefined) {
+    const said = `${only?.field} `
+    if (!error.message.startsWith(said)) return error.message
+    return `${optionOf(only?.field, options)} ${error.message.slice(said.length)}`
+  }
   if (total > details.length) lines.push(`  and ${total - details.length} more`)
   if (cause instanceof Error) lines.push(`  ${cause.message}`)
   return [error.message, ...lines].join('\n')
 }
 
-function placeOf({ line, column, field }: ErrorDetail): string {
-  if (line === undefined) return `${field}`
+function optionOf(field: string | undefined, options: object): string {
+  const name = `${field}`.replaceAll('_', '-')
+  return Object.hasOwn(options, name) ? `--${name}` : `${field}`
+}
+
+function placeOf({ line, column, field }: ErrorDetail, options: object): string {
+  if (line === undefined) return optionOf(field, options)
   return column === undefined ? `line ${line}:` : `line ${line}, ${column}`
 }
 

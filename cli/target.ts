@@ -3,6 +3,7 @@ import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { UsageError } from './command.ts'
+import { interruptible } from './interrupt.ts'
 
 /** A file that a command writes. */
 export interface Target {
@@ -43,7 +44,9 @@ function isSameFile(path: string, other: string): boolean {
 async function writeWhole(text: AsyncIterable<string>, path: string): Promise<void> {
   const part = `${path}.part`
   try {
-    await pipeline(text, createWriteStream(part))
+    await interruptible(`${path} was not written`, (signal) =>
+      pipeline(text, createWriteStream(part), { signal }),
+    )
     await rename(part, path)
   } catch (error) {
     await rm(part, { force: true })

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { formatValue } from './output.ts'
 
 /** What a server that starts so leaves open, a sentence each. */
 export function openDoors({ lockdown, masterKeys }: Config, host: string): string[] {
@@ -11,4 +12,15 @@ export function openDoors({ lockdown, masterKeys }: Config, host: string): strin
 
 function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host)
+}
+
+const STATUSES = ['active', 'disabled', 'archived']
+
+/** Any status is kept as sent: who mistypes one that closes a project or a store must learn of it. */
+export function warnOfStatus(status: string | undefined): void {
+  if (status === undefined || STATUSES.includes(status)) return
+  const quoted = formatValue(status)
+  process.stderr.write(
+    `warning: the status '${quoted}' has no effect; disabled and archived have\n`,
+  )
 }

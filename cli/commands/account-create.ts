@@ -5,7 +5,8 @@ export const accountCreate = command({
   summary: 'Create an account; its key is shown this once',
   makesDatabase: true,
   options: { name: { value: 'NAME', required: true, help: 'what the account is called' } },
-  async run({ till, options, output }) {
+  async run({ till, options, output, db, isNew }) {
+    if (isNew) process.stderr.write(`tillkit: made a new database ${db}\n`)
     output.record(await till.accounts.create(options))
   },
 })

@@ -1,4 +1,5 @@
 import { command, jsonOption } from '../command.ts'
+import { warnOfStatus } from '../warnings.ts'
 
 export const projectCreate = command({
   name: 'project create',
@@ -25,5 +26,6 @@ export const projectCreate = command({
       config: jsonOption('config', options.config),
     })
     output.record(project)
+    warnOfStatus(options.status)
   },
 })

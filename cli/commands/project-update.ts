@@ -1,4 +1,5 @@
 import { command, jsonOption, UsageError } from '../command.ts'
+import { warnOfStatus } from '../warnings.ts'
 
 export const projectUpdate = command({
   name: 'project update',
@@ -21,5 +22,6 @@ export const projectUpdate = command({
     output.record(
       await till.projects.update(owner, { id: operand, name, platform, config, status }),
     )
+    warnOfStatus(status)
   },
 })

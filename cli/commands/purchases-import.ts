@@ -1,6 +1,8 @@
 import { createReadStream, statSync } from 'node:fs'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
 import { command, UsageError } from '../command.ts'
+import { interruptible } from '../interrupt.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { createReport } from '../report.ts'
@@ -28,27 +30,30 @@ export const purchasesImport = command({
     const report =
       options.report === undefined ? undefined : createReport(operand, options.report, db)
     const progress = createProgress(process.stderr, size)
-    try {
-      const result = await till.purchases.import(account, {
-        store_id: options.store,
-        file: stream,
-        dry_run: options['dry-run'],
-        preset: options.preset,
-        map: parseMap(options.map),
-        price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
-        onProgress: progress.update,
-        onMistake: report?.add ?? (() => {}),
-      })
-      progress.finish(result.rows)
-      printResult(output, result, options['dry-run'])
-    } finally {
-      progress.end()
-      await report?.write()
-    }
+    await interruptible('nothing was imported', async (signal) => {
+      addAbortSignal(signal, stream)
+      try {
+        const result = await till.purchases.import(account, {
+          store_id: options.store,
+          file: stream,
+          dry_run: options['dry-run'],
+          preset: options.preset,
+          map: parseMap(options.map),
+          price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
+          onProgress: progress.update,
+          onMistake: report?.add ?? (() => {}),
+        })
+        progress.finish(result.rows)
+        printResult(output, result, options['dry-run'])
+      } finally {
+        progress.end()
+        if (!signal.aborted) await report?.write()
+      }
+    })
   },
 })
 
-function openFile(operand: string): { stream: AsyncIterable<Uint8Array>; size: number } {
+function openFile(operand: string): { stream: Readable; size: number } {
   if (operand === '-') return { stream: process.stdin, size: 0 }
   try {
     const stat = statSync(operand)
@@ -70,12 +75,15 @@ function parseMap(pairs: readonly string[] | undefined): { [field: string]: stri
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
+  // The id of an import that was not kept leads nowhere.
+  const { import_id, ...summary } = result
+  const shown = dry_run ? summary : { import_id, ...summary }
   if (output.json) {
-    output.record({ ...result, dry_run })
+    output.record({ ...shown, dry_run })
     return
   }
-  const { totals, ignored_columns, ...counts } = result
-  output.line(dry_run ? 'Dry run: nothing was kept.' : 'All rows are in.')
+  const { totals, ignored_columns, ...counts } = shown
+  output.line(dry_run ? 'Dry run: nothing was kept.' : formatOutcome(result))
   output.record(counts)
   const rows = totals.map(({ total, currency, ...group }) => ({
     ...group,
@@ -84,4 +92,11 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
   }))
   output.table(rows, ['status', 'currency', 'rows', 'total'])
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
+}
+
+function formatOutcome({ added, updated, skipped }: ImportResult): string {
+  if (added + updated > 0) return 'All rows are in.'
+  if (skipped === 0) return 'There was no row to import.'
+  const were = skipped === 1 ? '1 row was' : `${skipped.toLocaleString('en-US')} rows were`
+  return `Nothing new: ${were} there already.`
 }

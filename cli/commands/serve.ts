@@ -35,7 +35,7 @@ export const serve = command({
     metrics: { help: 'serve /metrics for Prometheus; let no proxy forward it' },
     log: { value: 'WHICH', help: 'request lines on stderr: all, errors or off (default all)' },
   },
-  async run({ till, db, options, config, output }) {
+  async run({ till, db, isNew, options, config, output }) {
     const workers = workersOf(options.workers ?? '1', db)
     if (workers > 1 && options.metrics) {
       throw new UsageError('--metrics counts one process: leave it out, or leave out --workers')
@@ -57,7 +57,9 @@ export const serve = command({
     const server =
       workers === 1 ? await listen(till, settings) : await listenTogether(workers, settings.host)
     const { url } = server
-    for (const message of openDoors(config, options.host ?? config.host)) {
+    // A demo tells of itself; any other server on a new file may be one on a mistyped path.
+    const made = isNew && !options.demo ? [`Made a new database ${db}`] : []
+    for (const message of [...made, ...openDoors(config, options.host ?? config.host)]) {
       const warning = { time: new Date().toISOString(), level: 'warn', message }
       process.stderr.write(`${JSON.stringify(warning)}\n`)
     }

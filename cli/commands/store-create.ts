@@ -1,4 +1,5 @@
 import { command, jsonOption } from '../command.ts'
+import { warnOfStatus } from '../warnings.ts'
 
 export const storeCreate = command({
   name: 'store create',
@@ -24,5 +25,6 @@ export const storeCreate = command({
       store_config: jsonOption('config', options.config),
     })
     output.record(store)
+    warnOfStatus(options.status)
   },
 })

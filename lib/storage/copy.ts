@@ -204,6 +204,6 @@ async function copyAudit(
     const fresh = entries.slice(Math.max(0, done - seen))
     seen += entries.length
     await to.insertTrail(...fresh.map((audit) => ({ audit })))
-    count('audit entries', fresh.length)
+    count('audit_entries', fresh.length)
   }
 }

@@ -24,12 +24,12 @@ export async function takeInventory(
     for (const record of records) addTo(hash, record)
     onCount(kind, counts[kind])
   }
-  add('signing keys', await storage.listSigningKeys())
-  add('former public keys', sorted(await storage.listFormerPublicKeys(), 'public_key'))
+  add('signing_keys', await storage.listSigningKeys())
+  add('former_public_keys', sorted(await storage.listFormerPublicKeys(), 'public_key'))
   for (const account of await storage.listAccounts()) {
     const { account_id } = account
     add('accounts', [account])
-    add('account keys', await storage.listAccountKeys(account_id))
+    add('account_keys', await storage.listAccountKeys(account_id))
     const receipts = await storage.listReceipts(account_id)
     add(
       'receipts',
@@ -52,7 +52,7 @@ export async function takeInventory(
     }
   }
   for await (const { entries } of pagesOf((page) => storage.listAudit(undefined, page))) {
-    add('audit entries', entries)
+    add('audit_entries', entries)
   }
   return { counts, checksum: hash.digest('hex') }
 }

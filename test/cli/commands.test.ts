@@ -42,6 +42,21 @@ test('a shop is made, shown, changed and listed', async (t) => {
   assert.equal(item.price, 499)
 })
 
+test('a status that has no effect is kept with a warning', async (t) => {
+  const { db, account_id, project } = await shop(t)
+  const web = ['--account', account_id, '--project', project.id, '--type', 'web']
+  for (const command of [
+    ['project', 'update', project.id],
+    ['store', 'create', ...web],
+  ]) {
+    const mistyped = await tillkit([...command, '--status', 'disabeld', '--db', db])
+    assert.equal(mistyped.code, 0)
+    assert.match(mistyped.stderr, /^warning: the status 'disabeld' has no effect; .*\n$/)
+    const { stderr } = await tillkit([...command, '--status', 'disabled', '--db', db])
+    assert.equal(stderr, '')
+  }
+})
+
 test('purchases are imported from a file and from standard input, once each', async (t) => {
   const { run, folder, db, ofStore } = await shop(t)
   const file = join(folder, 'purchases.csv')
@@ -75,14 +90,16 @@ test('a refused import names its lines on stderr, or as a problem document with 
   assert.deepEqual([problem.errors[0].line, problem.errors[0].column], [2, 'price'])
 })
 
-test('a refusal names every bad field and ends with 1', async (t) => {
+test('a refusal names every bad option and ends with 1', async (t) => {
   const { db, ofStore } = await shop(t)
   const bad = ['--name', 'with space', '--display-name', '', '--price', '4.99', '--type', 'x']
   const { code, stdout, stderr } = await tillkit(['item', 'create', ...ofStore, ...bad, '--db', db])
   assert.deepEqual([code, stdout], [1, ''])
-  for (const field of ['name', 'display_name', 'price', 'type']) {
-    assert.match(stderr, new RegExp(`^ {2}${field} must be`, 'm'))
+  for (const option of ['name', 'display-name', 'price', 'type']) {
+    assert.match(stderr, new RegExp(`^ {2}--${option} must be`, 'm'))
   }
+  const one = await tillkit(['purchases', 'list', ...ofStore, '--limit', '0', '--db', db])
+  assert.match(one.stderr, /^tillkit: --limit must be/)
 })
 
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
@@ -91,6 +108,8 @@ const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] 
   [['account'], /Which one of account create, account list, account keys add, /],
   [['account', 'keys'], /Which one of account keys add, account keys list, account keys revoke\?/],
   [['account', 'keys', 'ad', '--json'], /Which one of account create, /],
+  [['--json', 'account', 'list'], /Options come after the command/],
+  [['help', 'acount'], /There is no command 'acount'/],
   [['account', 'create'], /--name NAME is missing/],
   [['account', 'create', '--nmae', 'x'], /Unknown option '--nmae'/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
@@ -114,6 +133,9 @@ test('the environment sets what options do not, and is checked', async () => {
   assert.deepEqual([short.code, /at least 32 bytes/.test(short.stderr)], [2, true])
   const life = await tillkit(['account', 'list'], { env: { TILLKIT_TOKEN_LIFETIME: '59' } })
   assert.deepEqual([life.code, /60 to 86400/.test(life.stderr)], [2, true])
+  const platforms = await tillkit(['account', 'list'], { env: { TILLKIT_PLATFORMS: 'web, iso' } })
+  assert.equal(platforms.code, 2)
+  assert.match(platforms.stderr, /TILLKIT_PLATFORMS must be some of mobile, web, .* adroid/)
   const list = await tillkit(['account', 'list'], { env: { TILLKIT_DB: 'memory:' } })
   assert.deepEqual([list.code, list.stdout], [0, 'none\n'])
 })
@@ -127,6 +149,22 @@ test('help tells of the program and of every command, within 80 columns', async 
     const { code, stdout } = await tillkit([...name.split(' '), '--help'])
     assert.deepEqual([code, stdout.includes(`Usage: tillkit ${name}`)], [0, true])
     assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+  }
+})
+
+test('help is found wherever it is asked for', async () => {
+  const rows: [args: string[], said: RegExp][] = [
+    [['-h'], /^Usage: tillkit COMMAND/m],
+    [['help'], /^Usage: tillkit COMMAND/m],
+    [['help', 'serve'], /^Usage: tillkit serve/m],
+    [['account', 'list', '-h'], /^Usage: tillkit account list/m],
+    [['help', 'account', 'keys'], /^Usage: tillkit account keys COMMAND/m],
+    [['account', '--help'], /^ {2}account keys revoke {2,}[A-Z]/m],
+  ]
+  for (const [args, said] of rows) {
+    const { code, stdout, stderr } = await tillkit(args)
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '))
+    assert.match(stdout, said)
   }
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -46,9 +47,13 @@ test('a dry run prints the summary of the real run and keeps nothing', async (t)
   const dry = await run('import', file, '--dry-run')
   const real = await run('import', file)
   assert.deepEqual([dry.code, real.code, dry.stderr, real.stderr], [0, 0, '', ''])
-  const counts = (text: string) => text.split('\n').slice(2).join('\n')
-  assert.equal(counts(dry.stdout), counts(real.stdout))
+  const counts = (text: string, from: string) => text.slice(text.indexOf(from)).replace(/ +/g, ' ')
+  assert.equal(counts(dry.stdout, '\nrows'), counts(real.stdout, '\nrows'))
   assert.match(dry.stdout, /^Dry run: nothing was kept\./)
+  assert.match(real.stdout, /^All rows are in\.\nimport_id /)
+  assert.ok(!dry.stdout.includes('import_id'))
+  const again = await run('import', file)
+  assert.match(again.stdout, /^Nothing new: 2 rows were there already\./)
   assert.match(
     real.stdout,
     /purchased +USD +1 +1,234\.50\nrefunded +USD +1 +0\.99\nNot stored: ip\n/,
@@ -113,10 +118,10 @@ test('any file is imported by a map, and wrong maps are named', async (t) => {
   )
   const wrong: [args: string[], code: number, said: RegExp][] = [
     [['--map', 'sku'], 2, /--map takes FIELD=COLUMN/],
-    [['--map', 'colour=Artikel'], 1, /map must map some of transaction_id/],
+    [['--map', 'colour=Artikel'], 1, /--map must map some of transaction_id/],
     [['--map', 'sku=Ware'], 1, /line 1, Ware is missing/],
-    [['--preset', 'steam'], 1, /preset must be one of google_play_sales/],
-    [['--price-unit', 'cents'], 1, /price_unit must be one of minor, major/],
+    [['--preset', 'steam'], 1, /--preset must be one of google_play_sales/],
+    [['--price-unit', 'cents'], 1, /--price-unit must be one of minor, major/],
   ]
   for (const [args, code, said] of wrong) {
     const { code: found, stderr } = await run('import', file, ...args)
@@ -212,4 +217,48 @@ test('the columns that are not stored are told within 80 columns, each whole', a
   const told = stdout.slice(stdout.indexOf('Not stored: '))
   assert.ok(stdout.split('\n').every((line) => line.length <= 80))
   assert.equal(told.replaceAll(/\n +/g, ' '), `Not stored: ${columns.join(', ')}\n`)
+})
+
+test('Ctrl-C during an import leaves nothing of it, says so and ends with 130', async (t) => {
+  const { run, db, account } = await openShop(t)
+  const args = ['purchases', 'import', '-', '--account', account, '--store', 'main', '--db', db]
+  const child = spawn(process.execPath, ['dist/cli/main.js', ...args])
+  t.after(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += chunk))
+  child.stdin.on('error', () => {})
+  // More than a pipe holds: once it is taken, the import is under way.
+  const rows = `T-1,gold,2024-01-15T10:00:00Z\n`.repeat(100_000)
+  await new Promise((resolve) =>
+    child.stdin.write(`transaction_id,sku,purchased_at\n${rows}`, resolve),
+  )
+  child.kill('SIGINT')
+  assert.deepEqual(await once(child, 'close'), [130, null])
+  assert.equal(said, 'tillkit: nothing was imported\n')
+  assert.equal((await run('list')).stdout, 'none\n')
+})
+
+test('Ctrl-C while a file is written leaves no part of it', async (t) => {
+  const out = join(temporaryFolder(t), 'out.csv')
+  const script = `
+    import { setTimeout } from 'node:timers/promises'
+    import { createTarget } from './cli/target.ts'
+    async function* endless() {
+      for (;;) yield await setTimeout(1, 'T-1')
+    }
+    await createTarget('--out', process.argv[1], []).write(endless())`
+  const loader = process.features.typescript ? [] : ['--import', 'tsx']
+  const args = [...loader, '--input-type=module', '-e', script, out]
+  const child = spawn(process.execPath, args)
+  t.after(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += chunk))
+  const closed = once(child, 'close')
+  while (!existsSync(`${out}.part`) && child.exitCode === null) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  child.kill('SIGINT')
+  await closed
+  assert.match(said, /out\.csv was not written/)
+  assert.deepEqual([existsSync(out), existsSync(`${out}.part`)], [false, false])
 })

@@ -78,3 +78,21 @@ test('the demonstration prints commands that work as they stand, and its keys on
   await fetch(`${again.url}/healthz`)
   assert.deepEqual(again.lines, ['The database has accounts already: no demo was made'])
 })
+
+test('a database that was not there is told of when it is made', async (t) => {
+  const db = join(temporaryFolder(t), 'typo.db')
+  const create = ['account', 'create', '--name', 'Studio', '--json', '--db']
+  assert.equal((await tillkit([...create, db])).stderr, `tillkit: made a new database ${db}\n`)
+  assert.equal((await tillkit([...create, db])).stderr, '')
+
+  for (const [path, times] of [
+    [`${db}2`, 1],
+    [db, 0],
+  ] as const) {
+    const { child, log, closed } = await serveProcess(t, ['--port', '0', '--db', path])
+    child.kill('SIGTERM')
+    await closed
+    const messages = log.map((line) => JSON.parse(line).message)
+    assert.equal(messages.filter((each) => each === `Made a new database ${path}`).length, times)
+  }
+})

@@ -42,17 +42,17 @@ for (const { name, open, skip } of await allTargets()) {
 
       const { counts, checksum } = await copyStorage(source, target)
       assert.deepEqual(counts, {
-        'signing keys': 2,
-        'former public keys': 4,
+        signing_keys: 2,
+        former_public_keys: 4,
         accounts: 2,
-        'account keys': 6,
+        account_keys: 6,
         receipts: 2,
         projects: 2,
         revocations: 4,
         stores: 2,
         items: 4,
         purchases: 6,
-        'audit entries': 29,
+        audit_entries: 29,
       })
       const back = createMemoryStorage()
       assert.equal((await copyStorage(target, back)).checksum, checksum)
@@ -126,7 +126,7 @@ for (const { name, open, skip } of await allTargets()) {
       const till = createTill({ storage: source })
 
       const copying = copyStorage(source, target, (step, kind) => {
-        if (step === 'copying' && kind === 'audit entries')
+        if (step === 'copying' && kind === 'audit_entries')
           void till.accounts.create({ name: 'Late' })
       })
       await assert.rejects(copying, /instead of/)
