@@ -40,8 +40,8 @@ export interface Loader {
   readonly rows: number
 }
 
-const MAX_CHUNK_BYTES = 64 * 1024
-const SLICE_ROWS = 1_000
+const MAX_CHUNK_BYTES = 32 * 1024
+const SLICE_ROWS = 500
 
 /** Stages the good rows slice by slice, and remembers what is wrong with the others. */
 export function createLoader(
