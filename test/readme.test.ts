@@ -99,7 +99,7 @@ test('every command of the README works on a fresh clone', { skip }, async (t) =
     for (const command of commands.filter((each) => !each.includes('tillkit serve'))) {
       const line = command.replace(/(?<=^|KEY )tillkit/, tillkit ?? '')
       const output = await shell(line, clone, { ...env, ACCOUNT, PROJECT, KEY_ID })
-      if (command.includes('account create')) ACCOUNT = JSON.parse(output).account_id
+      if (command.includes('account create')) ACCOUNT = /acc_\w+/.exec(output)?.[0] ?? ''
       if (command.includes('project create')) PROJECT = /prj_\w+/.exec(output)?.[0] ?? ''
       if (command.includes('keys add')) KEY_ID = JSON.parse(output).key_id
       if (command.includes('purchases list')) assert.match(output, /T-1002 .*potion/)
