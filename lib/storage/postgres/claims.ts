@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { TillError } from '../../errors.ts'
+import { numberOf } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
-import { numberOf } from './drivers.ts'
 
 /** An import under way, as those name it who may write into it. */
 export interface Claim {

@@ -32,7 +32,7 @@ export interface PostgresQuery extends PromiseLike<PostgresRows> {
 }
 
 export type PostgresRows = Row[] & { readonly count: number }
-/** int8 comes as text: see `numberOf`. */
+/** int8 comes as text: see `numberOf` in records.ts. */
 export type Row = Record<string, unknown>
 /** An object is sent as JSON. */
 export type PostgresValue = string | number | boolean | null | Uint8Array | object
@@ -45,13 +45,6 @@ export async function loadPostgresDriver(): Promise<PostgresDriver> {
     const message = 'No PostgreSQL driver: install postgres (npm install postgres)'
     throw new TillError('storage_unavailable', message)
   }
-}
-
-/** An int8 as a number: the schema has none beyond 2^53−1. */
-export function numberOf(value: unknown): number {
-  const number = Number(value)
-  if (Number.isSafeInteger(number)) return number
-  throw new RangeError('the database holds a number beyond 2^53−1')
 }
 
 /** What postgres.js, the sockets and TLS below it say of a connection that is not there, or no more. */

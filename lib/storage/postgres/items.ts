@@ -1,6 +1,6 @@
 import type { Storage } from '../port.ts'
+import { itemRecord, maybe } from '../records.ts'
 import type { Database } from './connection.ts'
-import { itemRecord, maybe } from './records.ts'
 import { insertOnce } from './trail.ts'
 
 type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'listItems'>

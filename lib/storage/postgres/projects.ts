@@ -1,7 +1,7 @@
 import type { Project } from '../../domain/project.ts'
 import type { Storage } from '../port.ts'
+import { formerPublicKeyRecord, maybe, projectRecord } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
-import { formerPublicKeyRecord, maybe, projectRecord } from './records.ts'
 import { insertOnce, writeTrail } from './trail.ts'
 
 type ProjectVerbs = Pick<

@@ -1,8 +1,9 @@
 import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { Storage } from '../port.ts'
+import { numberOf } from '../records.ts'
 import type { Database } from './connection.ts'
-import { numberOf, type Row } from './drivers.ts'
+import type { Row } from './drivers.ts'
 
 /** A page of the purchases that are seen: those up to the store's last. */
 export function purchaseVerbs(db: Database): Pick<Storage, 'listPurchases'> {

@@ -6,9 +6,10 @@ import {
   type PurchaseStatus,
 } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
+import { numberOf } from '../records.ts'
 import type { Claim } from './claims.ts'
 import type { Connection } from './connection.ts'
-import { numberOf, type Row } from './drivers.ts'
+import type { Row } from './drivers.ts'
 
 /** A row that waits to be written. An item stands for its sku: within a store both are one to one. */
 export interface Entry extends PurchaseIdentity {

@@ -1,6 +1,6 @@
 import type { Storage } from '../port.ts'
+import { maybe, storeRecord } from '../records.ts'
 import type { Database } from './connection.ts'
-import { maybe, storeRecord } from './records.ts'
 import { insertOnce, writeTrail } from './trail.ts'
 
 type StoreVerbs = Pick<Storage, 'insertStore' | 'findStore' | 'listStores' | 'updateStore'>

@@ -1,7 +1,6 @@
 import type { Storage, StoredSigningKey } from '../port.ts'
+import { numberOf, signingKeyRecord, tokenBoundRecord } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
-import { numberOf } from './drivers.ts'
-import { signingKeyRecord, tokenBoundRecord } from './records.ts'
 import { writeTrail } from './trail.ts'
 
 type TokenVerbs = Pick<

@@ -1,9 +1,9 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Receipt } from '../../domain/receipt.ts'
 import type { Insertion, Storage, Trail } from '../port.ts'
+import { auditRecord, maybe, receiptRecord } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
 import type { PostgresValue } from './drivers.ts'
-import { auditRecord, maybe, receiptRecord } from './records.ts'
 
 /**
  * Inserts one row unless the trail's receipt is there already, and writes the trail with it. `sql`

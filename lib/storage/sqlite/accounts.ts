@@ -1,7 +1,7 @@
 import type { AccountKey } from '../../domain/account.ts'
 import type { Storage } from '../port.ts'
+import { accountKeyRecord, accountRecord, maybe } from '../records.ts'
 import type { Connection } from './connection.ts'
-import { accountKeyRecord, accountRecord, maybe } from './records.ts'
 import { writeTrail } from './trail.ts'
 
 type AccountVerbs = Pick<

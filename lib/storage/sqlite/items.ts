@@ -1,7 +1,7 @@
 import type { Item } from '../../domain/item.ts'
 import type { Storage } from '../port.ts'
+import { itemRecord, maybe } from '../records.ts'
 import type { Connection } from './connection.ts'
-import { itemRecord, maybe } from './records.ts'
 import { seqOfStore } from './stores.ts'
 import { insertOnce } from './trail.ts'
 

@@ -1,7 +1,7 @@
 import type { Store } from '../../domain/store.ts'
 import type { Storage, StoreKey } from '../port.ts'
+import { maybe, storeRecord } from '../records.ts'
 import type { Connection } from './connection.ts'
-import { maybe, storeRecord } from './records.ts'
 import { insertOnce, writeTrail } from './trail.ts'
 
 type StoreVerbs = Pick<Storage, 'insertStore' | 'findStore' | 'listStores' | 'updateStore'>

@@ -1,6 +1,6 @@
 import type { Storage, StoredSigningKey } from '../port.ts'
+import { signingKeyRecord, tokenBoundRecord } from '../records.ts'
 import type { Connection } from './connection.ts'
-import { signingKeyRecord, tokenBoundRecord } from './records.ts'
 import { writeTrail } from './trail.ts'
 
 type TokenVerbs = Pick<

@@ -1,6 +1,6 @@
 import type { Insertion, Storage, Trail } from '../port.ts'
+import { auditRecord, maybe, receiptRecord } from '../records.ts'
 import type { Connection } from './connection.ts'
-import { auditRecord, maybe, receiptRecord } from './records.ts'
 
 /** Runs an insertion unless its receipt is there already, and writes the trail if it succeeds. */
 export function insertOnce(db: Connection, trail: Trail, insert: () => boolean): Insertion {

@@ -1,11 +1,17 @@
-import type { Account, AccountKey } from '../../domain/account.ts'
-import type { AuditAction, AuditEntry } from '../../domain/audit.ts'
-import type { Item, ItemType } from '../../domain/item.ts'
-import type { Project } from '../../domain/project.ts'
-import type { Receipt } from '../../domain/receipt.ts'
-import type { Store, StoreType } from '../../domain/store.ts'
-import type { FormerPublicKey, StoredSigningKey, TokenBound } from '../port.ts'
-import type { Row } from './connection.ts'
+import type { Account, AccountKey } from '../domain/account.ts'
+import type { AuditAction, AuditEntry } from '../domain/audit.ts'
+import type { JsonObject } from '../domain/fields.ts'
+import type { Item, ItemType } from '../domain/item.ts'
+import type { Project } from '../domain/project.ts'
+import type { Receipt } from '../domain/receipt.ts'
+import type { Store, StoreType } from '../domain/store.ts'
+import type { FormerPublicKey, StoredSigningKey, TokenBound } from './port.ts'
+
+/**
+ * A row of SQLite, which has objects as text and booleans as integers, or of PostgreSQL, which has
+ * int8 as text.
+ */
+type Row = { readonly [column: string]: unknown }
 
 export function accountRecord(row: Row): Account {
   return {
@@ -35,7 +41,7 @@ export function projectRecord(row: Row): Project {
     status: row.status as string,
     dlscheme: row.dlscheme as string,
     public_key: row.public_key as string,
-    config: JSON.parse(row.config as string),
+    config: objectOf(row.config),
     created_at: row.created_at as string,
   }
 }
@@ -54,9 +60,9 @@ export function storeRecord(row: Row): Store {
     project_id: row.project_id as string,
     store_id: row.store_id as string,
     store_type: row.store_type as StoreType,
-    is_sandbox: row.is_sandbox === 1,
+    is_sandbox: Boolean(row.is_sandbox),
     status: row.status as string,
-    store_config: JSON.parse(row.store_config as string),
+    store_config: objectOf(row.store_config),
     created_at: row.created_at as string,
   }
 }
@@ -70,9 +76,9 @@ export function itemRecord(row: Row): Item {
     name: row.name as string,
     display_name: row.display_name as string,
     description: row.description as string,
-    price: row.price as number,
+    price: numberOf(row.price),
     type: row.type as ItemType,
-    metadata: JSON.parse(row.metadata as string),
+    metadata: objectOf(row.metadata),
     created_at: row.created_at as string,
   }
 }
@@ -89,7 +95,7 @@ export function tokenBoundRecord(row: Row): TokenBound {
   return {
     project_id: row.project_id as string,
     user_id: row.user_id as string,
-    not_after: row.not_after as number,
+    not_after: numberOf(row.not_after),
   }
 }
 
@@ -118,4 +124,15 @@ export function auditRecord(row: Row): AuditEntry {
 /** The record of a row that may not be there. */
 export function maybe<T>(record: (row: Row) => T, row: Row | undefined): T | undefined {
   return row && record(row)
+}
+
+function objectOf(value: unknown): JsonObject {
+  return typeof value === 'string' ? JSON.parse(value) : (value as JsonObject)
+}
+
+/** An integer as a number: the schemas have none beyond 2^53−1. */
+export function numberOf(value: unknown): number {
+  const number = Number(value)
+  if (Number.isSafeInteger(number)) return number
+  throw new RangeError('the database holds a number beyond 2^53−1')
 }
