@@ -11,7 +11,7 @@ const DATABASES = [1e3, 1e4, 1e5, 1e6, ...(process.env.BENCH_LARGE === undefined
 const STORES = [1e2, 1e4, 1e6]
 const LARGEST = 1e6
 const ROUNDS = 3
-const COUNTS = { read: 1_000, create: 200, page: 200 }
+const COUNTS = { read: 1_000, create: 200, page: 200, again: 200 }
 const PAGE = 100
 
 export async function bench() {
@@ -49,11 +49,11 @@ async function latencies(databases) {
   ])
   const smallest = rows[0][1]
   printTable(
-    `Growth: items of the store and of the database, median ms of ${ROUNDS} interleaved rounds`,
-    ['', 'read', 'of the first', 'create', 'of the first', `page of ${PAGE}`, 'of the first'],
+    `Growth with the store and the database: medians of ${ROUNDS} rounds, ms (of the first)`,
+    ['items', 'read', 'create', `page of ${PAGE} after a write`, 'page again'],
     rows.map(([key, all]) => [
       key,
-      ...all.flatMap((ms, i) => (ms ? [ms.toFixed(3), ratio(ms / smallest[i])] : ['none', ''])),
+      ...all.map((ms, i) => (ms ? `${ms.toFixed(3)} (${ratio(ms / smallest[i])})` : 'none')),
     ]),
   )
   if (smallest[2] === undefined) {
@@ -68,10 +68,17 @@ async function tryOut(client, database, store, label) {
   const create = () => client.create(store, `new_${label}_${made++}`)
   const pages = await findPages(client, store)
   const page = () => client.get(pages[Math.floor(Math.random() * pages.length)])
-  return {
+  const again = () => client.get(pages.at(-1))
+  const figures = {
     read: await timed(COUNTS.read, read),
     create: await timed(COUNTS.create, create),
-    page: pages.length > 0 ? await timed(COUNTS.page, page) : undefined,
+  }
+  if (pages.length === 0) return figures
+  // A write, of any store, makes a server forget what it has read: from the database for all alike.
+  return {
+    ...figures,
+    page: await timed(COUNTS.page, page, create),
+    again: await timed(COUNTS.again, again),
   }
 }
 
@@ -121,9 +128,10 @@ function createClient(url, { account_key, token }) {
   }
 }
 
-async function timed(times, work) {
+async function timed(times, work, prepare = () => {}) {
   const all = []
   for (let i = 0; i < times; i++) {
+    await prepare()
     const started = performance.now()
     await work()
     all.push(performance.now() - started)

@@ -100,12 +100,13 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
       await freshen()
       const key = keyOf(args)
       const known = memory.get(name, key)
-      if (known !== undefined) return known
+      if (known !== undefined && known !== ASKED_ONCE) return known
       return askOnce(`${name}\n${key}`, async () => {
         const { epoch } = memory
         const found = await verb(...args)
-        const isCurrent = found !== undefined && epoch === memory.epoch
-        if (isCurrent && !isLaterPage(args)) memory.set(name, key, found)
+        if (found === undefined || epoch !== memory.epoch) return found
+        const isAskedAgain = known === ASKED_ONCE || !isLaterPage(args)
+        memory.set(name, key, isAskedAgain ? found : ASKED_ONCE)
         return found
       })
     }
@@ -140,7 +141,12 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
   }
 }
 
-/** A list that is read to its end would fill the memory with pages that no one asks for again. */
+/**
+ * What is remembered of a later page until it is asked for again: one who reads a long list to its end
+ * would else fill the memory with pages that no one wants.
+ */
+const ASKED_ONCE = Symbol('asked once')
+
 function isLaterPage([, page]: readonly unknown[]): boolean {
   return typeof page === 'object' && (page as Page).after !== undefined
 }

@@ -67,12 +67,13 @@ export function storeRecord(row: Row): Store {
   }
 }
 
-export function itemRecord(row: Row): Item {
+/** Of a row that holds its store's ids too, or of one beside the row of its store. */
+export function itemRecord(row: Row, store: Row = row): Item {
   return {
     id: row.id as string,
-    account_id: row.account_id as string,
-    project_id: row.project_id as string,
-    store_id: row.store_id as string,
+    account_id: store.account_id as string,
+    project_id: store.project_id as string,
+    store_id: store.store_id as string,
     name: row.name as string,
     display_name: row.display_name as string,
     description: row.description as string,

@@ -222,6 +222,38 @@ test('those who miss the same list at once have it read once, and again after a 
   assert.ok(pages.every(({ items }) => items.length === 1))
 })
 
+test('a later page is kept when it is asked for again, and one read of a long list keeps none', async () => {
+  const under = createMemoryStorage()
+  await insertStores(under)
+  for (let i = 0; i < 40; i++) await under.insertItem(newItem(`sku_${i}`))
+  const asked: unknown[] = []
+  const counting: Storage = {
+    ...under,
+    listItems(store, page) {
+      asked.push(page.after)
+      return under.listItems(store, page)
+    },
+  }
+  const storage = createReadCache(counting, () => 1, 20_000)
+  const gold = await storage.findItem('itm_sku_0')
+  let next: string | undefined
+  do {
+    const page = await storage.listItems(MAIN, { limit: 2, ...(next ? { after: next } : {}) })
+    next = page.next
+  } while (next !== undefined)
+  assert.equal(await storage.findItem('itm_sku_0'), gold)
+  assert.equal(asked.length, 20)
+
+  const later = () => storage.listItems(MAIN, { limit: 2, after: 'itm_sku_9' })
+  const [, second, third] = [await later(), await later(), await later()]
+
+  assert.equal(second, third)
+  assert.equal(asked.length, 21)
+  assert.deepEqual(await under.listItems(MAIN, { limit: 2, after: 'itm_sku_9' }), second)
+  await storage.insertItem(newItem('sku_40'))
+  assert.notEqual(await later(), second)
+})
+
 test('who reads without end keeps no one else from a turn', async () => {
   const under = createMemoryStorage()
   await insertStores(under)

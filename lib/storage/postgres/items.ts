@@ -38,7 +38,7 @@ export function itemVerbs(db: Database): ItemVerbs {
       const rows = await db.all(LIST, account_id, store_id, after ?? null, limit + 1)
       // A store without items on this page has one row that holds none.
       const found = rows.filter(({ id }) => id !== null)
-      const items = found.slice(0, limit).map(itemRecord)
+      const items = found.slice(0, limit).map((row) => itemRecord(row))
       const page = { items, revision: String(rows[0]?.revision) }
       const last = items.at(-1)
       return found.length > limit && last ? { ...page, next: last.id } : page

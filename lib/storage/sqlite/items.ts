@@ -2,7 +2,7 @@ import type { Item } from '../../domain/item.ts'
 import type { Storage } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
 import type { Connection } from './connection.ts'
-import { seqOfStore } from './stores.ts'
+import { rowOfStore } from './stores.ts'
 import { insertOnce } from './trail.ts'
 
 type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'listItems'>
@@ -20,21 +20,24 @@ export function itemVerbs(db: Connection): ItemVerbs {
       })
     },
     async findItem(id) {
-      return maybe(itemRecord, db.find(`${SELECT} WHERE i.id = ?`, id))
+      return maybe(itemRecord, db.find(FIND, id))
     },
     async listItems(store, { limit, after }) {
-      const seq = seqOfStore(db, store)
+      const owner = rowOfStore(db, store)
+      const seq = owner.seq as number
       // Items are added and never changed, and the numbers of a file's rows ascend with their commits.
       // Its id, not its number: after a backup was restored a number may be given anew.
       const newest = db.find('SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1', seq)
+      // Without the store's columns, each of which would cost as much again in each row.
       const rows = db.all(
-        `${SELECT} WHERE i.store = ? AND i.seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
-         ORDER BY i.seq LIMIT ?`,
+        `SELECT id, name, display_name, description, price, type, metadata, created_at FROM items
+         WHERE store = ? AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
+         ORDER BY seq LIMIT ?`,
         seq,
         after ?? null,
         limit + 1,
       )
-      const items = rows.slice(0, limit).map(itemRecord)
+      const items = rows.slice(0, limit).map((row) => itemRecord(row, owner))
       const last = items.at(-1)
       const page = { items, revision: `${seq}.${newest?.id ?? ''}` }
       return rows.length > limit && last ? { ...page, next: last.id } : page
@@ -42,8 +45,9 @@ export function itemVerbs(db: Connection): ItemVerbs {
   }
 }
 
-const SELECT = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
+const FIND = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store
+  WHERE i.id = ?`
 
 function insertItem(db: Connection, item: Item): boolean {
   const inserted = db.run(

@@ -1,7 +1,7 @@
 import type { Store } from '../../domain/store.ts'
 import type { Storage, StoreKey } from '../port.ts'
 import { maybe, storeRecord } from '../records.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Row } from './connection.ts'
 import { insertOnce, writeTrail } from './trail.ts'
 
 type StoreVerbs = Pick<Storage, 'insertStore' | 'findStore' | 'listStores' | 'updateStore'>
@@ -40,11 +40,17 @@ export function storeVerbs(db: Connection): StoreVerbs {
 }
 
 /** The number by which the rows of a store name it. */
-export function seqOfStore(db: Connection, { account_id, store_id }: StoreKey): number {
-  const sql = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
+export function seqOfStore(db: Connection, store: StoreKey): number {
+  return rowOfStore(db, store).seq as number
+}
+
+/** What the rows of a store have in common. */
+export function rowOfStore(db: Connection, { account_id, store_id }: StoreKey): Row {
+  const sql = `
+    SELECT seq, account_id, project_id, store_id FROM stores WHERE account_id = ? AND store_id = ?`
   const row = db.find(sql, account_id, store_id)
   if (!row) throw new Error('the store must be inserted before what it holds')
-  return row.seq as number
+  return row
 }
 
 function findStore(db: Connection, { account_id, store_id }: StoreKey): Store | undefined {
