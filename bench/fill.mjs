@@ -5,8 +5,8 @@ import { createTill, openSqliteStorage } from '../dist/lib/index.js'
 const FILLER = 10_000
 
 /**
- * A database of stores of the sizes named, `store_<size>`, and of others up to `total` items, all of
- * one project. The ids of its items are `idOf` 0 up to `items` - 1.
+ * A database of stores of the sizes named, `store_<size>`, and of others up to `total` items, all
+ * of one project. The ids of its items are `idOf` 0 up to `items` - 1.
  */
 export async function fill(path, sizes, total) {
   const till = createTill({ storage: await openSqliteStorage(path) })

@@ -87,7 +87,9 @@ function randomId({ items }) {
   return `/api/v1/items/${idOf(Math.floor(Math.random() * items))}`
 }
 
-/** The addresses of full pages all over a store, by following its links; none when it has no links. */
+/**
+ * The addresses of full pages all over a store, by following its links; none when it has no links.
+ */
 async function findPages(client, store) {
   const found = []
   const list = `/api/v1/items?store_id=store_${store}`

@@ -22,8 +22,8 @@ export const honoPeer = (db) => startServer('bench/peer-hono.mjs', db)
 /**
  * Ours, rivals and the limit answer `requests` over copies of the database `seeded`.
  *
- * `credential` names the header that, spoilt, must bring the status `refusal`; `varying` the members
- * that may differ between two answers to one request.
+ * `credential` names the header that, spoilt, must bring the status `refusal`; `varying` the
+ * members that may differ between two answers to one request.
  */
 export async function compare(folder, title, subject) {
   const { seeded, requests, rivals } = subject
@@ -71,8 +71,8 @@ export async function withServer(folder, seeded, start, work) {
 }
 
 /**
- * Requests a second, latencies and processor time a request of a server that has been warmed up. What
- * is made is numbered from `from` on, so that several on one database make different things.
+ * Requests a second, latencies and processor time a request of a server that has been warmed up.
+ * What is made is numbered from `from` on, so that several on one database make different things.
  */
 export async function measure(folder, server, requests, { connections = 64, from = 0 } = {}) {
   const warm = await load(folder, server.url, requests, { seconds: WARM_UP, connections, from })

@@ -1,5 +1,5 @@
-// What the peer asks of PostgreSQL, by node-postgres: our own tables, prepared statements, a pool of
-// ten connections, as many as ours.
+// What the peer asks of PostgreSQL, by node-postgres: our own tables, prepared statements, a pool
+// of ten connections, as many as ours.
 import pg from 'pg'
 
 export async function openPostgres(url) {

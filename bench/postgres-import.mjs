@@ -1,6 +1,6 @@
-// A whole import over HTTP into PostgreSQL, every row validated, beside COPY of the same file by the
-// server itself into a table with a primary key and nothing else; what a purchase takes on disk; and
-// whether any of it grows with the purchases that are there.
+// A whole import over HTTP into PostgreSQL, every row validated, beside COPY of the same file by
+// the server itself into a table with a primary key and nothing else; what a purchase takes on
+// disk; and whether any of it grows with the purchases that are there.
 import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openPostgresStorage } from '../dist/lib/index.js'

@@ -141,7 +141,9 @@ async function onFreshCopy(postgres, work) {
   return work(await postgres.create(`trial_${++copies}`, 'seeded'))
 }
 
-/** One, two and three servers on one database; the load generators share the cores with all of them. */
+/**
+ * One, two and three servers on one database; the load generators share the cores with all of them.
+ */
 async function several({ folder, postgres, server: doors }) {
   for (const [title, make] of Object.entries({
     'Item read': readItems,

@@ -1,5 +1,6 @@
-// HS256 tokens with our claims, signed and verified. Who remembers a token that he has verified gains
-// where it comes again: tokens that come once, a thousand in turn and a single one are told apart.
+// HS256 tokens with our claims, signed and verified. Who remembers a token that he has verified
+// gains where it comes again: tokens that come once, a thousand in turn and a single one are told
+// apart.
 import { createHmac, createSecretKey, randomBytes, subtle } from 'node:crypto'
 import { createSigner, createVerifier } from 'fast-jwt'
 import { jwtVerify, SignJWT } from 'jose'

@@ -13,7 +13,10 @@ export class Refusal extends Error {}
 /** Ctrl-C, and what came of it: exit code 130, as a shell gives it. */
 export class Interrupted extends Error {}
 
-/** An option of a command: with `value`, its placeholder in the help, it takes one; else it is a flag. */
+/**
+ * An option of a command: with `value`, its placeholder in the help, it takes one; else it is a
+ * flag.
+ */
 export interface OptionSpec {
   /** One letter that stands for it. */
   readonly short?: string

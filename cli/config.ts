@@ -62,7 +62,8 @@ function listOf(text: string | undefined): string[] | undefined {
   return text?.split(',').map((each) => each.trim())
 }
 
-// The setting narrows the specification's list: it adds none to it, and a typo would close a platform.
+// The setting narrows the specification's list: it adds none to it, and a typo would close a
+// platform.
 function platformsOf(text: string | undefined): string[] | undefined {
   const names = listOf(text)
   const known: readonly string[] = PLATFORMS

@@ -1,8 +1,8 @@
 import { Interrupted } from './command.ts'
 
 /**
- * Does work that Ctrl-C aborts; when it has, throws an Interrupted that says so. What could no longer
- * be aborted ends as usual; a second Ctrl-C ends the process at once.
+ * Does work that Ctrl-C aborts; when it has, throws an Interrupted that says so. What could no
+ * longer be aborted ends as usual; a second Ctrl-C ends the process at once.
  */
 export async function interruptible<T>(
   outcome: string,

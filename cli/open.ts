@@ -29,7 +29,8 @@ export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
   }
 }
 
-// Node 22 and 24 warn that node:sqlite is experimental: true, and no news to whoever runs a command.
+// Node 22 and 24 warn that node:sqlite is experimental: true, and no news to whoever runs a
+// command.
 async function openQuietly(path: string, create: boolean) {
   const { emitWarning } = process
   process.emitWarning = () => {}

@@ -12,8 +12,8 @@ export interface Target {
 }
 
 /**
- * A file to be written, judged before any work is done for it: its folder must be there, and it must
- * be none of the files that the command reads, under whatever name.
+ * A file to be written, judged before any work is done for it: its folder must be there, and it
+ * must be none of the files that the command reads, under whatever name.
  */
 export function createTarget(option: string, path: string, others: readonly string[]): Target {
   if (others.some((other) => isSameFile(path, other))) {

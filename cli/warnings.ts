@@ -16,7 +16,9 @@ function isLoopback(host: string): boolean {
 
 const STATUSES = ['active', 'disabled', 'archived']
 
-/** Any status is kept as sent: who mistypes one that closes a project or a store must learn of it. */
+/**
+ * Any status is kept as sent: who mistypes one that closes a project or a store must learn of it.
+ */
 export function warnOfStatus(status: string | undefined): void {
   if (status === undefined || STATUSES.includes(status)) return
   const quoted = formatValue(status)

@@ -20,16 +20,16 @@ const MAX_SHORT_LIVES = 5
 
 /**
  * Runs this program with `args` in `count` workers that share one port. One that dies is replaced,
- * and `onDeath` told why. Undefined when the first one, which is waited for alone so that what keeps
- * it from listening is told once, has ended.
+ * and `onDeath` told why. Undefined when the first one, which is waited for alone so that what
+ * keeps it from listening is told once, has ended.
  */
 export async function startCrew(
   count: number,
   args: readonly string[],
   onDeath: (message: string) => void,
 ): Promise<Crew | undefined> {
-  // The kernel hands the connections out. Handed on by this process, as Node does unless told, one on
-  // its way to a worker that dies would wait for ever.
+  // The kernel hands the connections out. Handed on by this process, as Node does unless told, one
+  // on its way to a worker that dies would wait for ever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ args: [...args] })
   const first = cluster.fork()

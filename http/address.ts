@@ -4,8 +4,8 @@ import type { SentHeaders } from './headers.ts'
 
 /**
  * The client that a request came from, as rate limits count it: an IPv4 address, or the /64 of an
- * IPv6 one, since that is what one client is given. Behind a proxy that is trusted it is the last hop
- * of X-Forwarded-For, which that proxy wrote; what stands before it anybody may have written.
+ * IPv6 one, since that is what one client is given. Behind a proxy that is trusted it is the last
+ * hop of X-Forwarded-For, which that proxy wrote; what stands before it anybody may have written.
  */
 export function clientAddress(
   request: IncomingMessage,

@@ -51,7 +51,10 @@ export async function* chunksOf(
   }
 }
 
-/** The whole body, within `timeout` ms. By events: a request takes a quarter less than by `chunksOf`. */
+/**
+ * The whole body, within `timeout` ms. By events: a request takes a quarter less than by
+ * `chunksOf`.
+ */
 function collect(request: IncomingMessage, bytes: number, timeout: number): Promise<Buffer> {
   assertSize(Number(request.headers['content-length'] ?? 0), bytes)
   if (request.destroyed) throw hangUp(request) // no event will come any more

@@ -32,9 +32,9 @@ export function watchConnections(server: Server, { connections, limits }: Servic
 }
 
 /**
- * Makes `closeIdleConnections`, which `close` calls too, end every connection with nothing in flight.
- * Node's own takes an answer for done that is written and not sent yet, and cuts it off; a connection
- * that has brought no request it takes for busy.
+ * Makes `closeIdleConnections`, which `close` calls too, end every connection with nothing in
+ * flight. Node's own takes an answer for done that is written and not sent yet, and cuts it off; a
+ * connection that has brought no request it takes for busy.
  */
 export function closeOnlyIdle(server: Server, connections: Connections): void {
   server.closeIdleConnections = () => {

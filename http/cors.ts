@@ -62,7 +62,9 @@ export function createCors(origins: readonly string[]): Cors {
   }
 }
 
-/** Whether this is `*` or an origin as a browser writes it: lower case, no path, no default port. */
+/**
+ * Whether this is `*` or an origin as a browser writes it: lower case, no path, no default port.
+ */
 export function isOrigin(text: string): boolean {
   if (text === '*') return true
   if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@,]+$/.test(text) || !URL.canParse(text)) return false

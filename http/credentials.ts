@@ -38,8 +38,8 @@ export const accountKey: Credential<Account> = {
 }
 
 /**
- * All tokens of a project's user are counted as one: a client gets as many as it likes. Endpoint 1's
- * have the project as their user and may be with many clients, as the public key is.
+ * All tokens of a project's user are counted as one: a client gets as many as it likes. Endpoint
+ * 1's have the project as their user and may be with many clients, as the public key is.
  */
 export function bearer(scope: Scope): Credential<Session> {
   return {
@@ -51,7 +51,8 @@ export function bearer(scope: Scope): Credential<Session> {
   }
 }
 
-// RFC 9110 section 11.1: the scheme is case-insensitive. What is no token is the library's to refuse.
+// RFC 9110 section 11.1: the scheme is case-insensitive. What is no token is the library's to
+// refuse.
 function tokenOf({ authorization }: SentHeaders): string | undefined {
   if (!authorization) return undefined
   if (authorization.startsWith('Bearer e')) return authorization.slice(7)

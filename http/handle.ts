@@ -68,7 +68,8 @@ export function createHandler(
     const { route, params } = router.find(request.method ?? 'GET', path)
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(response, sent.origin)
-    // Its place is given back before the answer goes, at the client's pace: a slow one takes no room.
+    // Its place is given back before the answer goes, at the client's pace: a slow one takes no
+    // room.
     const made = await handle(exchange, route, params, query)
     const sending = { request_id, ifNoneMatch: sent.if_none_match, limits }
     return sendAnswer(response, made, sending)
@@ -171,7 +172,9 @@ function parseTarget(target: string): { path: string; query: { [name: string]: s
   }
 }
 
-/** As URLSearchParams, which takes 1.5 µs, reads it; of a name that comes again the first counts. */
+/**
+ * As URLSearchParams, which takes 1.5 µs, reads it; of a name that comes again the first counts.
+ */
 function parseQuery(text: string): { [name: string]: string } {
   const query: { [name: string]: string } = Object.create(null)
   const plain = /^([\w-]+)=([\w.-]*)$/.exec(text)

@@ -58,8 +58,8 @@ export function enter(lane: Lane): Place {
 }
 
 /**
- * Counts a place as one of the project's; throws 503 when that has its share. Else one project's slow
- * senders, who need no more than its public key, could keep all others out for an hour.
+ * Counts a place as one of the project's; throws 503 when that has its share. Else one project's
+ * slow senders, who need no more than its public key, could keep all others out for an hour.
  */
 export function claim(place: Place, project_id: string, share: number): void {
   const { lane } = place

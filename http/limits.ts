@@ -33,7 +33,9 @@ export const limits = {
   /** How long a client may take nothing of its answer. */
   answerTimeout: 30_000,
   keepAliveTimeout: 5_000,
-  /** What is read and thrown away of a body that nobody wants, so that its sender sees the answer. */
+  /**
+   * What is read and thrown away of a body that nobody wants, so that its sender sees the answer.
+   */
   discardBytes: 16 * 1024 ** 2,
   discardTimeout: 5_000,
   /** How long a stop still serves while `/readyz` is 503, so that a balancer takes it out first. */

@@ -26,9 +26,10 @@ const TOLERANCE = 0.001
 const BUCKETS = 100_000
 
 /**
- * A bucket for each key, that holds `quota` requests and fills in a minute. Of a bucket only the time
- * is kept at which it will be full (GCRA). Past `BUCKETS` keys those not seen for longest are
- * forgotten, half of all at once: two maps, of which the older one is dropped when the newer is full.
+ * A bucket for each key, that holds `quota` requests and fills in a minute. Of a bucket only the
+ * time is kept at which it will be full (GCRA). Past `BUCKETS` keys those not seen for longest are
+ * forgotten, half of all at once: two maps, of which the older one is dropped when the newer is
+ * full.
  */
 export function createRateLimiter(
   quota: number,

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 
 /** A body as it is sent, with its strong validator (RFC 9110 section 8.8.3). */
 export class Representation {
-  /** A short body is text, which Node writes together with the headers at once: 1.1 × (bench/read). */
+  /**
+   * A short body is text, which Node writes together with the headers at once: 1.1 × (bench/read).
+   */
   readonly content: Buffer | string
   readonly length: number
   readonly etag: string

@@ -8,7 +8,9 @@ import { createRateLimit, type RateLimit } from './ratelimit.ts'
 /** What is off unless told, all of it. */
 export interface HandlerOptions extends LogOptions {
   readonly limits?: Partial<Limits>
-  /** Origins whose scripts may call what is for browsers, or `*`; never what takes an account key. */
+  /**
+   * Origins whose scripts may call what is for browsers, or `*`; never what takes an account key.
+   */
   readonly corsOrigins?: readonly string[] | undefined
   /** Requests a minute of one credential. */
   readonly rateLimit?: number | undefined

@@ -12,8 +12,8 @@ const MAX_WAIT_MS = 600_000
 /**
  * Lets servers on one storage share their rate limits: each judges by itself, without a query, and
  * once a second charges what it let through to buckets that all share. What others took in the
- * meantime is a debt, so that over time no more is let through than by one server. While the storage
- * is away each server counts for itself. Returns what ends it.
+ * meantime is a debt, so that over time no more is let through than by one server. While the
+ * storage is away each server counts for itself. Returns what ends it.
  */
 export function shareLimits(limits: readonly RateLimit[], operations: Operations): () => void {
   if (limits.length === 0) return () => {}

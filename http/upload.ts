@@ -20,9 +20,10 @@ export interface Upload {
 }
 
 /**
- * Reads a `multipart/form-data` body. The file goes to a nameless temporary file: so parts may come in
- * any order, a body that turns out malformed has done nothing yet, and a slow sender holds no more
- * than a file descriptor. Its bytes are waited for chunk by chunk, which holds the sender back.
+ * Reads a `multipart/form-data` body. The file goes to a nameless temporary file: so parts may come
+ * in any order, a body that turns out malformed has done nothing yet, and a slow sender holds no
+ * more than a file descriptor. Its bytes are waited for chunk by chunk, which holds the sender
+ * back.
  */
 export const form: BodyReader<Upload> = async (request, limits) => {
   assertMediaType(request, 'multipart/form-data')
@@ -183,7 +184,9 @@ async function fill(chunk: Buffer, file: FileHandle, position: number): Promise<
   return chunk
 }
 
-/** A full disk is the operator's to mend and the client's to wait for, not a fault in the program. */
+/**
+ * A full disk is the operator's to mend and the client's to wait for, not a fault in the program.
+ */
 async function storageFault<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

@@ -1,4 +1,7 @@
-/** What sort of failure a code is. An adapter maps kinds, not codes: HTTP to a status, the CLI to an exit code. */
+/**
+ * What sort of failure a code is. An adapter maps kinds, not codes: HTTP to a status, the CLI to an
+ * exit code.
+ */
 export type ErrorKind = 'invalid' | 'unauthenticated' | 'not_found' | 'unavailable'
 
 /** Every code the library raises: its kind and its title (RFC 9457 section 3.1.3). */
@@ -28,7 +31,9 @@ const codes = {
 
 export type ErrorCode = keyof typeof codes
 
-/** One thing that is wrong: in a field of a request, or in a line (physical, header = 1) of a file. */
+/**
+ * One thing that is wrong: in a field of a request, or in a line (physical, header = 1) of a file.
+ */
 export interface ErrorDetail {
   readonly field?: string
   readonly line?: number

@@ -25,8 +25,8 @@ export interface TillOptions {
   /** The `iss` of tokens; `tillkit` unless told. */
   readonly issuer?: string
   /**
-   * 32 bytes under which the secrets of projects and stores are stored (AES-256-GCM); in clear without.
-   * Of several the first seals, and all open: so that one can take another's place.
+   * 32 bytes under which the secrets of projects and stores are stored (AES-256-GCM); in clear
+   * without. Of several the first seals, and all open: so that one can take another's place.
    */
   readonly masterKeys?: readonly Uint8Array[]
   /** Whether tokens got with a public key only read items; off unless told. */

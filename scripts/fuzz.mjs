@@ -1,5 +1,5 @@
-// Fuzzes longer than the suite does: FUZZ_SECONDS (300) from FUZZ_SEED (a random one) on. Ends with 1
-// and says how to repeat it when something was answered wrongly.
+// Fuzzes longer than the suite does: FUZZ_SECONDS (300) from FUZZ_SEED (a random one) on. Ends with
+// 1 and says how to repeat it when something was answered wrongly.
 import { spawnSync } from 'node:child_process'
 import { devNull } from 'node:os'
 

@@ -141,8 +141,9 @@ function logOf(which: string): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
 }
 
 /**
- * Resolves at the first signal; a second one ends the process as usual. A worker may get the same one
- * twice, from who signals all processes of a service and from the first process: it ends with that.
+ * Resolves at the first signal; a second one ends the process as usual. A worker may get the same
+ * one twice, from who signals all processes of a service and from the first process: it ends with
+ * that.
  */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {

@@ -10,8 +10,8 @@ export async function createItem({ till, who, body, options }: Call<Account, unk
 }
 
 /**
- * Endpoint 5. A store of more than a page that is asked for as a whole is read and sent page by page,
- * so that it takes no more memory than one.
+ * Endpoint 5. A store of more than a page that is asked for as a whole is read and sent page by
+ * page, so that it takes no more memory than one.
  */
 export async function listItems({ till, who, query }: Call<Session, undefined>): Promise<Answer> {
   const list = await till.items.list(who, query)

@@ -120,7 +120,9 @@ function unmatchedMap(names: readonly string[], map: ColumnMap): ErrorDetail[] {
   )
 }
 
-/** The required columns that are not there, told for the preset that the header comes nearest to. */
+/**
+ * The required columns that are not there, told for the preset that the header comes nearest to.
+ */
 function missingColumns(found: Found, names: readonly string[], preset?: Preset): ErrorDetail[] {
   const missing = REQUIRED.filter((field) => found[field] === undefined)
   if (missing.length === 0) return []
@@ -220,8 +222,8 @@ function readStatus(
   return ''
 }
 
-// A vendor's commas stand between thousands. In a file that nobody knows, `1,500` may well be one and a
-// half: it is refused, never guessed at.
+// A vendor's commas stand between thousands. In a file that nobody knows, `1,500` may well be one
+// and a half: it is refused, never guessed at.
 function readMajorPrice(
   price: string,
   currency: string | undefined,

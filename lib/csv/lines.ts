@@ -6,8 +6,8 @@ const CR = 0x0d
 const QUOTE = 0x22
 
 /**
- * Cuts bytes at the last LF, which is no part of a longer UTF-8 sequence: so each decode is one whole
- * call, and what the record reader gets ends where a line does.
+ * Cuts bytes at the last LF, which is no part of a longer UTF-8 sequence: so each decode is one
+ * whole call, and what the record reader gets ends where a line does.
  */
 export function createLineReader(
   open: (delimiter: string) => RecordReader,
@@ -116,7 +116,8 @@ function createHeaderScan(maxBytes: number) {
 
 /**
  * Turns UTF-16 into UTF-8, so that all else knows one encoding. What is malformed (a surrogate that
- * is alone, half a unit at the end) becomes malformed UTF-8: the line reader finds it, and its line.
+ * is alone, half a unit at the end) becomes malformed UTF-8: the line reader finds it, and its
+ * line.
  */
 export function createUtf16Reader(lines: CsvParser, littleEndian: boolean): CsvParser {
   let rest = new Uint8Array()

@@ -1,6 +1,9 @@
 import type { PurchaseField, PurchaseStatus } from '../domain/purchase.ts'
 
-/** A cell of the row by its column's name as the preset writes it; '' when the file has no such column. */
+/**
+ * A cell of the row by its column's name as the preset writes it; '' when the file has no such
+ * column.
+ */
 export type Cell = (column: string) => string
 
 /**

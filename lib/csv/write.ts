@@ -10,8 +10,8 @@ function formatCell(cell: string): string {
 const GUARDED = /^'+[=+\-@\t\r]/
 
 /**
- * A cell that a spreadsheet does not take for a formula: one that begins with `=`, `+`, `-` or `@` gets
- * an apostrophe. Plain numbers stay. `unguard` takes it off again.
+ * A cell that a spreadsheet does not take for a formula: one that begins with `=`, `+`, `-` or `@`
+ * gets an apostrophe. Plain numbers stay. `unguard` takes it off again.
  */
 export function guard(cell: string): string {
   const isFormula = /^[=+\-@\t\r]/.test(cell) && !/^[+-]?[\d.,]+$/.test(cell)

@@ -16,11 +16,16 @@ export const AUDIT_ACTIONS = [
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/** One change: who made it, when, to what. Entries are added with the change itself and never edited. */
+/**
+ * One change: who made it, when, to what. Entries are added with the change itself and never
+ * edited.
+ */
 export interface AuditEntry {
   /** ISO 8601, UTC. */
   readonly at: string
-  /** `key:<key_id>` for an account key, `token:<jti>` for a bearer, `operator` for CLI and library. */
+  /**
+   * `key:<key_id>` for an account key, `token:<jti>` for a bearer, `operator` for CLI and library.
+   */
   readonly actor: string
   readonly action: AuditAction
   /** The id of what was changed. */

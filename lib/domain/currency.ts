@@ -18,8 +18,8 @@ const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
 
 /**
  * A decimal amount (`4.99`, `1,234.50`, `-4.99`) as digits of the currency's minor unit, its sign
- * dropped; undefined when it is no decimal, or has a fraction that the currency has not. Done on the
- * digits, so nothing is ever rounded.
+ * dropped; undefined when it is no decimal, or has a fraction that the currency has not. Done on
+ * the digits, so nothing is ever rounded.
  */
 export function toMinorDigits(amount: string, currency: string): string | undefined {
   const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []

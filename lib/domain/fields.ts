@@ -11,7 +11,9 @@ export type Fields<T> = { readonly [K in keyof Required<T>]: Rule<T[K] | undefin
 
 export type JsonObject = { [key: string]: unknown }
 
-/** An object's listed fields by their rules, unknown fields left out; throws naming every bad one. */
+/**
+ * An object's listed fields by their rules, unknown fields left out; throws naming every bad one.
+ */
 export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
   if (!isObject(input)) throw invalid('The body must be a JSON object')
   const problems: ErrorDetail[] = []

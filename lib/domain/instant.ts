@@ -2,9 +2,9 @@ const ISO_8601 =
   /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)$/
 
 /**
- * Unix milliseconds from ISO 8601 with a zone, 10 digits of Unix seconds or 13 of milliseconds; else
- * undefined. A time without a zone is refused: guessing one moves a purchase by up to a day. Digits
- * past the millisecond are cut.
+ * Unix milliseconds from ISO 8601 with a zone, 10 digits of Unix seconds or 13 of milliseconds;
+ * else undefined. A time without a zone is refused: guessing one moves a purchase by up to a day.
+ * Digits past the millisecond are cut.
  */
 export function parseInstant(text: string): number | undefined {
   if (text.length === 20 && text[10] === 'T' && text[19] === 'Z') return parseUtcSeconds(text)
@@ -56,7 +56,10 @@ function parseUtcDay(date: string): number | undefined {
   return toMilliseconds(digits(date, 0, 4), digits(date, 5, 7), digits(date, 8, 10))
 }
 
-/** The number that the digits in `text` from `start` to `end` say; NaN when there is another character. */
+/**
+ * The number that the digits in `text` from `start` to `end` say; NaN when there is another
+ * character.
+ */
 function digits(text: string, start: number, end: number): number {
   let number = 0
   for (let at = start; at < end; at++) {

@@ -58,7 +58,9 @@ export function parseNewItem(input: unknown): NewItem {
   return parseObject(input, fields)
 }
 
-/** A price as endpoint 4 takes it: a string of digits. A JSON number is refused, never guessed at. */
+/**
+ * A price as endpoint 4 takes it: a string of digits. A JSON number is refused, never guessed at.
+ */
 function price(): Rule<number> {
   return (value, field, problems) => {
     const amount = parseMinorUnits(value)

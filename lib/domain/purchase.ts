@@ -58,8 +58,8 @@ export interface PurchaseRules {
 type Report = (field: PurchaseField, code: string, message: string) => void
 
 /**
- * A purchase from a row's cells. What is wrong with it is told to `wrong`; the purchase is then not to
- * be used.
+ * A purchase from a row's cells. What is wrong with it is told to `wrong`; the purchase is then not
+ * to be used.
  */
 export function parsePurchase(
   cells: PurchaseCells,

@@ -33,8 +33,9 @@ export function assertScope(caller: Caller, scope: Scope): void {
 }
 
 /**
- * The project of a public key, or of a former one in its grace time. Throws `invalid_public_key` for
- * one that is missing or unknown, and `project_inactive` when the project is disabled or archived.
+ * The project of a public key, or of a former one in its grace time. Throws `invalid_public_key`
+ * for one that is missing or unknown, and `project_inactive` when the project is disabled or
+ * archived.
  */
 export async function getProjectByKey(
   { storage, now }: Context,
@@ -103,7 +104,9 @@ export async function getNamedStore(
   throw invalidField('store_id', 'unknown', 'names no store that this credential reaches')
 }
 
-/** Reads from a store that must be reached, while that is being found out: one way there and back. */
+/**
+ * Reads from a store that must be reached, while that is being found out: one way there and back.
+ */
 export async function readNamedStore<T>(
   storage: Storage,
   caller: Caller,

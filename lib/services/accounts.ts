@@ -17,7 +17,9 @@ export interface Accounts {
   authenticate(account_key: string | undefined): Promise<KeyedAccount>
   /** Throws `account_not_found`. */
   get(account_id: string): Promise<Account>
-  /** The account of a project, for operators who name the project alone. Throws `project_not_found`. */
+  /**
+   * The account of a project, for operators who name the project alone. Throws `project_not_found`.
+   */
   ownerOf(project_id: string): Promise<Account>
   list(): Promise<Account[]>
   /** Adds a key beside those that there are. `account_key` is shown here once. */

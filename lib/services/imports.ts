@@ -15,7 +15,9 @@ export interface ImportSummary {
   readonly skipped: number
   /** Rows that moved the status of a stored purchase on. */
   readonly updated: number
-  /** Rows that are none of this store's: those of a sandbox in a store that is none, or the reverse. */
+  /**
+   * Rows that are none of this store's: those of a sandbox in a store that is none, or the reverse.
+   */
   readonly passed_over: number
   /** The file's rows by status and currency. */
   readonly totals: readonly ImportTotal[]

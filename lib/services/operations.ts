@@ -11,8 +11,8 @@ export interface Operations {
   /** Resolves when the storage answers; throws `storage_unavailable`. */
   ready(): Promise<void>
   /**
-   * Throws `master_key_mismatch` when the first thousand projects and their stores hold a secret that
-   * none of the master keys opens: a secret sealed under a stray key would be lost with it.
+   * Throws `master_key_mismatch` when the first thousand projects and their stores hold a secret
+   * that none of the master keys opens: a secret sealed under a stray key would be lost with it.
    */
   assertSecretsOpen(): Promise<void>
   /** Looks the whole storage through; a sentence for each thing that is wrong with it. */
@@ -28,14 +28,14 @@ export interface Operations {
   /** The keys that sign and verify tokens, oldest first; never the secrets. */
   listSigningKeys(): Promise<ShownSigningKey[]>
   /**
-   * Puts all stored secrets under the newest master key, and leaves nothing of what they were before
-   * in a database file, which is written anew for it: others' writes wait so long.
+   * Puts all stored secrets under the newest master key, and leaves nothing of what they were
+   * before in a database file, which is written anew for it: others' writes wait so long.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /**
    * For servers that share rate limits. Takes from buckets, by name, the milliseconds in which what
-   * was let through since `elapsed` milliseconds ago is filled again; returns in how many each will be
-   * full, by what all servers have taken.
+   * was let through since `elapsed` milliseconds ago is filled again; returns in how many each will
+   * be full, by what all servers have taken.
    */
   chargeBuckets: Storage['chargeBuckets']
 }

@@ -32,11 +32,13 @@ export interface Projects {
    * for one that is missing or unknown, and `project_inactive`.
    */
   authenticate(public_key: string | undefined): Promise<Project>
-  /** Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored. */
+  /**
+   * Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored.
+   */
   update(caller: Caller, input: unknown, options?: CallOptions): Promise<Project>
   /**
-   * Gives the project a new public key. Those before open sessions for `grace_seconds` more at most: a
-   * day unless told, 0 to 30 days.
+   * Gives the project a new public key. Those before open sessions for `grace_seconds` more at
+   * most: a day unless told, 0 to 30 days.
    */
   rotateKey(account: Account, input: unknown, options?: CallOptions): Promise<Project>
   /** Throws `project_not_found`, for a foreign one too. */

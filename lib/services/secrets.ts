@@ -25,7 +25,9 @@ export interface Sealer {
   renew(stored: string | Sealed, place: string): string | Sealed
   /** Whether `open` would not throw. */
   opens(stored: string | Sealed, place: string): boolean
-  /** A hash on which nobody without the newest key can try guesses; SHA-256 without a master key. */
+  /**
+   * A hash on which nobody without the newest key can try guesses; SHA-256 without a master key.
+   */
   digest(text: string): string
   /** Whether it is the text's digest, made under any of the keys or under none. */
   isDigest(digest: string, text: string): boolean
@@ -106,8 +108,8 @@ export function opensProject(project: Project, sealer: Sealer): boolean {
 }
 
 /**
- * The same for a store. What its type does not know as a secret may be any object that was sent, one
- * that looks sealed among them, and is passed over.
+ * The same for a store. What its type does not know as a secret may be any object that was sent,
+ * one that looks sealed among them, and is passed over.
  */
 export function opensStore(store: Store, sealer: Sealer): boolean {
   const place = `${store.account_id}/${store.store_id}`

@@ -172,8 +172,8 @@ export function createSessions(context: Context): Sessions {
 }
 
 /**
- * A token tells under which bound it was issued, so that no clock has a say: none that went back, and
- * none of another machine. Of what another tool has signed, all but what is later is revoked.
+ * A token tells under which bound it was issued, so that no clock has a say: none that went back,
+ * and none of another machine. Of what another tool has signed, all but what is later is revoked.
  */
 function isRevoked({ jti, iat }: Claims, bound: number): boolean {
   const issuedUnder = boundInTokenId(jti)

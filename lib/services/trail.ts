@@ -54,8 +54,9 @@ interface Making<T> {
 }
 
 /**
- * Makes a record, once for an idempotency key. `insert` writes the record with its trail. Resolves to
- * what was made, to what the first call with this key made, or to undefined when the name is taken.
+ * Makes a record, once for an idempotency key. `insert` writes the record with its trail. Resolves
+ * to what was made, to what the first call with this key made, or to undefined when the name is
+ * taken.
  *
  * A receipt keeps what was added to the fields asked for, and no secret with them: a repeat brings
  * the same fields along.

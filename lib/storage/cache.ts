@@ -35,12 +35,14 @@ type Verb = (...args: readonly unknown[]) => Promise<unknown>
 
 /**
  * A storage that remembers what it has read, in at most some `bytes`, and is never stale: an answer
- * is given from memory only when a look at the database, taken after it was asked for, has shown that
- * no one has committed since it was read. `look` answers something else after each commit of others.
+ * is given from memory only when a look at the database, taken after it was asked for, has shown
+ * that no one has committed since it was read. `look` answers something else after each commit of
+ * others.
  *
- * Reads that arrive in one turn of the event loop share one look, because it costs as much as a small
- * read: with one for each, 64 connections that read a list were answered half as fast. Records come
- * out frozen, the same object each time, so that what is made of one can be remembered with it.
+ * Reads that arrive in one turn of the event loop share one look, because it costs as much as a
+ * small read: with one for each, 64 connections that read a list were answered half as fast.
+ * Records come out frozen, the same object each time, so that what is made of one can be remembered
+ * with it.
  */
 export function createReadCache(storage: Storage, look: () => unknown, bytes: number): Storage {
   const memory = createMemory(bytes)
@@ -63,11 +65,11 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
   }
 
   /**
-   * Resolves once a look was taken. No read may go without, not even one that follows on another: code
-   * that writes past this storage without awaiting anything (a connection of its own, a process that
-   * it waits for) may stand between the two. The first look comes when all requests of this turn are
-   * read; those for what follows on it, all together, before the next turn (a tenth less processor
-   * time a request than in turns of their own).
+   * Resolves once a look was taken. No read may go without, not even one that follows on another:
+   * code that writes past this storage without awaiting anything (a connection of its own, a
+   * process that it waits for) may stand between the two. The first look comes when all requests of
+   * this turn are read; those for what follows on it, all together, before the next turn (a tenth
+   * less processor time a request than in turns of their own).
    */
   const freshen = () => {
     looking ??= new Promise((resolve, reject) => {
@@ -112,7 +114,10 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
     }
   }
 
-  /** Those who miss the same at the same time share one answer: after a write, 64 would parse a list. */
+  /**
+   * Those who miss the same at the same time share one answer: after a write, 64 would parse a
+   * list.
+   */
   const askOnce = (key: string, ask: () => Promise<unknown>) => {
     const asked = asking.get(key)
     if (asked) return asked
@@ -142,8 +147,8 @@ export function createReadCache(storage: Storage, look: () => unknown, bytes: nu
 }
 
 /**
- * What is remembered of a later page until it is asked for again: one who reads a long list to its end
- * would else fill the memory with pages that no one wants.
+ * What is remembered of a later page until it is asked for again: one who reads a long list to its
+ * end would else fill the memory with pages that no one wants.
  */
 const ASKED_ONCE = Symbol('asked once')
 
@@ -166,8 +171,9 @@ interface Entry {
 type Generation = Map<string, Map<string, Entry>>
 
 /**
- * Values by verb and key in two generations: when the younger one is full, the older one is forgotten,
- * and what was asked for meanwhile has moved to the younger. Cheaper than an exact order of last use.
+ * Values by verb and key in two generations: when the younger one is full, the older one is
+ * forgotten, and what was asked for meanwhile has moved to the younger. Cheaper than an exact order
+ * of last use.
  */
 function createMemory(bytes: number) {
   const newGeneration = (): Generation => new Map(READS.map((name) => [name, new Map()]))
@@ -216,9 +222,10 @@ function createMemory(bytes: number) {
 const ENTRY = 128
 
 /**
- * Freezes a value with all that it holds, and tells what it takes at most with what may be made of it:
- * its text and its bytes. The figures are measured (Node 20 and 26, 64 bits): what JSON writes in three
- * characters may take 67 bytes, so that its length says too little. Free-form objects nest 32 deep.
+ * Freezes a value with all that it holds, and tells what it takes at most with what may be made of
+ * it: its text and its bytes. The figures are measured (Node 20 and 26, 64 bits): what JSON writes
+ * in three characters may take 67 bytes, so that its length says too little. Free-form objects nest
+ * 32 deep.
  */
 function freeze(value: unknown): number {
   if (typeof value !== 'object' || value === null) return weigh(value)

@@ -14,8 +14,8 @@ const noProgress: CopyProgress = () => {}
 /**
  * Copies everything from one storage into another. What an earlier, interrupted copy has brought is
  * passed over, so that it can be repeated until it succeeds; a target that holds anything else is
- * refused. Nothing may be written to either meanwhile: what changed shows as a checksum that differs.
- * Receipts that are expired stay behind: a storage keeps them, or drops them, as it likes.
+ * refused. Nothing may be written to either meanwhile: what changed shows as a checksum that
+ * differs. Receipts that are expired stay behind: a storage keeps them, or drops them, as it likes.
  */
 export async function copyStorage(
   from: Storage,

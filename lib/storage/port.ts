@@ -9,9 +9,9 @@ import type { Store } from '../domain/store.ts'
 
 /**
  * What tillkit asks of a database, in domain words. Every verb is one atomic step of its own, and a
- * write is durable when its promise resolves. A record goes in and comes out unchanged; what comes out
- * is not to be changed, and may be frozen. A database that can not be used right now (locked, full,
- * gone) is a `TillError` `storage_unavailable`.
+ * write is durable when its promise resolves. A record goes in and comes out unchanged; what comes
+ * out is not to be changed, and may be frozen. A database that can not be used right now (locked,
+ * full, gone) is a `TillError` `storage_unavailable`.
  */
 export interface Storage {
   /** Resolves when the database answers. */
@@ -47,8 +47,8 @@ export interface Storage {
     trail?: Trail,
   ): Promise<Project | undefined>
   /**
-   * Gives a project a new public key; the one before is a former key from now on. The keys that were
-   * former ones already expire no later than it.
+   * Gives a project a new public key; the one before is a former key from now on. The keys that
+   * were former ones already expire no later than it.
    */
   rotatePublicKey(project_id: string, rotation: KeyRotation, trail?: Trail): Promise<void>
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
@@ -69,13 +69,17 @@ export interface Storage {
 
   /** `taken` when the store has an item of that `name`. */
   insertItem(item: Item, trail?: Trail): Promise<Insertion>
-  /** Adds many at once in this order, for a copy; those whose id is there already are passed over. */
+  /**
+   * Adds many at once in this order, for a copy; those whose id is there already are passed over.
+   */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
   /** A store's items in order of creation, one page; `after` is the id of an item of the store. */
   listItems(store: StoreKey, page: Page): Promise<ItemPage>
 
-  /** Starts an import into a store, or resolves to undefined while another one is under way there. */
+  /**
+   * Starts an import into a store, or resolves to undefined while another one is under way there.
+   */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Those of a store's purchases that the filter lets pass, in the order of import, one page. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
@@ -90,15 +94,17 @@ export interface Storage {
   /** Moves a bound on; one that lies before the stored one changes nothing. */
   insertTokenBound(bound: TokenBound, trail?: Trail): Promise<void>
   /**
-   * The later of the bounds of a project and of its user; 0 without any. Tokens that were issued under
-   * an earlier one are revoked.
+   * The later of the bounds of a project and of its user; 0 without any. Tokens that were issued
+   * under an earlier one are revoked.
    */
   findTokenBound(project_id: string, user_id: string): Promise<number>
   /** Those of a project and of its users. */
   listTokenBounds(project_id: string): Promise<TokenBound[]>
 
   findReceipt(account_id: string, key: string): Promise<Receipt | undefined>
-  /** Trails of their own, in this order: for what changes nothing in the storage, and for copies. */
+  /**
+   * Trails of their own, in this order: for what changes nothing in the storage, and for copies.
+   */
   insertTrail(...trails: readonly Trail[]): Promise<void>
   /** An account's receipts, expired ones perhaps among them. */
   listReceipts(account_id: string): Promise<Receipt[]>
@@ -193,8 +199,8 @@ export interface StoredSigningKey {
 }
 
 /**
- * An import under way. Nothing of it is seen before `commit`, and all of it after. It never shares a
- * transaction with other writes, and holds no lock between calls.
+ * An import under way. Nothing of it is seen before `commit`, and all of it after. It never shares
+ * a transaction with other writes, and holds no lock between calls.
  */
 export interface PurchaseImport {
   /** Adds rows that follow those staged before. What becomes of them may be told later. */

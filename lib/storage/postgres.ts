@@ -17,7 +17,9 @@ import { storeVerbs } from './postgres/stores.ts'
 import { tokenVerbs } from './postgres/tokens.ts'
 import { trailVerbs } from './postgres/trail.ts'
 
-/** Times are in seconds. What the URL says (`?max=20&connect_timeout=2`) goes before the default. */
+/**
+ * Times are in seconds. What the URL says (`?max=20&connect_timeout=2`) goes before the default.
+ */
 export interface PostgresOptions {
   /** What `import postgres from 'postgres'` gives; without it that package is loaded. */
   readonly postgres?: PostgresDriver
@@ -34,14 +36,14 @@ export interface PostgresOptions {
 }
 
 /**
- * Opens a storage in a PostgreSQL database (14 or later), made and migrated as needed, in the schema
- * that the search path names first (`?search_path=shop` in the URL chooses one). Any number of
- * servers may have the same database open. TLS is chosen by `?sslmode=`, as postgres.js reads it.
- * Behind pgbouncer in transaction mode add `?prepare=false`, and there `ignore_startup_parameters =
- * statement_timeout,idle_in_transaction_session_timeout`.
+ * Opens a storage in a PostgreSQL database (14 or later), made and migrated as needed, in the
+ * schema that the search path names first (`?search_path=shop` in the URL chooses one). Any number
+ * of servers may have the same database open. TLS is chosen by `?sslmode=`, as postgres.js reads
+ * it. Behind pgbouncer in transaction mode add `?prepare=false`, and there
+ * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout`.
  *
- * Throws `storage_unavailable` when the database can not be reached or used, or when a newer tillkit
- * has written it; later too, while the server is away. Connections come back by themselves.
+ * Throws `storage_unavailable` when the database can not be reached or used, or when a newer
+ * tillkit has written it; later too, while the server is away. Connections come back by themselves.
  */
 export async function openPostgresStorage(
   url: string,

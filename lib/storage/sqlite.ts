@@ -28,9 +28,9 @@ export interface SqliteOptions {
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
- * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the same
- * file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer tillkit has
- * written, or that is not there and not to be made.
+ * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the
+ * same file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer
+ * tillkit has written, or that is not there and not to be made.
  */
 export async function openSqliteStorage(
   path: string,

@@ -30,8 +30,8 @@ export function pickClaims({ iss, sub, project_id, scope, jti, iat, exp }: Claim
 }
 
 /**
- * Whether they are those of that issuer and valid at `now`, in Unix seconds. An `iat` that lies ahead
- * is no fault: a clock may go back, and RFC 7519 section 4.1.6 asks for no check.
+ * Whether they are those of that issuer and valid at `now`, in Unix seconds. An `iat` that lies
+ * ahead is no fault: a clock may go back, and RFC 7519 section 4.1.6 asks for no check.
  */
 export function areValid(
   { iss, exp }: Claims,

@@ -11,8 +11,8 @@ export interface Keyring {
   /** `now` in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
-   * Adds a key, which signs from `HANDOVER_MS` on, and drops those that no valid token needs; or all
-   * others, when one may have leaked: then every token ends within that time.
+   * Adds a key, which signs from `HANDOVER_MS` on, and drops those that no valid token needs; or
+   * all others, when one may have leaked: then every token ends within that time.
    */
   rotate(
     drop?: 'unneeded' | 'others',
@@ -42,7 +42,8 @@ export const MAX_LIFETIME = 86_400
 
 /**
  * A ring is looked at again when it is this old: a key that was dropped verifies no longer. And a
- * new key signs when it is this old: no process of the same clock then meets a key it does not know.
+ * new key signs when it is this old: no process of the same clock then meets a key it does not
+ * know.
  */
 export const HANDOVER_MS = 5_000
 

@@ -6,7 +6,9 @@ export function encode(members: object): string {
   return Buffer.from(JSON.stringify(members)).toString('base64url')
 }
 
-/** The object in a segment, else undefined: strict where Node's decoder and `JSON.parse` are lax. */
+/**
+ * The object in a segment, else undefined: strict where Node's decoder and `JSON.parse` are lax.
+ */
 export function decode(segment: string): Members | undefined {
   const bytes = Buffer.from(segment, 'base64url')
   // Node skips what is not base64url; only the one canonical spelling comes back the same.

@@ -7,7 +7,9 @@ import type { ErrorDetail } from '../../lib/errors.ts'
 
 const STORE: LayoutOptions = { is_sandbox: false, currency: 'USD' }
 
-/** What a file becomes: each purchase without what is empty in it, the errors, what is passed over. */
+/**
+ * What a file becomes: each purchase without what is empty in it, the errors, what is passed over.
+ */
 function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
   const purchases: object[] = []
   const errors: ErrorDetail[] = []

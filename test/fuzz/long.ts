@@ -12,7 +12,10 @@ if (!Number.isInteger(first) || Number.isNaN(until)) {
   process.exit(2)
 }
 
-/** What is left, a quarter of a minute at most for one part; to play a seed again takes what it takes. */
+/**
+ * What is left, a quarter of a minute at most for one part; to play a seed again takes what it
+ * takes.
+ */
 function bound(): { milliseconds?: number } {
   if (Number(FUZZ_SECONDS) === 0) return {}
   return { milliseconds: Math.min(15_000, until - Date.now()) }

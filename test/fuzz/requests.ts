@@ -367,7 +367,9 @@ function requestTo(endpoint: keyof typeof ENDPOINTS): fc.Arbitrary<FuzzRequest> 
     }))
 }
 
-/** What may become of a request of which several parts may be wrong: any of them may be told first. */
+/**
+ * What may become of a request of which several parts may be wrong: any of them may be told first.
+ */
 function together(...parts: readonly Part[]): readonly number[] {
   const deciding = parts.flatMap(({ allowed }) => (allowed ? [allowed] : []))
   const refusing = deciding.filter((allowed) => !allowed.includes(200))

@@ -41,7 +41,9 @@ function sendAll(
   )
 }
 
-/** Asserts that of many creators of one thing exactly one succeeded, and the others know why not. */
+/**
+ * Asserts that of many creators of one thing exactly one succeeded, and the others know why not.
+ */
 function assertOneTook(replies: readonly Reply[], field: string): Reply {
   const [winner, ...others] = replies.filter(({ status }) => status === 200)
   assert.ok(winner, 'nobody succeeded')

@@ -20,7 +20,9 @@ const SECRETS = {
   api_key: 'api-key-of-the-store',
 }
 
-/** Two accounts, the first with two projects, so that there is something to reach and not to reach. */
+/**
+ * Two accounts, the first with two projects, so that there is something to reach and not to reach.
+ */
 async function createWorld(till: Till) {
   const account = await till.accounts.create({ name: 'Studio' })
   const stranger = await till.accounts.create({ name: 'Stranger' })

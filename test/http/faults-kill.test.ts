@@ -44,7 +44,9 @@ async function assertKept(shop: Shop, server: ServedProcess, acknowledged: Map<s
   return names
 }
 
-/** Sends what had no answer once more, as a client does: it is there once, whether it was before. */
+/**
+ * Sends what had no answer once more, as a client does: it is there once, whether it was before.
+ */
 async function repeat(shop: Shop, server: ServedProcess, names: Iterable<string>) {
   const before = new Map((await server.items()).map(({ id, name }) => [name, id]))
   const agent = new Agent({ keepAlive: true })

@@ -20,7 +20,9 @@ export interface Row {
 
 type Config = { readonly [key: string]: unknown }
 
-/** An operation with its input, told apart from all that differs between one storage and another. */
+/**
+ * An operation with its input, told apart from all that differs between one storage and another.
+ */
 export type Action =
   | { readonly do: 'wait'; readonly seconds: number }
   | { readonly do: 'createAccount'; readonly name: string }
@@ -195,7 +197,9 @@ const filter = fc.oneof(
   ),
 )
 
-/** The times that pass never add up to a time at which something ends: there nothing is laid down. */
+/**
+ * The times that pass never add up to a time at which something ends: there nothing is laid down.
+ */
 const seconds = pick(0, 7, 100, 4_000, 88_000)
 
 const SCOPES: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']

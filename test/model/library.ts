@@ -19,7 +19,9 @@ export function placeIn(list: readonly unknown[], index: number): number {
   return (index + list.length) % list.length
 }
 
-/** Does actions with the library. Ids and keys become places in the order in which they were made. */
+/**
+ * Does actions with the library. Ids and keys become places in the order in which they were made.
+ */
 export function playLibrary(till: Till): Player {
   const accounts: Account[] = []
   const keys: { account_key: string; key_id: string }[] = []

@@ -57,8 +57,8 @@ const LEEWAY = 5
 const DAY = 86_400
 
 /**
- * The service as the specification and the decisions have it, as plain objects: written from them and
- * not from the code, so that both can be wrong only in different ways.
+ * The service as the specification and the decisions have it, as plain objects: written from them
+ * and not from the code, so that both can be wrong only in different ways.
  */
 export function createModel(): Player {
   let now = 0

@@ -22,7 +22,10 @@ export interface Modelling {
   readonly count?: (operation: string, outcome: string) => void
 }
 
-/** Plays sequences of actions and tells how many; throws with the shortest one in which the storage differs from the model. */
+/**
+ * Plays sequences of actions and tells how many; throws with the shortest one in which the storage
+ * differs from the model.
+ */
 export async function compareWithModel(scope: Scope, modelling: Modelling): Promise<number> {
   const { target, seed, milliseconds = Number.POSITIVE_INFINITY, count = () => {} } = modelling
   const until = Date.now() + milliseconds

@@ -8,8 +8,8 @@ import { createShop } from '../support/till.ts'
 const server = await startPostgres()
 
 /**
- * Counts statements, and the rounds in which they are sent: those that are under way at the same time
- * are answered together, so that none belongs to two.
+ * Counts statements, and the rounds in which they are sent: those that are under way at the same
+ * time are answered together, so that none belongs to two.
  */
 function createCounter() {
   let statements = 0

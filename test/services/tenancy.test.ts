@@ -237,7 +237,9 @@ test('a caller that is nobody is a programming mistake, whatever it asks for', a
   await assert.rejects(till.projects.list(nobody), TypeError)
 })
 
-/** Two accounts of two projects each, `main` in the first and a store of its own name in the second. */
+/**
+ * Two accounts of two projects each, `main` in the first and a store of its own name in the second.
+ */
 async function createTenants() {
   const till = createTill({ storage: createMemoryStorage() })
   const a = await createTenant(till, 'a')

@@ -20,7 +20,9 @@ import {
   takeStep,
 } from './fixtures/steps.ts'
 
-/** Reads while others write, for each driver and round; 5 rounds in a full run, TILLKIT_TEST_ROUNDS. */
+/**
+ * Reads while others write, for each driver and round; 5 rounds in a full run, TILLKIT_TEST_ROUNDS.
+ */
 const READS = 20_000
 const ROUNDS = Number(process.env.TILLKIT_TEST_ROUNDS ?? 1)
 
@@ -69,7 +71,8 @@ function describeFreshness(driver: SqliteDriverName): void {
         while (reads < READS) {
           stale.push(...(await findStale(storage, line, steps()[i] as number)))
           reads += READS_A_LOOK
-          // In the turn of the reads before, with nothing awaited between this write and the next reads.
+          // In the turn of the reads before, with nothing awaited between this write and the next
+          // reads.
           if (line === 'raw' && Math.random() < 0.2) takeRawStep(raw, 'raw', ++past.steps)
         }
       }

@@ -73,7 +73,8 @@ describe('PostgreSQL databases that are shared', () => {
   test('ten that open an empty database at once migrate it once', async (t) => {
     const url = await server.createDatabase(t)
 
-    // With one connection each, the migration looks through the eyes that saw nothing before its lock.
+    // With one connection each, the migration looks through the eyes that saw nothing before its
+    // lock.
     const storages = await Promise.all(
       Array.from({ length: 10 }, (_, i) => openPostgres(t, url, { max: (i % 2) + 1 })),
     )

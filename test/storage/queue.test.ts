@@ -294,7 +294,9 @@ function transaction(done: string[]): GroupTransaction {
   }
 }
 
-/** How many transactions the WAL of a file holds: each ends in a frame that tells the file's size. */
+/**
+ * How many transactions the WAL of a file holds: each ends in a frame that tells the file's size.
+ */
 function commitsIn(path: string): number {
   const wal = readFileSync(`${path}-wal`)
   const frame = 24 + wal.readUInt32BE(8) // sqlite.org/fileformat.html section 4.1

@@ -545,7 +545,9 @@ function migrate(db: SqliteDriver): void {
   db.exec('COMMIT')
 }
 
-/** Gives the import under way to a process that is not there, by default a dead one of this host. */
+/**
+ * Gives the import under way to a process that is not there, by default a dead one of this host.
+ */
 function giveAway(db: SqliteDriver, { host = hostname(), aliveAt = 0 } = {}): void {
   const owner = JSON.stringify({ host, pid: process.pid, instance: 'another' })
   db.prepare('UPDATE imports SET owner = ?, alive_at = ? WHERE owner IS NOT NULL').run(

@@ -7,7 +7,9 @@ export interface Balanced {
 }
 
 export interface Balancer {
-  /** Sends to the next server that is ready; rejects when that one breaks off, and never repeats. */
+  /**
+   * Sends to the next server that is ready; rejects when that one breaks off, and never repeats.
+   */
   send(
     method: string,
     path: string,

@@ -12,8 +12,8 @@ export const SHARED_LIMIT = 2
 
 /**
  * Asks several processes, `ask` reaches all of them, until each refuses what is too much for all of
- * them together. Each lets through a few at first, which is a debt: the next request is then taken in
- * more than the 30 s that a process which knows of itself alone would say at most.
+ * them together. Each lets through a few at first, which is a debt: the next request is then taken
+ * in more than the 30 s that a process which knows of itself alone would say at most.
  */
 export async function assertLimitShared(ask: () => Promise<Limited>): Promise<void> {
   for (let polls = 0; ; polls++) {

@@ -20,8 +20,8 @@ export interface PostgresServer {
 }
 
 /**
- * A PostgreSQL server for the tests of one file, gone when they are. `TILLKIT_TEST_PG` names another
- * one to use, by the URL of a role that may create databases.
+ * A PostgreSQL server for the tests of one file, gone when they are. `TILLKIT_TEST_PG` names
+ * another one to use, by the URL of a role that may create databases.
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const url = process.env.TILLKIT_TEST_PG

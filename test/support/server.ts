@@ -196,7 +196,9 @@ export interface RawClient {
   write(bytes: string | Uint8Array): void
   /** The next reply; `head` for one to HEAD, whose body does not come. */
   reply(options?: { head?: boolean }): Promise<Reply>
-  /** Resolves when the server has ended the connection, to what came that was not read as a reply. */
+  /**
+   * Resolves when the server has ended the connection, to what came that was not read as a reply.
+   */
   readonly ended: Promise<string>
 }
 

@@ -651,13 +651,17 @@ function verify(token: string): Claims | undefined {
   return verifyToken(token, keys, expected)
 }
 
-/** A token with a true signature over whatever header and payload: an object, or the text itself. */
+/**
+ * A token with a true signature over whatever header and payload: an object, or the text itself.
+ */
 function forge(headerPart: object | string, payload: object | string): string {
   const json = (part: object | string) => (typeof part === 'string' ? part : JSON.stringify(part))
   return sign(encode(json(headerPart)), encode(json(payload)))
 }
 
-/** As `forge`, its segments filled with spaces to a length that leaves `over` characters of four. */
+/**
+ * As `forge`, its segments filled with spaces to a length that leaves `over` characters of four.
+ */
 function signed(headerPart: object, payload: object, over: number): string {
   const fill = (part: object) => {
     let json = JSON.stringify(part)
@@ -684,7 +688,9 @@ function encode(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/** The letter of base64url after this one: of the last letter it changes bits that are left over. */
+/**
+ * The letter of base64url after this one: of the last letter it changes bits that are left over.
+ */
 function nextLetter(letter: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   return alphabet[(alphabet.indexOf(letter) & ~1) + 1] ?? ''

@@ -16,7 +16,10 @@ export interface Claim {
 // for so long, by the database's clock. No host or process is asked for: servers are anywhere.
 export const LEASE = "interval '20 seconds'"
 
-/** Tells that the import is alive; 0 when it is another's by now. Keeps it until the transaction ends. */
+/**
+ * Tells that the import is alive; 0 when it is another's by now. Keeps it until the transaction
+ * ends.
+ */
 export function beatOf(on: Connection, claim: Claim): Promise<number> {
   const sql = 'UPDATE imports SET alive_at = now() WHERE seq = $1 AND owner = $2'
   return on.run(sql, claim.import, claim.owner)
@@ -48,8 +51,8 @@ export async function clearAbandonedImports(db: Database): Promise<void> {
 const CLEARED_A_STATEMENT = 20_000
 
 /**
- * Takes an import over, so that no one can commit what is half deleted, and deletes it. One that has
- * ended meanwhile, or is another's, is left alone.
+ * Takes an import over, so that no one can commit what is half deleted, and deletes it. One that
+ * has ended meanwhile, or is another's, is left alone.
  */
 export async function clearImport(db: Database, claim: Claim, only?: 'abandoned'): Promise<void> {
   const taken = { ...claim, owner: randomUUID() }

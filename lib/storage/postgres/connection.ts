@@ -29,8 +29,8 @@ export interface Transaction extends Connection {
 
 export interface Database extends Connection {
   /**
-   * Runs `work` in one transaction; anew, a few times, when others were in its way. When it fails it
-   * has changed nothing, unless the connection was lost during the commit: then no one knows.
+   * Runs `work` in one transaction; anew, a few times, when others were in its way. When it fails
+   * it has changed nothing, unless the connection was lost during the commit: then no one knows.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limits?: Limits): Promise<T>
   close(): Promise<void>

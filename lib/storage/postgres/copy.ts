@@ -26,9 +26,9 @@ export async function copyInto(
 }
 
 /**
- * Rejects with the server's refusal. postgres.js has given the stream as the query's answer by then,
- * so that its rejection goes nowhere, and the stream of a COPY refused after its end stays open
- * (3.4.9).
+ * Rejects with the server's refusal. postgres.js has given the stream as the query's answer by
+ * then, so that its rejection goes nowhere, and the stream of a COPY refused after its end stays
+ * open (3.4.9).
  */
 function refusalOf(query: PostgresQuery): Promise<never> {
   const inner = query as PostgresQuery & { reject: (error: unknown) => void } // not documented

@@ -3,7 +3,9 @@ import type { Writable } from 'node:stream'
 import { TillError } from '../../errors.ts'
 import type { Address } from './socket.ts'
 
-/** The members of postgres.js that the adapter uses: what `import postgres from 'postgres'` gives. */
+/**
+ * The members of postgres.js that the adapter uses: what `import postgres from 'postgres'` gives.
+ */
 export type PostgresDriver = (url: string, settings: PostgresSettings) => PostgresClient
 
 export interface PostgresSettings {
@@ -47,14 +49,17 @@ export async function loadPostgresDriver(): Promise<PostgresDriver> {
   }
 }
 
-/** What postgres.js, the sockets and TLS below it say of a connection that is not there, or no more. */
+/**
+ * What postgres.js, the sockets and TLS below it say of a connection that is not there, or no more.
+ */
 const CONNECTION_LOST =
   /^(CONNECTION_(CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT|E(CONNREFUSED|CONNRESET|PIPE|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOENT|ACCES|PROTO)|.*(CERT|TLS|SSL|STREAM).*)$/
 
 /**
  * SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) that speak of the
  * server or the moment, not of the SQL: connection, authorization, no such database, read-only,
- * idle too long, conflict, resources, lock, statement timeout and shutdown, input/output, corruption.
+ * idle too long, conflict, resources, lock, statement timeout and shutdown, input/output,
+ * corruption.
  */
 const UNAVAILABLE = /^(08...|28...|3D000|25006|25P03|40...|53...|55P03|57...|58...|XX001|XX002)$/
 
@@ -70,7 +75,9 @@ export function translatePostgresError(error: unknown): unknown {
   return Object.assign(fault, { cause: error })
 }
 
-/** What the driver said of an error that may be translated; a refused connection has a code alone. */
+/**
+ * What the driver said of an error that may be translated; a refused connection has a code alone.
+ */
 export function reasonOf(error: unknown): string {
   const { message, code, cause } = error as { message: string; code: string; cause?: unknown }
   return cause === undefined ? message || code : reasonOf(cause)

@@ -11,9 +11,9 @@ const MANY_ROWS = 10_000
 const COMMIT_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Imports write straight into `purchases`, block by block, behind the last purchase that is seen: so
- * no lock is held between blocks, and the commit moves one number. A unique index on `imports` lets
- * one import at a time into a store.
+ * Imports write straight into `purchases`, block by block, behind the last purchase that is seen:
+ * so no lock is held between blocks, and the commit moves one number. A unique index on `imports`
+ * lets one import at a time into a store.
  */
 export function importVerbs(db: Database): Pick<Storage, 'openImport'> {
   return {
@@ -96,8 +96,8 @@ async function createImport(db: Database, claim: Claim): Promise<PurchaseImport>
   }
 }
 
-// Else plans made for a smaller table would read it whole until the server looks by itself, a minute
-// or more. What it misses it does not owe: the import is done.
+// Else plans made for a smaller table would read it whole until the server looks by itself, a
+// minute or more. What it misses it does not owe: the import is done.
 async function analyze(db: Database): Promise<void> {
   await db.run('ANALYZE purchases').catch(() => {})
 }

@@ -60,9 +60,9 @@ const FIND = `
   SELECT i.*, s.account_id, s.project_id, s.store_id
   FROM items i JOIN stores s ON s.seq = i.store WHERE i.id = $1`
 
-// Items are added and never changed. The revision is their count, not the greatest number: of two that
-// are added at once the one with the smaller number may be seen later. To count takes long in a large
-// store: done for the first page, whose revision is that of the list.
+// Items are added and never changed. The revision is their count, not the greatest number: of two
+// that are added at once the one with the smaller number may be seen later. To count takes long in
+// a large store: done for the first page, whose revision is that of the list.
 const LIST = `
   SELECT i.*, s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision
   FROM stores s

@@ -6,7 +6,9 @@ import { MIGRATIONS } from './schema.ts'
 const LOCK = 0x74696c6c
 const TIMEOUT_MS = 10 * 60_000
 
-/** Brings the schema to today's; of many that do so at once one migrates, the others wait for it. */
+/**
+ * Brings the schema to today's; of many that do so at once one migrates, the others wait for it.
+ */
 export async function migrate(db: Database): Promise<void> {
   if ((await versionOf(db)) === MIGRATIONS.length) return
   await db.transaction(

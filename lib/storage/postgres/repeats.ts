@@ -11,7 +11,9 @@ import type { Claim } from './claims.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 
-/** A row that waits to be written. An item stands for its sku: within a store both are one to one. */
+/**
+ * A row that waits to be written. An item stands for its sku: within a store both are one to one.
+ */
 export interface Entry extends PurchaseIdentity {
   readonly line: number
   readonly transaction_id: string
@@ -36,8 +38,8 @@ interface Known {
 }
 
 /**
- * The purchases that are there already of those transactions. The sub-select keeps the planner, which
- * knows nothing yet of rows just imported, from asking of each purchase which rows name it.
+ * The purchases that are there already of those transactions. The sub-select keeps the planner,
+ * which knows nothing yet of rows just imported, from asking of each purchase which rows name it.
  */
 export async function findKnown(
   on: Connection,
@@ -120,7 +122,9 @@ export function judge(known: Map<string, Known>, entries: readonly Entry[]): Jud
   return { told, fresh: [...fresh.values()], changes: [...changes.values()] }
 }
 
-/** Puts statuses where the commit will find them; a row that is not seen yet is changed in place. */
+/**
+ * Puts statuses where the commit will find them; a row that is not seen yet is changed in place.
+ */
 export async function stageChanges(
   on: Connection,
   { store }: Claim,

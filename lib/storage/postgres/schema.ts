@@ -2,9 +2,10 @@
  * The numbered steps from an empty schema to today's; `tillkit_migrations` tells those done. A step
  * that has been released is never edited: a change is a further step.
  *
- * `seq` is a record's place in the order of creation and never leaves the database: it keeps foreign
- * keys and the many rows that hold them short. Ids are compared byte by byte (COLLATE "C"), whatever
- * the database's language. Free-form objects are `json`, not `jsonb`, which would reorder their keys.
+ * `seq` is a record's place in the order of creation and never leaves the database: it keeps
+ * foreign keys and the many rows that hold them short. Ids are compared byte by byte (COLLATE "C"),
+ * whatever the database's language. Free-form objects are `json`, not `jsonb`, which would reorder
+ * their keys.
  */
 export const MIGRATIONS: readonly string[] = [
   `

@@ -9,9 +9,9 @@ export interface Address {
 }
 
 /**
- * Opens sockets as postgres.js does, host after host, but ones that send at once: its own wait 40 ms
- * at the end of each COPY for the server to acknowledge what came before (Nagle's algorithm; a block
- * of 10,000 rows then takes 190 ms in place of 60).
+ * Opens sockets as postgres.js does, host after host, but ones that send at once: its own wait 40
+ * ms at the end of each COPY for the server to acknowledge what came before (Nagle's algorithm; a
+ * block of 10,000 rows then takes 190 ms in place of 60).
  */
 export function createSockets(): (address: Address) => Socket {
   let turn = 0

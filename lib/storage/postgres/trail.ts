@@ -25,7 +25,10 @@ export async function insertOnce(
   })
 }
 
-/** Runs a change and writes its entry of the audit log with it: one statement, one way there and back. */
+/**
+ * Runs a change and writes its entry of the audit log with it: one statement, one way there and
+ * back.
+ */
 async function runAudited(
   on: Connection,
   audit: AuditEntry | undefined,

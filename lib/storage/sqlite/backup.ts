@@ -5,8 +5,9 @@ import type { Connection } from './connection.ts'
 import { translateSqliteError } from './drivers.ts'
 
 /**
- * Writes the database as it is now into a new file: on the disk when it returns, and none there when
- * it throws. An import that is under way is not seen in the copy, and cleared when that is opened.
+ * Writes the database as it is now into a new file: on the disk when it returns, and none there
+ * when it throws. An import that is under way is not seen in the copy, and cleared when that is
+ * opened.
  */
 export function writeBackup(db: Connection, path: string): void {
   const target = resolve(path) // never a URI, nor empty, which to SQLite means no file

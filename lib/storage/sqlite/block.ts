@@ -6,8 +6,8 @@ import type { Entry } from './repeats.ts'
  * which they came. All are taken before one is added again.
  *
  * Nearly is enough to fill an index page by page, and takes 7 ms for 50,000 where comparing the
- * strings takes 80. The ids lie in one buffer that serves every block: as strings, they were the most
- * of what an import held in memory (bench/: 40 MiB).
+ * strings takes 80. The ids lie in one buffer that serves every block: as strings, they were the
+ * most of what an import held in memory (bench/: 40 MiB).
  */
 export interface Block {
   readonly size: number
@@ -34,7 +34,9 @@ export function createBlock(): Block {
     purchase: purchases[i] as number,
   })
 
-  /** Each id becomes a number made of the four bytes after what all ids begin with, and its place. */
+  /**
+   * Each id becomes a number made of the four bytes after what all ids begin with, and its place.
+   */
   const sort = () => {
     const prefix = prefixLength()
     for (let i = 0; i < size; i++) keys[i] = keyOf(startOf(i) + prefix, endOf(i)) * PLACES + i

@@ -2,9 +2,10 @@ import { Worker } from 'node:worker_threads'
 import type { Connection } from './connection.ts'
 
 /**
- * Keeps the WAL short while an import fills it, from a thread of its own: a checkpoint takes 20 to 40
- * ms of writing and syncing, in which this thread serves and imports on (bench/: 0.94 of the time
- * where a second core is free). When the thread can not be had, SQLite checkpoints in this one as ever.
+ * Keeps the WAL short while an import fills it, from a thread of its own: a checkpoint takes 20 to
+ * 40 ms of writing and syncing, in which this thread serves and imports on (bench/: 0.94 of the
+ * time where a second core is free). When the thread can not be had, SQLite checkpoints in this one
+ * as ever.
  */
 export interface Checkpoints {
   /** To be called after each transaction: waits when the WAL has become too long. */
@@ -94,7 +95,9 @@ function startThread(db: Connection, path: string): Thread {
   }
 }
 
-/** A thread that runs `checkpointer.ts`, compiled or as it is; undefined where there may be none. */
+/**
+ * A thread that runs `checkpointer.ts`, compiled or as it is; undefined where there may be none.
+ */
 function tryWorker(workerData: object): Worker | undefined {
   const extension = import.meta.url.slice(-3)
   try {

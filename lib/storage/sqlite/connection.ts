@@ -22,12 +22,14 @@ export interface Connection {
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
   /**
-   * Runs `work`, which must not await, and resolves once what it wrote is on the disk. Those that wait
-   * at the same time share a transaction and its one wait for the disk; if one throws, it alone is
-   * undone and rejected.
+   * Runs `work`, which must not await, and resolves once what it wrote is on the disk. Those that
+   * wait at the same time share a transaction and its one wait for the disk; if one throws, it
+   * alone is undone and rejected.
    */
   write<T>(work: () => T): Promise<T>
-  /** Runs `work`, which must not await, in a transaction of its own: at once unless it is locked. */
+  /**
+   * Runs `work`, which must not await, in a transaction of its own: at once unless it is locked.
+   */
   transaction<T>(work: () => T): Promise<T>
   /**
    * The same without waiting for the disk: for what may be lost, or what a later transaction, which

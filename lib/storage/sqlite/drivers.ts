@@ -1,6 +1,8 @@
 import { TillError } from '../../errors.ts'
 
-/** The members of a synchronous SQLite driver that the adapter uses: node:sqlite and better-sqlite3. */
+/**
+ * The members of a synchronous SQLite driver that the adapter uses: node:sqlite and better-sqlite3.
+ */
 export interface SqliteDriver {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
@@ -52,8 +54,8 @@ export function nameOf(driver: SqliteDriver): SqliteDriverName {
   return 'inTransaction' in driver ? 'better-sqlite3' : 'node:sqlite'
 }
 
-// A missing package, a built-in that this Node has not, and an addon that was built for another Node
-// or not at all.
+// A missing package, a built-in that this Node has not, and an addon that was built for another
+// Node or not at all.
 function isNotInstalled(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string }
   return (
@@ -63,7 +65,8 @@ function isNotInstalled(error: unknown): boolean {
   )
 }
 
-// Primary result codes (sqlite.org/rescode.html) that speak of the file or the disk, not of the SQL.
+// Primary result codes (sqlite.org/rescode.html) that speak of the file or the disk, not of the
+// SQL.
 const UNAVAILABLE: Record<number, string> = {
   5: 'BUSY',
   6: 'LOCKED',

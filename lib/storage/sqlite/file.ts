@@ -28,12 +28,12 @@ export async function openFile(
   }
 }
 
-// The file holds signing keys and purchases: no other user of the machine reads it. SQLite gives its
-// WAL the mode of the file.
+// The file holds signing keys and purchases: no other user of the machine reads it. SQLite gives
+// its WAL the mode of the file.
 //
 // Only one that is not there yet: closing a file drops the locks that this process has on it, those
-// of its other connections too (sqlite.org/howtocorrupt.html section 2.2), and another process would
-// then take the WAL away from under them.
+// of its other connections too (sqlite.org/howtocorrupt.html section 2.2), and another process
+// would then take the WAL away from under them.
 function createPrivately(path: string): void {
   if (path !== ':memory:' && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }

@@ -11,9 +11,9 @@ import { createStaging } from './staging.ts'
 import { writeTrail } from './trail.ts'
 
 /**
- * Starts an import. Its rows go straight into `purchases`, slice by slice, and are not seen while the
- * import has an owner: so no lock is held between slices, and the commit is one row. A unique index
- * on `imports` lets one import at a time into a store.
+ * Starts an import. Its rows go straight into `purchases`, slice by slice, and are not seen while
+ * the import has an owner: so no lock is held between slices, and the commit is one row. A unique
+ * index on `imports` lets one import at a time into a store.
  */
 export async function openImport(
   db: Connection,
@@ -64,8 +64,8 @@ function createImport(db: Connection, row: Row): PurchaseImport {
   return {
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slice(() => staging.append(rows))]
-      // No more than needed at a time: rows that were alive for long would make V8 place those after
-      // them among the long-lived ones (bench/: 25 MiB).
+      // No more than needed at a time: rows that were alive for long would make V8 place those
+      // after them among the long-lived ones (bench/: 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)
     },
@@ -188,8 +188,8 @@ export async function clearAbandonedImports(db: Connection): Promise<void> {
 const CLEARED_A_SLICE = 2_000
 
 /**
- * Takes an import over from its owner, who can then not commit what is half deleted, and deletes it.
- * One that its owner has ended meanwhile is left alone.
+ * Takes an import over from its owner, who can then not commit what is half deleted, and deletes
+ * it. One that its owner has ended meanwhile is left alone.
  */
 async function clearImport(db: Connection, row: Row): Promise<void> {
   const taken = await db.transaction(() =>

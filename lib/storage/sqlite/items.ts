@@ -25,8 +25,8 @@ export function itemVerbs(db: Connection): ItemVerbs {
     async listItems(store, { limit, after }) {
       const owner = rowOfStore(db, store)
       const seq = owner.seq as number
-      // Items are added and never changed, and the numbers of a file's rows ascend with their commits.
-      // Its id, not its number: after a backup was restored a number may be given anew.
+      // Items are added and never changed, and the numbers of a file's rows ascend with their
+      // commits. Its id, not its number: after a backup was restored a number may be given anew.
       const newest = db.find('SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1', seq)
       // Without the store's columns, each of which would cost as much again in each row.
       const rows = db.all(

@@ -94,7 +94,8 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
         }
       })
     } catch (error) {
-      // Anything else than the write's own failure is one of the transaction: it is lost as a whole.
+      // Anything else than the write's own failure is one of the transaction: it is lost as a
+      // whole.
       if (error !== failure) throw failure ?? error
       return () => reject(error)
     }

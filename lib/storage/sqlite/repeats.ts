@@ -23,7 +23,9 @@ export const NOTHING_STAGED: StagedRows = {
   unknown: [],
 }
 
-/** Judges those of the entries that are repeats; there are none when all were added to the index. */
+/**
+ * Judges those of the entries that are repeats; there are none when all were added to the index.
+ */
 export function settle(
   db: Connection,
   store: number,
@@ -47,8 +49,8 @@ export function settle(
 }
 
 /**
- * Takes back those of the rows that say what their transaction says already, all at once: a file that
- * comes again has no others. What `judgeRepeat` would skip for its status is left to it.
+ * Takes back those of the rows that say what their transaction says already, all at once: a file
+ * that comes again has no others. What `judgeRepeat` would skip for its status is left to it.
  */
 function deleteIdentical(db: Connection, store: number, entries: readonly Entry[]): number {
   return db.run(

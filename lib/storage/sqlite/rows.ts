@@ -31,8 +31,8 @@ export function insertRows(
   }
 }
 
-// A column that says the same in all rows of a statement is bound once: to bind a value takes as long
-// as to store it (bench/: a statement takes 0.7 of the time when five columns do). Only full
+// A column that says the same in all rows of a statement is bound once: to bind a value takes as
+// long as to store it (bench/: a statement takes 0.7 of the time when five columns do). Only full
 // statements are written in all these ways, so that there are few in all.
 const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata']
 const [USER, QUANTITY, PRICE, CURRENCY, STATUS, METADATA, END] = [1, 2, 4, 8, 16, 32, 64] as const

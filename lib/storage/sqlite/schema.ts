@@ -5,8 +5,8 @@ export const APPLICATION_ID = 0x74696c6c
  * The numbered steps from an empty file to today's schema; `PRAGMA user_version` counts those done.
  * A step that has been released is never edited: a change is a further step.
  *
- * `seq` is a record's place in the order of creation and never leaves the database: it keeps foreign
- * keys and the many rows that hold them short.
+ * `seq` is a record's place in the order of creation and never leaves the database: it keeps
+ * foreign keys and the many rows that hold them short.
  */
 export const MIGRATIONS: readonly string[] = [
   `

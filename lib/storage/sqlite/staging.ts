@@ -122,7 +122,9 @@ function perCount(write: (rows: number) => string): (rows: number) => string {
   }
 }
 
-/** Indexes rows just appended, straight from their table; the number of those that are no repeats. */
+/**
+ * Indexes rows just appended, straight from their table; the number of those that are no repeats.
+ */
 function indexAppended(db: Connection, store: number, first: number, count: number): number {
   return db.run(
     `INSERT INTO transactions (store, transaction_id, purchase)
