@@ -58,8 +58,8 @@ export interface PurchaseRules {
 type Report = (field: PurchaseField, code: string, message: string) => void
 
 /**
- * A purchase from a row's cells. What is wrong with it is told to `wrong`; the purchase is then not
- * to be used.
+ * A purchase from a row's cells. What is wrong with it is told to `wrong`, and is in the purchase as
+ * if its cell were empty: the rest can still be judged.
  */
 export function parsePurchase(
   cells: PurchaseCells,
@@ -93,8 +93,17 @@ export function parsePurchase(
 
 function parseId(cell: string, field: 'transaction_id' | 'sku', wrong: Report): string {
   if (cell === '') wrong(field, 'required', 'is required')
-  else if (!isShortText(cell)) wrong(field, 'invalid', NOT_SHORT_TEXT)
-  return cell
+  return isGoodText(cell, field, wrong) ? cell : ''
+}
+
+function parseUser(cell: string, wrong: Report): string | undefined {
+  return cell !== '' && isGoodText(cell, 'user_id', wrong) ? cell : undefined
+}
+
+function isGoodText(cell: string, field: PurchaseField, wrong: Report): boolean {
+  const message = isShortText(cell) ? roundedProblem(cell) : NOT_SHORT_TEXT
+  if (message) wrong(field, 'invalid', message)
+  return message === undefined
 }
 
 const NOT_SHORT_TEXT = 'must be 1 to 255 characters without U+0000'
@@ -103,10 +112,12 @@ function isShortText(cell: string): boolean {
   return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
-function parseUser(cell: string, wrong: Report): string | undefined {
-  if (cell === '') return undefined
-  if (!isShortText(cell)) wrong('user_id', 'invalid', NOT_SHORT_TEXT)
-  return cell
+// `1.23457E+17`: what a spreadsheet makes of a long number stands for ten thousand ids or more.
+const ROUNDED = /^[+-]?\d([.,]\d+)?E\+\d+$/i
+
+function roundedProblem(cell: string): string | undefined {
+  if (!cell.includes('+') || !ROUNDED.test(cell)) return undefined
+  return 'was rounded by a spreadsheet and its digits are lost: export the file anew'
 }
 
 function parsePurchasedAt(cell: string, wrong: Report): number {
@@ -115,29 +126,53 @@ function parsePurchasedAt(cell: string, wrong: Report): number {
     const instant = parseInstant(cell)
     if (instant !== undefined) return instant
     const expected = 'ISO 8601 with a zone (2024-03-01T12:34:56Z), Unix seconds or milliseconds'
-    wrong('purchased_at', 'invalid', `must be ${expected}`)
+    wrong('purchased_at', 'invalid', `must be ${expected}${hintOf(cell, TIME_HINTS)}`)
   }
   return 0
 }
 
+/** What a cell looks like, the first that fits; so that a message can say it without quoting. */
+type Hints = readonly (readonly [looks: RegExp, hint: string])[]
+
+function hintOf(cell: string, hints: Hints): string {
+  const found = hints.find(([looks]) => looks.test(cell))
+  return found ? `: this one ${found[1]}` : ''
+}
+
+const TIME_HINTS: Hints = [
+  [/^\d{4}-\d\d-\d\d$/, 'has no time of day and no zone'],
+  [/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?$/, 'has no zone (Z for UTC)'],
+  [/^\d{4}-\d\d-\d\d[T ]/, 'does not exist'],
+  [/^\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}(\D|$)/, 'leaves open what is day and what is month'],
+  [/^\d{5}([.,]\d+)?$/, "is a spreadsheet's day number: give the column a date format"],
+  [ROUNDED, 'was rounded by a spreadsheet'],
+]
+
 function parseQuantity(cell: string, wrong: Report): number {
   if (cell === '' || cell === '1') return 1
   const quantity = /^\d{1,7}$/.test(cell) ? Number(cell) : 0
-  if (quantity < 1 || quantity > 1_000_000) {
-    wrong('quantity', 'invalid', 'must be a whole number from 1 to 1000000')
-  }
-  return quantity
+  if (quantity >= 1 && quantity <= 1_000_000) return quantity
+  wrong('quantity', 'invalid', 'must be a whole number from 1 to 1000000, digits only')
+  return 1
 }
 
 function parsePrice(cell: string, wrong: Report): number | undefined {
   if (cell === '') return undefined
   const price = parseMinorUnits(cell)
   if (price === undefined) {
-    const hint = /^\d+[.,]\d+$/.test(cell) ? ': this one looks like major units' : ''
+    const hint = hintOf(cell, PRICE_HINTS)
     wrong('price', 'invalid', `must be digits only, in minor units (499 for 4.99)${hint}`)
   }
   return price
 }
+
+const PRICE_HINTS: Hints = [
+  [/^\d{1,3}([.,'’\s]\d{3})+([.,]\d+)?$/, 'has marks between thousands, or is in major units'],
+  [/^\d+[.,]\d+$/, 'looks like major units'],
+  [/^-/, 'is negative: a refund is a status'],
+  [/\p{Sc}/u, 'has a currency sign'],
+  [ROUNDED, 'was rounded by a spreadsheet'],
+]
 
 function parseCurrency(
   cell: string,
@@ -154,19 +189,21 @@ function parseCurrency(
   }
   if (!/^[A-Z]{3}$/.test(currency)) {
     wrong('currency', 'invalid', 'must be a currency code of three capitals: USD')
-  } else if (rules.currencies.size > 0 && !rules.currencies.has(currency)) {
+    return undefined
+  }
+  if (rules.currencies.size > 0 && !rules.currencies.has(currency)) {
     const allowed = [...rules.currencies].join(', ')
     wrong('currency', 'not_allowed', `must be one of the project's allowed currencies: ${allowed}`)
+    return undefined
   }
   return currency
 }
 
 function parseStatus(cell: string, wrong: Report): PurchaseStatus {
   if (cell === '') return 'purchased'
-  if (!(PURCHASE_STATUSES as readonly string[]).includes(cell)) {
-    wrong('status', 'invalid', `must be one of ${PURCHASE_STATUSES.join(', ')}`)
-  }
-  return cell as PurchaseStatus
+  if ((PURCHASE_STATUSES as readonly string[]).includes(cell)) return cell as PurchaseStatus
+  wrong('status', 'invalid', `must be one of ${PURCHASE_STATUSES.join(', ')}`)
+  return 'purchased'
 }
 
 function parseMetadata(cell: string, wrong: Report): JsonObject {
@@ -179,7 +216,7 @@ function parseMetadata(cell: string, wrong: Report): JsonObject {
   const problems: ErrorDetail[] = []
   freeForm(value, 'metadata', problems)
   for (const { code, message } of problems) wrong('metadata', code, message)
-  return value
+  return problems.length === 0 ? value : {}
 }
 
 function parseJson(text: string): unknown {

@@ -186,11 +186,57 @@ describe('parsePurchase', () => {
     })
   }
 
-  test('says of a price in major units what it looks like', () => {
-    const messages: string[] = []
-    parsePurchase({ ...cells, price: '4.99' }, 7, ANY, (_field, _code, text) => messages.push(text))
+  const hints: [
+    field: 'transaction_id' | 'user_id' | 'purchased_at' | 'price',
+    cell: string,
+    RegExp,
+  ][] = [
+    ['transaction_id', '1.23457E+17', /rounded by a spreadsheet and its digits are lost/],
+    ['transaction_id', '1,23456789012346E+017', /its digits are lost/],
+    ['user_id', '1.23457e+17', /its digits are lost/],
+    ['purchased_at', '31/01/2026', /leaves open what is day and what is month/],
+    ['purchased_at', '31.01.26 10:00', /leaves open what is day/],
+    ['purchased_at', '46053', /day number: give the column a date format/],
+    ['purchased_at', '46053,4375', /day number/],
+    ['purchased_at', '1.76984E+12', /rounded by a spreadsheet/],
+    ['purchased_at', '2026-01-31', /no time of day and no zone/],
+    ['purchased_at', '2026-01-31 10:00:00', /no zone \(Z for UTC\)/],
+    ['purchased_at', '2026-02-30T10:00:00Z', /does not exist/],
+    ['price', '4.99', /looks like major units/],
+    ['price', '1,234.50', /marks between thousands/],
+    ['price', '1.234', /marks between thousands, or is in major units/],
+    ['price', '1\u00a0234', /marks between thousands/],
+    ['price', '-499', /a refund is a status/],
+    ['price', '€4.99', /has a currency sign/],
+  ]
+  for (const [field, cell, said] of hints) {
+    test(`says of the ${field} ${JSON.stringify(cell)} what it looks like`, () => {
+      const told: string[] = []
+      parsePurchase({ ...cells, currency: 'USD', [field]: cell }, 7, ANY, (...mistake) =>
+        told.push(mistake.join(' ')),
+      )
 
-    assert.equal(messages.filter((text) => text.includes('looks like major units')).length, 1)
+      assert.equal(told.length, 1)
+      assert.match(told[0] ?? '', new RegExp(`^${field} invalid `))
+      assert.match(told[0] ?? '', said)
+    })
+  }
+
+  test('takes ids that have a plus or an exponent and were not rounded', () => {
+    for (const transaction_id of ['1E17', 'a+b', '+49123', 'E+17', '12E+1', '1.2E+17x']) {
+      assert.deepEqual(parse({ ...cells, transaction_id }).problems, [])
+    }
+  })
+
+  test('leaves a bad cell out of the purchase, so that the rest can be judged', () => {
+    const bad = { user_id: '\0', quantity: '0', price: 'x', status: 'x', metadata: '[]' }
+    const left = parsePurchase({ ...cells, ...bad, currency: 'x' }, 7, ANY, () => {})
+    assert.deepEqual(left, {
+      ...purchase,
+      user_id: undefined,
+      price: undefined,
+      currency: undefined,
+    })
   })
 
   const usd: PurchaseRules = { currency: 'USD', currencies: new Set() }
