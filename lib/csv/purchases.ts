@@ -13,9 +13,23 @@ export interface PurchaseFileHandlers {
   /** Told once, before all rows; not told when the header can not be used. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
+  badRow(row: BadRow): void
   /** A row that the layout passes over, because it is none of this store's. */
   passedOver(): void
+  /** What is wrong with the header, or with a row as a whole. */
   error(error: ErrorDetail): void
+}
+
+/** A row with mistakes in its cells; its purchase is what it would be with these cells empty. */
+export interface BadRow {
+  readonly purchase: NewPurchase
+  readonly mistakes: readonly CellMistake[]
+}
+
+export interface CellMistake {
+  readonly field: PurchaseField
+  readonly code: string
+  readonly message: string
 }
 
 /** Parses a purchase file. After a header that can not be used, rows are passed over in silence. */
@@ -24,18 +38,18 @@ export function createPurchaseParser(
   options: LayoutOptions,
   handlers: PurchaseFileHandlers,
 ): CsvParser {
+  let header: readonly string[] = []
   let layout: Layout | undefined
   let isRefused = false
-  let line = 0
-  let good = true
+  let mistakes: CellMistake[] = []
 
   const wrong = (field: PurchaseField, code: string, message: string) => {
-    good = false
-    handlers.error({ line, column: layout?.columns[field] ?? field, code, message })
+    mistakes.push({ field, code, message })
   }
 
   return createCsvParser({
     header(cells, line) {
+      header = cells
       const found = findLayout(cells, options)
       if ('read' in found) {
         layout = found
@@ -45,17 +59,31 @@ export function createPurchaseParser(
         for (const error of found) handlers.error({ ...error, line })
       }
     },
-    row(cells, rowLine) {
+    row(cells, line) {
       if (!layout) return
-      line = rowLine
-      good = true
       const canonical = layout.read(cells, wrong)
       if (!canonical) return handlers.passedOver()
       const purchase = parsePurchase(canonical, line, rules, wrong)
-      if (good) handlers.purchase(purchase)
+      if (mistakes.length === 0) return handlers.purchase(purchase)
+      const whole = wholeRowMistake(cells, header)
+      if (whole) handlers.error({ line, ...whole })
+      else handlers.badRow({ purchase, mistakes })
+      mistakes = []
     },
     error(error) {
       if (!isRefused) handlers.error({ ...error })
     },
   })
+}
+
+/** What is wrong with a bad row at large, where that says more than what is wrong with its cells. */
+function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
+  if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
+  return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined
+}
+
+const EMPTY_ROW = { code: 'empty_row', message: 'All cells of the row are empty: take it out' }
+const REPEATED_HEADER = {
+  code: 'repeated_header',
+  message: 'The header comes again, as where one file was put after another: take it out',
 }

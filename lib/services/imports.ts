@@ -1,8 +1,9 @@
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
-import { createPurchaseParser } from '../csv/purchases.ts'
+import { type CellMistake, createPurchaseParser } from '../csv/purchases.ts'
 import type { NewPurchase, PurchaseRules, PurchaseStatus } from '../domain/purchase.ts'
-import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
+import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
+import { createBadRows, createMistakes } from './mistakes.ts'
 
 /** What a file holds and what became of it. */
 export interface ImportSummary {
@@ -53,29 +54,38 @@ export function createLoader(
   onMistake: (mistake: ErrorDetail) => void = () => {},
 ): Loader {
   const mistakes = createMistakes(onMistake)
+  const badRows = createBadRows()
   const totals = createTotals()
   const counts = { rows: 0, added: 0, skipped: 0, updated: 0, passed_over: 0 }
   let layout: Layout | undefined
   let pending: NewPurchase[] = []
+
+  const tell = ({ line, field, code, message }: CellMistake & { readonly line: number }) =>
+    mistakes.add({ line, column: layout?.columns[field] ?? field, code, message })
 
   const parser = createPurchaseParser(rules, options, {
     layout(found) {
       layout = found
     },
     purchase: (purchase) => void pending.push(purchase),
+    badRow(row) {
+      if (badRows.add(row)) return
+      for (const mistake of row.mistakes) tell({ line: row.purchase.line, ...mistake })
+    },
     passedOver: () => void counts.passed_over++,
     error: mistakes.add,
   })
+
+  const judge = (line: number, mistake: CellMistake) => {
+    if (!badRows.judge(line, mistake)) tell({ line, ...mistake })
+  }
 
   const take = ({ added, skipped, updated, conflicts, unknown }: StagedRows) => {
     counts.added += added
     counts.skipped += skipped
     counts.updated += updated
-    const columns = layout?.columns ?? {}
-    for (const line of unknown) mistakes.add({ line, column: columns.sku ?? 'sku', ...UNKNOWN_SKU })
-    for (const { line, field } of conflicts) {
-      mistakes.add({ line, column: columns[field] ?? field, ...CONFLICT })
-    }
+    for (const line of unknown) judge(line, { field: 'sku', ...UNKNOWN_SKU })
+    for (const { line, field } of conflicts) judge(line, { field, ...CONFLICT })
   }
 
   const stage = async () => {
@@ -84,6 +94,14 @@ export function createLoader(
     counts.rows += slice.length
     totals.add(slice)
     take(await staged.stage(slice))
+  }
+
+  /** For what the storage finds wrong with them: with a bad row nothing is kept. */
+  const stageBadRows = async () => {
+    const rows = badRows.toStage()
+    for (let start = 0; start < rows.length; start += SLICE_ROWS) {
+      take(await staged.stage(rows.slice(start, start + SLICE_ROWS)))
+    }
   }
 
   return {
@@ -101,7 +119,9 @@ export function createLoader(
     async end() {
       parser.end()
       await stage()
+      await stageBadRows()
       take(await staged.finish())
+      for (const mistake of badRows.mistakes()) tell(mistake)
       mistakes.assertNone()
       return {
         layout: layout?.name ?? '',
@@ -116,33 +136,7 @@ export function createLoader(
 const UNKNOWN_SKU = { code: 'unknown_sku', message: 'names no item of this store' }
 const CONFLICT = {
   code: 'transaction_conflict',
-  message: 'differs from the purchase or the row before it that has this transaction_id',
-}
-
-/** The mistakes of a file: those of its first lines, and how many there are in all. */
-function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
-  let first: ErrorDetail[] = []
-  let total = 0
-  const lineOf = (mistake: ErrorDetail) => mistake.line ?? 0
-  const cut = () => {
-    first = first.sort((a, b) => lineOf(a) - lineOf(b)).slice(0, MAX_DETAILS)
-  }
-  return {
-    add(mistake: ErrorDetail) {
-      total++
-      onMistake(mistake)
-      first.push(mistake)
-      // Those of the storage come later than those of the parser: sorted, now and then.
-      if (first.length >= 20 * MAX_DETAILS) cut()
-    },
-    assertNone() {
-      if (total === 0) return
-      cut()
-      const shown = total > MAX_DETAILS ? `, the first ${MAX_DETAILS} are listed` : ''
-      const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${shown}`
-      throw new TillError('invalid_purchases', message, first, total)
-    },
-  }
+  message: 'differs from the purchase, or another row, that has this transaction_id',
 }
 
 interface Group {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findLayout, type LayoutOptions } from '../../lib/csv/layout.ts'
+import { findLayout, type Layout, type LayoutOptions } from '../../lib/csv/layout.ts'
 import { createPurchaseParser } from '../../lib/csv/purchases.ts'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { ErrorDetail } from '../../lib/errors.ts'
@@ -15,15 +15,21 @@ function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
   const errors: ErrorDetail[] = []
   let passedOver = 0
   let name = ''
+  let columns: Layout['columns'] = {}
   const rules = { currency: 'USD', currencies: new Set<string>() }
   const parser = createPurchaseParser(
     rules,
     { ...STORE, ...options },
     {
       layout: (layout) => {
-        name = layout.name
+        ;({ name, columns } = layout)
       },
       purchase: (purchase) => purchases.push(withoutEmpty(purchase)),
+      badRow: ({ purchase: { line }, mistakes }) => {
+        for (const { field, ...mistake } of mistakes) {
+          errors.push({ line, column: columns[field] ?? field, ...mistake })
+        }
+      },
       passedOver: () => passedOver++,
       error: (error) => errors.push(error),
     },

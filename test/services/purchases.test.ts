@@ -263,6 +263,7 @@ function describeMistakes(open: OpenStorage): void {
     [
       'columns by their other names',
       `Order_ID,Item,Date\nb,silver,now\n,gold,${AT}\nc,silver,${AT}\n`,
+      '2 Item unknown_sku',
       '2 Date invalid',
       '3 Order_ID required',
       '4 Item unknown_sku',
@@ -321,8 +322,100 @@ function describeMistakes(open: OpenStorage): void {
       '6 sku transaction_conflict',
       '7 misplaced_quote',
       '8 transaction_id required',
+      '8 sku unknown_sku',
     ])
-    assert.equal(message, '6 mistakes in the file')
+    assert.equal(message, '7 mistakes in the file')
+  })
+
+  test('says all of a row at once: what is wrong with its cells, its item and its transaction', async (t) => {
+    const shop = await openShop(t, open)
+    const header = `${HEADER},user_id,quantity,price,currency,status`
+    await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
+    const file = [
+      header,
+      `a,silver,${AT},,1,4.99,USD,`, // the item is unknown as well
+      `,silver,now,,1,,,`,
+      `known,gem,${AT},ann,1,4.99,USD,`, // sku and price
+      `known,gold,now,bob,1,499,USD,`, // time and user
+      `known,gold,${AT},ann,1,4.99,USD,`, // the price alone: what it will be is not known
+      `known,gold,${AT},ann,1,499,usd,paid`,
+      `b,gold,${AT},ann,1,499,USD,`,
+      `b,gem,now,ann,1,499,USD,`, // of a good row's transaction
+      `c,gold,now,ann,1,499,USD,`,
+      `c,gold,now,bob,1,499,USD,`, // of a bad row's transaction
+    ]
+
+    const told = await failureOf(shop.import(file.join('\n')))
+
+    assert.deepEqual(told.details.map(shortOf), [
+      '2 sku unknown_sku',
+      '2 price invalid',
+      '3 transaction_id required',
+      '3 sku unknown_sku',
+      '3 purchased_at invalid',
+      '4 sku transaction_conflict',
+      '4 price invalid',
+      '5 purchased_at invalid',
+      '5 user_id transaction_conflict',
+      '6 price invalid',
+      '7 currency invalid',
+      '7 status invalid',
+      '9 sku transaction_conflict',
+      '9 purchased_at invalid',
+      '10 purchased_at invalid',
+      '11 purchased_at invalid',
+      '11 user_id transaction_conflict',
+    ])
+  })
+
+  test('compares no row with what a bad row lacks', async (t) => {
+    const shop = await openShop(t, open)
+    const header = `${HEADER},quantity,price`
+    const file = [
+      header,
+      `a,gold,${AT},2,4.99`,
+      `a,gold,${AT},2,499`,
+      `b,gold,${AT},1,4.99`,
+      `b,gold,${AT},x,499`,
+      `b,gold,${AT},x,4.99`,
+      `c,gold,${AT},1,4.99`,
+      `c,gold,now,1,499`,
+      `,gold,${AT},1,1`,
+      `,gem,${AT},2,2`,
+    ]
+
+    const { details } = await failureOf(shop.import(file.join('\n')))
+
+    assert.deepEqual(details.map(shortOf), [
+      '2 price invalid',
+      '4 price invalid',
+      '5 quantity invalid',
+      '6 quantity invalid',
+      '6 price invalid',
+      '7 price invalid',
+      '8 purchased_at invalid',
+      '9 transaction_id required',
+      '10 transaction_id required',
+    ])
+  })
+
+  test('holds ten thousand bad rows and names the mistakes in the cells of all', async (t) => {
+    const shop = await openShop(t, open)
+    const bad = Array.from({ length: 12_000 }, (_, i) => `tx_${i},silver,now\n`).join('')
+    let told = 0
+
+    const { total } = await failureOf(shop.import(`${HEADER}\n${bad}`, { onMistake: () => told++ }))
+
+    assert.deepEqual([told, total], [22_000, 22_000])
+  })
+
+  test('says once that a row is empty or the header again', async (t) => {
+    const shop = await openShop(t, open)
+    const file = [HEADER, `a,gold,${AT}`, ',, ', HEADER, `b,gold,${AT}`, ',,']
+
+    const { details } = await failureOf(shop.import(file.join('\n')))
+
+    assert.deepEqual(details.map(shortOf), ['3 empty_row', '4 repeated_header', '6 empty_row'])
   })
 
   test('lists the first hundred of many, and the total', async (t) => {
