@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createCsvParser } from '../lib/csv/parser.ts'
+import { countReportColumns, REPORT_COLUMNS } from '../lib/csv/report.ts'
 import { formatRow, guard } from '../lib/csv/write.ts'
 import type { ErrorDetail } from '../lib/index.ts'
 import { UsageError } from './command.ts'
@@ -12,9 +13,7 @@ export interface Report {
   write(): Promise<void>
 }
 
-const COLUMNS = ['line', 'column', 'code', 'message']
-
-/** `line,column,code,message` and then the file's own columns: mended, it imports as it is. */
+/** The report's columns and then the file's own: mended, it imports as it is. */
 export function createReport(file: string, report: string, db: string): Report {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const target = createTarget('--report', report, [file, ...databaseFiles(db)])
@@ -37,17 +36,20 @@ async function* rowsOf(
   mistakes: Map<number, readonly ErrorDetail[]>,
 ): AsyncGenerator<string> {
   let rows: string[] = []
+  let reported = 0
   const add = (line: number, cells: readonly string[]) => {
     const found = mistakes.get(line)
-    if (found) rows.push(formatReportRow(line, found, cells))
+    if (found) rows.push(formatReportRow(line, found, cells.slice(reported)))
   }
   const parser = createCsvParser({
-    header(cells) {
-      rows.push(formatRow([...COLUMNS, ...cells.map(guard)]))
-      add(1, [])
+    header(cells, line) {
+      // Those of a report that comes in again make room for the new ones.
+      reported = countReportColumns(cells)
+      rows.push(formatRow([...REPORT_COLUMNS, ...cells.slice(reported).map(guard)]))
+      add(line, [])
     },
     row: (cells, line) => add(line, cells),
-    error: ({ line }) => add(line, []),
+    error: ({ line }, cells = []) => add(line, cells),
   })
   for await (const chunk of createReadStream(file)) {
     parser.push(chunk)

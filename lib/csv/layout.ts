@@ -8,6 +8,7 @@ import {
 import type { ErrorDetail } from '../errors.ts'
 import type { ColumnMap, LayoutChoice } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
+import { countReportColumns } from './report.ts'
 import { unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
@@ -23,7 +24,7 @@ export interface Layout {
   readonly name: string
   /** For each field that the file has, its column's name as the header spells it. */
   readonly columns: { readonly [F in PurchaseField]?: string }
-  /** The columns that are not stored. */
+  /** The named columns that are not stored, without those of a report. */
   readonly ignored: readonly string[]
   /** A row's canonical cells; undefined for a row that is passed over. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
@@ -49,7 +50,9 @@ export function findLayout(
   header: readonly string[],
   options: LayoutOptions,
 ): Layout | readonly ErrorDetail[] {
-  const names = header.map(normalize)
+  const reported = countReportColumns(header)
+  // A report's columns are none of the file's, which may have one of the same name.
+  const names = header.map((name, position) => (position < reported ? '' : normalize(name)))
   const preset = findPreset(names, options)
   if (preset?.refusal) return [{ line: 1, code: 'unsupported_file', message: preset.refusal }]
   const found = preset ? presetColumns(names, preset) : canonicalColumns(names, options.map ?? {})
@@ -189,7 +192,7 @@ function createLayout(
   return {
     name: preset?.name ?? 'canonical',
     columns: Object.fromEntries(named.map((field) => [field, header[positionOf(field)]])),
-    ignored: header.filter((name, position) => !stored.has(position) && !isUsed(name)),
+    ignored: header.filter((name, at) => names[at] !== '' && !stored.has(at) && !isUsed(name)),
     read,
   }
 }

@@ -20,7 +20,8 @@ export interface CsvHandlers {
   header(cells: string[], line: number): void
   /** `cells` is as wide as the header. */
   row(cells: string[], line: number): void
-  error(error: CsvError): void
+  /** `cells` only of a row that could be read: of another width than the header. */
+  error(error: CsvError, cells?: string[]): void
 }
 
 export interface CsvOptions {

@@ -184,16 +184,17 @@ export function createRecordReader(
 
   function deliver({ cells, line, malformedLine }: OpenRecord) {
     if (malformedLine > 0) return report('malformed_encoding', malformedLine)
-    if (width > 0 && cells.length !== width) return report('wrong_width', line, cells.length)
+    if (width > 0 && cells.length !== width) return report('wrong_width', line, cells)
     if (width > 0) return handlers.row(cells, line)
     width = cells.length
     handlers.header(cells, line)
   }
 
-  function report(code: CsvErrorCode, line: number, rowWidth = 0) {
+  function report(code: CsvErrorCode, line: number, cells?: string[]) {
     closed = width === 0
+    const rowWidth = cells?.length ?? 0
     const message = messages[code]({ maxRowLength, headerWidth: width, rowWidth })
-    handlers.error({ line, code, message })
+    handlers.error({ line, code, message }, cells)
   }
 
   return {

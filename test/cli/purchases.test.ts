@@ -78,7 +78,7 @@ test('a report holds the bad rows beside their own cells, and mended it imports 
   )
   assert.match(
     first ?? '',
-    /^4,"purchased_at; price","invalid; invalid",".*",T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
+    /^4,"sku; purchased_at; price","unknown_sku; invalid; invalid",".*",T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
   )
   assert.match(second ?? '', /^6,,misplaced_quote,/)
   assert.deepEqual(rest, [''])
@@ -93,6 +93,39 @@ test('a report holds the bad rows beside their own cells, and mended it imports 
   assert.equal((await run('import', again)).code, 0)
   const list = await run('list', '--user', '=cmd()')
   assert.match(list.stdout, /^T-3 +gold/m)
+})
+
+test('a report keeps all cells of rows that are too narrow or too wide', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const wide = 'T-4,gold,2024-01-15T10:00:00Z,ann,1,,x,"y, z",=cmd()'
+  const file = write('bad.csv', `${GOOD}T-3,gold\n${wide}\n`)
+  const report = join(folder, 'errors.csv')
+  await run('import', file, '--report', report)
+  const [, narrow, ...rest] = readFileSync(report, 'utf8').split('\r\n')
+  assert.match(narrow ?? '', /^4,,wrong_width,".*",T-3,gold$/)
+  assert.match(rest[0] ?? '', /^5,,wrong_width,".*",T-4,.*,x,"y, z",'=cmd\(\)$/)
+  assert.equal((await run('import', report)).code, 1)
+})
+
+test('a report that is mended in part is reported on again, its own columns replaced', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const header = 'code,sku,purchased_at,message'
+  const rows = ['T-1,silver,2024-01-15T10:00:00Z,x', 'T-2,silver,2024-01-15T10:00:00Z,y']
+  const file = write('bad.csv', `${[header, ...rows].join('\n')}\n`)
+  const [first, second] = [join(folder, 'first.csv'), join(folder, 'second.csv')]
+  const map = ['--map', 'transaction_id=code']
+  await run('import', file, ...map, '--report', first)
+  writeFileSync(first, readFileSync(first, 'utf8').replace('T-1,silver', 'T-1,gold'))
+  const again = await run('import', first, ...map, '--report', second)
+  assert.deepEqual([again.code, /Bad rows in .*: 1$/m.test(again.stderr)], [1, true])
+  assert.equal(
+    readFileSync(second, 'utf8'),
+    `line,column,code,message,${header}\r\n3,sku,unknown_sku,names no item of this store,${rows[1]}\r\n`,
+  )
+  writeFileSync(second, readFileSync(second, 'utf8').replace('silver', 'gold'))
+  const mended = await run('import', second, ...map)
+  assert.deepEqual([mended.code, mended.stderr], [0, ''])
+  assert.match(mended.stdout, /^Not stored: message$/m)
 })
 
 test('a good file leaves no report, and standard input can have none', async (t) => {

@@ -253,3 +253,9 @@ test('columns that decide about a row are not told as not stored', () => {
   assert.ok('read' in found)
   assert.deepEqual(found.ignored, [])
 })
+
+test('columns without a name are not told as not stored', () => {
+  const found = findLayout(['transaction_id', 'sku', 'date', 'ip', '', ' '], STORE)
+  assert.ok('ignored' in found)
+  assert.deepEqual(found.ignored, ['ip'])
+})
