@@ -11,16 +11,26 @@ interface Facts {
   maxRowLength: number
   headerWidth: number
   rowWidth: number
+  line: number
+  /** The line on which the last quoted cell opens, if that is what is wrong. */
+  quoteLine: number
 }
 
 const messages = {
-  no_header: () => 'The file has no header line',
-  malformed_encoding: () => 'The line is not well-formed UTF-8 (or UTF-16, if so marked)',
-  misplaced_quote: () => 'A quote is misplaced: quote a field as a whole, and double quotes in it',
-  unclosed_quote: () => 'The quote that opens on this line is never closed',
-  bare_cr: () => 'A carriage return stands alone: lines end in LF or CRLF',
-  row_too_long: (facts: Facts) =>
-    `The row is longer than ${facts.maxRowLength} characters: is a quote in it never closed?`,
+  no_header: () => 'The file is empty: it has no header line',
+  malformed_encoding: () =>
+    'The line is not well-formed UTF-8 (or UTF-16, if so marked): save the file as CSV UTF-8',
+  misplaced_quote: ({ line, quoteLine }: Facts) =>
+    quoteLine > 0 && quoteLine < line
+      ? `A quote is misplaced: the cell that one opens on line ${quoteLine} goes on to here`
+      : 'A quote is misplaced: quote a field as a whole, and double quotes in it',
+  unclosed_quote: () =>
+    'The quote that opens on this line is never closed: all after it was taken for one cell',
+  bare_cr: () => 'A carriage return stands alone: save the file with LF or CRLF line ends',
+  row_too_long: ({ maxRowLength, quoteLine }: Facts) => {
+    const quote = quoteLine > 0 ? `the quote that opens on line ${quoteLine}` : 'a quote in it'
+    return `The row is longer than ${maxRowLength} characters: is ${quote} never closed?`
+  },
   wrong_width: (facts: Facts) =>
     `The header has ${facts.headerWidth} cells, this row has ${facts.rowWidth}`,
 }
@@ -140,7 +150,11 @@ export function createRecordReader(
       const stop = isQuoted ? findClosingQuote(text, from) : findFieldEnd(text, from, delimiterCode)
       goesOn = isQuoted && stop === text.length
       at = isQuoted && !goesOn ? stop + 1 : stop
-      if (at > limit) return skip('row_too_long', record.line, text, from, limit)
+      const quoteLine = isQuoted ? record.quoteLine : 0
+      if (at > limit) {
+        report('row_too_long', record.line, { quoteLine })
+        return skip(text, from, limit)
+      }
       const piece = text.slice(from, stop)
       if (isQuoted) line += countLineEnds(piece)
       record.field += piece
@@ -151,7 +165,7 @@ export function createRecordReader(
       }
       record.cells.push(isQuoted ? undouble(record.field) : record.field)
       record.field = ''
-      if (text[at] !== delimiter) return finish(record, text, at)
+      if (text[at] !== delimiter) return finish(record, text, at, quoteLine)
     }
   }
 
@@ -160,23 +174,20 @@ export function createRecordReader(
   }
 
   /** Judges what follows the last field of a record. */
-  function finish(record: OpenRecord, text: string, at: number): number {
+  function finish(record: OpenRecord, text: string, at: number, quoteLine: number): number {
     const next = text[at]
     const isCrLf = next === '\r' && text[at + 1] === '\n'
-    if (next === '\r' && !isCrLf) return skip('bare_cr', line, text, at, at)
     if (next !== undefined && next !== '\n' && !isCrLf) {
-      return skip('misplaced_quote', line, text, at, at)
+      report(next === '\r' ? 'bare_cr' : 'misplaced_quote', line, { quoteLine })
+      return skip(text, at, at)
     }
     deliver(record)
     line++
     return at + (isCrLf ? 2 : 1)
   }
 
-  /**
-   * Reports a record and passes over it: the next one begins after the first line end from `to`.
-   */
-  function skip(code: CsvErrorCode, where: number, text: string, from: number, to: number): number {
-    report(code, where)
+  /** Passes over a bad record: the next one begins after the first line end from `to`. */
+  function skip(text: string, from: number, to: number): number {
     const end = find(text, '\n', to)
     line += countLineEnds(text.slice(from, end)) + 1
     return end + 1
@@ -184,16 +195,21 @@ export function createRecordReader(
 
   function deliver({ cells, line, malformedLine }: OpenRecord) {
     if (malformedLine > 0) return report('malformed_encoding', malformedLine)
-    if (width > 0 && cells.length !== width) return report('wrong_width', line, cells)
+    if (width > 0 && cells.length !== width) return report('wrong_width', line, { cells })
     if (width > 0) return handlers.row(cells, line)
     width = cells.length
     handlers.header(cells, line)
   }
 
-  function report(code: CsvErrorCode, line: number, cells?: string[]) {
+  function report(
+    code: CsvErrorCode,
+    line: number,
+    { cells, quoteLine = 0 }: { cells?: string[]; quoteLine?: number } = {},
+  ) {
     closed = width === 0
     const rowWidth = cells?.length ?? 0
-    const message = messages[code]({ maxRowLength, headerWidth: width, rowWidth })
+    const facts = { maxRowLength, headerWidth: width, rowWidth, line, quoteLine }
+    const message = messages[code](facts)
     handlers.error({ line, code, message }, cells)
   }
 

@@ -401,6 +401,50 @@ describe('a malformed file', () => {
     assert.match(messages[1] ?? '', /longer than 8 characters/)
   })
 
+  const quotes: [
+    what: string,
+    file: string,
+    said: [line: number, message: RegExp][],
+    rows: number[],
+  ][] = [
+    ['to the end of the file', 'a,b\n1,"2\n3,4\n5,6\n', [[2, /never closed: all after/]], []],
+    [
+      'to the next quote',
+      'a,b\n1,"2\n3,4\n5,"6"\n7,8\n',
+      [[4, /one opens on line 2 goes on to here/]],
+      [5],
+    ],
+    ['nowhere', 'a,b\n1,"2"x\n3,4\n', [[2, /quote a field as a whole/]], [3]],
+    [
+      'past the limit',
+      `a,b\n1,"2\n${'3,4\n'.repeat(10)}`,
+      [[2, /the quote that opens on line 2 never closed/]],
+      [8, 9, 10, 11, 12],
+    ],
+  ]
+  for (const [where, file, said, rows] of quotes) {
+    test(`a stray quote that goes on ${where} is told by the line where it opens`, () => {
+      const told: [number, string][] = []
+      const read: number[] = []
+      const parser = createCsvParser(
+        {
+          header() {},
+          row: (_, line) => read.push(line),
+          error: ({ line, message }) => told.push([line, message]),
+        },
+        { maxRowLength: 22 },
+      )
+      parser.push(Buffer.from(file))
+      parser.end()
+      assert.deepEqual(
+        told.map(([line]) => line),
+        said.map(([line]) => line),
+      )
+      for (const [i, [, message]] of said.entries()) assert.match(told[i]?.[1] ?? '', message)
+      assert.deepEqual(read, rows)
+    })
+  }
+
   test('no message quotes a cell', () => {
     const bad = 'a,b\nSECRET\n"SECRET"x,SECRET\nSECRET\rSECRET,\nSECRET,"SECRET\n'
     const messages: string[] = []
@@ -456,7 +500,7 @@ test('what a handler throws reaches the caller of push', () => {
     row() {},
     error() {},
   })
-  assert.throws(() => parser.push(Buffer.from('a\n1\n')), RangeError)
+  assert.throws(() => parser.push(Buffer.from('a\n1\n'.repeat(20))), RangeError)
 })
 
 describe('memory stays bounded', () => {
