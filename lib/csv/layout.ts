@@ -6,6 +6,7 @@ import {
   type PurchaseStatus,
 } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
+import { foreignHeader } from './foreign.ts'
 import type { ColumnMap, LayoutChoice } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
 import { countReportColumns } from './report.ts'
@@ -50,6 +51,8 @@ export function findLayout(
   header: readonly string[],
   options: LayoutOptions,
 ): Layout | readonly ErrorDetail[] {
+  const foreign = foreignHeader(header)
+  if (foreign) return [{ line: 1, code: 'unsupported_file', message: foreign }]
   const reported = countReportColumns(header)
   // A report's columns are none of the file's, which may have one of the same name.
   const names = header.map((name, position) => (position < reported ? '' : normalize(name)))

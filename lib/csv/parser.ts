@@ -1,3 +1,4 @@
+import { foreignFile, HEAD_BYTES } from './foreign.ts'
 import { concat, createLineReader, createUtf16Reader } from './lines.ts'
 import { type CsvErrorCode, createRecordReader } from './records.ts'
 
@@ -6,7 +7,7 @@ export type { CsvErrorCode }
 /** One bad record. `line` is physical (header = 1); `message` never quotes a cell. */
 export interface CsvError {
   line: number
-  code: CsvErrorCode
+  code: CsvErrorCode | 'unsupported_file'
   message: string
 }
 
@@ -14,7 +15,8 @@ export interface CsvError {
  * What the parser tells, in the order of the file; `line` is the physical line on which a record
  * starts. A bad record is one `error`, never a `row`, and parsing goes on with the next. Only a bad
  * header ends the parse, as nothing after it can be judged: so every file leads to one `header`, or
- * to one `error` in its place (`no_header` when there is nothing at all).
+ * to one `error` in its place (`no_header` when there is nothing at all, `unsupported_file` when its
+ * first bytes are those of another kind).
  */
 export interface CsvHandlers {
   header(cells: string[], line: number): void
@@ -60,6 +62,11 @@ export function createCsvParser(handlers: CsvHandlers, options: CsvOptions = {})
   let reader: CsvParser | undefined
 
   function start(): CsvParser {
+    const message = foreignFile(head)
+    if (message) {
+      handlers.error({ line: 1, code: 'unsupported_file', message })
+      return { push() {}, end() {} }
+    }
     const { length, littleEndian } = readMark(head)
     const chosen = littleEndian === undefined ? lines : createUtf16Reader(lines, littleEndian)
     chosen.push(head.subarray(length))
@@ -69,7 +76,7 @@ export function createCsvParser(handlers: CsvHandlers, options: CsvOptions = {})
   function take(piece: Uint8Array) {
     if (reader) return reader.push(piece)
     head = concat(head, piece)
-    if (head.length >= LONGEST_MARK) reader = start()
+    if (head.length >= HEAD_BYTES) reader = start()
   }
 
   return {
@@ -85,7 +92,6 @@ export function createCsvParser(handlers: CsvHandlers, options: CsvOptions = {})
 
 /** However large a chunk is, no more than this is copied and decoded at once. */
 const PIECE = 64 * 1024
-const LONGEST_MARK = 3
 
 function readMark([a, b, c]: Uint8Array): { length: number; littleEndian?: boolean } {
   if (a === 0xff && b === 0xfe) return { length: 2, littleEndian: true }

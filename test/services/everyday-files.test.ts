@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { createShop, failureOf, memoryTill } from '../support/till.ts'
+
+const HEADER = 'transaction_id;sku;purchased_at;user_id;price'
+const AT = '2026-01-31T10:00:00Z'
+const rows = (...lines: string[]) => `${[HEADER, ...lines].join('\r\n')}\r\n`
+const FILE = rows(`T-1;gold;${AT};ann;499`, `"T-2";"gold";"${AT}";"bob; or é";"99"`)
+const commas = FILE.replaceAll(';', ',').replace('bob,', 'bob;')
+const utf16 = (text: string) => Buffer.from(text, 'utf16le')
+const tabs = FILE.replaceAll(';', '\t').replace('bob\t', 'bob;')
+
+/** Files of two purchases, as programs write them. */
+const good: { readonly [what: string]: string | Buffer } = {
+  'Excel CSV UTF-8 with semicolons': `\uFEFF${FILE}`,
+  'Excel Unicode Text': utf16(`\uFEFF${tabs}`),
+  'Google Sheets': commas.trimEnd(),
+  LibreOffice: commas.replaceAll('\r\n', '\n'),
+  Numbers: `\uFEFF${commas}`,
+  'a file with blank lines': `\r\n${FILE.replaceAll('\r\n', '\r\n\r\n')}\n\n`,
+}
+
+for (const [what, file] of Object.entries(good)) {
+  test(`${what} is imported as it is`, async () => {
+    const { load, list } = await openStore()
+
+    assert.equal((await load(file)).added, 2)
+
+    const { purchases } = await list()
+    assert.deepEqual(
+      purchases.map(({ user_id, price }) => [user_id, price]),
+      [
+        ['ann', 499],
+        ['bob; or é', 99],
+      ],
+    )
+  })
+}
+
+test('a header alone is a file of no rows', async () => {
+  const { load } = await openStore()
+  assert.equal((await load(rows())).rows, 0)
+})
+
+const page = '<!DOCTYPE html>\n<html lang="en"><body>Sign in, please</body></html>'
+
+/** What is refused, and what is said of it: the line, the column, the code and of the message. */
+const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp[]] } = {
+  'an empty file': ['', /^1 {2}no_header The file is empty/],
+  'an Excel workbook': [
+    'PK\x03\x04\x14\0\x06\0\b\0[Content_Types].xml',
+    /^1 {2}unsupported_file .*xlsx/,
+  ],
+  'an old Excel workbook': [Buffer.from('d0cf11e0a1b11ae1', 'hex'), /unsupported_file .*\.xls/],
+  'a gzip file': [gzipSync(FILE), /unsupported_file .*gzip file: unpack it/],
+  'a PDF': ['%PDF-1.7\n%\xe2\xe3\n', /unsupported_file .*PDF/],
+  'a web page': [page, /unsupported_file .*web page .*sign in/],
+  'a web page after blank lines': [`\uFEFF\n\n  ${page}`, /unsupported_file .*web page/],
+  JSON: ['[\n  {"transaction_id": "T-1", "sku": "gold"}\n]\n', /unsupported_file .*JSON/],
+  'UTF-16 without its mark': [utf16(tabs), /unsupported_file .*UTF-16 without its mark/],
+  "Excel's line for itself": [
+    `sep=;\r\n${FILE}`,
+    /^1 {2}unsupported_file .*Excel alone: take it out/,
+  ],
+  'lines quoted as a whole': [
+    FILE.replaceAll('"', '').replace(/[^\r\n]+/g, '"$&"'),
+    /^1 {2}unsupported_file The header is one cell/,
+  ],
+  'line ends of old Macs': [FILE.replaceAll('\r\n', '\r'), /^1 {2}bare_cr .*LF or CRLF/],
+  'Windows-1252': [Buffer.from(FILE, 'latin1'), /^3 {2}malformed_encoding .*CSV UTF-8/],
+  'rows of empty cells at its end': [
+    `${FILE};;;;\r\n;;;;\r\n`,
+    /^4 {2}empty_row .*take it out/,
+    /^5 {2}empty_row/,
+  ],
+  'a row of totals': [`${FILE}Total;;;;598\r\n`, /^4 sku required/, /^4 purchased_at required/],
+  'one file after another': [`${FILE}${FILE}`, /^4 {2}repeated_header .*one file was put after/],
+  'NUL bytes': [rows(`T\0;gold;${AT};;`), /^2 transaction_id invalid .*U\+0000/],
+  "Excel's dates": [
+    rows('T-1;gold;31/01/2026 10:00;;', 'T-2;gold;46053,41667;;'),
+    /^2 purchased_at invalid must be ISO 8601 .*day and .*month/,
+    /^3 purchased_at invalid must be ISO 8601 .*day number/,
+  ],
+  'ids that Excel has rounded': [
+    rows(`1,23457E+17;gold;${AT};1.23457E+17;`),
+    /^2 transaction_id invalid .*digits are lost/,
+    /^2 user_id invalid .*digits are lost/,
+  ],
+  'marks between thousands': [
+    rows(`T-1;gold;${AT};;1,234.50`, `T-2;gold;${AT};;1 234`),
+    /^2 price invalid .*thousands/,
+    /^3 price invalid .*thousands/,
+  ],
+}
+
+for (const [what, [file, ...said]] of Object.entries(bad)) {
+  test(`a file with or of ${what} is refused with the reason`, async () => {
+    const { load, list } = await openStore()
+
+    const { code, details } = await failureOf(load(file))
+
+    assert.equal(code, 'invalid_purchases')
+    const told = details.map(({ line, column = '', ...rest }) =>
+      [line, column, rest.code, rest.message].join(' '),
+    )
+    assert.equal(told.length, said.length, told.join('\n'))
+    for (const [i, message] of said.entries()) assert.match(told[i] ?? '', message)
+    assert.deepEqual((await list()).purchases, [])
+  })
+}
+
+async function openStore() {
+  const till = memoryTill()
+  const { account } = await createShop(till)
+  const store_id = 'main'
+  return {
+    load: (file: string | Buffer) =>
+      till.purchases.import(account, { store_id, file: bytewise(Buffer.from(file)) }),
+    list: () => till.purchases.list(account, { store_id }),
+  }
+}
+
+/** In chunks of one byte, as nothing may hang on where a file is cut. */
+async function* bytewise(file: Buffer) {
+  for (let at = 0; at < file.length; at++) yield file.subarray(at, at + 1)
+}
