@@ -36,20 +36,28 @@ async function* rowsOf(
   mistakes: Map<number, readonly ErrorDetail[]>,
 ): AsyncGenerator<string> {
   let rows: string[] = []
+  let hasHeader = false
   let reported = 0
+  const begin = (cells: readonly string[]) => {
+    hasHeader = true
+    // Those of a report that comes in again make room for the new ones.
+    reported = countReportColumns(cells)
+    rows.push(formatRow([...REPORT_COLUMNS, ...cells.slice(reported).map(guard)]))
+  }
   const add = (line: number, cells: readonly string[]) => {
     const found = mistakes.get(line)
     if (found) rows.push(formatReportRow(line, found, cells.slice(reported)))
   }
   const parser = createCsvParser({
     header(cells, line) {
-      // Those of a report that comes in again make room for the new ones.
-      reported = countReportColumns(cells)
-      rows.push(formatRow([...REPORT_COLUMNS, ...cells.slice(reported).map(guard)]))
+      begin(cells)
       add(line, [])
     },
     row: (cells, line) => add(line, cells),
-    error: ({ line }, cells = []) => add(line, cells),
+    error({ line }, cells = []) {
+      if (!hasHeader) begin([])
+      add(line, cells)
+    },
   })
   for await (const chunk of createReadStream(file)) {
     parser.push(chunk)

@@ -8,7 +8,7 @@ export type Cell = (column: string) => string
 
 /**
  * A vendor's file: what tells it from others, and where the canonical fields come from. To add one,
- * add a row to `PRESETS`; see docs/presets.md.
+ * add a row to `PRESETS`; see docs/import.md.
  */
 export interface Preset {
   readonly name: string

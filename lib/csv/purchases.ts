@@ -7,6 +7,7 @@ import {
 import type { ErrorDetail } from '../errors.ts'
 import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
 import { type CsvParser, createCsvParser } from './parser.ts'
+import { countReportColumns } from './report.ts'
 
 /** What a purchase file tells, in the order of its lines. */
 export interface PurchaseFileHandlers {
@@ -78,7 +79,8 @@ export function createPurchaseParser(
 
 /** What is wrong with a bad row at large, where that says more than what is wrong with its cells. */
 function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
-  if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
+  const own = cells.slice(countReportColumns(header))
+  if (own.every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined
 }
 

@@ -22,7 +22,7 @@ const messages = {
     'The line is not well-formed UTF-8 (or UTF-16, if so marked): save the file as CSV UTF-8',
   misplaced_quote: ({ line, quoteLine }: Facts) =>
     quoteLine > 0 && quoteLine < line
-      ? `A quote is misplaced: the cell that one opens on line ${quoteLine} goes on to here`
+      ? `The cell whose quote opens on line ${quoteLine} goes on to here: is that quote misplaced?`
       : 'A quote is misplaced: quote a field as a whole, and double quotes in it',
   unclosed_quote: () =>
     'The quote that opens on this line is never closed: all after it was taken for one cell',

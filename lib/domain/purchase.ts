@@ -125,8 +125,10 @@ function parsePurchasedAt(cell: string, wrong: Report): number {
   else {
     const instant = parseInstant(cell)
     if (instant !== undefined) return instant
+    const hint = hintOf(cell, TIME_HINTS)
     const expected = 'ISO 8601 with a zone (2024-03-01T12:34:56Z), Unix seconds or milliseconds'
-    wrong('purchased_at', 'invalid', `must be ${expected}${hintOf(cell, TIME_HINTS)}`)
+    const message = hint ? `must be like 2024-03-01T12:34:56Z${hint}` : `must be ${expected}`
+    wrong('purchased_at', 'invalid', message)
   }
   return 0
 }
@@ -143,8 +145,8 @@ const TIME_HINTS: Hints = [
   [/^\d{4}-\d\d-\d\d$/, 'has no time of day and no zone'],
   [/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?$/, 'has no zone (Z for UTC)'],
   [/^\d{4}-\d\d-\d\d[T ]/, 'does not exist'],
-  [/^\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}(\D|$)/, 'leaves open what is day and what is month'],
-  [/^\d{5}([.,]\d+)?$/, "is a spreadsheet's day number: give the column a date format"],
+  [/^\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}(\D|$)/, 'leaves open which is the day'],
+  [/^\d{5}([.,]\d+)?$/, "is a spreadsheet's day number"],
   [ROUNDED, 'was rounded by a spreadsheet'],
 ]
 

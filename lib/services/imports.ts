@@ -136,7 +136,7 @@ export function createLoader(
 const UNKNOWN_SKU = { code: 'unknown_sku', message: 'names no item of this store' }
 const CONFLICT = {
   code: 'transaction_conflict',
-  message: 'differs from the purchase, or another row, that has this transaction_id',
+  message: 'differs from a purchase, or a row, with the same transaction_id',
 }
 
 interface Group {

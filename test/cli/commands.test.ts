@@ -87,7 +87,13 @@ test('a refused import names its lines on stderr, or as a problem document with 
   assert.deepEqual([machine.code, machine.stderr], [1, ''])
   const problem = JSON.parse(machine.stdout)
   assert.equal(problem.code, 'invalid_purchases')
-  assert.deepEqual([problem.errors[0].line, problem.errors[0].column], [2, 'price'])
+  assert.deepEqual(
+    problem.errors.map(({ line, column }: { line: number; column: string }) => [line, column]),
+    [
+      [2, 'sku'],
+      [2, 'price'],
+    ],
+  )
 })
 
 test('a refusal names every bad option and ends with 1', async (t) => {

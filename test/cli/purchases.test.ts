@@ -128,6 +128,18 @@ test('a report that is mended in part is reported on again, its own columns repl
   assert.match(mended.stdout, /^Not stored: message$/m)
 })
 
+test('of a file that is no CSV the refusal and the report say what it is', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const report = join(folder, 'errors.csv')
+  const file = write('purchases.csv', '<!doctype html>\n<title>Sign in</title>\n')
+  const { code, stderr } = await run('import', file, '--report', report)
+  assert.deepEqual([code, /^ {2}line 1: This is no CSV but a web page/m.test(stderr)], [1, true])
+  assert.match(
+    readFileSync(report, 'utf8'),
+    /^line,column,code,message\r\n1,,unsupported_file,.*\r\n$/,
+  )
+})
+
 test('a good file leaves no report, and standard input can have none', async (t) => {
   const { run, write, folder } = await openShop(t)
   await run('import', write('good.csv', GOOD), '--report', join(folder, 'errors.csv'))

@@ -411,7 +411,7 @@ describe('a malformed file', () => {
     [
       'to the next quote',
       'a,b\n1,"2\n3,4\n5,"6"\n7,8\n',
-      [[4, /one opens on line 2 goes on to here/]],
+      [[4, /quote opens on line 2 goes on to here/]],
       [5],
     ],
     ['nowhere', 'a,b\n1,"2"x\n3,4\n', [[2, /quote a field as a whole/]], [3]],

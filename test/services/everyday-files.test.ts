@@ -75,12 +75,16 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
     /^5 {2}empty_row/,
   ],
   'a row of totals': [`${FILE}Total;;;;598\r\n`, /^4 sku required/, /^4 purchased_at required/],
+  'rows of empty cells in a report': [
+    `line;column;code;message;${rows('7;;empty_row;;;;;;')}`,
+    /^2 {2}empty_row/,
+  ],
   'one file after another': [`${FILE}${FILE}`, /^4 {2}repeated_header .*one file was put after/],
   'NUL bytes': [rows(`T\0;gold;${AT};;`), /^2 transaction_id invalid .*U\+0000/],
   "Excel's dates": [
     rows('T-1;gold;31/01/2026 10:00;;', 'T-2;gold;46053,41667;;'),
-    /^2 purchased_at invalid must be ISO 8601 .*day and .*month/,
-    /^3 purchased_at invalid must be ISO 8601 .*day number/,
+    /^2 purchased_at invalid must be like 2024-03-01T12:34:56Z: .*which is the day/,
+    /^3 purchased_at invalid must be like .*day number/,
   ],
   'ids that Excel has rounded': [
     rows(`1,23457E+17;gold;${AT};1.23457E+17;`),
