@@ -99,7 +99,7 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
 }
 
 for (const [what, [file, ...said]] of Object.entries(bad)) {
-  test(`a file with or of ${what} is refused with the reason`, async () => {
+  test(`refused, and told why: ${what}`, async () => {
     const { load, list } = await openStore()
 
     const { code, details } = await failureOf(load(file))
