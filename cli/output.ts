@@ -1,6 +1,4 @@
 import type { Writable } from 'node:stream'
-import { createProblem } from '../http/problems.ts'
-import type { ErrorDetail, TillError } from '../lib/index.ts'
 
 /** Where a command prints: records and tables for a person, or one JSON document. */
 export interface Output {
@@ -73,35 +71,4 @@ export function wrapList(label: string, entries: readonly string[]): string {
     else lines.push(` ${word}`)
   })
   return lines.join('\n')
-}
-
-/** Why a command was refused, for a person; a field that an option gives has the option's name. */
-export function formatRefusal(error: TillError, options: object = {}): string {
-  const { details, total, cause } = error
-  const lines = details.map((detail) => `  ${placeOf(detail, options)} ${detail.message}`)
-  const [only] = details
-  if (lines.length === 1 && only?.line === undefined) {
-    const said = `${only?.field} `
-    if (!error.message.startsWith(said)) return error.message
-    return `${optionOf(only?.field, options)} ${error.message.slice(said.length)}`
-  }
-  if (total > details.length) lines.push(`  and ${total - details.length} more`)
-  if (cause instanceof Error) lines.push(`  ${cause.message}`)
-  return [error.message, ...lines].join('\n')
-}
-
-function optionOf(field: string | undefined, options: object): string {
-  const name = `${field}`.replaceAll('_', '-')
-  return Object.hasOwn(options, name) ? `--${name}` : `${field}`
-}
-
-function placeOf({ line, column, field }: ErrorDetail, options: object): string {
-  if (line === undefined) return optionOf(field, options)
-  return column === undefined ? `line ${line}:` : `line ${line}, ${column}`
-}
-
-/** The same as a problem document (RFC 9457), without the request that a CLI has not. */
-export function refusalDocument(error: TillError): object {
-  const { request_id: _, ...document } = createProblem(error, '').body
-  return document
 }
