@@ -30,11 +30,16 @@ export function reportFailure(
     if (isExpected(error)) return code
   }
   const text = isExpected(error) ? formatReason(error, options) : stackOf(error)
-  const help = isMisuse
-    ? `See ${['tillkit', command?.name, '--help'].filter(Boolean).join(' ')}\n`
-    : ''
-  if (text !== '') process.stderr.write(`tillkit: ${text}\n${help}`)
+  if (text !== '') process.stderr.write(`tillkit: ${text}\n`)
+  const help = isMisuse ? [command?.name ?? ''] : helpOf(error)
+  for (const name of help) process.stderr.write(`See ${`tillkit ${name}`.trim()} --help\n`)
   return code
+}
+
+/** The command that knows a way out. */
+function helpOf(error: unknown): string[] {
+  const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
+  return isKeyLost ? ['secrets drop'] : []
 }
 
 /** A port in use and an unreadable file are expected too. */
