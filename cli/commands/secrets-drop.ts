@@ -19,7 +19,10 @@ export const secretsDrop = command({
     const isConfirmed = options.confirm === found.length
     const secrets = isConfirmed ? await operations.dropUnreadableSecrets() : found
     if (output.json) output.record({ dropped: isConfirmed, secrets })
-    else output.table(secrets, ['project_id', 'store_id', 'field', 'account_id'])
+    else
+      output.table(secrets, ['project_id', 'store_id', 'field', 'account_id'], {
+        account_id: 'omit',
+      })
     if (isConfirmed) return output.line(`Dropped: ${secrets.length}`)
     if (found.length === 0) return
     throw new Refusal(
