@@ -131,11 +131,26 @@ function parseStrictly(
     const options = Object.fromEntries(types)
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
-    const [message = ''] = (error as Error).message.split('. To specify')
-    const unknown = /^Unknown option '--(.+)'$/.exec(message)?.[1]
-    const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(specs))
-    throw new UsageError(meant ? `${message}: did you mean --${meant}?` : message)
+    throw new UsageError(whatIsWrong(error as Error, args, specs))
   }
+}
+
+/** What Node says of arguments, shorter, and with what was probably meant. */
+function whatIsWrong({ message }: Error, args: readonly string[], specs: OptionSpecs): string {
+  const [, unknown] = /^Unknown option '(--?[^']+)'/.exec(message) ?? []
+  if (unknown !== undefined) {
+    // Of `-name` Node names the first letter alone.
+    const typed = args.find((each) => each.startsWith(unknown)) ?? unknown
+    const written = typed.split('=', 1)[0] ?? ''
+    const meant = nearest(written.replace(/^-+/, ''), Object.keys(specs))
+    return `Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`
+  }
+  const [, bare = ''] = /^Option '--([\w-]+)(?: <value>)?' argument /.exec(message) ?? []
+  const placeholder = specs[bare]?.value
+  if (!placeholder) return message
+  const isAmbiguous = message.includes('ambiguous')
+  const hint = isAmbiguous ? `; one that begins with - as --${bare}=-…` : ''
+  return `--${bare} takes a value: ${placeholder}${hint}`
 }
 
 function parseValues(given: Given, specs: OptionSpecs): ParsedArguments['options'] {

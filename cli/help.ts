@@ -23,10 +23,9 @@ ${formatOptions(COMMON_OPTIONS)}
 Environment; an option wins:
 ${columns(Object.entries(VARIABLES))}
 
-Exit code: 0 done; 1 refused, by what the database holds or the machine
-allows; 2 wrong usage: what the command line alone shows to be wrong, its
-values and the files that it names among it; 130 interrupted. The reason is
-on stderr, or with --json as a JSON document on stdout.
+Exit code: 0 done; 1 refused; 2 wrong usage: what the command line alone shows
+to be wrong, files among it that can not be read or written; 130 interrupted.
+The reason is on stderr, or with --json as a JSON document on stdout.
 \`tillkit COMMAND --help\` tells more of one.`
 }
 

@@ -43,9 +43,10 @@ function answerWithoutCommand(args: readonly string[]): number {
   const [first = ''] = args
   if (first === '--version') return print(version())
   // What follows an option may be its value.
-  const begun = args.findIndex((each) => each.startsWith('-'))
-  const words = begun === -1 ? args : args.slice(0, begun)
+  const end = args.findIndex((each) => each.startsWith('-'))
+  const words = end === -1 ? args : args.slice(0, end)
   if (first === 'help') return print(helpOf(words.slice(1)))
+  if (isHelp(first)) return print(helpOf(args.filter((each) => !each.startsWith('-'))))
   if (args.some(isHelp)) return print(helpOf(words))
   if (first.startsWith('-') && args.length === 1) {
     throw new UsageError(`Unknown option '${first}'`)
@@ -107,6 +108,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`tillkit: ${error.message}\n`)
   process.exit(REFUSED)
 })
+
+// A server goes on when nobody takes its log any more.
+process.stderr.on('error', () => {})
 
 const args = process.argv.slice(2)
 main(args)

@@ -3,7 +3,7 @@ import { wholeNumber } from '../values.ts'
 
 export const secretsDrop = command({
   name: 'secrets drop',
-  summary: 'Name the secrets that no master key opens, and drop them when confirmed',
+  summary: 'Name the secrets that no master key opens, and drop them',
   options: {
     confirm: {
       value: 'N',
