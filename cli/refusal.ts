@@ -47,5 +47,6 @@ export function problemDocument(error: unknown): object {
     error instanceof UsageError ? new TillError('invalid_request', error.message) : error
   const { request_id: _, ...document } = createProblem(known, '').body
   // The log to which a server points its clients is a CLI's own stderr.
-  return known instanceof TillError ? document : { ...document, detail: (error as Error).message }
+  if (known instanceof TillError) return document
+  return { ...document, detail: known instanceof Error ? known.message : String(known) }
 }

@@ -7,8 +7,10 @@ import { UsageError } from './command.ts'
  */
 export type ValueParser<T> = (text: string, name: string) => T
 
-export function wholeNumber(min = 0, max = 999_999_999): ValueParser<number> {
-  const range = max === 999_999_999 ? `of ${min} or more` : `from ${min} to ${max}`
+const LARGEST = 999_999_999
+
+export function wholeNumber(min = 0, max = LARGEST): ValueParser<number> {
+  const range = max === LARGEST ? `of ${min} or more` : `from ${min} to ${max}`
   return (text, name) => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : -1
     if (number >= min && number <= max) return number

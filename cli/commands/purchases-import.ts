@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from 'node:fs'
+import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
 import { command, UsageError } from '../command.ts'
@@ -58,6 +58,7 @@ export const purchasesImport = command({
 function openFile(operand: string): { stream: Readable; size: number } {
   if (operand === '-') return { stream: process.stdin, size: 0 }
   try {
+    accessSync(operand, constants.R_OK)
     const stat = statSync(operand)
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     return { stream: createReadStream(operand), size: stat.size }
