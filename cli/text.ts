@@ -7,9 +7,11 @@ export function formatValue(value: unknown): string {
 const PLAIN = /^[ -~]*$/
 const GRAPHEMES = new Intl.Segmenter()
 const INVISIBLE = /^[\p{M}\p{Cf}]+$/u
-// Unicode's East Asian wide and full-width blocks, and emoji.
-const WIDE =
-  /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u
+// Unicode's East Asian wide and full-width blocks.
+const LETTERS = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff]/u
+const FORMS = /[\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u
+const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u
+const WIDE = new RegExp(`^(${LETTERS.source}|${FORMS.source})|${EMOJI.source}`, 'u')
 
 /** How many columns of a terminal a text takes. */
 export function widthOf(text: string): number {

@@ -25,8 +25,9 @@ export const secretsDrop = command({
       })
     if (isConfirmed) return output.line(`Dropped: ${secrets.length}`)
     if (found.length === 0) return
+    const confirmation = `--confirm ${found.length}`
     throw new Refusal(
-      `Nothing was dropped. Is their master key lost? --confirm ${found.length} drops these secrets`,
+      `Nothing was dropped. Is their master key lost? ${confirmation} drops these secrets`,
     )
   },
 })
