@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Storage, Till } from '../lib/index.ts'
 import type { Config } from './config.ts'
+import { nearest } from './nearest.ts'
 import type { Output } from './output.ts'
+import type { ValueParser } from './values.ts'
 
 /** Wrong usage: exit code 2. */
 export class UsageError extends Error {}
@@ -24,17 +25,21 @@ export interface OptionSpec {
   readonly required?: boolean
   /** May be given more than once. */
   readonly multiple?: boolean
+  /** What its text stands for; the text itself when left out, for the library to judge. */
+  readonly parse?: ValueParser<unknown>
   readonly help: string
 }
 export type OptionSpecs = { readonly [name: string]: OptionSpec }
 
+type Value<S extends OptionSpec> = S extends { parse: ValueParser<infer T> } ? T : string
+
 type Values<O extends OptionSpecs> = {
   readonly [K in keyof O]: O[K] extends { multiple: true }
-    ? readonly string[] | undefined
+    ? readonly Value<O[K]>[] | undefined
     : O[K] extends { value: string }
       ? O[K] extends { required: true }
-        ? string
-        : string | undefined
+        ? Value<O[K]>
+        : Value<O[K]> | undefined
       : boolean
 }
 
@@ -75,76 +80,85 @@ export function command<const O extends OptionSpecs>(declared: Command<O>): Comm
   return declared as unknown as Command
 }
 
-/** The options that every command takes. */
+/** The options that every command takes, but for `db` where another option names the database. */
 export const COMMON_OPTIONS = {
   db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
   json: { help: 'print one JSON document on stdout, and nothing else there' },
   help: { short: 'h', help: 'print this help' },
 } satisfies OptionSpecs
 
+/** All options that a command takes. */
+export function optionsOf({ options, databaseOption }: Command): OptionSpecs {
+  const { db, ...others } = COMMON_OPTIONS
+  return { ...options, ...(databaseOption ? {} : { db }), ...others }
+}
+
 export interface ParsedArguments {
-  readonly options: { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }
+  readonly options: { readonly [name: string]: unknown }
   readonly operand: string
 }
 
 /** Reads a command's arguments; throws a UsageError that says what is wrong with them. */
 export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
-  const specs: OptionSpecs = { ...command.options, ...COMMON_OPTIONS }
-  const types = Object.entries(specs).map(
-    ([name, { short, value, multiple = false }]) =>
-      [
-        name,
-        { type: value ? 'string' : 'boolean', multiple, ...(short ? { short } : {}) },
-      ] as const,
-  )
-  const { values, positionals } = parseStrictly([...args], Object.fromEntries(types))
+  const specs = optionsOf(command)
+  const { values, positionals } = parseStrictly(args, specs)
   if (values.help === true) return { options: values, operand: '' }
-  for (const [name, { required, value }] of Object.entries(specs)) {
-    if (required && values[name] === undefined)
-      throw new UsageError(`--${name} ${value} is missing`)
+  for (const [name, { required, value = '' }] of Object.entries(specs)) {
+    const given = values[name]
+    if (required && given === undefined) throw new UsageError(`--${name} ${value} is missing`)
+    // As the variable of a script that is not set leaves it.
+    const isName = value === 'ID' || value === 'DB'
+    if (isName && given === '') throw new UsageError(`--${name} ${value} is empty`)
   }
   const [operand = '', ...extra] = positionals
   if (command.operand && operand === '') throw new UsageError(`${command.operand} is missing`)
   const unexpected = command.operand ? extra[0] : positionals[0]
   if (unexpected !== undefined) throw new UsageError(`Unexpected argument '${unexpected}'`)
-  return { options: values, operand }
+  return { options: parseValues(values, specs), operand }
 }
+
+type Given = { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }
 
 function parseStrictly(
-  args: string[],
-  options: { [name: string]: { type: 'string' | 'boolean'; multiple: boolean; short?: string } },
-) {
+  args: readonly string[],
+  specs: OptionSpecs,
+): { values: Given; positionals: readonly string[] } {
+  const types = Object.entries(specs).map(([name, { short, value, multiple = false }]) => {
+    const type = value ? ('string' as const) : ('boolean' as const)
+    return [name, { type, multiple, ...(short ? { short } : {}) }] as const
+  })
   try {
-    return parseArgs({ args, options, allowPositionals: true })
+    const options = Object.fromEntries(types)
+    return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
-    throw new UsageError((error as Error).message.split('. To specify')[0])
+    throw new UsageError(whatIsWrong(error as Error, args, specs))
   }
 }
 
-/** The value of an option that takes a whole number. */
-export function numberOption(name: string, value: string | undefined): number | undefined {
-  if (value === undefined) return undefined
-  if (/^\d{1,9}$/.test(value)) return Number(value)
-  throw new UsageError(`--${name} must be a whole number`)
+/** What Node says of arguments, shorter, and with what was probably meant. */
+function whatIsWrong({ message }: Error, args: readonly string[], specs: OptionSpecs): string {
+  const [, unknown] = /^Unknown option '(--?[^']+)'/.exec(message) ?? []
+  if (unknown !== undefined) {
+    // Of `-name` Node names the first letter alone.
+    const typed = args.find((each) => each.startsWith(unknown)) ?? unknown
+    const written = typed.split('=', 1)[0] ?? ''
+    const meant = nearest(written.replace(/^-+/, ''), Object.keys(specs))
+    return `Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`
+  }
+  const [, bare = ''] = /^Option '--([\w-]+)(?: <value>)?' argument /.exec(message) ?? []
+  const placeholder = specs[bare]?.value
+  if (!placeholder) return message
+  const isAmbiguous = message.includes('ambiguous')
+  const hint = isAmbiguous ? `; one that begins with - as --${bare}=-…` : ''
+  return `--${bare} takes a value: ${placeholder}${hint}`
 }
 
-/** The value of an option that takes JSON, or `@file` with JSON in it. */
-export function jsonOption(name: string, value: string | undefined): unknown {
-  if (value === undefined) return undefined
-  const text = value.startsWith('@') ? readOptionFile(name, value.slice(1)) : value
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    // V8's own message quotes the text, which may hold a secret; only the place is taken from it.
-    const place = /at position \d+/.exec((error as Error).message)?.[0]
-    throw new UsageError(`--${name} is not JSON${place ? `: look ${place}` : ''}`)
-  }
-}
-
-function readOptionFile(name: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new UsageError(`--${name}: ${(error as Error).message}`)
-  }
+function parseValues(given: Given, specs: OptionSpecs): ParsedArguments['options'] {
+  const parsed = Object.entries(given).map(([name, value]) => {
+    const parse = specs[name]?.parse
+    if (!parse) return [name, value]
+    const parseOne = (text: string | boolean) => parse(String(text), `--${name}`)
+    return [name, Array.isArray(value) ? value.map(parseOne) : parseOne(value ?? '')]
+  })
+  return Object.fromEntries(parsed)
 }

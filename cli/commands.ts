@@ -21,6 +21,7 @@ import { purchasesExport } from './commands/purchases-export.ts'
 import { purchasesImport } from './commands/purchases-import.ts'
 import { purchasesList } from './commands/purchases-list.ts'
 import { purchasesSummary } from './commands/purchases-summary.ts'
+import { secretsDrop } from './commands/secrets-drop.ts'
 import { secretsSeal } from './commands/secrets-seal.ts'
 import { serve } from './commands/serve.ts'
 import { storeCreate } from './commands/store-create.ts'
@@ -50,7 +51,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     itemList,
   ],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
-  'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal],
+  'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, backup, copy, check],
 }
 

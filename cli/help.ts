@@ -1,4 +1,4 @@
-import { COMMON_OPTIONS, type Command, type OptionSpecs } from './command.ts'
+import { COMMON_OPTIONS, type Command, type OptionSpecs, optionsOf } from './command.ts'
 import { VARIABLES } from './config.ts'
 
 /** The help of the whole program. */
@@ -23,8 +23,9 @@ ${formatOptions(COMMON_OPTIONS)}
 Environment; an option wins:
 ${columns(Object.entries(VARIABLES))}
 
-Exit code: 0 done, 1 refused (the reason on stderr), 2 wrong usage,
-130 interrupted.
+Exit code: 0 done; 1 refused; 2 wrong usage: what the command line alone shows
+to be wrong, files among it that can not be read or written; 130 interrupted.
+The reason is on stderr, or with --json as a JSON document on stdout.
 \`tillkit COMMAND --help\` tells more of one.`
 }
 
@@ -51,7 +52,7 @@ export function formatCommandHelp(command: Command): string {
 ${wrap(usage, 'Usage: ', '  ')}
 
 Options:
-${formatOptions({ ...command.options, ...COMMON_OPTIONS })}`
+${formatOptions(optionsOf(command))}`
 }
 
 function formatOptions(options: OptionSpecs): string {

@@ -1,19 +1,15 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync } from 'node:fs'
-import { createTill, TillError } from '../lib/index.ts'
-import { type Command, Interrupted, parseArguments, Refusal, UsageError } from './command.ts'
+import { createTill } from '../lib/index.ts'
+import { type Command, parseArguments, UsageError } from './command.ts'
 import { commands, groups } from './commands.ts'
 import { readConfig } from './config.ts'
+import { DONE, REFUSED, reportFailure } from './failure.ts'
 import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
+import { nearest } from './nearest.ts'
 import { openStorage, tillOptions } from './open.ts'
-import { createOutput, formatRefusal, refusalDocument } from './output.ts'
+import { createOutput } from './output.ts'
 import { isWorker } from './workers.ts'
-
-/** Exit codes. */
-const DONE = 0
-const REFUSED = 1
-const WRONG_USAGE = 2
-const INTERRUPTED = 130
 
 async function main(args: readonly string[]): Promise<number> {
   const command = findCommand(args)
@@ -46,15 +42,16 @@ function findCommand(args: readonly string[]): Command | undefined {
 function answerWithoutCommand(args: readonly string[]): number {
   const [first = ''] = args
   if (first === '--version') return print(version())
-  const words = args.filter((each) => !each.startsWith('-'))
+  // What follows an option may be its value.
+  const end = args.findIndex((each) => each.startsWith('-'))
+  const words = end === -1 ? args : args.slice(0, end)
   if (first === 'help') return print(helpOf(words.slice(1)))
-  if (first.startsWith('-') && !isHelp(first) && words.length > 0) {
-    throw new UsageError('Options come after the command')
-  }
+  if (isHelp(first)) return print(helpOf(args.filter((each) => !each.startsWith('-'))))
   if (args.some(isHelp)) return print(helpOf(words))
-  const begun = [words.join(' '), first].map(commandsUnder)
-  const known = begun.find((commands) => commands.length > 0)
-  if (known) throw new UsageError(`Which one of ${known.map(({ name }) => name).join(', ')}?`)
+  if (first.startsWith('-') && args.length === 1) {
+    throw new UsageError(`Unknown option '${first}'`)
+  }
+  if (first.startsWith('-')) throw new UsageError('Options come after the command')
   throw unknownCommand(words)
 }
 
@@ -79,7 +76,20 @@ function commandsUnder(begun: string): Command[] {
 
 function unknownCommand(words: readonly string[]): UsageError {
   const typed = words.join(' ')
-  return new UsageError(typed ? `There is no command '${typed}'` : 'A command is missing')
+  if (typed === '') return new UsageError('A command is missing')
+  const meant = [3, 2, 1].map((count) => nearestOf(words.slice(0, count))).find(Boolean)
+  if (meant) return new UsageError(`There is no command '${typed}': did you mean ${meant}?`)
+  const known = [typed, words[0] ?? ''].map(commandsUnder).find((under) => under.length > 0)
+  if (!known) return new UsageError(`There is no command '${typed}'`)
+  return new UsageError(`Which one of ${known.map(({ name }) => name).join(', ')}?`)
+}
+
+/** The nearest command, or beginning of commands, of as many words; undefined for one itself. */
+function nearestOf(words: readonly string[]): string | undefined {
+  const typed = words.join(' ')
+  const beginnings = commands.map(({ name }) => name.split(' ').slice(0, words.length).join(' '))
+  const found = nearest(typed, beginnings)
+  return found === typed ? undefined : found
 }
 
 function version(): string {
@@ -92,31 +102,6 @@ function print(text: string): number {
   return DONE
 }
 
-function reportFailure(error: unknown, args: readonly string[]): number {
-  if (error instanceof UsageError) {
-    const help = ['tillkit', findCommand(args)?.name, '--help'].filter(Boolean).join(' ')
-    process.stderr.write(`tillkit: ${error.message}\nSee ${help}\n`)
-    return WRONG_USAGE
-  }
-  if (error instanceof Interrupted) {
-    process.stderr.write(`tillkit: ${error.message}\n`)
-    return INTERRUPTED
-  }
-  const json = args.includes('--json')
-  if (error instanceof TillError && json) {
-    process.stdout.write(`${JSON.stringify(refusalDocument(error), null, 2)}\n`)
-  } else if (error instanceof TillError) {
-    process.stderr.write(`tillkit: ${formatRefusal(error, findCommand(args)?.options)}\n`)
-  } else if (error instanceof Refusal) {
-    if (error.message !== '') process.stderr.write(`tillkit: ${error.message}\n`)
-  } else if (typeof (error as NodeJS.ErrnoException).syscall === 'string') {
-    process.stderr.write(`tillkit: ${(error as Error).message}\n`) // a port in use, an unreadable file
-  } else {
-    process.stderr.write(`tillkit: ${error instanceof Error ? error.stack : String(error)}\n`)
-  }
-  return REFUSED
-}
-
 // Whoever reads our output may stop early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(DONE)
@@ -124,9 +109,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(REFUSED)
 })
 
+// A server goes on when nobody takes its log any more.
+process.stderr.on('error', () => {})
+
 const args = process.argv.slice(2)
 main(args)
-  .catch((error: unknown) => reportFailure(error, args))
+  .catch((error: unknown) => reportFailure(error, args, findCommand(args)))
   .then((code) => {
     process.exitCode = code
     if (isWorker) process.disconnect() // its channel to the other process would keep it alive

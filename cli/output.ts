@@ -1,27 +1,30 @@
-import type { Writable } from 'node:stream'
-import { createProblem } from '../http/problems.ts'
-import type { ErrorDetail, TillError } from '../lib/index.ts'
+import type { WriteStream } from 'node:tty'
+import { formatTable, type Yielding } from './table.ts'
+import { formatValue } from './text.ts'
 
 /** Where a command prints: records and tables for a person, or one JSON document. */
 export interface Output {
   /** One thing, a line a field. */
   record(record: object): void
-  /** Many things, a line each, the named fields as columns. */
-  table(rows: readonly object[], columns: readonly string[]): void
+  /** Many things, a line each, the named fields as columns: on a terminal as wide as it is. */
+  table(rows: readonly object[], columns: readonly string[], yielding?: Yielding): void
   /** A line for a person; with --json nothing. */
   line(text: string): void
   readonly json: boolean
 }
 
-export function createOutput(stdout: Writable, json: boolean): Output {
+const WIDTH = 80
+
+export function createOutput(stdout: WriteStream, json: boolean): Output {
   const write = (text: string) => void stdout.write(`${text}\n`)
   if (json) {
     const document = (value: unknown) => write(JSON.stringify(value, null, 2))
     return { record: document, table: document, line() {}, json }
   }
+  const width = stdout.isTTY ? stdout.columns || WIDTH : Number.POSITIVE_INFINITY
   return {
     record: (record) => write(formatRecord(record)),
-    table: (rows, columns) => write(formatTable(rows, columns)),
+    table: (rows, columns, yielding = {}) => write(formatTable(rows, columns, yielding, width)),
     line: write,
     json,
   }
@@ -33,36 +36,6 @@ function formatRecord(record: object): string {
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${formatValue(value)}`).join('\n')
 }
 
-function formatTable(rows: readonly object[], columns: readonly string[]): string {
-  if (rows.length === 0) return 'none'
-  const cells = rows.map((row) => {
-    const values = row as { [name: string]: unknown }
-    return columns.map((column) => formatValue(values[column]))
-  })
-  const lines = [columns, ...cells]
-  const widths = columns.map((_, column) =>
-    Math.max(...lines.map((line) => (line[column] ?? '').length)),
-  )
-  // Numbers stand at the right of their column.
-  const isNumeric = columns.map((_, column) =>
-    cells.every((line) => /^[\d,.]*$/.test(line[column] ?? '')),
-  )
-  const pad = (cell: string, column: number) =>
-    isNumeric[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)
-  return lines
-    .map((line) => line.map((cell, column) => pad(cell, column)).join('  '))
-    .map((line) => line.trimEnd())
-    .join('\n')
-}
-
-// Control characters from the database must not reach the terminal.
-export function formatValue(value: unknown): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-  return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
-}
-
-const WIDTH = 80
-
 /** `label: one, two` on as many lines as it takes; an entry is never cut. */
 export function wrapList(label: string, entries: readonly string[]): string {
   const lines = [`${label}:`]
@@ -73,35 +46,4 @@ export function wrapList(label: string, entries: readonly string[]): string {
     else lines.push(` ${word}`)
   })
   return lines.join('\n')
-}
-
-/** Why a command was refused, for a person; a field that an option gives has the option's name. */
-export function formatRefusal(error: TillError, options: object = {}): string {
-  const { details, total, cause } = error
-  const lines = details.map((detail) => `  ${placeOf(detail, options)} ${detail.message}`)
-  const [only] = details
-  if (lines.length === 1 && only?.line === undefined) {
-    const said = `${only?.field} `
-    if (!error.message.startsWith(said)) return error.message
-    return `${optionOf(only?.field, options)} ${error.message.slice(said.length)}`
-  }
-  if (total > details.length) lines.push(`  and ${total - details.length} more`)
-  if (cause instanceof Error) lines.push(`  ${cause.message}`)
-  return [error.message, ...lines].join('\n')
-}
-
-function optionOf(field: string | undefined, options: object): string {
-  const name = `${field}`.replaceAll('_', '-')
-  return Object.hasOwn(options, name) ? `--${name}` : `${field}`
-}
-
-function placeOf({ line, column, field }: ErrorDetail, options: object): string {
-  if (line === undefined) return optionOf(field, options)
-  return column === undefined ? `line ${line}:` : `line ${line}, ${column}`
-}
-
-/** The same as a problem document (RFC 9457), without the request that a CLI has not. */
-export function refusalDocument(error: TillError): object {
-  const { request_id: _, ...document } = createProblem(error, '').body
-  return document
 }

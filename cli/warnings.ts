@@ -1,5 +1,5 @@
 import type { Config } from './config.ts'
-import { formatValue } from './output.ts'
+import { formatValue } from './text.ts'
 
 /** What a server that starts so leaves open, a sentence each. */
 export function openDoors({ lockdown, masterKeys }: Config, host: string): string[] {

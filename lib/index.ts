@@ -26,6 +26,7 @@ export type {
   PurchaseSummary,
   Purchases,
 } from './services/purchases.ts'
+export type { UnreadableSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { Stores } from './services/stores.ts'
 export type { CallOptions, CreateOptions } from './services/trail.ts'

@@ -6,6 +6,9 @@ export const accountKeysList = command({
   options: { account: { value: 'ID', required: true, help: 'the account' } },
   async run({ till, options, output }) {
     const keys = await till.accounts.listKeys(await till.accounts.get(options.account))
-    output.table(keys, ['key_id', 'created_at', 'revoked_at'])
+    output.table(keys, ['key_id', 'created_at', 'revoked_at'], {
+      created_at: 'shorten',
+      revoked_at: 'shorten',
+    })
   },
 })

@@ -5,6 +5,9 @@ export const accountList = command({
   summary: 'List all accounts',
   options: {},
   async run({ till, output }) {
-    output.table(await till.accounts.list(), ['account_id', 'name', 'created_at'])
+    output.table(await till.accounts.list(), ['account_id', 'name', 'created_at'], {
+      name: 'shorten',
+      created_at: 'shorten',
+    })
   },
 })

@@ -13,7 +13,12 @@ export const auditList = command({
     if (account_id !== undefined) await till.accounts.get(account_id)
     const page = await till.operations.listAudit({ account_id, limit, cursor })
     if (output.json) return output.record(page)
-    output.table(page.entries, ['at', 'actor', 'action', 'subject', 'account_id', 'request_id'])
+    output.table(page.entries, ['at', 'actor', 'action', 'subject', 'account_id', 'request_id'], {
+      request_id: 'omit',
+      account_id: 'omit',
+      actor: 'shorten',
+      at: 'shorten',
+    })
     if (page.next) output.line(`There are more: --cursor ${page.next}`)
   },
 })

@@ -1,4 +1,5 @@
-import { command, jsonOption } from '../command.ts'
+import { command } from '../command.ts'
+import { json } from '../values.ts'
 
 export const itemCreate = command({
   name: 'item create',
@@ -11,7 +12,7 @@ export const itemCreate = command({
     price: { value: 'DIGITS', required: true, help: 'in minor units: 499 for 4.99' },
     type: { value: 'T', required: true, help: 'consumable, non_consumable or subscription' },
     description: { value: 'TEXT', help: 'a longer text for people' },
-    meta: { value: 'JSON|@FILE', help: 'any JSON object' },
+    meta: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
@@ -22,7 +23,7 @@ export const itemCreate = command({
       price: options.price,
       type: options.type,
       description: options.description,
-      meta: jsonOption('meta', options.meta),
+      meta: options.meta,
     })
     output.record(item)
   },

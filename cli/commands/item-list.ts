@@ -12,6 +12,6 @@ export const itemList = command({
     const account = await till.accounts.get(options.account)
     const items: Item[] = []
     for await (const item of till.items.all(account, { store_id: options.store })) items.push(item)
-    output.table(items, ['id', 'name', 'price', 'type'])
+    output.table(items, ['id', 'name', 'price', 'type'], { type: 'omit', price: 'omit' })
   },
 })

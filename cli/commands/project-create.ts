@@ -1,4 +1,5 @@
-import { command, jsonOption } from '../command.ts'
+import { command } from '../command.ts'
+import { json } from '../values.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 export const projectCreate = command({
@@ -12,7 +13,7 @@ export const projectCreate = command({
     platform: { value: 'P', required: true, help: 'mobile, web, desktop, ios, android or adroid' },
     status: { value: 'S', help: 'default active; disabled and archived have effect' },
     dlscheme: { value: 'SCHEME', help: 'deep-link scheme of the application' },
-    config: { value: 'JSON|@FILE', help: 'project configuration' },
+    config: { value: 'JSON|@FILE', parse: json, help: 'project configuration' },
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
@@ -23,7 +24,7 @@ export const projectCreate = command({
       platform: options.platform,
       status: options.status,
       dlscheme: options.dlscheme,
-      config: jsonOption('config', options.config),
+      config: options.config,
     })
     output.record(project)
     warnOfStatus(options.status)

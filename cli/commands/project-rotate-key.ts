@@ -1,4 +1,5 @@
-import { command, numberOption } from '../command.ts'
+import { command } from '../command.ts'
+import { wholeNumber } from '../values.ts'
 
 export const projectRotateKey = command({
   name: 'project rotate-key',
@@ -7,11 +8,12 @@ export const projectRotateKey = command({
     project: { value: 'ID', required: true, help: 'the project' },
     grace: {
       value: 'SECONDS',
+      parse: wholeNumber(),
       help: 'how long its former keys still open sessions (default 86400, a day)',
     },
   },
   async run({ till, options, output }) {
-    const rotation = { id: options.project, grace_seconds: numberOption('grace', options.grace) }
+    const rotation = { id: options.project, grace_seconds: options.grace }
     const account = await till.accounts.ownerOf(options.project)
     const { id, public_key } = await till.projects.rotateKey(account, rotation)
     output.record({ id, public_key })

@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from 'node:fs'
+import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
 import { command, UsageError } from '../command.ts'
@@ -6,6 +6,7 @@ import { interruptible } from '../interrupt.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { createReport } from '../report.ts'
+import { pair } from '../values.ts'
 
 export const purchasesImport = command({
   name: 'purchases import',
@@ -19,16 +20,17 @@ export const purchasesImport = command({
     map: {
       value: 'FIELD=COLUMN',
       multiple: true,
+      parse: pair,
       help: 'the file\'s name for a field\'s column: transaction_id="Order No"; may be repeated',
     },
     'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
     report: { value: 'FILE', help: 'write the bad rows there, with what is wrong with each' },
   },
   async run({ till, operand, options, output, db }) {
-    const account = await till.accounts.get(options.account)
     const { stream, size } = openFile(operand)
     const report =
       options.report === undefined ? undefined : createReport(operand, options.report, db)
+    const account = await till.accounts.get(options.account)
     const progress = createProgress(process.stderr, size)
     await interruptible('nothing was imported', async (signal) => {
       addAbortSignal(signal, stream)
@@ -38,7 +40,7 @@ export const purchasesImport = command({
           file: stream,
           dry_run: options['dry-run'],
           preset: options.preset,
-          map: parseMap(options.map),
+          map: options.map && Object.fromEntries(options.map),
           price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
           onProgress: progress.update,
           onMistake: report?.add ?? (() => {}),
@@ -56,22 +58,13 @@ export const purchasesImport = command({
 function openFile(operand: string): { stream: Readable; size: number } {
   if (operand === '-') return { stream: process.stdin, size: 0 }
   try {
+    accessSync(operand, constants.R_OK)
     const stat = statSync(operand)
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     return { stream: createReadStream(operand), size: stat.size }
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
-}
-
-function parseMap(pairs: readonly string[] | undefined): { [field: string]: string } | undefined {
-  if (!pairs) return undefined
-  const entries = pairs.map((pair) => {
-    const at = pair.indexOf('=')
-    if (at < 1 || at === pair.length - 1) throw new UsageError('--map takes FIELD=COLUMN')
-    return [pair.slice(0, at), pair.slice(at + 1)]
-  })
-  return Object.fromEntries(entries)
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {

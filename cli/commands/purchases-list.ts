@@ -20,16 +20,26 @@ export const purchasesList = command({
       purchased_at: formatInstant(each.purchased_at),
     }))
     if (output.json) return output.record({ purchases, ...(next ? { next } : {}) })
-    output.table(purchases, [
-      'transaction_id',
-      'sku',
-      'purchased_at',
-      'user_id',
-      'quantity',
-      'price',
-      'currency',
-      'status',
-    ])
+    output.table(
+      purchases,
+      [
+        'transaction_id',
+        'sku',
+        'purchased_at',
+        'user_id',
+        'quantity',
+        'price',
+        'currency',
+        'status',
+      ],
+      {
+        purchased_at: 'shorten',
+        quantity: 'omit',
+        user_id: 'omit',
+        currency: 'omit',
+        price: 'omit',
+      },
+    )
     if (next) output.line(`There are more: --cursor ${next}`)
   },
 })

@@ -15,7 +15,11 @@ export const purchasesSummary = command({
       revenue: row.currency === '' ? '' : formatAmount(row.revenue, row.currency),
       ' ': barOf(row, summary),
     }))
-    output.table(rows, ['month', 'sku', 'currency', 'purchased', 'refunded', 'revenue', ' '])
+    output.table(rows, ['month', 'sku', 'currency', 'purchased', 'refunded', 'revenue', ' '], {
+      ' ': 'omit',
+      refunded: 'omit',
+      purchased: 'omit',
+    })
   },
 })
 

@@ -10,7 +10,8 @@ export const secretsSeal = command({
     output.record({ sealed, unreadable })
     if (unreadable > 0) {
       throw new Refusal(
-        'Some secrets are under a master key that is not set: they are as they were',
+        'Some secrets no master key that is set opens: they are as they were. ' +
+          'Which ones: tillkit secrets drop',
       )
     }
   },

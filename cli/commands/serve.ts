@@ -3,8 +3,17 @@ import { command, Refusal, UsageError } from '../command.ts'
 import { createDemo, formatDemo } from '../demo.ts'
 import { createLineWriter } from '../lines.ts'
 import { isPostgres } from '../open.ts'
+import { oneOf, type ValueParser, wholeNumber } from '../values.ts'
 import { openDoors } from '../warnings.ts'
 import { isWorker, startCrew } from '../workers.ts'
+
+const portNumber = wholeNumber(0, 65_535)
+const logChoice = oneOf('all', 'errors', 'off')
+
+const origin: ValueParser<string> = (text, name) => {
+  if (isOrigin(text)) return text
+  throw new UsageError(`${name}: '${text}' is no origin: https://shop.example, or *`)
+}
 
 export const serve = command({
   name: 'serve',
@@ -13,42 +22,62 @@ export const serve = command({
   makesDatabase: true,
   options: {
     host: { value: 'ADDRESS', help: 'the address to listen on (default 127.0.0.1)' },
-    port: { value: 'N', help: 'the port, 0 for any free one (default 3000)' },
-    workers: { value: 'N', help: 'processes that share the port and the file (default 1)' },
+    port: { value: 'N', parse: portNumber, help: 'the port, 0 for any free one (default 3000)' },
+    workers: {
+      value: 'N',
+      parse: wholeNumber(1, 64),
+      help: 'processes that share the port and the file (default 1)',
+    },
     lockdown: { help: 'tokens got with a public key read items, and do nothing else' },
     demo: { help: 'in an empty database, make a demo account and print its keys' },
     'cors-origin': {
       value: 'ORIGIN',
       multiple: true,
+      parse: origin,
       help: 'an origin whose scripts may call, "*" for any; may be repeated',
     },
-    'rate-limit': { value: 'N', help: 'requests a minute of one credential (default: no limit)' },
+    'rate-limit': {
+      value: 'N',
+      parse: wholeNumber(1),
+      help: 'requests a minute of one credential (default: no limit)',
+    },
     'rate-limit-address': {
       value: 'N',
+      parse: wholeNumber(1),
       help: 'requests a minute from one address (default: no limit)',
     },
     'trust-proxy': { help: 'take client addresses from the last hop of X-Forwarded-For' },
     'drain-delay': {
       value: 'SECONDS',
+      parse: wholeNumber(0, 999),
       help: 'at the end, serve on so long with /readyz at 503 (default 0)',
     },
     metrics: { help: 'serve /metrics for Prometheus; let no proxy forward it' },
-    log: { value: 'WHICH', help: 'request lines on stderr: all, errors or off (default all)' },
+    log: {
+      value: 'WHICH',
+      parse: logChoice,
+      help: 'request lines on stderr: all, errors or off (default all)',
+    },
   },
   async run({ till, db, isNew, options, config, output }) {
-    const workers = workersOf(options.workers ?? '1', db)
+    const { workers = 1 } = options
+    if (workers > 1 && db === 'memory:') {
+      throw new UsageError('Workers share a database file: memory: has only one process')
+    }
     if (workers > 1 && options.metrics) {
       throw new UsageError('--metrics counts one process: leave it out, or leave out --workers')
     }
     const settings: ServeOptions = {
       host: options.host ?? config.host,
-      port: portOf(options.port ?? config.port),
-      corsOrigins: originsOf(options['cors-origin'] ?? config.corsOrigins),
-      rateLimit: rateOf('--rate-limit', options['rate-limit']),
-      rateLimitAddress: rateOf('--rate-limit-address', options['rate-limit-address']),
+      port: options.port ?? portNumber(config.port, 'PORT'),
+      corsOrigins:
+        options['cors-origin'] ??
+        config.corsOrigins.map((each) => origin(each, 'TILLKIT_CORS_ORIGIN')),
+      rateLimit: options['rate-limit'],
+      rateLimitAddress: options['rate-limit-address'],
       shareRateLimits: workers > 1 || isPostgres(db),
       trustProxy: options['trust-proxy'],
-      limits: { drainDelay: secondsOf('--drain-delay', options['drain-delay'] ?? '0') * 1000 },
+      limits: { drainDelay: (options['drain-delay'] ?? 0) * 1000 },
       metrics: options.metrics,
       ...logOf(options.log ?? 'all'),
     }
@@ -99,42 +128,8 @@ async function listenTogether(workers: number, host = ''): Promise<Served> {
   return { url, lost: crew.lost, stop: crew.stop }
 }
 
-function workersOf(text: string, db: string): number {
-  const workers = /^\d{1,2}$/.test(text) ? Number(text) : 0
-  if (workers < 1 || workers > 64) throw new UsageError('--workers must be a number from 1 to 64')
-  if (workers > 1 && db === 'memory:') {
-    throw new UsageError('Workers share a database file: memory: has only one process')
-  }
-  return workers
-}
-
-function portOf(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
-  throw new UsageError('The port must be a number from 0 to 65535')
-}
-
-function originsOf(origins: readonly string[]): readonly string[] {
-  const wrong = origins.find((origin) => !isOrigin(origin))
-  if (wrong === undefined) return origins
-  throw new UsageError(`'${wrong}' is no origin: https://shop.example, or *`)
-}
-
-function rateOf(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new UsageError(`${option} must be a number of requests a minute, at least 1`)
-}
-
-function secondsOf(option: string, text: string): number {
-  if (/^\d{1,3}$/.test(text)) return Number(text)
-  throw new UsageError(`${option} must be whole seconds from 0 to 999`)
-}
-
-function logOf(which: string): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
+function logOf(which: 'all' | 'errors' | 'off'): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
   if (which === 'off') return {}
-  if (which !== 'all' && which !== 'errors') {
-    throw new UsageError('--log must be all, errors or off')
-  }
   const write = createLineWriter(process.stderr)
   const log = (entry: LogEntry) => write(JSON.stringify(entry))
   return { log, logOnlyErrors: which === 'errors' }

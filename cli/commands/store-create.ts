@@ -1,4 +1,5 @@
-import { command, jsonOption } from '../command.ts'
+import { command } from '../command.ts'
+import { json } from '../values.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 export const storeCreate = command({
@@ -12,7 +13,7 @@ export const storeCreate = command({
     store: { value: 'ID', help: 'its store_id; made when left out' },
     sandbox: { help: 'no payment is charged for real' },
     status: { value: 'S', help: 'default active; disabled and archived have effect' },
-    config: { value: 'JSON|@FILE', help: 'store configuration' },
+    config: { value: 'JSON|@FILE', parse: json, help: 'store configuration' },
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
@@ -22,7 +23,7 @@ export const storeCreate = command({
       store_type: options.type,
       is_sandbox: options.sandbox,
       status: options.status,
-      store_config: jsonOption('config', options.config),
+      store_config: options.config,
     })
     output.record(store)
     warnOfStatus(options.status)

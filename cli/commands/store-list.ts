@@ -9,6 +9,10 @@ export const storeList = command({
       await till.accounts.ownerOf(options.project),
       options.project,
     )
-    output.table(stores, ['store_id', 'store_type', 'is_sandbox', 'status'])
+    output.table(stores, ['store_id', 'store_type', 'is_sandbox', 'status'], {
+      is_sandbox: 'omit',
+      status: 'shorten',
+      store_type: 'omit',
+    })
   },
 })

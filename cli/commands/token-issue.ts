@@ -1,4 +1,5 @@
-import { command, numberOption } from '../command.ts'
+import { command } from '../command.ts'
+import { wholeNumber } from '../values.ts'
 
 export const tokenIssue = command({
   name: 'token issue',
@@ -11,14 +12,18 @@ export const tokenIssue = command({
       multiple: true,
       help: 'items:read, projects:write or purchases:import; may be repeated (default all)',
     },
-    lifetime: { value: 'SECONDS', help: 'how long it is valid, 60 to 86400 (default 3600)' },
+    lifetime: {
+      value: 'SECONDS',
+      parse: wholeNumber(),
+      help: 'how long it is valid, 60 to 86400 (default 3600)',
+    },
   },
   async run({ till, options, output }) {
     const token = {
       project_id: options.project,
       user_id: options.user,
       scopes: options.scope,
-      lifetime: numberOption('lifetime', options.lifetime),
+      lifetime: options.lifetime,
     }
     const account = await till.accounts.ownerOf(options.project)
     output.record(await till.sessions.issue(account, token))

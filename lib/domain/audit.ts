@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = [
   'tokens.revoke',
   'signing_keys.rotate',
   'secrets.seal',
+  'secrets.drop',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

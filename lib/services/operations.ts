@@ -1,9 +1,20 @@
+import type { Account } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
+import type { Project } from '../domain/project.ts'
 import { parseAuditQuery } from '../domain/query.ts'
+import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { AuditPage, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
-import { opensProject, opensStore, type Sealer, sealProject, sealStore } from './secrets.ts'
+import {
+  dropFromProject,
+  dropFromStore,
+  sealProject,
+  sealStore,
+  type UnreadableSecret,
+  unreadableOfProject,
+  unreadableOfStore,
+} from './secrets.ts'
 import { type CallOptions, trailOf } from './trail.ts'
 
 /** What the operator does, who is nobody's account. */
@@ -32,6 +43,13 @@ export interface Operations {
    * before in a database file, which is written anew for it: others' writes wait so long.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
+  /** The secrets that none of the master keys opens, by their places. */
+  listUnreadableSecrets(): Promise<UnreadableSecret[]>
+  /**
+   * Removes the secrets that none of the master keys opens, and returns them. Each project or store
+   * is changed together with an entry in the audit log.
+   */
+  dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
   /**
    * For servers that share rate limits. Takes from buckets, by name, the milliseconds in which what
    * was let through since `elapsed` milliseconds ago is filled again; returns in how many each will
@@ -65,20 +83,24 @@ export interface ShownSigningKey {
 export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
-  const sealProjects = async (account_id: string, first: Sealer): Promise<number> => {
-    let sealed = 0
-    for (const project of await storage.listProjects(account_id)) {
-      if (sealProject(project, first) !== project) {
-        await storage.updateProject(project.id, (current) => sealProject(current, sealer))
-        sealed++
-      }
-      for (const store of await storage.listStores(project.id)) {
-        if (sealStore(store, first) === store) continue
-        await storage.updateStore(store, (current) => sealStore(current, sealer))
-        sealed++
+  async function* allRecords(): AsyncGenerator<Records> {
+    for (const account of await storage.listAccounts()) {
+      for (const project of await storage.listProjects(account.account_id)) {
+        yield { account, project, stores: await storage.listStores(project.id) }
       }
     }
-    return sealed
+  }
+
+  const unreadableOf = ({ account, project, stores }: Records): UnreadableSecret[] => {
+    const place = { account_id: account.account_id, project_id: project.id }
+    return [
+      ...unreadableOfProject(project, sealer).map((field) => ({ ...place, field })),
+      ...stores.flatMap((store) =>
+        unreadableOfStore(store, sealer).map((field) => {
+          return { ...place, store_id: store.store_id, field }
+        }),
+      ),
+    ]
   }
 
   const operations: Operations = {
@@ -128,38 +150,72 @@ export function createOperations(context: Context): Operations {
 
     async assertSecretsOpen() {
       let left = 1000
-      for (const { account_id } of await storage.listAccounts()) {
-        for (const project of await storage.listProjects(account_id)) {
-          if (left-- === 0) return
-          const stores = await storage.listStores(project.id)
-          const opens = stores.every((store) => opensStore(store, sealer))
-          if (!opens || !opensProject(project, sealer)) {
-            const message = `The secrets of ${project.id} are under a master key that is not set`
-            throw new TillError('master_key_mismatch', message)
-          }
-        }
+      for await (const records of allRecords()) {
+        if (left-- === 0) return
+        const [first] = unreadableOf(records)
+        if (!first) continue
+        const { field, store_id, project_id } = first
+        const record =
+          store_id === undefined ? project_id : `the store ${store_id} of ${project_id}`
+        const message = `No master key that is set opens the ${field} of ${record}`
+        throw new TillError('master_key_mismatch', message)
       }
     },
 
     async sealSecrets(options) {
       let sealed = 0
       let unreadable = 0
-      const counting: Sealer = {
-        ...sealer,
-        renew(stored, place) {
-          const renewed = sealer.renew(stored, place)
-          if (!sealer.opens(renewed, place)) unreadable++
-          return renewed
-        },
-      }
-      for (const { account_id } of await storage.listAccounts()) {
-        sealed += await sealProjects(account_id, counting)
+      for await (const records of allRecords()) {
+        const { project, stores } = records
+        if (sealProject(project, sealer) !== project) {
+          await storage.updateProject(project.id, (current) => sealProject(current, sealer))
+          sealed++
+        }
+        for (const store of stores) {
+          if (sealStore(store, sealer) === store) continue
+          await storage.updateStore(store, (current) => sealStore(current, sealer))
+          sealed++
+        }
+        unreadable += unreadableOf(records).length
       }
       const trail = trailOf(context, undefined, 'secrets.seal', String(sealed), options)
       if (sealed > 0) await storage.insertTrail(trail)
       await storage.forget?.()
       return { sealed, unreadable }
     },
+
+    async listUnreadableSecrets() {
+      const found: UnreadableSecret[] = []
+      for await (const records of allRecords()) found.push(...unreadableOf(records))
+      return found
+    },
+
+    async dropUnreadableSecrets(options) {
+      const dropped: UnreadableSecret[] = []
+      for await (const records of allRecords()) {
+        const { account, project, stores } = records
+        const trail = (subject: string) =>
+          trailOf(context, account, 'secrets.drop', subject, options)
+        if (unreadableOfProject(project, sealer).length > 0) {
+          const drop = (current: Project) => dropFromProject(current, sealer)
+          await storage.updateProject(project.id, drop, trail(project.id))
+        }
+        for (const store of stores) {
+          if (unreadableOfStore(store, sealer).length === 0) continue
+          const drop = (current: Store) => dropFromStore(current, sealer)
+          await storage.updateStore(store, drop, trail(store.store_id))
+        }
+        dropped.push(...unreadableOf(records))
+      }
+      return dropped
+    },
   }
   return operations
+}
+
+/** A project with its stores, and whose they are. */
+interface Records {
+  readonly account: Account
+  readonly project: Project
+  readonly stores: readonly Store[]
 }

@@ -102,29 +102,54 @@ export function sealStore(store: Store, sealer: Sealer): Store {
   return store_config === store.store_config ? store : { ...store, store_config }
 }
 
-/** Whether all that is sealed in a project opens. */
-export function opensProject(project: Project, sealer: Sealer): boolean {
-  return opensAll(project.config, ['webhook_secret'], project.id, sealer)
+/** Where a secret is that no master key opens. */
+export interface UnreadableSecret {
+  readonly account_id: string
+  readonly project_id: string
+  /** Absent for a secret of the project itself. */
+  readonly store_id?: string
+  /** Its name in the `config` or `store_config`. */
+  readonly field: string
+}
+
+/** The names of a project's secrets that are sealed and do not open. */
+export function unreadableOfProject(project: Project, sealer: Sealer): string[] {
+  return unreadable(project.config, ['webhook_secret'], project.id, sealer)
 }
 
 /**
- * The same for a store. What its type does not know as a secret may be any object that was sent,
- * one that looks sealed among them, and is passed over.
+ * The same of a store. What its type does not know as a secret may be any object that was sent, one
+ * that looks sealed among them, and is passed over.
  */
-export function opensStore(store: Store, sealer: Sealer): boolean {
+export function unreadableOfStore(store: Store, sealer: Sealer): string[] {
   const place = `${store.account_id}/${store.store_id}`
-  return opensAll(store.store_config, SECRETS_OF_TYPE[store.store_type], place, sealer)
+  return unreadable(store.store_config, SECRETS_OF_TYPE[store.store_type], place, sealer)
 }
 
-function opensAll(
+/** A project without the secrets that do not open. */
+export function dropFromProject(project: Project, sealer: Sealer): Project {
+  return { ...project, config: without(project.config, unreadableOfProject(project, sealer)) }
+}
+
+/** The same for a store. */
+export function dropFromStore(store: Store, sealer: Sealer): Store {
+  const store_config = without(store.store_config, unreadableOfStore(store, sealer))
+  return { ...store, store_config }
+}
+
+function without(config: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(config).filter(([name]) => !names.includes(name)))
+}
+
+function unreadable(
   config: JsonObject,
   names: readonly string[],
   place: string,
   sealer: Sealer,
-): boolean {
-  return names.every((name) => {
+): string[] {
+  return names.filter((name) => {
     const stored = config[name]
-    return !isSealed(stored) || sealer.opens(stored, `${place}/${name}`)
+    return isSealed(stored) && !sealer.opens(stored, `${place}/${name}`)
   })
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { tillkit, tillkitJson } from '../support/cli.ts'
@@ -96,34 +97,82 @@ test('a refused import names its lines on stderr, or as a problem document with 
   )
 })
 
-test('a refusal names every bad option and ends with 1', async (t) => {
+test('wrong values are named by their options, all at once, and end with 2', async (t) => {
   const { db, ofStore } = await shop(t)
   const bad = ['--name', 'with space', '--display-name', '', '--price', '4.99', '--type', 'x']
   const { code, stdout, stderr } = await tillkit(['item', 'create', ...ofStore, ...bad, '--db', db])
-  assert.deepEqual([code, stdout], [1, ''])
+  assert.deepEqual([code, stdout], [2, ''])
   for (const option of ['name', 'display-name', 'price', 'type']) {
     assert.match(stderr, new RegExp(`^ {2}--${option} must be`, 'm'))
   }
-  const one = await tillkit(['purchases', 'list', ...ofStore, '--limit', '0', '--db', db])
-  assert.match(one.stderr, /^tillkit: --limit must be/)
+  assert.match(stderr, /^See tillkit item create --help$/m)
+})
+
+test('what the values alone show to be wrong ends with 2, what the records do with 1', async (t) => {
+  const { db, folder, account_id, project, ofStore } = await shop(t)
+  const gold = ['--name', 'gold', '--display-name', 'Gold', '--type', 'consumable']
+  const web = ['--account', account_id, '--project', project.id, '--type', 'web']
+  const rows: [code: number, args: string[], said: RegExp][] = [
+    [2, ['purchases', 'list', ...ofStore, '--limit', '0'], /^tillkit: --limit must be .*\nSee /],
+    [2, ['purchases', 'list', ...ofStore, '--status', 'paid'], /--status must be one of/],
+    [2, ['purchases', 'list', ...ofStore, '--from', 'monday'], /--from must be a day/],
+    [2, ['token', 'issue', '--project', project.id, '--scope', 'all'], /: --scope must be one of/],
+    [2, ['project', 'rotate-key', '--project', project.id, '--grace', '1h'], /--grace must be/],
+    [2, ['store', 'create', ...web, '--config', '{"currency":"usd"}'], /--config: currency must/],
+    [2, ['store', 'create', ...web, '--store', 'a b'], /--store must be/],
+    [2, ['purchases', 'import', join(folder, 'none.csv'), ...ofStore], /ENOENT/],
+    [2, ['purchases', 'import', '-', ...ofStore, '--map', 'sku'], /--map takes FIELD=COLUMN/],
+    [2, ['purchases', 'import', '-', ...ofStore, '--preset', 'amazon'], /--preset must be one of/],
+    [2, ['purchases', 'list', '--account', '', '--store', 'main'], /--account ID is empty/],
+    [
+      1,
+      ['purchases', 'list', '--account', 'acc_x', '--store', 'main'],
+      /No account has this account_id/,
+    ],
+    [1, ['item', 'create', ...ofStore, ...gold, '--price', '1'], /--name is taken in this store/],
+    [1, ['store', 'create', ...web, '--store', 'main'], /--store is taken in this account/],
+    [1, ['item', 'list', '--account', account_id, '--store', 'x'], /--store names no store/],
+  ]
+  for (const [code, args, said] of rows) {
+    const done = await tillkit([...args, '--db', db])
+    assert.deepEqual([done.code, done.stdout], [code, ''], args.join(' '))
+    assert.match(done.stderr, said)
+  }
+})
+
+test('a wrong value leaves no new database behind', async (t) => {
+  const db = join(temporaryFolder(t), 'till.db')
+  const { code } = await tillkit(['serve', '--port', '8O80', '--db', db])
+  assert.deepEqual([code, existsSync(db)], [2, false])
 })
 
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
   [[], /A command is missing/],
-  [['itm', 'create'], /There is no command 'itm create'/],
+  [['itm', 'create'], /There is no command 'itm create': did you mean item create\?/],
+  [['purchase', 'import', 'f.csv', '--store', 'x'], /did you mean purchases import\?/],
+  [['accounts', 'x'], /There is no command 'accounts x': did you mean account\?/],
+  [['frobnicate', '--db', 'x'], /There is no command 'frobnicate'\n/],
+  [['-v'], /Unknown option '-v'/],
   [['account'], /Which one of account create, account list, account keys add, /],
   [['account', 'keys'], /Which one of account keys add, account keys list, account keys revoke\?/],
-  [['account', 'keys', 'ad', '--json'], /Which one of account create, /],
-  [['--json', 'account', 'list'], /Options come after the command/],
+  [['account', 'keys', 'ad'], /did you mean account keys add\?/],
+  [['account', 'frobnicate'], /Which one of account create, /],
+  [['--db', 'x', 'account', 'list'], /Options come after the command/],
   [['help', 'acount'], /There is no command 'acount'/],
   [['account', 'create'], /--name NAME is missing/],
-  [['account', 'create', '--nmae', 'x'], /Unknown option '--nmae'/],
+  [['account', 'create', '--nmae', 'x'], /Unknown option '--nmae': did you mean --name\?/],
+  [['account', 'create', '-name', 'x'], /Unknown option '-name': did you mean --name\?/],
+  [['account', 'list', '--jsn=1'], /Unknown option '--jsn': did you mean --json\?/],
+  [['account', 'create', '--name'], /--name takes a value: NAME\n/],
+  [['account', 'create', '--name', '--db'], /--name takes a value: NAME; .* as --name=-…\n/],
+  [['account', 'list', '--json=1'], /'--json' does not take an argument/],
+  [['backup', 'none/backup.db'], /FILE: ENOENT/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
   [['project', 'show'], /ID is missing/],
   [['project', 'update', 'prj_x'], /Nothing to change/],
   [['project', 'update', 'prj_x', '--config', '{'], /--config is not JSON/],
   [['project', 'update', 'prj_x', '--config', '@nowhere.json'], /--config: ENOENT/],
-  [['serve', '--port', 'http'], /port must be a number/],
+  [['serve', '--port', 'http'], /--port must be a whole number from 0 to 65535/],
 ]
 
 for (const [args, said] of wrongUsage) {
@@ -133,6 +182,66 @@ for (const [args, said] of wrongUsage) {
     assert.match(stderr, said)
   })
 }
+
+const wrongAsJson: readonly (readonly [args: readonly string[], said: RegExp])[] = [
+  [['itm', 'create', '--json'], /no command/],
+  [['--json', 'account', 'list'], /Options come after/],
+  [['account', 'create', '--nmae', 'x', '--json'], /--nmae/],
+  [['account', 'create', '--json'], /--name NAME is missing/],
+  [['project', 'update', 'prj_x', '--json', '--config', '{'], /not JSON/],
+  [['serve', '--port', 'http', '--json'], /--port must be/],
+  [['store', 'list', '--project', '', '--json'], /--project ID is empty/],
+]
+
+for (const [args, said] of wrongAsJson) {
+  test(`wrong usage with --json is a problem document: tillkit ${args.join(' ')}`, async () => {
+    const { code, stdout, stderr } = await tillkit(args, { env: { TILLKIT_DB: 'memory:' } })
+    assert.deepEqual([code, stderr], [2, ''])
+    const { detail, ...problem } = JSON.parse(stdout)
+    assert.match(detail, said)
+    assert.deepEqual(problem, {
+      type: 'urn:tillkit:error:invalid_request',
+      title: 'The request is invalid',
+      status: 400,
+      code: 'invalid_request',
+    })
+  })
+}
+
+test('an address that is taken is a problem document with --json', async () => {
+  const args = ['serve', '--db', 'memory:', '--host', '203.0.113.1', '--port', '0', '--json']
+  const { code, stdout, stderr } = await tillkit(args)
+  assert.deepEqual([code, stderr], [1, ''])
+  assert.match(JSON.parse(stdout).detail, /EADDRNOTAVAIL/)
+})
+
+test('copy names its databases by --from and --to alone', async () => {
+  assert.doesNotMatch((await tillkit(['copy', '--help'])).stdout, /--db/)
+  const { code, stderr } = await tillkit(['copy', '--from', 'a', '--to', 'b', '--db', 'c'])
+  assert.deepEqual([code, stderr.split('\n')[0]], [2, "tillkit: Unknown option '--db'"])
+})
+
+const hasScript = spawnSync('script', ['--version']).status === 0 // of util-linux
+
+test('a list fits the terminal, ids whole, and is whole in a pipe', {
+  skip: !hasScript && 'there is no script(1) to make a terminal',
+}, async (t) => {
+  const { db, project } = await shop(t)
+  const list = `'${process.execPath}' dist/cli/main.js audit list --db '${db}'`
+  const inTerminal = spawnSync('script', ['-qec', `stty cols 80; ${list}`, '/dev/null'], {
+    encoding: 'utf8',
+  })
+  const lines = inTerminal.stdout.trimEnd().split('\r\n')
+  assert.ok(lines.some((line) => line.endsWith(`  project.create  ${project.id}`)))
+  assert.equal(lines.at(-1), '(no room for account_id, request_id: see --json)')
+  assert.ok(
+    lines.every((line) => line.length <= 80),
+    inTerminal.stdout,
+  )
+  const piped = await tillkit(['audit', 'list', '--db', db])
+  assert.match(piped.stdout, /^at .* account_id +request_id\n/)
+  assert.doesNotMatch(piped.stdout, /…|no room/)
+})
 
 test('the environment sets what options do not, and is checked', async () => {
   const short = await tillkit(['account', 'list'], { env: { TILLKIT_TOKEN_SECRET: 'short' } })
@@ -163,6 +272,8 @@ test('help is found wherever it is asked for', async () => {
     [['-h'], /^Usage: tillkit COMMAND/m],
     [['help'], /^Usage: tillkit COMMAND/m],
     [['help', 'serve'], /^Usage: tillkit serve/m],
+    [['--help', 'account', 'list'], /^Usage: tillkit account list/m],
+    [['account', '--db', 'x', '--help'], /^Usage: tillkit account COMMAND/m],
     [['account', 'list', '-h'], /^Usage: tillkit account list/m],
     [['help', 'account', 'keys'], /^Usage: tillkit account keys COMMAND/m],
     [['account', '--help'], /^ {2}account keys revoke {2,}[A-Z]/m],

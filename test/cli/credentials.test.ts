@@ -230,7 +230,7 @@ describe('master keys', () => {
     assert.deepEqual([sealed.code, /sealed +1\n/.test(sealed.stdout), inFile()], [0, true, false])
     const lost = await seal({ TILLKIT_MASTER_KEY: other })
     assert.deepEqual([lost.code, /unreadable +1\n/.test(lost.stdout)], [1, true])
-    assert.match(lost.stderr, /^tillkit: .*a master key that is not set.*\n$/)
+    assert.match(lost.stderr, /^tillkit: .*no master key that is set.*secrets drop\n$/)
     const moved = { TILLKIT_MASTER_KEY: other, TILLKIT_MASTER_KEY_PREVIOUS: `${KEY}, ${KEY}` }
     assert.match((await seal(moved)).stdout, /sealed +1\n/)
     assert.equal((await seal({ TILLKIT_MASTER_KEY: other })).code, 0)
@@ -244,13 +244,59 @@ describe('master keys', () => {
         assert.equal(code, 1)
         assert.match(
           stderr,
-          /^tillkit: The secrets of prj_\w+ are under a master key that is not set\n$/,
+          /^tillkit: No master key that is set opens the webhook_secret of prj_\w+\nSee tillkit secrets drop --help\n$/,
         )
       }
     }
     const none = await seal({})
     assert.deepEqual([none.code, /TILLKIT_MASTER_KEY is not set/.test(none.stderr)], [2, true])
   })
+})
+
+test('a lost master key has a way out: its secrets are named, and dropped once confirmed', async (t) => {
+  const { db, run, project } = await shop(t)
+  const { id: project_id, account_id } = project
+  const secret = '{"webhook_secret":"whs_lost"}'
+  const ofKey = (key: string, ...args: string[]) =>
+    tillkit([...args, '--db', db], { env: { TILLKIT_MASTER_KEY: key } })
+  const store = ['--account', account_id, '--project', project_id, '--type', 'web']
+  const create = ['store', 'create', ...store, '--store', 'lost', '--config', secret]
+  const update = ['project', 'update', project_id, '--config', secret]
+  assert.equal((await ofKey(KEY, ...update)).code, 0)
+  assert.equal((await ofKey(KEY, ...create)).code, 0)
+  const fresh = randomBytes(32).toString('hex')
+
+  for (const wrong of [[], ['--confirm', '1'], ['--confirm', '3']]) {
+    const shown = await ofKey(fresh, 'secrets', 'drop', ...wrong)
+    assert.equal(shown.code, 1)
+    assert.match(shown.stdout, new RegExp(`^${project_id} +webhook_secret +${account_id}$`, 'm'))
+    assert.match(
+      shown.stdout,
+      new RegExp(`^${project_id} +lost +webhook_secret +${account_id}$`, 'm'),
+    )
+    assert.match(shown.stderr, /^tillkit: Nothing was dropped.* --confirm 2 drops/)
+    assert.equal(`${shown.stdout}${shown.stderr}`.includes('whs_lost'), false)
+  }
+  const none = await tillkit(['secrets', 'drop', '--confirm', '2', '--db', db])
+  assert.deepEqual([none.code, none.stdout], [2, ''])
+  const readable = await ofKey(KEY, 'secrets', 'drop', '--confirm', '2')
+  assert.deepEqual([readable.code, readable.stdout], [0, 'none\n'])
+  assert.equal((await ofKey(fresh, ...update)).code, 1)
+
+  const dropped = await ofKey(fresh, 'secrets', 'drop', '--confirm', '2', '--json')
+
+  assert.equal(dropped.code, 0)
+  assert.deepEqual(JSON.parse(dropped.stdout), {
+    dropped: true,
+    secrets: [
+      { account_id, project_id, field: 'webhook_secret' },
+      { account_id, project_id, store_id: 'lost', field: 'webhook_secret' },
+    ],
+  })
+  assert.equal((await ofKey(fresh, ...update)).code, 0)
+  const { entries } = await run('audit', 'list', '--account', account_id)
+  const drops = entries.filter(({ action }: { action: string }) => action === 'secrets.drop')
+  assert.equal(drops.length, 2)
 })
 
 describe('the upkeep of a database', () => {
@@ -343,7 +389,7 @@ const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] 
   [['token', 'issue', '--project', 'p', '--lifetime', '-1'], /tillkit token issue --help/],
   [['token', 'issue', '--project', 'p', '--lifetime', '1e3'], /--lifetime must be a whole number/],
   [['backup'], /FILE is missing/],
-  [['tokens'], /There is no command 'tokens'\nSee tillkit --help\n/],
+  [['tokens'], /There is no command 'tokens': did you mean token\?\nSee tillkit --help\n/],
 ]
 
 for (const [args, said] of wrongUsage) {
@@ -354,18 +400,17 @@ for (const [args, said] of wrongUsage) {
   })
 }
 
-test('what the library refuses ends with 1: scopes, lifetimes and graces out of bounds', async (t) => {
+test('scopes, lifetimes and graces out of bounds are wrong usage', async (t) => {
   const { db, project } = await shop(t)
   for (const args of [
     ['token', 'issue', '--project', project.id, '--scope', 'everything'],
     ['token', 'issue', '--project', project.id, '--lifetime', '59'],
-    ['token', 'issue', '--project', 'prj_nobody'],
     ['project', 'rotate-key', '--project', project.id, '--grace', '2592001'],
     ['token', 'revoke', '--project', project.id, '--user', ''],
   ]) {
     const { code, stdout, stderr } = await tillkit([...args, '--db', db])
-    assert.deepEqual([code, stdout], [1, ''])
-    assert.match(stderr, /^tillkit: .*\n$/)
+    assert.deepEqual([code, stdout], [2, ''])
+    assert.match(stderr, /^tillkit: --\w+ (must be .*|ID is empty)\nSee tillkit .* --help\n$/)
   }
 })
 

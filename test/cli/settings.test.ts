@@ -95,6 +95,16 @@ test('every request under load has its line in the log, also the last before the
   assert.deepEqual(logged.sort(), ids.sort())
 })
 
+test('a server goes on when nobody takes its log any more', async (t) => {
+  const { url, child, closed } = await serveProcess(t, FREE)
+  child.stderr.destroy()
+  for (let i = 0; i < 3; i++) {
+    assert.equal((await fetch(`${url}/api/v1/items`)).status, 401)
+  }
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+})
+
 /** The lines of requests, without those of the start. */
 function requestsIn(log: readonly string[]): { status: number; request_id: string }[] {
   return log.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn')

@@ -105,8 +105,8 @@ test('figures of one worker alone are not given for those of all', async (t) => 
 
 test('workers that are none of a sensible number, or have no file to share, are refused', async () => {
   for (const [args, message] of [
-    [['--workers', '0'], /--workers must be a number from 1 to 64/],
-    [['--workers', '65'], /--workers must be a number from 1 to 64/],
+    [['--workers', '0'], /--workers must be a whole number from 1 to 64/],
+    [['--workers', '65'], /--workers must be a whole number from 1 to 64/],
     [['--workers', '2', '--db', 'memory:'], /Workers share a database file/],
   ] as const) {
     const { code, stderr } = await tillkit(['serve', '--port', '0', ...args])

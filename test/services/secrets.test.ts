@@ -215,6 +215,56 @@ function describeFile(newPlace: NewPlace): void {
     assert.deepEqual(await removed.operations.sealSecrets(), { sealed: 0, unreadable: 0 })
   })
 
+  test('are named and dropped where no master key opens them, and can be set again', async (t) => {
+    const place = newPlace(t)
+    const strange = await place.till({ masterKeys: [STRANGE] })
+    const { account, project } = await createSecrets(strange)
+    const { account_id } = account
+    const { id: project_id } = project
+    const store_config = { webhook_secret: 'whs_kept', currency: 'USD' }
+    const custom = { provider: 'p', api_key: 'api_lost' }
+    const till = await place.till({ masterKeys: [NEW] })
+    const web = { project_id, store_type: 'web', store_id: 'readable' }
+    await till.stores.create(account, { ...web, store_config })
+    await strange.stores.create(account, {
+      ...{ project_id, store_type: 'custom', store_id: 'both' },
+      store_config: custom,
+    })
+    const lost = [
+      { account_id, project_id, field: 'webhook_secret' },
+      { account_id, project_id, store_id: 'iap', field: 'webhook_secret' },
+      { account_id, project_id, store_id: 'iap', field: 'shared_secret' },
+      { account_id, project_id, store_id: 'custom', field: 'api_key' },
+      { account_id, project_id, store_id: 'web', field: 'webhook_secret' },
+      { account_id, project_id, store_id: 'both', field: 'api_key' },
+    ]
+
+    assert.deepEqual(await till.operations.listUnreadableSecrets(), lost)
+    const both = await place.till({ masterKeys: [NEW, STRANGE] })
+    assert.deepEqual(await both.operations.listUnreadableSecrets(), [])
+    assert.deepEqual(await both.operations.dropUnreadableSecrets(), [])
+    assert.deepEqual(await till.operations.dropUnreadableSecrets({ request_id: 'r-1' }), lost)
+
+    await till.operations.assertSecretsOpen()
+    assert.deepEqual(await till.operations.listUnreadableSecrets(), [])
+    const storage = await storageOf(t, place)
+    const kept = await storage.findStore(account_id, 'readable')
+    const secret = kept?.store_config.webhook_secret as Sealed
+    const where = `${account_id}/readable/webhook_secret`
+    assert.equal(createSealer([NEW]).open(secret, where), 'whs_kept')
+    assert.equal(kept?.store_config.currency, 'USD')
+    assert.deepEqual((await storage.findStore(account_id, 'both'))?.store_config, { provider: 'p' })
+    const { entries } = await till.operations.listAudit({ account_id })
+    const told = entries.filter(({ action }) => action === 'secrets.drop')
+    assert.deepEqual(
+      told.map(({ actor, subject, request_id }) => [actor, subject, request_id]),
+      [project_id, 'iap', 'custom', 'web', 'both'].map((each) => ['operator', each, 'r-1']),
+    )
+    const config = { webhook_secret: 'whs_new' }
+    const again = await till.projects.update(account, { id: project_id, config })
+    assert.deepEqual(again.config, config)
+  })
+
   test('are asserted to open, whatever else looks sealed', async (t) => {
     const place = newPlace(t)
     const till = await place.till({ masterKeys: [OLD] })

@@ -1,0 +1,33 @@
+import { command, Refusal, UsageError } from '../command.ts'
+import { wholeNumber } from '../values.ts'
+
+export const secretsDrop = command({
+  name: 'secrets drop',
+  summary: 'Name the secrets that no master key opens, and drop them',
+  options: {
+    confirm: {
+      value: 'N',
+      parse: wholeNumber(1),
+      help: 'how many it has named: drops them for ever',
+    },
+  },
+  async run({ till, options, config, output }) {
+    // Without any key all that is sealed would seem lost.
+    if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
+    const { operations } = till
+    const found = await operations.listUnreadableSecrets()
+    const isConfirmed = options.confirm === found.length
+    const secrets = isConfirmed ? await operations.dropUnreadableSecrets() : found
+    if (output.json) output.record({ dropped: isConfirmed, secrets })
+    else
+      output.table(secrets, ['project_id', 'store_id', 'field', 'account_id'], {
+        account_id: 'omit',
+      })
+    if (isConfirmed) return output.line(`Dropped: ${secrets.length}`)
+    if (found.length === 0) return
+    const confirmation = `--confirm ${found.length}`
+    throw new Refusal(
+      `Nothing was dropped. Is their master key lost? ${confirmation} drops these secrets`,
+    )
+  },
+})

@@ -1,0 +1,40 @@
+/** A value on one line. Control characters from the database must not reach the terminal. */
+export function formatValue(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
+}
+
+const PLAIN = /^[ -~]*$/
+const GRAPHEMES = new Intl.Segmenter()
+const INVISIBLE = /^[\p{M}\p{Cf}]+$/u
+// Unicode's East Asian wide and full-width blocks.
+const LETTERS = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff]/u
+const FORMS = /[\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u
+const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u
+const WIDE = new RegExp(`^(${LETTERS.source}|${FORMS.source})|${EMOJI.source}`, 'u')
+
+/** How many columns of a terminal a text takes. */
+export function widthOf(text: string): number {
+  if (PLAIN.test(text)) return text.length
+  let width = 0
+  for (const { segment } of GRAPHEMES.segment(text)) width += widthOfGrapheme(segment)
+  return width
+}
+
+/** The text in so many columns: cut at its end, which `…` then tells. */
+export function shorten(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let kept = ''
+  let left = width - 1
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    left -= widthOfGrapheme(segment)
+    if (left < 0) break
+    kept += segment
+  }
+  return `${kept}…`
+}
+
+function widthOfGrapheme(grapheme: string): number {
+  if (INVISIBLE.test(grapheme)) return 0
+  return WIDE.test(grapheme) ? 2 : 1
+}
