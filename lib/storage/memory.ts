@@ -19,6 +19,7 @@ import type {
   TokenBound,
   Trail,
 } from './port.ts'
+import { unfinishedError } from './unfinished.ts'
 
 /** A storage in this process's memory: for tests, demonstrations and embedding without a file. */
 export function createMemoryStorage(): Storage {
@@ -34,6 +35,7 @@ export function createMemoryStorage(): Storage {
   const receipts = new Map<string, Receipt>()
   const audit: AuditEntry[] = []
   const buckets = new Map<string, number>()
+  let isUnfinished = false
 
   const recordsOf = (store: StoreKey): StoreRecords => {
     const records = stores.get(keyOf(store))
@@ -60,7 +62,9 @@ export function createMemoryStorage(): Storage {
   }
 
   return {
-    async ping() {},
+    async ping() {
+      if (isUnfinished) throw unfinishedError()
+    },
 
     async insertAccount(account, key, trail = {}) {
       accounts.set(account.account_id, structuredClone(account))
@@ -263,6 +267,15 @@ export function createMemoryStorage(): Storage {
       const waits = new Map([...charges].map(wait))
       for (const [bucket, full] of buckets) if (full < now) buckets.delete(bucket)
       return waits
+    },
+
+    async beginCopy() {
+      const isEmpty = accounts.size + signingKeys.length + audit.length === 0
+      isUnfinished ||= isEmpty
+      return isUnfinished
+    },
+    async endCopy() {
+      isUnfinished = false
     },
 
     async check() {

@@ -14,7 +14,7 @@ import type { Store } from '../domain/store.ts'
  * full, gone) is a `TillError` `storage_unavailable`.
  */
 export interface Storage {
-  /** Resolves when the database answers. */
+  /** Resolves when the database answers, and is no copy that is not whole. */
   ping(): Promise<void>
 
   /** Adds an account together with its first key. */
@@ -117,6 +117,13 @@ export interface Storage {
    * milliseconds each will be full, by what all have taken. May be forgotten at a crash.
    */
   chargeBuckets(charges: BucketTimes, elapsed: number): Promise<BucketTimes>
+
+  /**
+   * Marks an empty storage as a copy that is not whole, which opens for a copy alone, until
+   * `endCopy`. False, and nothing is marked, when it holds something and is no such copy.
+   */
+  beginCopy(): Promise<boolean>
+  endCopy(): Promise<void>
 
   /** Looks the whole database through; a sentence for each thing that is wrong. */
   check(): Promise<string[]>
