@@ -1,5 +1,8 @@
+import type { Account } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
+import type { Project } from '../domain/project.ts'
 import { parseAuditQuery } from '../domain/query.ts'
+import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { AuditPage, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
@@ -65,16 +68,23 @@ export interface ShownSigningKey {
 export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
-  const sealProjects = async (account_id: string, first: Sealer): Promise<number> => {
+  const sealProjects = async (
+    account: Account,
+    first: Sealer,
+    options: CallOptions | undefined,
+  ): Promise<number> => {
     let sealed = 0
-    for (const project of await storage.listProjects(account_id)) {
+    const trail = (subject: string) => trailOf(context, account, 'secrets.seal', subject, options)
+    for (const project of await storage.listProjects(account.account_id)) {
       if (sealProject(project, first) !== project) {
-        await storage.updateProject(project.id, (current) => sealProject(current, sealer))
+        const seal = (current: Project) => sealProject(current, sealer)
+        await storage.updateProject(project.id, seal, trail(project.id))
         sealed++
       }
       for (const store of await storage.listStores(project.id)) {
         if (sealStore(store, first) === store) continue
-        await storage.updateStore(store, (current) => sealStore(current, sealer))
+        const seal = (current: Store) => sealStore(current, sealer)
+        await storage.updateStore(store, seal, trail(store.store_id))
         sealed++
       }
     }
@@ -116,11 +126,10 @@ export function createOperations(context: Context): Operations {
     },
 
     async rotateSigningKeys(options) {
-      const rotated = await keyring.rotate(options?.drop)
-      await storage.insertTrail(
-        trailOf(context, undefined, 'signing_keys.rotate', rotated.kid, options),
-      )
-      return rotated
+      return keyring.rotate(options?.drop ?? 'unneeded', (key, drop) => {
+        const trail = trailOf(context, undefined, 'signing_keys.rotate', key.kid, options)
+        return storage.rotateSigningKeys(key, drop, trail)
+      })
     },
 
     listSigningKeys: () => keyring.list(),
@@ -152,11 +161,9 @@ export function createOperations(context: Context): Operations {
           return renewed
         },
       }
-      for (const { account_id } of await storage.listAccounts()) {
-        sealed += await sealProjects(account_id, counting)
+      for (const account of await storage.listAccounts()) {
+        sealed += await sealProjects(account, counting, options)
       }
-      const trail = trailOf(context, undefined, 'secrets.seal', String(sealed), options)
-      if (sealed > 0) await storage.insertTrail(trail)
       await storage.forget?.()
       return { sealed, unreadable }
     },

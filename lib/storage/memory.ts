@@ -204,9 +204,8 @@ export function createMemoryStorage(): Storage {
       return listPurchases(recordsOf(store), filter, page)
     },
 
-    async insertSigningKey(key, trail = {}) {
+    async insertSigningKey(key) {
       signingKeys.push(structuredClone(key))
-      write(trail)
     },
     async insertFirstSigningKey(key) {
       if (signingKeys.length === 0) signingKeys.push(structuredClone(key))
@@ -214,9 +213,12 @@ export function createMemoryStorage(): Storage {
     async listSigningKeys() {
       return structuredClone(signingKeys)
     },
-    async deleteSigningKeys(kids) {
-      const kept = signingKeys.filter(({ kid }) => !kids.includes(kid))
-      signingKeys.splice(0, signingKeys.length, ...kept)
+    async rotateSigningKeys(key, drop, trail = {}) {
+      const all = structuredClone([...signingKeys, key])
+      const kids = drop(all)
+      signingKeys.splice(0, signingKeys.length, ...all.filter(({ kid }) => !kids.includes(kid)))
+      write(trail)
+      return kids
     },
 
     async insertTokenBound(bound, trail = {}) {

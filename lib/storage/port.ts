@@ -84,12 +84,21 @@ export interface Storage {
   /** Those of a store's purchases that the filter lets pass, in the order of import, one page. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
 
-  insertSigningKey(key: StoredSigningKey, trail?: Trail): Promise<void>
+  /** Adds a key to those of a copy. */
+  insertSigningKey(key: StoredSigningKey): Promise<void>
   /** Adds a key unless there is one: of several that do so at once, one is added. */
   insertFirstSigningKey(key: StoredSigningKey): Promise<void>
   /** The keys that sign tokens, oldest first. */
   listSigningKeys(): Promise<StoredSigningKey[]>
-  deleteSigningKeys(kids: readonly string[]): Promise<void>
+  /**
+   * Adds a key and deletes those that `drop` chooses by their `kid`, of all that there are then;
+   * resolves to the deleted ones. Two at once follow one another.
+   */
+  rotateSigningKeys(
+    key: StoredSigningKey,
+    drop: (keys: readonly StoredSigningKey[]) => readonly string[],
+    trail?: Trail,
+  ): Promise<readonly string[]>
 
   /** Moves a bound on; one that lies before the stored one changes nothing. */
   insertTokenBound(bound: TokenBound, trail?: Trail): Promise<void>

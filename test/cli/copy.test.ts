@@ -90,10 +90,10 @@ for (const [name, newTarget] of Object.entries(targets)) {
     await letGo()
 
     for (const command of [
-      ['serve', '--port', '0', '--db', db],
       ['account', 'list', '--db', db],
       ['check', '--db', db],
       ['copy', '--from', db, '--to', `${from}-back`],
+      ['serve', '--port', '0', '--db', db],
     ]) {
       const { code, stdout, stderr } = await tillkit(command)
       assert.deepEqual([code, stdout], [1, ''], command.join(' '))

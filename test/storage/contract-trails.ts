@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AuditEntry } from '../../lib/domain/audit.ts'
 import type { Receipt } from '../../lib/domain/receipt.ts'
-import type { Storage, StoreKey } from '../../lib/storage/port.ts'
+import { takeInventory } from '../../lib/storage/inventory.ts'
+import type { Storage, StoreKey, Trail } from '../../lib/storage/port.ts'
 import type { OpenStorage } from './contract.ts'
 import {
   AT,
@@ -128,18 +129,6 @@ export function describeCredentials(open: OpenStorage): void {
     assert.equal(await storage.updateStore(missing, () => assert.fail('asked')), undefined)
   })
 
-  test('deleted signing keys are gone, unknown ones no matter', async (t) => {
-    const storage = await open(t)
-    for (const kid of ['a', 'b', 'c']) {
-      await storage.insertSigningKey({ kid, secret: new Uint8Array(32), created_at: AT })
-    }
-
-    await storage.deleteSigningKeys(['a', 'c', 'none'])
-
-    const kids = (await storage.listSigningKeys()).map(({ kid }) => kid)
-    assert.deepEqual(kids, ['b'])
-  })
-
   test('the later bound of a project and its user counts, and no bound moves back', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
@@ -243,7 +232,7 @@ async function revisionOf(storage: Storage, store: StoreKey): Promise<string> {
   return revision
 }
 
-function newEntry(change: Partial<AuditEntry> = {}): AuditEntry {
+export function newEntry(change: Partial<AuditEntry> = {}): AuditEntry {
   return {
     at: AT,
     actor: 'key:key_hash-1',
@@ -287,7 +276,7 @@ export function describeTrails(open: OpenStorage): void {
     await storage.updateStore(MAIN, (store) => store, entry('8'))
     await storage.insertItem(newItem('gold'), entry('9'))
     const key = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
-    await storage.insertSigningKey(key, entry('10'))
+    await storage.rotateSigningKeys(key, () => [], entry('10'))
     const bound = { project_id: 'prj_1', user_id: '', not_after: 1 }
     await storage.insertTokenBound(bound, entry('11'))
     const current = await storage.openImport(MAIN, 'imp_1')
@@ -417,6 +406,48 @@ export function describeTrails(open: OpenStorage): void {
     assert.deepEqual(inserted.toSorted(), ['inserted', 'repeated'])
     assert.equal((await itemsOf(storage, MAIN)).length, 1)
   })
+}
+
+const KEY = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
+
+/** Each verb that takes a trail and changes what is there. */
+const CHANGES: Record<string, (storage: Storage, trail: Trail) => Promise<unknown>> = {
+  insertAccount: (storage, trail) =>
+    storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), trail),
+  insertAccountKey: (storage, trail) => storage.insertAccountKey(newKey('acc_1', 'hash-9'), trail),
+  revokeAccountKey: (storage, trail) =>
+    storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, trail),
+  insertProject: (storage, trail) => storage.insertProject(newProject('prj_9'), trail),
+  updateProject: (storage, trail) =>
+    storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), trail),
+  rotatePublicKey: (storage, trail) =>
+    storage.rotatePublicKey('prj_1', { public_key: 'pk_9', former_until: LATER }, trail),
+  insertStore: (storage, trail) => storage.insertStore(newStore('more'), trail),
+  updateStore: (storage, trail) =>
+    storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), trail),
+  insertItem: (storage, trail) => storage.insertItem(newItem('more'), trail),
+  rotateSigningKeys: (storage, trail) => storage.rotateSigningKeys(KEY, () => ['old'], trail),
+  insertTokenBound: (storage, trail) =>
+    storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 9 }, trail),
+}
+
+/** The part of the contract that only a database can break: the memory writes nothing halfway. */
+export function describeAtomicity(open: OpenStorage): void {
+  for (const [verb, change] of Object.entries(CHANGES)) {
+    test(`a change whose trail can not be written is not made: ${verb}`, async (t) => {
+      const storage = await open(t)
+      await insertShops(storage)
+      await storage.insertSigningKey({ ...KEY, kid: 'old' })
+      const before = await takeInventory(storage, AT)
+      const trail = { audit: newEntry(), receipt: newReceipt({ account_id: 'acc_none' }) }
+
+      await assert.rejects(change(storage, trail))
+      assert.deepEqual(await takeInventory(storage, AT), before)
+
+      await change(storage, { audit: newEntry() })
+      assert.notDeepEqual(await takeInventory(storage, AT), before)
+    })
+  }
 }
 
 export function describeBuckets(open: OpenStorage): void {

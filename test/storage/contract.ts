@@ -6,10 +6,12 @@ import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
 import type { PurchaseFilter } from '../../lib/domain/query.ts'
 import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
 import {
+  describeAtomicity,
   describeBuckets,
   describeCredentials,
   describeItemPages,
   describeTrails,
+  newEntry,
 } from './contract-trails.ts'
 import {
   AT,
@@ -34,12 +36,15 @@ import {
 /** Opens an empty storage for one test, and closes it after. */
 export type OpenStorage = (t: TestContext) => Promise<Storage>
 
-/** The suite that every adapter passes. `skip` is the reason to pass over it. */
-export function describeStorage(
-  name: string,
-  open: OpenStorage,
-  options: { readonly skip?: string | false } = {},
-): void {
+interface SuiteOptions {
+  /** The reason to pass over it. */
+  readonly skip?: string | false
+  /** Whether a write can fail halfway; true unless told. */
+  readonly isDatabase?: boolean
+}
+
+/** The suite that every adapter passes. */
+export function describeStorage(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
   describe(name, { skip: options.skip ?? false }, () => {
     describe('accounts', () => describeAccounts(open))
     describe('projects', () => describeProjects(open))
@@ -53,6 +58,7 @@ export function describeStorage(
     describe('credentials', () => describeCredentials(open))
     describe('pages of items', () => describeItemPages(open))
     describe('trails', () => describeTrails(open))
+    if (options.isDatabase ?? true) describe('changes', () => describeAtomicity(open))
     describe('buckets', () => describeBuckets(open))
   })
 }
@@ -964,16 +970,57 @@ function describeSigningKeys(open: OpenStorage): void {
     const storage = await open(t)
     for (const kid of ['a', 'b', 'c', "'"]) await storage.insertSigningKey(key(kid))
 
-    await storage.deleteSigningKeys([])
-    await storage.deleteSigningKeys(["'", 'a', 'gone', 'a', '%'])
+    assert.deepEqual(await storage.rotateSigningKeys(key('d'), () => []), [])
+    const chosen = ["'", 'a', 'gone', 'a', '%']
+    assert.deepEqual(await storage.rotateSigningKeys(key('e'), () => chosen), chosen)
 
-    const ring = await storage.listSigningKeys()
-    assert.deepEqual(
-      ring.map(({ kid }) => kid),
-      ['b', 'c'],
-    )
+    assert.deepEqual(await kidsOf(storage), ['b', 'c', 'd', 'e'])
     await storage.insertSigningKey(key('a'))
-    assert.equal((await storage.listSigningKeys()).at(-1)?.kid, 'a')
+    assert.deepEqual(await kidsOf(storage), ['b', 'c', 'd', 'e', 'a'])
+  })
+
+  test('a rotation chooses from all keys, the new one the last of them', async (t) => {
+    const storage = await open(t)
+    for (const kid of ['b', 'a']) await storage.insertSigningKey(key(kid))
+
+    await storage.rotateSigningKeys(key('new'), (keys) => {
+      assert.deepEqual(
+        keys.map((each) => ({ ...each, secret: Uint8Array.from(each.secret) })),
+        [key('b'), key('a'), key('new')],
+      )
+      return ['b']
+    })
+
+    assert.deepEqual(await kidsOf(storage), ['a', 'new'])
+  })
+
+  test('of rotations at once that drop all others, one key is left', async (t) => {
+    const storage = await open(t)
+    await storage.insertSigningKey(key('old'))
+
+    await Promise.all(
+      ['a', 'b', 'c', 'd'].map((own) =>
+        storage.rotateSigningKeys(key(own), (keys) =>
+          keys.map(({ kid }) => kid).filter((kid) => kid !== own),
+        ),
+      ),
+    )
+
+    assert.equal((await kidsOf(storage)).length, 1)
+  })
+
+  test('a rotation that fails leaves the ring and the audit log as they were', async (t) => {
+    const storage = await open(t)
+    await storage.insertSigningKey(key('a'))
+    const refuse = () => {
+      throw new Error('refused')
+    }
+
+    const audit = newEntry()
+    await assert.rejects(storage.rotateSigningKeys(key('b'), refuse, { audit }))
+
+    assert.deepEqual(await kidsOf(storage), ['a'])
+    assert.deepEqual((await storage.listAudit(undefined, { limit: 10 })).entries, [])
   })
 
   test('changing a secret outside does not change the stored one', async (t) => {
@@ -988,6 +1035,10 @@ function describeSigningKeys(open: OpenStorage): void {
     const [stored] = await storage.listSigningKeys()
     assert.deepEqual(Uint8Array.from(stored?.secret ?? []), secret())
   })
+}
+
+async function kidsOf(storage: Storage): Promise<string[]> {
+  return (await storage.listSigningKeys()).map(({ kid }) => kid)
 }
 
 /** The purchase in the store `main` that a row becomes. */
