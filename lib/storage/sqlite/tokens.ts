@@ -1,18 +1,7 @@
-import type { Storage, StoredSigningKey } from '../port.ts'
+import type { StoredSigningKey, TokenVerbs } from '../port.ts'
 import { signingKeyRecord, tokenBoundRecord } from '../records.ts'
 import type { Connection } from './connection.ts'
 import { writeTrail } from './trail.ts'
-
-type TokenVerbs = Pick<
-  Storage,
-  | 'insertSigningKey'
-  | 'insertFirstSigningKey'
-  | 'listSigningKeys'
-  | 'rotateSigningKeys'
-  | 'insertTokenBound'
-  | 'findTokenBound'
-  | 'listTokenBounds'
->
 
 export function tokenVerbs(db: Connection): TokenVerbs {
   return {

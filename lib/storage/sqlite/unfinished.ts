@@ -1,8 +1,8 @@
-import type { Storage } from '../port.ts'
+import type { CopyVerbs } from '../port.ts'
 import { unfinishedError } from '../unfinished.ts'
 import type { Connection } from './connection.ts'
 
-export function unfinishedVerbs(db: Connection): Pick<Storage, 'beginCopy' | 'endCopy'> {
+export function unfinishedVerbs(db: Connection): CopyVerbs {
   return {
     beginCopy() {
       return db.write(() => {
