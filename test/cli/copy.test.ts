@@ -67,8 +67,9 @@ const targets: Record<string, (t: TestContext) => Promise<Target>> = {
         const holder = await sql.reserve()
         await holder`BEGIN`
         await holder`LOCK TABLE items IN SHARE MODE`
-        while ((await sql`SELECT 1 FROM pg_locks WHERE NOT granted`).count === 0)
-          await setTimeout(1)
+        const waiting = () =>
+          sql`SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'items'::regclass`
+        while ((await waiting()).count === 0) await setTimeout(1)
         return async () => {
           await holder`ROLLBACK`
           holder.release()

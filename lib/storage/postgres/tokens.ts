@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { StoredSigningKey, TokenVerbs } from '../port.ts'
 import { numberOf, signingKeyRecord, tokenBoundRecord } from '../records.ts'
 import type { Connection, Database, Transaction } from './connection.ts'
@@ -59,7 +60,12 @@ async function lockSigningKeys(tx: Transaction): Promise<void> {
 }
 
 async function listSigningKeys(on: Connection): Promise<StoredSigningKey[]> {
-  return (await on.all('SELECT * FROM signing_keys ORDER BY seq')).map(signingKeyRecord)
+  // Bytes as postgres.js reads them only where `bytea_output` is as it was made: as hex always.
+  const sql =
+    "SELECT kid, encode(secret, 'hex') AS secret, created_at FROM signing_keys ORDER BY seq"
+  return (await on.all(sql)).map(({ secret, ...row }) =>
+    signingKeyRecord({ ...row, secret: Buffer.from(secret as string, 'hex') }),
+  )
 }
 
 async function insertSigningKey(
