@@ -23,7 +23,7 @@ export interface Storage
     TrailVerbs,
     BucketVerbs,
     CopyVerbs {
-  /** Resolves when the database answers, and is no copy that is not whole. */
+  /** Resolves when the database answers, is still in its place and no copy that is not whole. */
   ping(): Promise<void>
   /** Looks the whole database through; a sentence for each thing that is wrong. */
   check(): Promise<string[]>

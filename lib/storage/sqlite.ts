@@ -58,6 +58,7 @@ function commitsOf(db: Connection): number {
 function storageOn(db: Connection): Storage {
   return {
     async ping() {
+      db.assertInPlace()
       assertWhole(db)
     },
     ...accountVerbs(db),

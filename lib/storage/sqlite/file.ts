@@ -15,7 +15,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   }
   createPrivately(path)
   const driver = await openSqliteDriver(path, options.driver)
-  const db = connect(driver)
+  const db = connect(driver, path)
   try {
     await configure(db, driver)
     await migrate(db)
