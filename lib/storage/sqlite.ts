@@ -83,7 +83,7 @@ function storageOn(db: Connection): Storage {
     },
     async forget() {
       db.exec('VACUUM')
-      db.find('PRAGMA wal_checkpoint(TRUNCATE)')
+      await db.emptyLog()
     },
     close: () => db.close(),
   }

@@ -38,6 +38,8 @@ export interface Connection {
    * in the same log makes all before it durable too, will confirm.
    */
   lazyTransaction<T>(work: () => T): Promise<T>
+  /** Moves all of the log into the file and empties it, as soon as no one reads from the log. */
+  emptyLog(): Promise<void>
   /** Throws when another file has taken the place of this one, or none is there. */
   assertInPlace(): void
   /** Lets the writes that wait be committed first; all that is asked for later is refused. */
@@ -83,14 +85,22 @@ export function connect(driver: SqliteDriver, path: string): Connection {
   /** False while another process has the lock. */
   const begin = (): boolean => {
     assertInPlace()
-    // Not waited for here: the event loop has other things to do until the lock is free.
+    return atOnce(() => {
+      try {
+        statement('BEGIN IMMEDIATE').run()
+        return true
+      } catch (error) {
+        if (isBusy(error)) return false
+        throw translateSqliteError(error)
+      }
+    })
+  }
+
+  /** Waits for no lock: the event loop has other things to do until it is free. */
+  const atOnce = <T>(work: () => T): T => {
     connection.exec('PRAGMA busy_timeout = 0')
     try {
-      statement('BEGIN IMMEDIATE').run()
-      return true
-    } catch (error) {
-      if (isBusy(error)) return false
-      throw translateSqliteError(error)
+      return work()
     } finally {
       connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     }
@@ -139,6 +149,11 @@ export function connect(driver: SqliteDriver, path: string): Connection {
         } finally {
           connection.exec('PRAGMA synchronous = FULL')
         }
+      }),
+    emptyLog: () =>
+      whenFree(() => {
+        const done = atOnce(() => connection.find('PRAGMA wal_checkpoint(TRUNCATE)'))
+        return done?.busy === 0 ? { result: undefined } : undefined
       }),
     assertInPlace,
     close() {
