@@ -21,7 +21,7 @@ async function main(args: readonly string[]): Promise<number> {
   const named = options[command.databaseOption ?? 'db'] as string | undefined
   const db = named ?? config.db
   const wasThere = existsSync(db)
-  const storage = await openStorage(db, command.makesDatabase ?? false)
+  const storage = await openStorage(db, { create: command.makesDatabase ?? false })
   const isNew = !wasThere && existsSync(db)
   const till = createTill({ storage, ...tillOptions(config) })
   try {

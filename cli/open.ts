@@ -7,10 +7,17 @@ import {
 } from '../lib/index.ts'
 import type { Config } from './config.ts'
 
-/** The storage that `--db` or the environment names; `create` when it may be a new one. */
-export async function openStorage(db: string, create: boolean): Promise<Storage> {
+interface Opening {
+  /** Whether it may be a new one. */
+  readonly create: boolean
+  /** Whether it may be a copy that was cut off. */
+  readonly forCopy?: boolean
+}
+
+/** The storage that `--db` or the environment names. */
+export async function openStorage(db: string, opening: Opening): Promise<Storage> {
   if (db === 'memory:') return createMemoryStorage()
-  return isPostgres(db) ? openPostgresStorage(db) : openQuietly(db, create)
+  return isPostgres(db) ? openPostgresStorage(db, opening) : openQuietly(db, opening)
 }
 
 export function isPostgres(db: string): boolean {
@@ -31,11 +38,11 @@ export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
 
 // Node 22 and 24 warn that node:sqlite is experimental: true, and no news to whoever runs a
 // command.
-async function openQuietly(path: string, create: boolean) {
+async function openQuietly(path: string, opening: Opening) {
   const { emitWarning } = process
   process.emitWarning = () => {}
   try {
-    return await openSqliteStorage(path, { create })
+    return await openSqliteStorage(path, opening)
   } finally {
     process.emitWarning = emitWarning
   }

@@ -89,8 +89,6 @@ function createContext(options: TillOptions): Context {
   const shelf: KeyShelf = {
     list: () => storage.listSigningKeys(),
     insertFirst: (key) => storage.insertFirstSigningKey(key),
-    insert: (key) => storage.insertSigningKey(key),
-    delete: (kids) => storage.deleteSigningKeys(kids),
   }
   const keyring =
     tokenSecret === undefined ? createStoredKeyring(shelf, now) : createFixedKeyring(tokenSecret)

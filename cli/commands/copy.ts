@@ -9,11 +9,15 @@ export const copy = command({
   databaseOption: 'from',
   options: {
     from: { value: 'DB', required: true, help: 'the database to read' },
-    to: { value: 'DB', required: true, help: 'an empty one, or one that an earlier copy began' },
+    to: {
+      value: 'DB',
+      required: true,
+      help: 'an empty one, or the one of a copy that was cut off',
+    },
   },
   async run({ storage, options, output }) {
     if (options.from === options.to) throw new UsageError('--from and --to are the same database')
-    const target = await openStorage(options.to, true)
+    const target = await openStorage(options.to, { create: true, forCopy: true })
     const line = createLine(process.stderr)
     try {
       const inventory = await copyStorage(storage, target, (step, kind, count) => {

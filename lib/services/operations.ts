@@ -138,11 +138,10 @@ export function createOperations(context: Context): Operations {
     },
 
     async rotateSigningKeys(options) {
-      const rotated = await keyring.rotate(options?.drop)
-      await storage.insertTrail(
-        trailOf(context, undefined, 'signing_keys.rotate', rotated.kid, options),
-      )
-      return rotated
+      return keyring.rotate(options?.drop ?? 'unneeded', (key, drop) => {
+        const trail = trailOf(context, undefined, 'signing_keys.rotate', key.kid, options)
+        return storage.rotateSigningKeys(key, drop, trail)
+      })
     },
 
     listSigningKeys: () => keyring.list(),
@@ -166,20 +165,22 @@ export function createOperations(context: Context): Operations {
       let sealed = 0
       let unreadable = 0
       for await (const records of allRecords()) {
-        const { project, stores } = records
+        const { account, project, stores } = records
+        const trail = (subject: string) =>
+          trailOf(context, account, 'secrets.seal', subject, options)
         if (sealProject(project, sealer) !== project) {
-          await storage.updateProject(project.id, (current) => sealProject(current, sealer))
+          const seal = (current: Project) => sealProject(current, sealer)
+          await storage.updateProject(project.id, seal, trail(project.id))
           sealed++
         }
         for (const store of stores) {
           if (sealStore(store, sealer) === store) continue
-          await storage.updateStore(store, (current) => sealStore(current, sealer))
+          const seal = (current: Store) => sealStore(current, sealer)
+          await storage.updateStore(store, seal, trail(store.store_id))
           sealed++
         }
         unreadable += unreadableOf(records).length
       }
-      const trail = trailOf(context, undefined, 'secrets.seal', String(sealed), options)
-      if (sealed > 0) await storage.insertTrail(trail)
       await storage.forget?.()
       return { sealed, unreadable }
     },

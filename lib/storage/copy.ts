@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import type { NewPurchase, Purchase } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
@@ -12,19 +13,50 @@ export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: 
 const noProgress: CopyProgress = () => {}
 
 /**
- * Copies everything from one storage into another. What an earlier, interrupted copy has brought is
- * passed over, so that it can be repeated until it succeeds; a target that holds anything else is
- * refused. Nothing may be written to either meanwhile: what changed shows as a checksum that
- * differs. Receipts that are expired stay behind: a storage keeps them, or drops them, as it likes.
+ * Copies everything from one storage into an empty one. Until the two have been compared the target
+ * is marked as a copy that is not whole, which opens with `forCopy` alone. What an interrupted copy
+ * has brought is passed over, so that it can be repeated until it succeeds; a target that is whole
+ * is only compared. Nothing may be written to either meanwhile: what changed shows as a checksum
+ * that differs. Receipts that are expired stay behind: a storage keeps them, or drops them, as it
+ * likes.
  */
 export async function copyStorage(
   from: Storage,
   to: Storage,
   onProgress: CopyProgress = noProgress,
 ): Promise<Inventory> {
-  const count = createCounter(onProgress)
   const now = new Date().toISOString()
   await assertPrefix(from, to)
+  const isBegun = await to.beginCopy()
+  if (isBegun) await copyAll(from, to, onProgress, now)
+  // Together: one waits for its database while the other counts.
+  const [original, copy] = await Promise.all([
+    takeInventory(from, now),
+    takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
+  ])
+  if (original.checksum !== copy.checksum) throw isBegun ? differs(original, copy) : holdsOthers()
+  await to.endCopy()
+  return copy
+}
+
+function differs(original: Inventory, copy: Inventory): TillError {
+  const difference = Object.keys(original.counts).find((kind) => {
+    return original.counts[kind] !== copy.counts[kind]
+  })
+  const found = difference
+    ? `${copy.counts[difference]} ${difference} instead of ${original.counts[difference]}`
+    : 'other contents'
+  const message = `The copy has ${found}: was anything written meanwhile?`
+  return new TillError('storage_unavailable', message)
+}
+
+async function copyAll(
+  from: Storage,
+  to: Storage,
+  onProgress: CopyProgress,
+  now: string,
+): Promise<void> {
+  const count = createCounter(onProgress)
   for (const account of await from.listAccounts()) {
     await copyAccount(from, to, account, now)
     count('accounts')
@@ -39,22 +71,6 @@ export async function copyStorage(
   }
   await copySigningKeys(from, to)
   await copyAudit(from, to, count)
-  // Together: one waits for its database while the other counts.
-  const [original, copy] = await Promise.all([
-    takeInventory(from, now),
-    takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
-  ])
-  if (original.checksum === copy.checksum) return copy
-  const difference = Object.keys(original.counts).find((kind) => {
-    return original.counts[kind] !== copy.counts[kind]
-  })
-  const found = difference
-    ? `${copy.counts[difference]} ${difference} instead of ${original.counts[difference]}`
-    : 'other contents'
-  throw new TillError(
-    'storage_unavailable',
-    `The copy has ${found}: was anything written meanwhile?`,
-  )
 }
 
 function createCounter(onProgress: CopyProgress) {
@@ -69,8 +85,11 @@ function createCounter(onProgress: CopyProgress) {
 async function assertPrefix(from: Storage, to: Storage): Promise<void> {
   const [source, target] = [await from.listAccounts(), await to.listAccounts()]
   const isPrefix = target.every(({ account_id }, i) => source[i]?.account_id === account_id)
-  if (isPrefix) return
-  throw new TillError('invalid_request', 'The target holds other accounts: copy into an empty one')
+  if (!isPrefix) throw holdsOthers('accounts')
+}
+
+function holdsOthers(what = 'contents'): TillError {
+  return new TillError('invalid_request', `The target holds other ${what}: copy into an empty one`)
 }
 
 async function copyAccount(
@@ -158,10 +177,20 @@ async function copyPurchases(
 
 type OpenImport = NonNullable<Awaited<ReturnType<Storage['openImport']>>>
 
+/** Longer than a storage takes an import whose process is gone for one that goes on. */
+const PATIENCE_MS = 60_000
+const PAUSE_MS = 200
+
+/** Waits for the end of what a copy that was cut off has left open. */
 async function openImport(to: Storage, store: StoreKey, id: string): Promise<OpenImport> {
-  const opened = await to.openImport(store, id)
-  if (opened) return opened
-  throw new TillError('storage_unavailable', 'An import into the target is under way')
+  const latest = performance.now() + PATIENCE_MS
+  for (;;) {
+    const opened = await to.openImport(store, id)
+    if (opened) return opened
+    if (performance.now() > latest) break
+    await setTimeout(PAUSE_MS)
+  }
+  throw new TillError('storage_unavailable', 'Another copy into the target is under way')
 }
 
 async function finish(target: OpenImport): Promise<void> {

@@ -19,6 +19,7 @@ import type {
   TokenBound,
   Trail,
 } from './port.ts'
+import { unfinishedError } from './unfinished.ts'
 
 /** A storage in this process's memory: for tests, demonstrations and embedding without a file. */
 export function createMemoryStorage(): Storage {
@@ -34,6 +35,7 @@ export function createMemoryStorage(): Storage {
   const receipts = new Map<string, Receipt>()
   const audit: AuditEntry[] = []
   const buckets = new Map<string, number>()
+  let isUnfinished = false
 
   const recordsOf = (store: StoreKey): StoreRecords => {
     const records = stores.get(keyOf(store))
@@ -60,7 +62,9 @@ export function createMemoryStorage(): Storage {
   }
 
   return {
-    async ping() {},
+    async ping() {
+      if (isUnfinished) throw unfinishedError()
+    },
 
     async insertAccount(account, key, trail = {}) {
       accounts.set(account.account_id, structuredClone(account))
@@ -200,9 +204,8 @@ export function createMemoryStorage(): Storage {
       return listPurchases(recordsOf(store), filter, page)
     },
 
-    async insertSigningKey(key, trail = {}) {
+    async insertSigningKey(key) {
       signingKeys.push(structuredClone(key))
-      write(trail)
     },
     async insertFirstSigningKey(key) {
       if (signingKeys.length === 0) signingKeys.push(structuredClone(key))
@@ -210,9 +213,12 @@ export function createMemoryStorage(): Storage {
     async listSigningKeys() {
       return structuredClone(signingKeys)
     },
-    async deleteSigningKeys(kids) {
-      const kept = signingKeys.filter(({ kid }) => !kids.includes(kid))
-      signingKeys.splice(0, signingKeys.length, ...kept)
+    async rotateSigningKeys(key, drop, trail = {}) {
+      const all = structuredClone([...signingKeys, key])
+      const kids = drop(all)
+      signingKeys.splice(0, signingKeys.length, ...all.filter(({ kid }) => !kids.includes(kid)))
+      write(trail)
+      return kids
     },
 
     async insertTokenBound(bound, trail = {}) {
@@ -263,6 +269,15 @@ export function createMemoryStorage(): Storage {
       const waits = new Map([...charges].map(wait))
       for (const [bucket, full] of buckets) if (full < now) buckets.delete(bucket)
       return waits
+    },
+
+    async beginCopy() {
+      const isEmpty = accounts.size + signingKeys.length + audit.length === 0
+      isUnfinished ||= isEmpty
+      return isUnfinished
+    },
+    async endCopy() {
+      isUnfinished = false
     },
 
     async check() {

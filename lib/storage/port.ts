@@ -13,10 +13,28 @@ import type { Store } from '../domain/store.ts'
  * out is not to be changed, and may be frozen. A database that can not be used right now (locked,
  * full, gone) is a `TillError` `storage_unavailable`.
  */
-export interface Storage {
-  /** Resolves when the database answers. */
+export interface Storage
+  extends AccountVerbs,
+    ProjectVerbs,
+    StoreVerbs,
+    ItemVerbs,
+    PurchaseVerbs,
+    TokenVerbs,
+    TrailVerbs,
+    BucketVerbs,
+    CopyVerbs {
+  /** Resolves when the database answers, is still in its place and no copy that is not whole. */
   ping(): Promise<void>
+  /** Looks the whole database through; a sentence for each thing that is wrong. */
+  check(): Promise<string[]>
+  /** Writes a consistent copy into a new file; only where the database is a file. */
+  backup?(path: string): Promise<void>
+  /** Leaves nothing in the file of what was replaced or deleted; only where it is a file. */
+  forget?(): Promise<void>
+  close(): Promise<void>
+}
 
+export interface AccountVerbs {
   /** Adds an account together with its first key. */
   insertAccount(account: Account, key: AccountKey, trail?: Trail): Promise<void>
   findAccount(account_id: string): Promise<Account | undefined>
@@ -34,7 +52,9 @@ export interface Storage {
     revoked_at: string,
     trail?: Trail,
   ): Promise<boolean>
+}
 
+export interface ProjectVerbs {
   insertProject(project: Project, trail?: Trail): Promise<Insertion>
   findProject(id: string): Promise<Project | undefined>
   findProjectByPublicKey(public_key: string): Promise<Project | undefined>
@@ -54,7 +74,9 @@ export interface Storage {
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
   /** All former keys, in order of their rotation. */
   listFormerPublicKeys(): Promise<FormerPublicKey[]>
+}
 
+export interface StoreVerbs {
   /** `taken` when the account has a store of that `store_id`. */
   insertStore(store: Store, trail?: Trail): Promise<Insertion>
   findStore(account_id: string, store_id: string): Promise<Store | undefined>
@@ -66,7 +88,9 @@ export interface Storage {
     change: (current: Store) => Store,
     trail?: Trail,
   ): Promise<Store | undefined>
+}
 
+export interface ItemVerbs {
   /** `taken` when the store has an item of that `name`. */
   insertItem(item: Item, trail?: Trail): Promise<Insertion>
   /**
@@ -76,20 +100,33 @@ export interface Storage {
   findItem(id: string): Promise<Item | undefined>
   /** A store's items in order of creation, one page; `after` is the id of an item of the store. */
   listItems(store: StoreKey, page: Page): Promise<ItemPage>
+}
 
+export interface PurchaseVerbs {
   /**
    * Starts an import into a store, or resolves to undefined while another one is under way there.
    */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Those of a store's purchases that the filter lets pass, in the order of import, one page. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
+}
 
-  insertSigningKey(key: StoredSigningKey, trail?: Trail): Promise<void>
+export interface TokenVerbs {
+  /** Adds a key to those of a copy. */
+  insertSigningKey(key: StoredSigningKey): Promise<void>
   /** Adds a key unless there is one: of several that do so at once, one is added. */
   insertFirstSigningKey(key: StoredSigningKey): Promise<void>
   /** The keys that sign tokens, oldest first. */
   listSigningKeys(): Promise<StoredSigningKey[]>
-  deleteSigningKeys(kids: readonly string[]): Promise<void>
+  /**
+   * Adds a key and deletes those that `drop` chooses by their `kid`, of all that there are then;
+   * resolves to the deleted ones. Two at once follow one another.
+   */
+  rotateSigningKeys(
+    key: StoredSigningKey,
+    drop: (keys: readonly StoredSigningKey[]) => readonly string[],
+    trail?: Trail,
+  ): Promise<readonly string[]>
 
   /** Moves a bound on; one that lies before the stored one changes nothing. */
   insertTokenBound(bound: TokenBound, trail?: Trail): Promise<void>
@@ -100,7 +137,9 @@ export interface Storage {
   findTokenBound(project_id: string, user_id: string): Promise<number>
   /** Those of a project and of its users. */
   listTokenBounds(project_id: string): Promise<TokenBound[]>
+}
 
+export interface TrailVerbs {
   findReceipt(account_id: string, key: string): Promise<Receipt | undefined>
   /**
    * Trails of their own, in this order: for what changes nothing in the storage, and for copies.
@@ -110,21 +149,24 @@ export interface Storage {
   listReceipts(account_id: string): Promise<Receipt[]>
   /** The audit log in its order, one page; of one account when it is named. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
+}
 
+export interface BucketVerbs {
   /**
    * Takes from buckets of rate limits, for all servers that share them: what each is charged is the
    * time in which it fills again, in milliseconds, and was taken since `elapsed` ago. In how many
    * milliseconds each will be full, by what all have taken. May be forgotten at a crash.
    */
   chargeBuckets(charges: BucketTimes, elapsed: number): Promise<BucketTimes>
+}
 
-  /** Looks the whole database through; a sentence for each thing that is wrong. */
-  check(): Promise<string[]>
-  /** Writes a consistent copy into a new file; only where the database is a file. */
-  backup?(path: string): Promise<void>
-  /** Leaves nothing in the file of what was replaced or deleted; only where it is a file. */
-  forget?(): Promise<void>
-  close(): Promise<void>
+export interface CopyVerbs {
+  /**
+   * Marks an empty storage as a copy that is not whole, which opens for a copy alone, until
+   * `endCopy`. False, and nothing is marked, when it holds something and is no such copy.
+   */
+  beginCopy(): Promise<boolean>
+  endCopy(): Promise<void>
 }
 
 /** What is written in the same transaction as a change. */

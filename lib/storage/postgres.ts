@@ -16,6 +16,7 @@ import { createSockets } from './postgres/socket.ts'
 import { storeVerbs } from './postgres/stores.ts'
 import { tokenVerbs } from './postgres/tokens.ts'
 import { trailVerbs } from './postgres/trail.ts'
+import { assertWhole, unfinishedVerbs } from './postgres/unfinished.ts'
 
 /**
  * Times are in seconds. What the URL says (`?max=20&connect_timeout=2`) goes before the default.
@@ -33,6 +34,8 @@ export interface PostgresOptions {
   readonly statement_timeout?: number
   /** After how long without work a connection is closed; 60 unless told. */
   readonly idle_timeout?: number
+  /** Whether to open a copy that was cut off too, for `copyStorage` to go on; false unless told. */
+  readonly forCopy?: boolean
 }
 
 /**
@@ -42,8 +45,9 @@ export interface PostgresOptions {
  * it. Behind pgbouncer in transaction mode add `?prepare=false`, and there
  * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout`.
  *
- * Throws `storage_unavailable` when the database can not be reached or used, or when a newer
- * tillkit has written it; later too, while the server is away. Connections come back by themselves.
+ * Throws `storage_unavailable` when the database can not be reached or used, when a newer tillkit
+ * has written it, or when it is a copy that was cut off; later too, while the server is away.
+ * Connections come back by themselves.
  */
 export async function openPostgresStorage(
   url: string,
@@ -52,6 +56,7 @@ export async function openPostgresStorage(
   const db = await connect(url, options)
   try {
     await migrate(db)
+    if (!options.forCopy) await assertWhole(db)
     await clearAbandonedImports(db)
     return storageOn(db)
   } catch (error) {
@@ -98,7 +103,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
 function storageOn(db: Database): Storage {
   return {
     async ping() {
-      await db.find('SELECT 1 FROM accounts LIMIT 1')
+      await assertWhole(db)
     },
     ...accountVerbs(db),
     ...projectVerbs(db),
@@ -109,6 +114,7 @@ function storageOn(db: Database): Storage {
     ...tokenVerbs(db),
     ...trailVerbs(db),
     ...bucketVerbs(db),
+    ...unfinishedVerbs(db),
     check: () => findProblems(db),
     close: () => db.close(),
   }

@@ -3,6 +3,7 @@ import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import type { JsonObject } from '../domain/fields.ts'
 import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
+import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../domain/purchase.ts'
 import type { Receipt } from '../domain/receipt.ts'
 import type { Store, StoreType } from '../domain/store.ts'
 import type { FormerPublicKey, StoredSigningKey, TokenBound } from './port.ts'
@@ -81,6 +82,23 @@ export function itemRecord(row: Row, store: Row = row): Item {
     type: row.type as ItemType,
     metadata: objectOf(row.metadata),
     created_at: row.created_at as string,
+  }
+}
+
+/** Of a row beside the ids of its import and its store. */
+export function purchaseRecord(row: Row, store_id: string): Purchase {
+  return {
+    store_id,
+    import_id: row.import_id as string,
+    transaction_id: row.transaction_id as string,
+    sku: row.sku as string,
+    purchased_at: numberOf(row.purchased_at),
+    ...(row.user_id === null ? {} : { user_id: row.user_id as string }),
+    quantity: row.quantity as number,
+    ...(row.price === null ? {} : { price: numberOf(row.price) }),
+    ...(row.currency === null ? {} : { currency: row.currency as string }),
+    status: PURCHASE_STATUSES[row.status as number] as PurchaseStatus,
+    metadata: row.metadata === null ? {} : objectOf(row.metadata),
   }
 }
 

@@ -15,6 +15,7 @@ import { listPurchases } from './sqlite/purchases.ts'
 import { seqOfStore, storeVerbs } from './sqlite/stores.ts'
 import { tokenVerbs } from './sqlite/tokens.ts'
 import { trailVerbs } from './sqlite/trail.ts'
+import { assertWhole, unfinishedVerbs } from './sqlite/unfinished.ts'
 
 export interface SqliteOptions {
   /** Which driver to use; without it node:sqlite where Node has it, else better-sqlite3. */
@@ -23,6 +24,8 @@ export interface SqliteOptions {
   readonly cacheBytes?: number
   /** Whether to make a file that is not there; true unless told. */
   readonly create?: boolean
+  /** Whether to open a copy that was cut off too, for `copyStorage` to go on; false unless told. */
+  readonly forCopy?: boolean
 }
 
 const CACHE_BYTES = 32 * 2 ** 20
@@ -30,7 +33,7 @@ const CACHE_BYTES = 32 * 2 ** 20
 /**
  * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the
  * same file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer
- * tillkit has written, or that is not there and not to be made.
+ * tillkit has written, that is a copy which was cut off, or that is not there and not to be made.
  */
 export async function openSqliteStorage(
   path: string,
@@ -55,7 +58,8 @@ function commitsOf(db: Connection): number {
 function storageOn(db: Connection): Storage {
   return {
     async ping() {
-      db.find('SELECT 1 FROM accounts')
+      db.assertInPlace()
+      assertWhole(db)
     },
     ...accountVerbs(db),
     ...projectVerbs(db),
@@ -70,6 +74,7 @@ function storageOn(db: Connection): Storage {
     ...tokenVerbs(db),
     ...trailVerbs(db),
     ...bucketVerbs(db),
+    ...unfinishedVerbs(db),
     async check() {
       return findProblems(db)
     },
@@ -78,7 +83,7 @@ function storageOn(db: Connection): Storage {
     },
     async forget() {
       db.exec('VACUUM')
-      db.find('PRAGMA wal_checkpoint(TRUNCATE)')
+      await db.emptyLog()
     },
     close: () => db.close(),
   }

@@ -12,10 +12,12 @@ export interface Keyring {
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
    * Adds a key, which signs from `HANDOVER_MS` on, and drops those that no valid token needs; or
-   * all others, when one may have leaked: then every token ends within that time.
+   * all others, when one may have leaked: then every token ends within that time. `replace` does
+   * it on the shelf.
    */
   rotate(
-    drop?: 'unneeded' | 'others',
+    drop: 'unneeded' | 'others',
+    replace: ReplaceKeys,
   ): Promise<{ readonly kid: string; readonly dropped: readonly string[] }>
   /** The keys without their secrets, oldest first. */
   list(): Promise<{ readonly kid: string; readonly created_at: string }[]>
@@ -32,10 +34,16 @@ export interface KeyShelf {
   list(): Promise<readonly KeptKey[]>
   /** Adds a key unless there is one. */
   insertFirst(key: KeptKey): Promise<void>
-  insert(key: KeptKey): Promise<void>
-  /** Takes keys away; those that are gone already do not matter. */
-  delete(kids: readonly string[]): Promise<void>
 }
+
+/**
+ * Adds a key to a shelf and takes those away that `drop` chooses by their `kid`, of all that there
+ * are then: both or neither. Resolves to those taken away.
+ */
+export type ReplaceKeys = (
+  key: KeptKey,
+  drop: (keys: readonly KeptKey[]) => readonly string[],
+) => Promise<readonly string[]>
 
 /** The longest life of a token, in seconds. */
 export const MAX_LIFETIME = 86_400
@@ -96,16 +104,13 @@ export function createStoredKeyring(shelf: KeyShelf, now: () => number): Keyring
       await load()
       return verifyToken(token, keys, expected)
     },
-    async rotate(drop = 'unneeded') {
+    async rotate(drop, replace) {
       const key = createKey(now())
-      await shelf.insert(key)
-      const kept = await shelf.list()
-      const dropped =
+      const choose = (kept: readonly KeptKey[]) =>
         drop === 'others'
           ? kept.map(({ kid }) => kid).filter((kid) => kid !== key.kid)
           : findExpendable(kept, now())
-      if (dropped.length > 0) await shelf.delete(dropped)
-      return { kid: key.kid, dropped }
+      return { kid: key.kid, dropped: await replace(key, choose) }
     },
     async list() {
       const kept = await shelf.list()

@@ -126,7 +126,8 @@ test('a new signing key signs at all servers within its handover, and no token f
     }
   }
 
-  await storage.deleteSigningKeys([before?.kid ?? ''])
+  const added = { kid: 'added', secret: new Uint8Array(32), created_at: new Date().toISOString() }
+  await storage.rotateSigningKeys(added, () => [before?.kid ?? ''])
   const refusing = new Set<number>()
   for (let turn = 0; refusing.size < servers.length; turn++) {
     assert.ok(turn < 10_000, 'some server never lets go of the key')

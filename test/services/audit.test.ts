@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose'
 import {
   type AuditEntry,
   createTill,
+  formatInstant,
   openSqliteStorage,
   type Session,
   type Till,
@@ -200,20 +201,26 @@ function describeOperator(newPlace: NewPlace): void {
     assert.deepEqual(await entriesOf(till, account_id), entries)
   })
 
-  test('tells of the sealing of secrets when there were some to be sealed', async (t) => {
+  test('tells of each project and store whose secrets were sealed, once', async (t) => {
     const place = newPlace(t)
     const { till, account, project } = await newShop(place)
     const config = { webhook_secret: 'whs_1' }
     await till.projects.update(account, { id: project.id, config })
+    const provider = { store_type: 'custom', store_config: { api_key: 'api_1' } }
+    await till.stores.create(account, { project_id: project.id, store_id: 'pay', ...provider })
     const sealing = await place.till({ now: () => NOW, masterKeys: [new Uint8Array(32)] })
     const before = await entriesOf(till)
 
     await sealing.operations.sealSecrets(OPTIONS)
     await sealing.operations.sealSecrets(OPTIONS)
 
-    const [entry, ...more] = (await entriesOf(till)).slice(before.length)
-    const told = [entry?.actor, entry?.action, entry?.account_id, more.length]
-    assert.deepEqual(told, ['operator', 'secrets.seal', '', 0])
+    const { account_id } = account
+    const made = { at: formatInstant(NOW), account_id, ...OPTIONS }
+    const entry = { ...made, actor: 'operator', action: 'secrets.seal' }
+    assert.deepEqual((await entriesOf(till)).slice(before.length), [
+      { ...entry, subject: project.id },
+      { ...entry, subject: 'pay' },
+    ])
   })
 
   test('tells nothing of a dry run, nor of sessions that are opened and read', async (t) => {

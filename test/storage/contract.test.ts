@@ -4,11 +4,15 @@ import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { describeStorage } from './contract.ts'
 
-describeStorage('the memory storage', async (t) => {
-  const storage = createMemoryStorage()
-  t.after(() => storage.close())
-  return storage
-})
+describeStorage(
+  'the memory storage',
+  async (t) => {
+    const storage = createMemoryStorage()
+    t.after(() => storage.close())
+    return storage
+  },
+  { isDatabase: false },
+)
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describeStorage(

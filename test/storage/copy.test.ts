@@ -88,7 +88,7 @@ for (const { name, open, skip } of await allTargets()) {
       const failing = Object.fromEntries(
         Object.entries(target).map(([verb, work]) => [
           verb,
-          /^(insert|rotate|openImport)/.test(verb)
+          /^(insert|rotate|openImport|beginCopy|endCopy)/.test(verb)
             ? (...args: unknown[]) => {
                 if (left-- <= 0) throw broken
                 return (work as (...args: unknown[]) => unknown)(...args)
@@ -104,10 +104,49 @@ for (const { name, open, skip } of await allTargets()) {
           break
         } catch (error) {
           assert.equal(error, broken)
+          await assert.rejects(target.ping(), { message: /a copy that was not finished/ })
         }
       }
+      await target.ping()
       const { checksum } = await copyStorage(source, target)
       assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
+    })
+
+    test('waits for what a copy that was cut off has left open', async (t) => {
+      const source = createMemoryStorage()
+      await fill(source)
+      const target = await open(t)
+      let refusals = 2
+      const { openImport } = target
+      target.openImport = async (...args) => (refusals-- > 0 ? undefined : openImport(...args))
+
+      assert.equal((await copyStorage(source, target)).counts.purchases, 6)
+    })
+
+    test('is refused by a target that was served since, which stays as it is', async (t) => {
+      const source = createMemoryStorage()
+      await fill(source)
+      const target = await open(t)
+      await copyStorage(source, target)
+      await createShop(createTill({ storage: target }), 'Late')
+      await createShop(createTill({ storage: source }), 'Later')
+      const before = await target.listAudit(undefined, { limit: 1000 })
+
+      await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
+      await assert.rejects(copyStorage(target, source), { code: 'invalid_request' })
+
+      await target.ping()
+      assert.deepEqual(await target.listAudit(undefined, { limit: 1000 }), before)
+    })
+
+    test('is refused by a target that has signing keys of its own', async (t) => {
+      const source = createMemoryStorage()
+      await fill(source)
+      const target = await open(t)
+      await createTill({ storage: target }).operations.rotateSigningKeys()
+
+      await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
+      await target.ping()
     })
 
     test('is refused by a target that holds something else', async (t) => {

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { openPostgresStorage, type Storage } from '../../lib/index.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import {
+  AT,
   insertProjects,
   insertShops,
   insertStores,
@@ -13,7 +14,9 @@ import {
   newItem,
   newKey,
   newProject,
+  newRow,
   newStore,
+  stage,
 } from './fixtures/records.ts'
 
 const server = await startPostgres()
@@ -378,10 +381,63 @@ describe('PostgreSQL connections', () => {
     await rename(storage, 'In time')
   })
 
-  test('a serialization failure is tried again, and none of the updates is lost', async (t) => {
+  for (const level of ['repeatable read', 'serializable']) {
+    test(`a default of ${level} fails no update of many at once, and no migration`, async (t) => {
+      const url = new URL(await server.createSchema(t))
+      url.searchParams.set('default_transaction_isolation', level)
+      const [storage] = await Promise.all(
+        Array.from({ length: 4 }, () => openPostgres(t, url.href, { max: 4 })),
+      )
+      assert.ok(storage)
+      await insertProjects(storage)
+      await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
+
+      const count = () =>
+        storage.updateProject('prj_1', ({ config, ...project }) => {
+          return { ...project, config: { count: Number(config.count) + 1 } }
+        })
+      await Promise.all(Array.from({ length: 50 }, count))
+
+      assert.deepEqual((await storage.findProject('prj_1'))?.config, { count: 50 })
+    })
+  }
+
+  test('settings of a database change nothing of what is kept', async (t) => {
     const url = new URL(await server.createSchema(t))
-    url.searchParams.set('default_transaction_isolation', 'serializable')
+    for (const [name, value] of [
+      ['bytea_output', 'escape'],
+      ['standard_conforming_strings', 'off'],
+      ['TimeZone', 'Pacific/Apia'],
+      ['DateStyle', 'SQL, DMY'],
+      ['IntervalStyle', 'sql_standard'],
+      ['client_encoding', 'LATIN1'],
+    ] as const) {
+      url.searchParams.set(name, value)
+    }
     const storage = await openPostgres(t, url.href)
+    await insertShops(storage)
+    const secret = Uint8Array.from({ length: 32 }, (_, i) => 7 * i)
+    await storage.insertSigningKey({ kid: 'k', secret, created_at: AT })
+    const row = newRow(2, { transaction_id: "\\' \\\\ \t 日本 \\x41", metadata: { a: '\\n"' } })
+    const current = await storage.openImport(MAIN, 'imp_1')
+    assert.ok(current)
+    await stage(current, [row])
+    assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+    await current.commit()
+
+    const [key] = await storage.listSigningKeys()
+    assert.deepEqual(Uint8Array.from(key?.secret ?? []), secret)
+    const [purchase] = (await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases
+    assert.equal(purchase?.transaction_id, row.transaction_id)
+    assert.deepEqual(purchase?.metadata, row.metadata)
+  })
+
+  test('a serialization failure is tried again, and none of the updates is lost', async (t) => {
+    let left = 4
+    const driver = drivenBy((sql, send) => {
+      return sql.includes('FOR UPDATE') && left-- > 0 ? Promise.reject(failure('40001')) : send()
+    })
+    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
     await insertProjects(storage)
     await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
 

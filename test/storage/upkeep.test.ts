@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { hurry } from '../support/clock.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { insertShops, itemsOf, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
@@ -52,6 +53,51 @@ function describeUpkeep(driver: SqliteDriverName): void {
       false,
     )
     await restored.insertItem(newItem('later'))
+  })
+
+  test('what is to be forgotten is not said to be gone while a reader keeps it in the log', async (t) => {
+    const path = join(temporaryFolder(t), 'till.db')
+    const storage = await openSqliteStorage(path, { driver })
+    t.after(() => storage.close())
+    await insertShops(storage)
+    const reader = await openSqliteDriver(path, driver)
+    t.after(() => reader.close())
+    reader.exec('BEGIN')
+    reader.prepare('SELECT * FROM accounts').all()
+    await storage.updateProject('prj_1', (project) => ({ ...project, name: 'forget-me' }))
+    await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
+    hurry(t)
+
+    await assert.rejects(async () => storage.forget?.(), { code: 'storage_unavailable' })
+    assert.ok(readFileSync(`${path}-wal`).includes('forget-me'))
+
+    const forgetting = storage.forget?.()
+    reader.exec('COMMIT')
+    await forgetting
+    for (const file of [path, `${path}-wal`]) assert.ok(!readFileSync(file).includes('forget-me'))
+  })
+
+  test('a backup restored beneath an open file takes no write that would be lost', async (t) => {
+    const path = join(temporaryFolder(t), 'till.db')
+    const storage = await openSqliteStorage(path, { driver })
+    t.after(() => storage.close())
+    await insertShops(storage)
+    await storage.backup?.(`${path}.backup`)
+    const current = await storage.openImport(MAIN, 'imp_1')
+    await current?.stage([newRow(2)])
+
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`)
+    const gone = { code: 'storage_unavailable', message: /was replaced or moved/ }
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    renameSync(`${path}.backup`, path)
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    await assert.rejects(storage.ping(), gone)
+    await assert.rejects(async () => current?.commit(), gone)
+
+    const restored = await openSqliteStorage(path, { driver })
+    t.after(() => restored.close())
+    await restored.insertItem(newItem('kept'))
+    assert.deepEqual(await restored.check(), [])
   })
 
   test('no other user of the machine may read a backup, and it takes the place of no file', async (t) => {

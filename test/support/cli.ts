@@ -11,7 +11,8 @@ export interface Finished {
 
 const MAIN = 'dist/cli/main.js'
 
-function start(
+/** A process of the built CLI. */
+export function start(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
 ): ChildProcessWithoutNullStreams {

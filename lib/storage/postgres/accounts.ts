@@ -1,19 +1,8 @@
 import type { AccountKey } from '../../domain/account.ts'
-import type { Storage } from '../port.ts'
+import type { AccountVerbs } from '../port.ts'
 import { accountKeyRecord, accountRecord, maybe } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
 import { writeTrail } from './trail.ts'
-
-type AccountVerbs = Pick<
-  Storage,
-  | 'insertAccount'
-  | 'findAccount'
-  | 'findAccountByKeyHash'
-  | 'listAccounts'
-  | 'insertAccountKey'
-  | 'listAccountKeys'
-  | 'revokeAccountKey'
->
 
 export function accountVerbs(db: Database): AccountVerbs {
   return {

@@ -1,4 +1,4 @@
-import type { Storage } from '../port.ts'
+import type { BucketVerbs } from '../port.ts'
 import type { Database } from './connection.ts'
 
 // The database's clock: those of the servers differ.
@@ -18,7 +18,7 @@ const CLEAR = `
     SELECT bucket FROM rate_buckets WHERE full_at < ${NOW}
     ORDER BY full_at LIMIT $1 FOR UPDATE SKIP LOCKED)`
 
-export function bucketVerbs(db: Database): Pick<Storage, 'chargeBuckets'> {
+export function bucketVerbs(db: Database): BucketVerbs {
   return {
     async chargeBuckets(charges, elapsed) {
       const sent = Object.fromEntries(charges)

@@ -89,7 +89,8 @@ async function inTransaction<T>(
     exec: async (sql) => void (await exec(sql)),
     copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
   }
-  await exec('BEGIN')
+  // Whatever the database's default: after a lock each statement is to see what others have done.
+  await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
     if (limits) {
       await exec(`SET LOCAL statement_timeout = ${limits.timeout}`)

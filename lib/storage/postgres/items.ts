@@ -1,9 +1,7 @@
-import type { Storage } from '../port.ts'
+import type { ItemVerbs } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
 import type { Database } from './connection.ts'
 import { insertOnce } from './trail.ts'
-
-type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'listItems'>
 
 export function itemVerbs(db: Database): ItemVerbs {
   return {

@@ -1,20 +1,8 @@
 import type { Project } from '../../domain/project.ts'
-import type { Storage } from '../port.ts'
+import type { ProjectVerbs } from '../port.ts'
 import { formerPublicKeyRecord, maybe, projectRecord } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
 import { insertOnce, writeTrail } from './trail.ts'
-
-type ProjectVerbs = Pick<
-  Storage,
-  | 'insertProject'
-  | 'findProject'
-  | 'findProjectByPublicKey'
-  | 'listProjects'
-  | 'updateProject'
-  | 'rotatePublicKey'
-  | 'findFormerPublicKey'
-  | 'listFormerPublicKeys'
->
 
 export function projectVerbs(db: Database): ProjectVerbs {
   return {

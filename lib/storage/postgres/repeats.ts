@@ -21,14 +21,6 @@ export interface Entry extends PurchaseIdentity {
   readonly metadata: string | null
 }
 
-export const NOTHING_STAGED: StagedRows = {
-  added: 0,
-  skipped: 0,
-  updated: 0,
-  conflicts: [],
-  unknown: [],
-}
-
 /** A purchase that a transaction has already, as the import so far leaves it. */
 interface Known {
   readonly seq: number
@@ -149,16 +141,4 @@ export async function stageChanges(
     store,
     sent(false),
   )
-}
-
-export function sumStaged(results: readonly StagedRows[]): StagedRows {
-  const total = (count: (result: StagedRows) => number) =>
-    results.reduce((sofar, result) => sofar + count(result), 0)
-  return {
-    added: total(({ added }) => added),
-    skipped: total(({ skipped }) => skipped),
-    updated: total(({ updated }) => updated),
-    conflicts: results.flatMap(({ conflicts }) => conflicts),
-    unknown: results.flatMap(({ unknown }) => unknown),
-  }
 }

@@ -172,4 +172,10 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX rate_buckets_full ON rate_buckets (full_at);
   `,
+  `
+  -- Has a row while the database is a copy that is not whole.
+  CREATE TABLE unfinished_copy (
+    began_at timestamptz NOT NULL DEFAULT now()
+  );
+  `,
 ]

@@ -1,11 +1,12 @@
 import { type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
+import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { assertOwned, type Claim } from './claims.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
 import { createItemLookup } from './lookup.ts'
-import { type Entry, findKnown, judge, NOTHING_STAGED, stageChanges, sumStaged } from './repeats.ts'
+import { type Entry, findKnown, judge, stageChanges } from './repeats.ts'
 
 /**
  * The rows of one import on their way in: collected in blocks, each written in a transaction of its

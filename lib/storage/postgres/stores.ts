@@ -1,9 +1,7 @@
-import type { Storage } from '../port.ts'
+import type { StoreVerbs } from '../port.ts'
 import { maybe, storeRecord } from '../records.ts'
 import type { Database } from './connection.ts'
 import { insertOnce, writeTrail } from './trail.ts'
-
-type StoreVerbs = Pick<Storage, 'insertStore' | 'findStore' | 'listStores' | 'updateStore'>
 
 export function storeVerbs(db: Database): StoreVerbs {
   return {

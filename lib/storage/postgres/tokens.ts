@@ -1,39 +1,29 @@
-import type { Storage, StoredSigningKey } from '../port.ts'
+import { Buffer } from 'node:buffer'
+import type { StoredSigningKey, TokenVerbs } from '../port.ts'
 import { numberOf, signingKeyRecord, tokenBoundRecord } from '../records.ts'
-import type { Connection, Database } from './connection.ts'
+import type { Connection, Database, Transaction } from './connection.ts'
 import { writeTrail } from './trail.ts'
-
-type TokenVerbs = Pick<
-  Storage,
-  | 'insertSigningKey'
-  | 'insertFirstSigningKey'
-  | 'listSigningKeys'
-  | 'deleteSigningKeys'
-  | 'insertTokenBound'
-  | 'findTokenBound'
-  | 'listTokenBounds'
->
 
 export function tokenVerbs(db: Database): TokenVerbs {
   return {
-    insertSigningKey(key, trail = {}) {
-      return db.transaction(async (tx) => {
-        await insertSigningKey(tx, key)
-        await writeTrail(tx, trail)
-      })
-    },
+    insertSigningKey: (key) => insertSigningKey(db, key),
     insertFirstSigningKey(key) {
       return db.transaction(async (tx) => {
-        await tx.exec('LOCK TABLE signing_keys IN EXCLUSIVE MODE')
+        await lockSigningKeys(tx)
         if (!(await tx.find('SELECT 1 FROM signing_keys LIMIT 1'))) await insertSigningKey(tx, key)
       })
     },
-    async listSigningKeys() {
-      return (await db.all('SELECT * FROM signing_keys ORDER BY seq')).map(signingKeyRecord)
-    },
-    async deleteSigningKeys(kids) {
-      const sql = 'DELETE FROM signing_keys WHERE kid IN (SELECT json_array_elements_text($1))'
-      await db.run(sql, kids)
+    listSigningKeys: () => listSigningKeys(db),
+    rotateSigningKeys(key, drop, trail = {}) {
+      return db.transaction(async (tx) => {
+        await lockSigningKeys(tx)
+        await insertSigningKey(tx, key)
+        const kids = drop(await listSigningKeys(tx))
+        const sql = 'DELETE FROM signing_keys WHERE kid IN (SELECT json_array_elements_text($1))'
+        if (kids.length > 0) await tx.run(sql, kids)
+        await writeTrail(tx, trail)
+        return kids
+      })
     },
     insertTokenBound({ project_id, user_id, not_after }, trail = {}) {
       return db.transaction(async (tx) => {
@@ -62,6 +52,20 @@ export function tokenVerbs(db: Database): TokenVerbs {
       return (await db.all(sql, project_id)).map(tokenBoundRecord)
     },
   }
+}
+
+/** Lets no one else change the ring until the end of the transaction. */
+async function lockSigningKeys(tx: Transaction): Promise<void> {
+  await tx.exec('LOCK TABLE signing_keys IN EXCLUSIVE MODE')
+}
+
+async function listSigningKeys(on: Connection): Promise<StoredSigningKey[]> {
+  // Bytes as postgres.js reads them only where `bytea_output` is as it was made: as hex always.
+  const sql =
+    "SELECT kid, encode(secret, 'hex') AS secret, created_at FROM signing_keys ORDER BY seq"
+  return (await on.all(sql)).map(({ secret, ...row }) =>
+    signingKeyRecord({ ...row, secret: Buffer.from(secret as string, 'hex') }),
+  )
 }
 
 async function insertSigningKey(

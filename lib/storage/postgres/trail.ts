@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Receipt } from '../../domain/receipt.ts'
-import type { Insertion, Storage, Trail } from '../port.ts'
+import type { Insertion, Trail, TrailVerbs } from '../port.ts'
 import { auditRecord, maybe, receiptRecord } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
 import type { PostgresValue } from './drivers.ts'
@@ -94,9 +94,7 @@ async function insertReceipt(on: Connection, receipt: Receipt): Promise<boolean>
   return inserted === 1
 }
 
-export function trailVerbs(
-  db: Database,
-): Pick<Storage, 'findReceipt' | 'insertTrail' | 'listReceipts' | 'listAudit'> {
+export function trailVerbs(db: Database): TrailVerbs {
   return {
     async findReceipt(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key = $2'

@@ -1,4 +1,4 @@
-import type { Storage } from '../port.ts'
+import type { BucketVerbs } from '../port.ts'
 import type { Connection } from './connection.ts'
 
 const CHARGE = `
@@ -6,7 +6,7 @@ const CHARGE = `
   ON CONFLICT DO UPDATE SET full_at = excluded.full_at + max(full_at - ?, 0)
   RETURNING full_at`
 
-export function bucketVerbs(db: Connection): Pick<Storage, 'chargeBuckets'> {
+export function bucketVerbs(db: Connection): BucketVerbs {
   return {
     // What it loses at a crash is worth no wait for the disk.
     chargeBuckets(charges, elapsed) {

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import {
@@ -36,6 +38,10 @@ export interface Connection {
    * in the same log makes all before it durable too, will confirm.
    */
   lazyTransaction<T>(work: () => T): Promise<T>
+  /** Moves all of the log into the file and empties it, as soon as no one reads from the log. */
+  emptyLog(): Promise<void>
+  /** Throws when another file has taken the place of this one, or none is there. */
+  assertInPlace(): void
   /** Lets the writes that wait be committed first; all that is asked for later is refused. */
   close(): Promise<void>
 }
@@ -43,7 +49,9 @@ export interface Connection {
 /** How long a statement outside of these waits for another process's lock. */
 export const BUSY_TIMEOUT_MS = 5_000
 
-export function connect(driver: SqliteDriver): Connection {
+export function connect(driver: SqliteDriver, path: string): Connection {
+  const place = resolve(path)
+  const file = fileAt(place)
   const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
   let closing: Promise<void> | undefined
   let isClosed = false
@@ -67,16 +75,32 @@ export function connect(driver: SqliteDriver): Connection {
     }
   }
 
+  // A file that was moved or deleted can still be written, and what is acknowledged would be lost.
+  const assertInPlace = () => {
+    if (fileAt(place) === file) return
+    const message = 'The database file was replaced or moved: restart to use what is there now'
+    throw new TillError('storage_unavailable', message)
+  }
+
   /** False while another process has the lock. */
   const begin = (): boolean => {
-    // Not waited for here: the event loop has other things to do until the lock is free.
+    assertInPlace()
+    return atOnce(() => {
+      try {
+        statement('BEGIN IMMEDIATE').run()
+        return true
+      } catch (error) {
+        if (isBusy(error)) return false
+        throw translateSqliteError(error)
+      }
+    })
+  }
+
+  /** Waits for no lock: the event loop has other things to do until it is free. */
+  const atOnce = <T>(work: () => T): T => {
     connection.exec('PRAGMA busy_timeout = 0')
     try {
-      statement('BEGIN IMMEDIATE').run()
-      return true
-    } catch (error) {
-      if (isBusy(error)) return false
-      throw translateSqliteError(error)
+      return work()
     } finally {
       connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     }
@@ -126,6 +150,12 @@ export function connect(driver: SqliteDriver): Connection {
           connection.exec('PRAGMA synchronous = FULL')
         }
       }),
+    emptyLog: () =>
+      whenFree(() => {
+        const done = atOnce(() => connection.find('PRAGMA wal_checkpoint(TRUNCATE)'))
+        return done?.busy === 0 ? { result: undefined } : undefined
+      }),
+    assertInPlace,
     close() {
       closing ??= queue.end().then(() => {
         isClosed = true
@@ -146,6 +176,12 @@ async function whenFree<T>(attempt: () => { readonly result: T } | undefined): P
     if (performance.now() > latest) throw lockedError()
     await setTimeout(pauseForLock())
   }
+}
+
+/** What tells the file at a path from any other; undefined where there is none. */
+function fileAt(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false, bigint: true })
+  return found && `${found.dev}:${found.ino}`
 }
 
 function closed(): TillError {

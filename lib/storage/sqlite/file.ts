@@ -1,25 +1,25 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
+import type { SqliteOptions } from '../sqlite.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
-import { isBusy, openSqliteDriver, type SqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { isBusy, openSqliteDriver, type SqliteDriver } from './drivers.ts'
 import { clearAbandonedImports } from './imports.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
+import { assertWhole } from './unfinished.ts'
 
 /** A connection to a file that is ours, of today's schema, and rid of what dead processes left. */
-export async function openFile(
-  path: string,
-  options: { driver?: SqliteDriverName; create?: boolean },
-): Promise<Connection> {
+export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
   if (options.create === false && !existsSync(path)) {
     throw new TillError('storage_unavailable', 'there is no such file')
   }
   createPrivately(path)
   const driver = await openSqliteDriver(path, options.driver)
-  const db = connect(driver)
+  const db = connect(driver, path)
   try {
     await configure(db, driver)
     await migrate(db)
+    if (!options.forCopy) assertWhole(db)
     await clearAbandonedImports(db)
     return db
   } catch (error) {

@@ -4,9 +4,9 @@ import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../domain/purchase.ts'
 import { TillError } from '../../errors.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
+import { sumStaged } from '../staged.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Connection, Row } from './connection.ts'
-import { sumStaged } from './repeats.ts'
 import { createStaging } from './staging.ts'
 import { writeTrail } from './trail.ts'
 
@@ -145,15 +145,21 @@ function isAlive(row: Row): boolean {
   return isBeating(row)
 }
 
-/** The last beats of other processes' imports, and when this one first saw them. */
+/**
+ * The last beats of other processes' imports, and when this one first saw them; the latest of them,
+ * since those that end well are never heard of again. One forgotten has its lease anew.
+ */
 const beats = new Map<unknown, { readonly alive_at: unknown; readonly seenAt: number }>()
+const MAX_BEATS = 1_000
 
 /** Whether the lease goes on, by the time that passes here: the clock of the machine may jump. */
 function isBeating({ import_id, alive_at }: Row): boolean {
   const last = beats.get(import_id)
   if (last !== undefined && last.alive_at === alive_at)
     return performance.now() - last.seenAt < LEASE_MS
+  beats.delete(import_id) // to be the newest again
   beats.set(import_id, { alive_at, seenAt: performance.now() })
+  if (beats.size > MAX_BEATS) beats.delete(beats.keys().next().value)
   return true
 }
 

@@ -1,11 +1,9 @@
 import type { Item } from '../../domain/item.ts'
-import type { Storage } from '../port.ts'
+import type { ItemVerbs } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
 import type { Connection } from './connection.ts'
 import { rowOfStore } from './stores.ts'
 import { insertOnce } from './trail.ts'
-
-type ItemVerbs = Pick<Storage, 'insertItem' | 'insertItems' | 'findItem' | 'listItems'>
 
 export function itemVerbs(db: Connection): ItemVerbs {
   return {

@@ -6,6 +6,7 @@ import {
   type PurchaseStatus,
 } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
+import { NOTHING_STAGED } from '../staged.ts'
 import type { Connection, Row } from './connection.ts'
 
 /** A row that was appended, and waits to be found new or a repeat. */
@@ -13,14 +14,6 @@ export interface Entry {
   readonly transaction_id: string
   readonly line: number
   readonly purchase: number
-}
-
-export const NOTHING_STAGED: StagedRows = {
-  added: 0,
-  skipped: 0,
-  updated: 0,
-  conflicts: [],
-  unknown: [],
 }
 
 /**
@@ -147,16 +140,4 @@ function stageChange(db: Connection, seq: number, { storedSeq, isOwn, sent }: Re
 
 export function statusCode(status: PurchaseStatus): number {
   return PURCHASE_STATUSES.indexOf(status)
-}
-
-export function sumStaged(results: readonly StagedRows[]): StagedRows {
-  const total = (count: (result: StagedRows) => number) =>
-    results.reduce((sofar, result) => sofar + count(result), 0)
-  return {
-    added: total(({ added }) => added),
-    skipped: total(({ skipped }) => skipped),
-    updated: total(({ updated }) => updated),
-    conflicts: results.flatMap(({ conflicts }) => conflicts),
-    unknown: results.flatMap(({ unknown }) => unknown),
-  }
 }

@@ -178,4 +178,10 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX rate_buckets_full ON rate_buckets (full_at);
   `,
+  `
+  -- Has a row while the file is a copy that is not whole.
+  CREATE TABLE unfinished_copy (
+    began_at TEXT NOT NULL
+  ) STRICT;
+  `,
 ]

@@ -1,9 +1,10 @@
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
+import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { createBlock } from './block.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
-import { type Entry, NOTHING_STAGED, settle, sumStaged } from './repeats.ts'
+import { type Entry, settle } from './repeats.ts'
 import { insertRows } from './rows.ts'
 
 /**

@@ -1,10 +1,8 @@
 import type { Store } from '../../domain/store.ts'
-import type { Storage, StoreKey } from '../port.ts'
+import type { StoreKey, StoreVerbs } from '../port.ts'
 import { maybe, storeRecord } from '../records.ts'
 import type { Connection, Row } from './connection.ts'
 import { insertOnce, writeTrail } from './trail.ts'
-
-type StoreVerbs = Pick<Storage, 'insertStore' | 'findStore' | 'listStores' | 'updateStore'>
 
 export function storeVerbs(db: Connection): StoreVerbs {
   return {

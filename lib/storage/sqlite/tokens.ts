@@ -1,26 +1,12 @@
-import type { Storage, StoredSigningKey } from '../port.ts'
+import type { StoredSigningKey, TokenVerbs } from '../port.ts'
 import { signingKeyRecord, tokenBoundRecord } from '../records.ts'
 import type { Connection } from './connection.ts'
 import { writeTrail } from './trail.ts'
 
-type TokenVerbs = Pick<
-  Storage,
-  | 'insertSigningKey'
-  | 'insertFirstSigningKey'
-  | 'listSigningKeys'
-  | 'deleteSigningKeys'
-  | 'insertTokenBound'
-  | 'findTokenBound'
-  | 'listTokenBounds'
->
-
 export function tokenVerbs(db: Connection): TokenVerbs {
   return {
-    insertSigningKey(key, trail = {}) {
-      return db.write(() => {
-        insertSigningKey(db, key)
-        writeTrail(db, trail)
-      })
+    insertSigningKey(key) {
+      return db.write(() => insertSigningKey(db, key))
     },
     insertFirstSigningKey(key) {
       return db.write(() => {
@@ -28,11 +14,15 @@ export function tokenVerbs(db: Connection): TokenVerbs {
       })
     },
     async listSigningKeys() {
-      return db.all('SELECT * FROM signing_keys ORDER BY seq').map(signingKeyRecord)
+      return listSigningKeys(db)
     },
-    deleteSigningKeys(kids) {
+    rotateSigningKeys(key, drop, trail = {}) {
       return db.write(() => {
+        insertSigningKey(db, key)
+        const kids = drop(listSigningKeys(db))
         for (const kid of kids) db.run('DELETE FROM signing_keys WHERE kid = ?', kid)
+        writeTrail(db, trail)
+        return kids
       })
     },
     insertTokenBound({ project_id, user_id, not_after }, trail = {}) {
@@ -61,6 +51,10 @@ export function tokenVerbs(db: Connection): TokenVerbs {
       return db.all(sql, project_id).map(tokenBoundRecord)
     },
   }
+}
+
+function listSigningKeys(db: Connection): StoredSigningKey[] {
+  return db.all('SELECT * FROM signing_keys ORDER BY seq').map(signingKeyRecord)
 }
 
 function insertSigningKey(db: Connection, { kid, secret, created_at }: StoredSigningKey): void {

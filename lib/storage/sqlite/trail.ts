@@ -1,4 +1,4 @@
-import type { Insertion, Storage, Trail } from '../port.ts'
+import type { Insertion, Trail, TrailVerbs } from '../port.ts'
 import { auditRecord, maybe, receiptRecord } from '../records.ts'
 import type { Connection } from './connection.ts'
 
@@ -47,9 +47,7 @@ function isRepeated(db: Connection, account_id: string, key: string, now: string
   return db.find(sql, account_id, key, now) !== undefined
 }
 
-export function trailVerbs(
-  db: Connection,
-): Pick<Storage, 'findReceipt' | 'insertTrail' | 'listReceipts' | 'listAudit'> {
+export function trailVerbs(db: Connection): TrailVerbs {
   return {
     async findReceipt(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = ? AND key = ?'

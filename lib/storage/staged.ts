@@ -1,0 +1,21 @@
+import type { StagedRows } from './port.ts'
+
+export const NOTHING_STAGED: StagedRows = {
+  added: 0,
+  skipped: 0,
+  updated: 0,
+  conflicts: [],
+  unknown: [],
+}
+
+export function sumStaged(results: readonly StagedRows[]): StagedRows {
+  const total = (count: (result: StagedRows) => number) =>
+    results.reduce((sofar, result) => sofar + count(result), 0)
+  return {
+    added: total(({ added }) => added),
+    skipped: total(({ skipped }) => skipped),
+    updated: total(({ updated }) => updated),
+    conflicts: results.flatMap(({ conflicts }) => conflicts),
+    unknown: results.flatMap(({ unknown }) => unknown),
+  }
+}

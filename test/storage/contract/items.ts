@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Storage, StoreKey } from '../../../lib/storage/port.ts'
+import {
+  awkwardObject,
+  FOREIGN,
+  insertStores,
+  itemsOf,
+  MAIN,
+  newItem,
+  SIDE,
+} from '../fixtures/records.ts'
+import { append, assertUnchanged } from '../fixtures/spoil.ts'
+import type { OpenStorage } from './open.ts'
+
+export function describeItems(open: OpenStorage): void {
+  test('an item comes back unchanged, with the greatest price there is', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const item = newItem('gold', {
+      display_name: 'Gold 日本 \u{1F600}',
+      description: 'line\nline\ttab \u2028 \u007f \\ " \'',
+      price: Number.MAX_SAFE_INTEGER,
+      metadata: awkwardObject(),
+    })
+
+    assert.equal(await storage.insertItem(item), 'inserted')
+
+    assertUnchanged(await storage.findItem('itm_gold'), item)
+    assertUnchanged((await itemsOf(storage, MAIN))[0], item)
+  })
+
+  test('an unknown id finds nothing', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    await storage.insertItem(newItem('gold'))
+
+    assert.equal(await storage.findItem('gold'), undefined)
+  })
+
+  test('a name is unique in its store: a second is false and leaves no trace', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    await storage.insertItem(newItem('gold'))
+
+    const again = newItem('gold', { id: 'itm_again', display_name: 'Again' })
+    assert.equal(await storage.insertItem(again), 'taken')
+
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
+    assert.equal(await storage.findItem('itm_again'), undefined)
+  })
+
+  test('of two that add one name at once, one succeeds', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+
+    const inserted = await Promise.all([
+      storage.insertItem(newItem('gold', { id: 'itm_1' })),
+      storage.insertItem(newItem('gold', { id: 'itm_2' })),
+    ])
+
+    assert.deepEqual(inserted.toSorted(), ['inserted', 'taken'])
+    assert.equal((await itemsOf(storage, MAIN)).length, 1)
+  })
+
+  test('other stores, also one of that id in another account, may have the name', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const side = newItem('gold', { id: 'itm_side', store_id: 'side' })
+    const foreign = newItem('gold', {
+      id: 'itm_foreign',
+      account_id: 'acc_2',
+      project_id: 'prj_foreign',
+    })
+
+    assert.equal(await storage.insertItem(newItem('gold')), 'inserted')
+    assert.equal(await storage.insertItem(side), 'inserted')
+    assert.equal(await storage.insertItem(foreign), 'inserted')
+
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
+    assert.deepEqual(await itemsOf(storage, SIDE), [side])
+    assert.deepEqual(await itemsOf(storage, FOREIGN), [foreign])
+    assert.deepEqual(await storage.findItem('itm_foreign'), foreign)
+  })
+
+  test("a store's items are listed in order of creation, whatever their names", async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    assert.deepEqual(await itemsOf(storage, MAIN), [])
+
+    for (const name of ['c', 'B', 'a', '_']) await storage.insertItem(newItem(name))
+
+    const names = (await itemsOf(storage, MAIN)).map(({ name }) => name)
+    assert.deepEqual(names, ['c', 'B', 'a', '_'])
+  })
+
+  test('changing an item outside does not change the stored one', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const item = newItem('gold', { metadata: { list: ['kept'] } })
+    const expected = structuredClone(item)
+    await storage.insertItem(item)
+
+    append(item.metadata)
+    append((await storage.findItem('itm_gold'))?.metadata)
+    append((await itemsOf(storage, MAIN))[0]?.metadata)
+
+    assert.deepEqual(await storage.findItem('itm_gold'), expected)
+    assert.deepEqual(await itemsOf(storage, MAIN), [expected])
+  })
+}
+
+export function describeItemPages(open: OpenStorage): void {
+  test('pages follow one another without a gap or a repeat, whatever their size', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const names = ['e', 'b', 'd', 'a', 'c']
+    for (const name of names) {
+      await storage.insertItem(newItem(name))
+      await storage.insertItem(newItem(name, { id: `itm_side_${name}`, store_id: 'side' }))
+    }
+
+    for (const limit of [1, 2, 3, 4, 5, 6]) {
+      const read: string[] = []
+      let after: string | undefined
+      do {
+        const page = await storage.listItems(
+          MAIN,
+          after === undefined ? { limit } : { limit, after },
+        )
+        assert.ok(page.items.length <= limit)
+        read.push(...page.items.map(({ name }) => name))
+        after = page.next
+      } while (after !== undefined)
+      assert.deepEqual(read, names)
+    }
+  })
+
+  test('a page that holds the last item has no next', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    await storage.insertItem(newItem('a'))
+    await storage.insertItem(newItem('b'))
+
+    assert.equal((await storage.listItems(MAIN, { limit: 2 })).next, undefined)
+    assert.equal((await storage.listItems(MAIN, { limit: 1 })).next, 'itm_a')
+    assert.deepEqual((await storage.listItems(FOREIGN, { limit: 2 })).items, [])
+  })
+
+  test('many items at once come in their order, those that are there stay as they are', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    await storage.insertItem(newItem('b'))
+    await storage.listItems(MAIN, { limit: 10 })
+
+    const again = newItem('b', { display_name: 'Again' })
+    await storage.insertItems([newItem('c'), again, newItem('a')])
+    await storage.insertItems([])
+
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('b'), newItem('c'), newItem('a')])
+  })
+
+  test('the revision of a list differs after each item, and stays while there is none', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const revisions = [await revisionOf(storage, MAIN)]
+    for (const name of ['a', 'b', 'c']) {
+      await storage.insertItem(newItem(name))
+      revisions.push(await revisionOf(storage, MAIN))
+    }
+    assert.equal(new Set(revisions).size, 4)
+
+    await storage.insertItem(newItem('d', { store_id: 'side' }))
+    await storage.insertItem(newItem('a', { id: 'itm_again' }))
+    assert.equal(await revisionOf(storage, MAIN), revisions[3])
+    assert.notEqual(await revisionOf(storage, SIDE), await revisionOf(storage, FOREIGN))
+  })
+}
+
+async function revisionOf(storage: Storage, store: StoreKey): Promise<string> {
+  const { revision } = await storage.listItems(store, { limit: 1 })
+  return revision
+}

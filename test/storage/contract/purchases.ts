@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PurchaseFilter } from '../../../lib/domain/query.ts'
+import { importRows, openImport, readPages } from '../fixtures/imports.ts'
+import { insertShops, MAIN, newRow, SIDE } from '../fixtures/records.ts'
+import type { OpenStorage } from './open.ts'
+
+export function describePurchases(open: OpenStorage): void {
+  const filters: readonly (readonly [filter: PurchaseFilter, lines: readonly number[]])[] = [
+    [{}, [2, 3, 4, 5]],
+    [{ user_id: 'ann' }, [2, 4]],
+    [{ sku: 'gem' }, [3]],
+    [{ status: 'refunded' }, [4]],
+    [{ from: 2_000 }, [3, 4, 5]],
+    [{ to: 4_000 }, [2, 3]],
+    [{ from: 2_000, to: 4_000 }, [3]],
+    [{ user_id: 'ann', status: 'refunded', sku: 'gold', from: 1, to: 9_000 }, [4]],
+    [{ user_id: 'nobody' }, []],
+  ]
+
+  for (const [filter, lines] of filters) {
+    test(`purchases are found by ${JSON.stringify(filter)}, on one page or many`, async (t) => {
+      const storage = await open(t)
+      await insertShops(storage)
+      await importRows(storage, MAIN, 'imp_1', [
+        newRow(2, { user_id: 'ann', purchased_at: 1_000 }),
+        newRow(3, { user_id: 'bob', purchased_at: 2_000, sku: 'gem' }),
+      ])
+      await importRows(storage, MAIN, 'imp_2', [
+        newRow(4, { user_id: 'ann', purchased_at: 4_000, status: 'refunded' }),
+        newRow(5, { purchased_at: 5_000 }),
+      ])
+      await importRows(storage, SIDE, 'imp_3', [newRow(9, { user_id: 'ann', sku: 'gem' })])
+
+      for (const limit of [1, 10]) {
+        const pages = await readPages(storage, MAIN, limit, filter)
+        const found = pages.flat().map(({ transaction_id }) => transaction_id)
+        assert.deepEqual(
+          found,
+          lines.map((line) => `tx_${line}`),
+        )
+      }
+    })
+  }
+
+  for (const limit of [1, 2, 3, 6, 7]) {
+    test(`pages of ${limit} hold every purchase once, in the order of import`, async (t) => {
+      const storage = await open(t)
+      await insertShops(storage)
+      const rows = (...ids: string[]) =>
+        ids.map((transaction_id, index) => newRow(index + 2, { transaction_id }))
+      await importRows(storage, MAIN, 'imp_b', rows('z', 'm'))
+      await (await openImport(storage, MAIN, 'imp_x')).abort()
+      await importRows(storage, SIDE, 'imp_s', rows('side'))
+      await importRows(storage, MAIN, 'imp_a', rows('y', 'm', 'b', 'a'))
+      await importRows(storage, MAIN, 'imp_c', rows('c'))
+
+      const pages = await readPages(storage, MAIN, limit)
+
+      assert.deepEqual(
+        pages.flat().map(({ transaction_id }) => transaction_id),
+        ['z', 'm', 'y', 'b', 'a', 'c'],
+      )
+      assert.ok(pages.slice(0, -1).every((page) => page.length === limit))
+      assert.equal(pages.length, Math.ceil(6 / limit))
+    })
+  }
+
+  test('a store without purchases has one empty page', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+
+    assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
+  })
+
+  test('what is imported while the pages are read comes at their end', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await importRows(storage, MAIN, 'imp_1', [newRow(2), newRow(3), newRow(4)])
+    const first = await storage.listPurchases(MAIN, {}, { limit: 2 })
+
+    await importRows(storage, MAIN, 'imp_2', [newRow(2, { transaction_id: 'late' })])
+    const after = first.next ?? assert.fail('no next page')
+    const second = await storage.listPurchases(MAIN, {}, { limit: 2, after })
+
+    const ids = [...first.purchases, ...second.purchases].map((each) => each.transaction_id)
+    assert.deepEqual(ids, ['tx_2', 'tx_3', 'tx_4', 'late'])
+    assert.equal(second.next, undefined)
+  })
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { awkwardObject, insertProjects, insertStores, MAIN, newStore } from '../fixtures/records.ts'
+import { append, assertUnchanged } from '../fixtures/spoil.ts'
+import type { OpenStorage } from './open.ts'
+
+export function describeStores(open: OpenStorage): void {
+  test('a store comes back unchanged, a sandbox as a sandbox', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    const main = newStore('main', { store_config: awkwardObject() })
+    const sandbox = newStore('sandbox', { is_sandbox: true, store_type: 'iap', status: 'paused' })
+
+    assert.equal(await storage.insertStore(main), 'inserted')
+    assert.equal(await storage.insertStore(sandbox), 'inserted')
+
+    assertUnchanged(await storage.findStore('acc_1', 'main'), main)
+    assertUnchanged(await storage.findStore('acc_1', 'sandbox'), sandbox)
+  })
+
+  test('a store_id is unique in its account: a second is false and leaves the first', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    await storage.insertStore(newStore('main'))
+
+    const again = newStore('main', { project_id: 'prj_2', store_type: 'custom' })
+    assert.equal(await storage.insertStore(again), 'taken')
+
+    assert.deepEqual(await storage.findStore('acc_1', 'main'), newStore('main'))
+    assert.deepEqual(await storage.listStores('prj_2'), [])
+  })
+
+  test('two accounts may each have a store of one id, and find their own', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    const foreign = newStore('main', { account_id: 'acc_2', project_id: 'prj_foreign' })
+
+    assert.equal(await storage.insertStore(newStore('main')), 'inserted')
+    assert.equal(await storage.insertStore(foreign), 'inserted')
+
+    assert.deepEqual(await storage.findStore('acc_1', 'main'), newStore('main'))
+    assert.deepEqual(await storage.findStore('acc_2', 'main'), foreign)
+    assert.equal(await storage.findStore('acc_3', 'main'), undefined)
+  })
+
+  test('store ids differ by case', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+
+    assert.equal(await storage.insertStore(newStore('main')), 'inserted')
+    assert.equal(await storage.insertStore(newStore('Main')), 'inserted')
+
+    assert.deepEqual(await storage.findStore('acc_1', 'Main'), newStore('Main'))
+    assert.equal(await storage.findStore('acc_1', 'MAIN'), undefined)
+  })
+
+  test("a project's stores are listed in order of creation, without another's", async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    assert.deepEqual(await storage.listStores('prj_1'), [])
+
+    await storage.insertStore(newStore('c'))
+    await storage.insertStore(newStore('other', { project_id: 'prj_2' }))
+    await storage.insertStore(newStore('a'))
+
+    assert.deepEqual(await storage.listStores('prj_1'), [newStore('c'), newStore('a')])
+  })
+
+  test('changing a store outside does not change the stored one', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    const store = newStore('main', { store_config: { list: ['kept'] } })
+    const expected = structuredClone(store)
+    await storage.insertStore(store)
+
+    append(store.store_config)
+    append((await storage.findStore('acc_1', 'main'))?.store_config)
+    append((await storage.listStores('prj_1'))[0]?.store_config)
+
+    assert.deepEqual(await storage.findStore('acc_1', 'main'), expected)
+  })
+
+  test('a store is replaced by what a change makes of it', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    await storage.findStore('acc_1', 'main')
+    const changed = newStore('main', { status: 'paused', store_config: { currency: 'EUR' } })
+
+    const updated = await storage.updateStore(MAIN, (current) => {
+      assert.deepEqual(current, newStore('main'))
+      return changed
+    })
+
+    assert.deepEqual(updated, changed)
+    assert.deepEqual(await storage.findStore('acc_1', 'main'), changed)
+    assert.equal((await storage.findStore('acc_2', 'main'))?.status, 'active')
+    const missing = { account_id: 'acc_1', store_id: 'none' }
+    assert.equal(await storage.updateStore(missing, () => assert.fail('asked')), undefined)
+  })
+}

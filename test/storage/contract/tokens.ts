@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Storage } from '../../../lib/storage/port.ts'
+import { AT, insertProjects } from '../fixtures/records.ts'
+import { newEntry } from '../fixtures/trails.ts'
+import type { OpenStorage } from './open.ts'
+
+export function describeSigningKeys(open: OpenStorage): void {
+  const secret = () => Uint8Array.from({ length: 32 }, (_, index) => (index * 37) & 0xff)
+
+  const key = (kid: string) => ({ kid, secret: secret(), created_at: AT })
+
+  test('of several first signing keys at once one is added, and none to a ring', async (t) => {
+    const storage = await open(t)
+    const keys = ['k1', 'k2', 'k3'].map((kid) => ({
+      kid,
+      secret: new Uint8Array(32).fill(1),
+      created_at: AT,
+    }))
+
+    await Promise.all(keys.map((key) => storage.insertFirstSigningKey(key)))
+
+    const ring = await storage.listSigningKeys()
+    assert.deepEqual(
+      ring.map(({ kid }) => kid),
+      ['k1'],
+    )
+  })
+
+  test('signing keys come back oldest first, byte for byte', async (t) => {
+    const storage = await open(t)
+    assert.deepEqual(await storage.listSigningKeys(), [])
+
+    for (const kid of ['c', 'a', 'b']) await storage.insertSigningKey(key(kid))
+
+    const listed = await storage.listSigningKeys()
+    assert.deepEqual(
+      listed.map((each) => ({ ...each, secret: Uint8Array.from(each.secret) })),
+      [key('c'), key('a'), key('b')],
+    )
+  })
+
+  test('signing keys are taken away by kid, and one that none has is passed over', async (t) => {
+    const storage = await open(t)
+    for (const kid of ['a', 'b', 'c', "'"]) await storage.insertSigningKey(key(kid))
+
+    assert.deepEqual(await storage.rotateSigningKeys(key('d'), () => []), [])
+    const chosen = ["'", 'a', 'gone', 'a', '%']
+    assert.deepEqual(await storage.rotateSigningKeys(key('e'), () => chosen), chosen)
+
+    assert.deepEqual(await kidsOf(storage), ['b', 'c', 'd', 'e'])
+    await storage.insertSigningKey(key('a'))
+    assert.deepEqual(await kidsOf(storage), ['b', 'c', 'd', 'e', 'a'])
+  })
+
+  test('a rotation chooses from all keys, the new one the last of them', async (t) => {
+    const storage = await open(t)
+    for (const kid of ['b', 'a']) await storage.insertSigningKey(key(kid))
+
+    await storage.rotateSigningKeys(key('new'), (keys) => {
+      assert.deepEqual(
+        keys.map((each) => ({ ...each, secret: Uint8Array.from(each.secret) })),
+        [key('b'), key('a'), key('new')],
+      )
+      return ['b']
+    })
+
+    assert.deepEqual(await kidsOf(storage), ['a', 'new'])
+  })
+
+  test('of rotations at once that drop all others, one key is left', async (t) => {
+    const storage = await open(t)
+    await storage.insertSigningKey(key('old'))
+
+    await Promise.all(
+      ['a', 'b', 'c', 'd'].map((own) =>
+        storage.rotateSigningKeys(key(own), (keys) =>
+          keys.map(({ kid }) => kid).filter((kid) => kid !== own),
+        ),
+      ),
+    )
+
+    assert.equal((await kidsOf(storage)).length, 1)
+  })
+
+  test('a rotation that fails leaves the ring and the audit log as they were', async (t) => {
+    const storage = await open(t)
+    await storage.insertSigningKey(key('a'))
+    const refuse = () => {
+      throw new Error('refused')
+    }
+
+    const audit = newEntry()
+    await assert.rejects(storage.rotateSigningKeys(key('b'), refuse, { audit }))
+
+    assert.deepEqual(await kidsOf(storage), ['a'])
+    assert.deepEqual((await storage.listAudit(undefined, { limit: 10 })).entries, [])
+  })
+
+  test('changing a secret outside does not change the stored one', async (t) => {
+    const storage = await open(t)
+    const inserted = key('a')
+    await storage.insertSigningKey(inserted)
+
+    inserted.secret.fill(0)
+    const [found] = await storage.listSigningKeys()
+    found?.secret.fill(0)
+
+    const [stored] = await storage.listSigningKeys()
+    assert.deepEqual(Uint8Array.from(stored?.secret ?? []), secret())
+  })
+}
+
+export function describeTokenBounds(open: OpenStorage): void {
+  test('the later bound of a project and its user counts, and no bound moves back', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    assert.equal(await storage.findTokenBound('prj_1', 'ann'), 0)
+
+    await storage.insertTokenBound({ project_id: 'prj_1', user_id: 'ann', not_after: 200 })
+    await storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 100 })
+    await storage.insertTokenBound({ project_id: 'prj_1', user_id: 'ann', not_after: 150 })
+
+    assert.equal(await storage.findTokenBound('prj_1', 'ann'), 200)
+    assert.equal(await storage.findTokenBound('prj_1', 'bob'), 100)
+    assert.equal(await storage.findTokenBound('prj_2', 'ann'), 0)
+    assert.equal((await storage.listTokenBounds('prj_1')).length, 2)
+
+    await storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 300 })
+    assert.equal(await storage.findTokenBound('prj_1', 'ann'), 300)
+  })
+}
+
+async function kidsOf(storage: Storage): Promise<string[]> {
+  return (await storage.listSigningKeys()).map(({ kid }) => kid)
+}

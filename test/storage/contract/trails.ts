@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { takeInventory } from '../../../lib/storage/inventory.ts'
+import type { Storage, Trail } from '../../../lib/storage/port.ts'
+import {
+  AT,
+  insertAccounts,
+  insertShops,
+  insertStores,
+  itemsOf,
+  MAIN,
+  newAccount,
+  newItem,
+  newKey,
+  newProject,
+  newStore,
+} from '../fixtures/records.ts'
+import { auditOf, LATER, newEntry, newReceipt } from '../fixtures/trails.ts'
+import type { OpenStorage } from './open.ts'
+
+/** What is written together with a change. */
+export function describeTrails(open: OpenStorage): void {
+  test('every change writes its entry of the audit log with it, in order', async (t) => {
+    const storage = await open(t)
+    const entry = (subject: string) => ({ audit: newEntry({ subject }) })
+    await storage.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'), entry('1'))
+    await storage.insertAccountKey(newKey('acc_1', 'hash-b'), entry('2'))
+    await storage.revokeAccountKey('acc_1', 'key_hash-b', AT, entry('3'))
+    await storage.insertProject(newProject('prj_1'), entry('4'))
+    await storage.updateProject('prj_1', (project) => project, entry('5'))
+    const rotation = { public_key: 'pk_new', former_until: LATER }
+    await storage.rotatePublicKey('prj_1', rotation, entry('6'))
+    await storage.insertStore(newStore('main'), entry('7'))
+    await storage.updateStore(MAIN, (store) => store, entry('8'))
+    await storage.insertItem(newItem('gold'), entry('9'))
+    const key = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
+    await storage.rotateSigningKeys(key, () => [], entry('10'))
+    const bound = { project_id: 'prj_1', user_id: '', not_after: 1 }
+    await storage.insertTokenBound(bound, entry('11'))
+    const current = await storage.openImport(MAIN, 'imp_1')
+    await current?.finish()
+    await current?.commit(entry('12'))
+    await storage.insertTrail(entry('13'), entry('14'))
+
+    const entries = await auditOf(storage)
+    assert.deepEqual(
+      entries.map(({ subject }) => subject),
+      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14'],
+    )
+    assert.deepEqual(entries[8], newEntry({ subject: '9' }))
+  })
+
+  test('what changes nothing leaves no entry', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const trail = { audit: newEntry() }
+
+    await storage.insertItem(newItem('gold', { id: 'itm_again' }), trail)
+    await storage.insertStore(newStore('main'), trail)
+    await storage.updateProject('prj_none', (project) => project, trail)
+    await storage.updateStore({ account_id: 'acc_1', store_id: 'none' }, (store) => store, trail)
+    await storage.revokeAccountKey('acc_1', 'key_none', AT, trail)
+    const refused = storage.updateProject(
+      'prj_1',
+      () => {
+        throw new Error('refused')
+      },
+      trail,
+    )
+    await assert.rejects(refused)
+
+    assert.deepEqual(await auditOf(storage), [])
+  })
+
+  test('the log is read page by page, also of one account alone', async (t) => {
+    const storage = await open(t)
+    await insertAccounts(storage)
+    for (let i = 0; i < 5; i++) {
+      const account_id = i % 2 === 0 ? 'acc_1' : 'acc_2'
+      const audit = newEntry({ subject: String(i), account_id })
+      await storage.insertAccountKey(newKey(account_id, `hash-${i}-new`), { audit })
+    }
+
+    const first = await storage.listAudit(undefined, { limit: 3 })
+    assert.ok(first.next)
+    const second = await storage.listAudit(undefined, { limit: 3, after: first.next })
+    assert.equal(second.next, undefined)
+    const subjects = [...first.entries, ...second.entries].map(({ subject }) => subject)
+    assert.deepEqual(subjects, ['0', '1', '2', '3', '4'])
+    const own = (await auditOf(storage, 'acc_2')).map(({ subject }) => subject)
+    assert.deepEqual(own, ['1', '3'])
+  })
+
+  test('a receipt is kept with what it is for, and a second one inserts nothing', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const trail = { receipt: newReceipt(), audit: newEntry() }
+
+    assert.equal(await storage.insertItem(newItem('gold'), trail), 'inserted')
+    assert.equal(await storage.insertItem(newItem('gem'), trail), 'repeated')
+    assert.equal(await storage.insertStore(newStore('more'), trail), 'repeated')
+    assert.equal(await storage.insertProject(newProject('prj_9'), trail), 'repeated')
+
+    assert.deepEqual(await storage.findReceipt('acc_1', 'once'), newReceipt())
+    assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
+    assert.equal(await storage.findProject('prj_9'), undefined)
+    assert.equal((await auditOf(storage)).length, 1)
+  })
+
+  test('a repeat is told before a name that its first sending took', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const trail = { receipt: newReceipt() }
+    await storage.insertItem(newItem('gold'), trail)
+
+    assert.equal(await storage.insertItem(newItem('gold'), trail), 'repeated')
+  })
+
+  test('what is taken leaves no receipt', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+
+    const again = newItem('gold', { id: 'itm_again' })
+    assert.equal(await storage.insertItem(again, { receipt: newReceipt() }), 'taken')
+
+    assert.equal(await storage.findReceipt('acc_1', 'once'), undefined)
+  })
+
+  test('receipts are one to an account and key, and an expired one makes room', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    await storage.insertItem(newItem('a'), { receipt: newReceipt() })
+    const foreign = newReceipt({ account_id: 'acc_2' })
+    const other = newItem('b', { account_id: 'acc_2', project_id: 'prj_foreign' })
+    assert.equal(await storage.insertItem(other, { receipt: foreign }), 'inserted')
+
+    const next = newReceipt({ created_at: LATER, expires_at: '2024-03-03T12:34:56.789Z' })
+    assert.equal(await storage.insertItem(newItem('c'), { receipt: next }), 'inserted')
+
+    assert.deepEqual(await storage.findReceipt('acc_1', 'once'), next)
+  })
+
+  test("an account's receipts are listed, without another's", async (t) => {
+    const storage = await open(t)
+    await insertAccounts(storage)
+    const receipts = ['b', 'a'].map((key) => newReceipt({ key }))
+    const foreign = newReceipt({ account_id: 'acc_2' })
+    await storage.insertTrail(...[...receipts, foreign].map((receipt) => ({ receipt })))
+
+    assert.deepEqual(await storage.listReceipts('acc_1'), [newReceipt({ key: 'a' }), receipts[0]])
+    assert.deepEqual(await storage.listReceipts('acc_2'), [foreign])
+  })
+
+  test('of two that send one receipt at once, one inserts', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const trail = { receipt: newReceipt() }
+
+    const inserted = await Promise.all([
+      storage.insertItem(newItem('a'), trail),
+      storage.insertItem(newItem('b'), trail),
+    ])
+
+    assert.deepEqual(inserted.toSorted(), ['inserted', 'repeated'])
+    assert.equal((await itemsOf(storage, MAIN)).length, 1)
+  })
+}
+
+const KEY = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
+
+/** Each verb that takes a trail and changes what is there. */
+const CHANGES: Record<string, (storage: Storage, trail: Trail) => Promise<unknown>> = {
+  insertAccount: (storage, trail) =>
+    storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), trail),
+  insertAccountKey: (storage, trail) => storage.insertAccountKey(newKey('acc_1', 'hash-9'), trail),
+  revokeAccountKey: (storage, trail) =>
+    storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, trail),
+  insertProject: (storage, trail) => storage.insertProject(newProject('prj_9'), trail),
+  updateProject: (storage, trail) =>
+    storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), trail),
+  rotatePublicKey: (storage, trail) =>
+    storage.rotatePublicKey('prj_1', { public_key: 'pk_9', former_until: LATER }, trail),
+  insertStore: (storage, trail) => storage.insertStore(newStore('more'), trail),
+  updateStore: (storage, trail) =>
+    storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), trail),
+  insertItem: (storage, trail) => storage.insertItem(newItem('more'), trail),
+  rotateSigningKeys: (storage, trail) => storage.rotateSigningKeys(KEY, () => ['old'], trail),
+  insertTokenBound: (storage, trail) =>
+    storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 9 }, trail),
+}
+
+/** The part of the contract that only a database can break: the memory writes nothing halfway. */
+export function describeAtomicity(open: OpenStorage): void {
+  for (const [verb, change] of Object.entries(CHANGES)) {
+    test(`a change whose trail can not be written is not made: ${verb}`, async (t) => {
+      const storage = await open(t)
+      await insertShops(storage)
+      await storage.insertSigningKey({ ...KEY, kid: 'old' })
+      const before = await takeInventory(storage, AT)
+      const trail = { audit: newEntry(), receipt: newReceipt({ account_id: 'acc_none' }) }
+
+      await assert.rejects(change(storage, trail))
+      assert.deepEqual(await takeInventory(storage, AT), before)
+
+      await change(storage, { audit: newEntry() })
+      assert.notDeepEqual(await takeInventory(storage, AT), before)
+    })
+  }
+}

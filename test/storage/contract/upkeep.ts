@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { insertShops, MAIN, newRow, stage } from '../fixtures/records.ts'
+import type { OpenStorage } from './open.ts'
+
+export function describeUpkeep(open: OpenStorage): void {
+  test('a storage answers a ping and finds nothing wrong with itself', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const current = await storage.openImport(MAIN, 'imp_1')
+    assert.ok(current)
+    await stage(current, [newRow(2), newRow(3)])
+    await current.commit()
+
+    await storage.ping()
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a copy begins in an empty storage, which answers no ping until it ends', async (t) => {
+    const storage = await open(t)
+    assert.equal(await storage.beginCopy(), true)
+    await insertShops(storage)
+
+    assert.equal(await storage.beginCopy(), true)
+    await assert.rejects(storage.ping(), { code: 'storage_unavailable' })
+    await storage.endCopy()
+
+    await storage.ping()
+    assert.equal(await storage.beginCopy(), false)
+    await storage.ping()
+  })
+}

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { hurry } from '../support/clock.ts'
+import { raw } from '../support/connections.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { startWorker } from '../support/worker.ts'
+import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
+import {
+  giveAway,
+  importOne,
+  NO_ROWS,
+  newPath,
+  open,
+  openImport,
+  rowsIn,
+  transactions,
+} from './fixtures/sqlite.ts'
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  describe(`SQLite files with ${driver}`, { skip }, () => {
+    describe('and imports that are cut off', () => describeInterruptions(driver))
+    describe('and imports that are taken over', () => describeTakeOver(driver))
+  })
+}
+
+function describeInterruptions(driver: SqliteDriverName): void {
+  test('what a killed process had staged is never seen, and is cleared at the next open', async (t) => {
+    const path = newPath(t)
+    const witness = await open(t, path, driver)
+    await insertShops(witness)
+    await importOne(witness, 'imp_1', newRow(2, { status: 'pending' }))
+    const worker = startWorker(t)
+    await worker.ask('open', path, driver)
+    await worker.ask('openImport', 'imp_2')
+    await worker.ask('stage', 2, 7000)
+    const db = await raw(t, path, driver)
+    assert.deepEqual(rowsIn(db), { purchases: 7000, imports: 2, changes: 1 })
+
+    await worker.kill()
+
+    assert.deepEqual(await transactions(witness), ['tx_2'])
+    const next = await open(t, path, driver)
+    assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 })
+    const { purchases } = await next.listPurchases(MAIN, {}, { limit: 10 })
+    assert.deepEqual(
+      purchases.map(({ transaction_id, status }) => [transaction_id, status]),
+      [['tx_2', 'pending']],
+    )
+  })
+
+  test('who is open already takes over the store of a killed import', async (t) => {
+    const path = newPath(t)
+    const witness = await open(t, path, driver)
+    await insertShops(witness)
+    const worker = startWorker(t)
+    await worker.ask('open', path, driver)
+    await worker.ask('openImport', 'imp_1')
+    await worker.ask('stage', 2, 3)
+    assert.equal(await witness.openImport(MAIN, 'imp_2'), undefined)
+
+    await worker.kill()
+    await importOne(witness, 'imp_2', newRow(3, { sku: 'gem' }))
+
+    const { purchases } = await witness.listPurchases(MAIN, {}, { limit: 10 })
+    assert.deepEqual(
+      purchases.map(({ transaction_id, sku, import_id }) => [transaction_id, sku, import_id]),
+      [['tx_3', 'gem', 'imp_2']],
+    )
+  })
+
+  test('what a process has committed before it was killed is there', async (t) => {
+    const path = newPath(t)
+    const witness = await open(t, path, driver)
+    await insertShops(witness)
+    const worker = startWorker(t)
+    await worker.ask('open', path, driver)
+    await worker.ask('openImport', 'imp_1')
+    await worker.ask('stage', 2, 3)
+    await worker.ask('commit')
+
+    await worker.kill()
+
+    const next = await open(t, path, driver)
+    assert.deepEqual(await transactions(next), ['tx_2', 'tx_3', 'tx_4'])
+  })
+
+  test('the import of a process that lives is left alone by one that opens the file', async (t) => {
+    const path = newPath(t)
+    const witness = await open(t, path, driver)
+    await insertShops(witness)
+    const worker = startWorker(t)
+    await worker.ask('open', path, driver)
+    await worker.ask('openImport', 'imp_1')
+    await worker.ask('stage', 2, 3)
+
+    const next = await open(t, path, driver)
+    assert.equal(await next.openImport(MAIN, 'imp_2'), undefined)
+    assert.deepEqual(await transactions(next), [])
+    await worker.ask('commit')
+
+    assert.deepEqual(await transactions(next), ['tx_2', 'tx_3', 'tx_4'])
+  })
+
+  test('an import from another machine is left alone while its lease lasts', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const lost = await openImport(storage, MAIN, 'imp_1')
+    await stage(lost, [newRow(2)])
+    const db = await raw(t, path, driver)
+    giveAway(db, { host: 'elsewhere', aliveAt: Date.now() })
+
+    assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+    let passed = 0
+    const now = performance.now.bind(performance)
+    t.mock.method(performance, 'now', () => now() + passed)
+    passed = 25_000
+    assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+
+    passed = 31_000
+    await (await openImport(storage, MAIN, 'imp_2')).commit()
+    assert.deepEqual(await transactions(storage), [])
+  })
+
+  test('a clock that jumps makes no import of another process dead', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const theirs = await openImport(storage, MAIN, 'imp_1')
+    await stage(theirs, [newRow(2)])
+    const db = await raw(t, path, driver)
+    for (const jump of [3_600_000, -3_600_000]) {
+      giveAway(db, { host: 'elsewhere', aliveAt: Date.now() - jump })
+      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+      assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
+    }
+  })
+
+  test('an import that others took for dead can neither go on nor commit', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const lost = await openImport(storage, MAIN, 'imp_1')
+    await stage(lost, [newRow(2)])
+    giveAway(await raw(t, path, driver))
+    await importOne(storage, 'imp_2', newRow(9))
+
+    await assert.rejects(stage(lost, [newRow(3)]), { code: 'storage_unavailable' })
+    await assert.rejects(lost.commit(), { code: 'storage_unavailable' })
+
+    assert.deepEqual(await transactions(storage), ['tx_9'])
+  })
+
+  test('an import that others took for dead does not abort theirs', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const lost = await openImport(storage, MAIN, 'imp_1')
+    await stage(lost, [newRow(2)])
+    giveAway(await raw(t, path, driver))
+    await importOne(storage, 'imp_2', newRow(9))
+
+    await lost.abort()
+
+    assert.deepEqual(await transactions(storage), ['tx_9'])
+  })
+}
+
+function describeTakeOver(driver: SqliteDriverName): void {
+  test('an import that is being cleared can not be committed any more', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const lost = await openImport(storage, MAIN, 'imp_1')
+    await stage(
+      lost,
+      Array.from({ length: 12_000 }, (_, index) => newRow(index + 2)),
+    )
+    const db = await raw(t, path, driver)
+    giveAway(db)
+
+    const taking = openImport(storage, MAIN, 'imp_2') // has deleted a first slice when it returns
+    await assert.rejects(lost.commit(), { code: 'storage_unavailable' })
+
+    assert.deepEqual(await transactions(storage), [])
+    await (await taking).abort()
+    assert.deepEqual(rowsIn(db), NO_ROWS)
+  })
+
+  test('a commit whose changes can not be moved yet is done, and the next import moves them', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    await importOne(storage, 'imp_1', newRow(2))
+    const db = await raw(t, path, driver)
+    db.exec(`CREATE TRIGGER full BEFORE DELETE ON purchase_changes
+      BEGIN SELECT RAISE(ABORT, 'no room'); END`)
+
+    await importOne(storage, 'imp_2', newRow(2, { status: 'refunded' }))
+
+    const [changed] = (await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases
+    assert.equal(changed?.status, 'refunded')
+    db.exec('DROP TRIGGER full')
+    await importOne(storage, 'imp_3', newRow(3))
+    assert.deepEqual(rowsIn(db), { purchases: 2, imports: 3, changes: 0 })
+  })
+
+  test('an abort after the commit takes nothing back', async (t) => {
+    const storage = await open(t, newPath(t), driver)
+    await insertShops(storage)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await stage(current, [newRow(2)])
+    await current.commit()
+
+    await current.abort()
+
+    assert.deepEqual(await transactions(storage), ['tx_2'])
+  })
+
+  test('an abort that fails keeps no other import out', async (t) => {
+    const path = newPath(t)
+    hurry(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const current = await openImport(storage, MAIN, 'imp_1')
+    await stage(current, [newRow(2)])
+    const db = await raw(t, path, driver)
+    db.exec('BEGIN IMMEDIATE')
+    await assert.rejects(current.abort(), { code: 'storage_unavailable' })
+    db.exec('ROLLBACK')
+
+    await importOne(storage, 'imp_2', newRow(3))
+
+    assert.deepEqual(await transactions(storage), ['tx_3'])
+    assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 })
+  })
+}
