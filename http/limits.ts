@@ -15,6 +15,10 @@ export const limits = {
   uploadsInFlight: 32,
   /** Those of one project. */
   uploadsOfProject: 4,
+  /** Lists of more than a page being sent; each has some MiB for as long as its client takes. */
+  listsInFlight: 256,
+  /** Those of one project. */
+  listsOfProject: 64,
   /** All request headers together; more is 431. */
   headerBytes: 16 * 1024,
   headersTimeout: 10_000,
