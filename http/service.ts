@@ -2,7 +2,7 @@ import { type Cors, createCors } from './cors.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
 import { createRecorder, type LogOptions, type Recorder } from './log.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
 import { createRateLimit, type RateLimit } from './ratelimit.ts'
 
 /** What is off unless told, all of it. */
@@ -20,6 +20,8 @@ export interface HandlerOptions extends LogOptions {
   readonly trustProxy?: boolean | undefined
   /** Counts, and opens `/metrics`. */
   readonly metrics?: boolean | undefined
+  /** Where several processes serve together: tells the figures of all. */
+  readonly poolMetrics?: PoolMetrics | undefined
 }
 
 /** What all requests of a server share. */
@@ -47,7 +49,8 @@ export function createService(options: HandlerOptions): Service {
   const keyLimit = createRateLimit('key', options.rateLimit)
   const addressLimit = createRateLimit('address', options.rateLimitAddress)
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
-  const metrics = options.metrics ? createMetrics({ lanes, connections, rateLimits }) : undefined
+  const gauges = { lanes, connections, rateLimits }
+  const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,
     connections,
