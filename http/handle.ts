@@ -39,7 +39,7 @@ export function createHandler(
   options: HandlerOptions = {},
   service: Service = createService(options),
 ): RequestHandler {
-  const { limits, lanes, cors, keyLimit, addressLimit, trustProxy, record } = service
+  const { limits, lanes, unsent, cors, keyLimit, addressLimit, trustProxy, record } = service
   const router = createRouter(service.metrics ? [...routes, metricsRoute] : routes)
   const isLimited = keyLimit !== undefined || addressLimit !== undefined
 
@@ -71,7 +71,8 @@ export function createHandler(
     // Its place is given back before the answer goes, at the client's pace: a slow one takes no
     // room. A stream takes another.
     const made = await handle(exchange, route, params, query)
-    const sending = { request_id, ifNoneMatch: sent.if_none_match, limits, lists: lanes.lists }
+    const ifNoneMatch = sent.if_none_match
+    const sending = { request_id, ifNoneMatch, limits, lists: lanes.lists, unsent }
     return sendAnswer(response, made, sending)
   }
 

@@ -36,6 +36,8 @@ export const limits = {
   requestTimeout: 3_600_000,
   /** How long a client may take nothing of its answer. */
   answerTimeout: 30_000,
+  /** Answers that their clients have not taken yet; past it whoever takes longest is cut off. */
+  unsentBytes: 512 * 1024 ** 2,
   keepAliveTimeout: 5_000,
   /**
    * What is read and thrown away of a body that nobody wants, so that its sender sees the answer.

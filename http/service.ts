@@ -4,6 +4,7 @@ import { limits as defaultLimits, type Limits } from './limits.ts'
 import { createRecorder, type LogOptions, type Recorder } from './log.ts'
 import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
 import { createRateLimit, type RateLimit } from './ratelimit.ts'
+import { createUnsent, type Unsent } from './unsent.ts'
 
 /** What is off unless told, all of it. */
 export interface HandlerOptions extends LogOptions {
@@ -30,6 +31,7 @@ export interface Service {
   readonly connections: { open: number; dropped: number }
   readonly limits: Limits
   readonly lanes: Lanes
+  readonly unsent: Unsent
   readonly trustProxy: boolean
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
@@ -56,6 +58,7 @@ export function createService(options: HandlerOptions): Service {
     connections,
     limits,
     lanes,
+    unsent: createUnsent(limits.unsentBytes),
     trustProxy,
     cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
     keyLimit,

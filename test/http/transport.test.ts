@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createConnection } from 'node:net'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage, type Storage, type Till } from '../../lib/index.ts'
+import { createMemoryStorage, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
@@ -623,6 +626,49 @@ test('a client that does not read its answer is cut off', { timeout: 20_000 }, a
   await stop() // which would wait an hour for the answer to be taken
   client.socket.resume()
   await assert.rejects(client.reply(), /the connection ended/)
+})
+
+test('past a bound on what is not taken yet whoever takes longest is cut off', async (t) => {
+  const limits = { ...patient, answerTimeout: forever, unsentBytes: 2.5 * LARGE }
+  const storage = createMemoryStorage()
+  const { till, connect } = await startServer(t, { storage, limits })
+  const { token, path } = await createLargeShop(storage, till)
+  const readSlowly = async () => {
+    const client = await connect()
+    client.write(get(path, `authorization: Bearer ${token}`))
+    await once(client.socket, 'data')
+    client.socket.pause()
+    return client
+  }
+
+  const [first, ...others] = [await readSlowly(), await readSlowly(), await readSlowly()]
+
+  for (const { socket } of [first, ...others]) socket.resume()
+  await assert.rejects(first.reply(), /the connection ended/)
+  for (const client of others) assert.equal((await client.reply()).status, 200)
+  // Those who have taken theirs do not count any more.
+  const again = await readSlowly()
+  again.socket.resume()
+  assert.equal((await again.reply()).status, 200)
+})
+
+test('what many take at once counts once', async (t) => {
+  const limits = { ...patient, answerTimeout: forever, unsentBytes: 1.5 * LARGE }
+  const file = join(temporaryFolder(t), 'till.db')
+  const storage = await openSqliteStorage(file, { cacheBytes: 20 * LARGE })
+  const { till, connect } = await startServer(t, { storage, limits })
+  const { token, path } = await createLargeShop(storage, till)
+  const clients = []
+  for (let i = 0; i < 3; i++) {
+    const client = await connect()
+    client.write(get(path, `authorization: Bearer ${token}`))
+    await once(client.socket, 'data')
+    client.socket.pause()
+    clients.push(client)
+  }
+
+  for (const { socket } of clients) socket.resume()
+  for (const client of clients) assert.equal((await client.reply()).status, 200)
 })
 
 const ID = 'x-request-id: large'
