@@ -12,6 +12,8 @@ export interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly samples: readonly Sample[]
+  /** What several processes have together: the sum of theirs, or the least where a sum is none. */
+  readonly together?: 'least'
 }
 
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -19,6 +21,32 @@ export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 /** The text format of Prometheus, version 0.0.4. Helps and labels are ours, and need no escapes. */
 export function formatFamilies(families: readonly Family[]): string {
   return families.map(formatFamily).join('')
+}
+
+/** The figures of several processes as those of one. */
+export function sumFamilies(processes: readonly (readonly Family[])[]): Family[] {
+  const sums = new Map<string, { readonly family: Family; readonly samples: Map<string, Sample> }>()
+  for (const family of processes.flat()) {
+    const sum = sums.get(family.name) ?? { family, samples: new Map() }
+    sums.set(family.name, sum)
+    for (const sample of family.samples) addSample(sum.samples, sample, family.together)
+  }
+  return [...sums.values()].map(({ family, samples }) => {
+    return { ...family, samples: [...samples.values()] }
+  })
+}
+
+function addSample(sums: Map<string, Sample>, sample: Sample, together?: 'least'): void {
+  const { suffix = '', labels = {}, value } = sample
+  const key = suffix + formatLabels(labels)
+  const before = sums.get(key)?.value
+  if (before === undefined) sums.set(key, sample)
+  else sums.set(key, { ...sample, value: together ? Math.min(before, value) : before + value })
+}
+
+/** Those that never go down, and still count when their process has ended. */
+export function countersOf(families: readonly Family[]): Family[] {
+  return families.filter(({ type }) => type !== 'gauge')
 }
 
 function formatFamily({ name, type, help, samples }: Family): string {

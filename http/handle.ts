@@ -39,7 +39,7 @@ export function createHandler(
   options: HandlerOptions = {},
   service: Service = createService(options),
 ): RequestHandler {
-  const { limits, lanes, cors, keyLimit, addressLimit, trustProxy, record } = service
+  const { limits, lanes, unsent, cors, keyLimit, addressLimit, trustProxy, record } = service
   const router = createRouter(service.metrics ? [...routes, metricsRoute] : routes)
   const isLimited = keyLimit !== undefined || addressLimit !== undefined
 
@@ -69,9 +69,10 @@ export function createHandler(
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(response, sent.origin)
     // Its place is given back before the answer goes, at the client's pace: a slow one takes no
-    // room.
+    // room. A stream takes another.
     const made = await handle(exchange, route, params, query)
-    const sending = { request_id, ifNoneMatch: sent.if_none_match, limits }
+    const ifNoneMatch = sent.if_none_match
+    const sending = { request_id, ifNoneMatch, limits, lists: lanes.lists, unsent }
     return sendAnswer(response, made, sending)
   }
 
@@ -89,9 +90,7 @@ export function createHandler(
     try {
       const who = await credential.judge(till, sent)
       if (keyLimit && bucketOf) charge(keyLimit, bucketOf(who, address), response)
-      if (place && projectOf && lane === 'uploads') {
-        claim(place, projectOf(who), limits.uploadsOfProject)
-      }
+      if (place && projectOf && lane === 'uploads') claim(place, projectOf(who))
       const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
       // The last that may fail before the handler, who frees what an upload takes.
       const body = await readBody(request, limits)

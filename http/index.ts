@@ -1,6 +1,8 @@
 export { isOrigin } from './cors.ts'
+export { countersOf, type Family, sumFamilies } from './exposition.ts'
 export { createHandler, type RequestHandler } from './handle.ts'
 export type { Limits } from './limits.ts'
 export type { LogEntry } from './log.ts'
+export type { PoolMetrics } from './metrics.ts'
 export { type RunningServer, type ServeOptions, serve } from './server.ts'
 export type { HandlerOptions } from './service.ts'

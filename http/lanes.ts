@@ -1,44 +1,53 @@
 import type { Limits } from './limits.ts'
 import { TransportFault } from './problems.ts'
 
-/** The sorts of requests that are bounded each for itself. */
-export type LaneName = 'reads' | 'writes' | 'uploads'
+/** The sorts of requests that are bounded each for itself; `lists` are reads that are streamed. */
+export type LaneName = 'reads' | 'writes' | 'uploads' | 'lists'
 
 /** Requests of one sort: how many there are in flight, how many may be, how many were refused. */
 export interface Lane {
   readonly name: LaneName
   readonly size: number
+  /** How many of them may be one project's. */
+  readonly share: number
   taken: number
   refused: number
-  /** Of the places taken, those of each project that has any; kept for uploads alone. */
+  /** Of the places taken, those of each project that has any; kept where there are shares. */
   readonly projects: Map<string, number>
 }
 
 export type Lanes = { readonly [K in LaneName]: Lane }
 
 export function createLanes(limits: Limits): Lanes {
-  const lane = (name: LaneName, size: number): Lane => {
-    return { name, size, taken: 0, refused: 0, projects: new Map() }
+  const lane = (name: LaneName, size: number, share = size): Lane => {
+    return { name, size, share, taken: 0, refused: 0, projects: new Map() }
   }
   return {
     reads: lane('reads', limits.readsInFlight),
     writes: lane('writes', limits.writesInFlight),
-    uploads: lane('uploads', limits.uploadsInFlight),
+    uploads: lane('uploads', limits.uploadsInFlight, limits.uploadsOfProject),
+    lists: lane('lists', limits.listsInFlight, limits.listsOfProject),
   }
 }
 
 // Made once: under load even the stack of an error is worth saving.
-const overloaded = new TransportFault('overloaded', 'There is too much in flight; try again', {
-  'retry-after': '1',
-})
-const uploadsOverloaded = new TransportFault('overloaded', 'Too many imports are in flight', {
-  'retry-after': '5',
-})
-const projectOverloaded = new TransportFault(
-  'overloaded',
-  'Too many imports of this project are in flight',
-  { 'retry-after': '5' },
-)
+const full = overloaded('There is too much in flight; try again', '1')
+const fullOf: { readonly [K in LaneName]: TransportFault } = {
+  reads: full,
+  writes: full,
+  uploads: overloaded('Too many imports are in flight', '5'),
+  lists: overloaded('Too many long lists are being sent', '1'),
+}
+const shareOf: { readonly [K in LaneName]: TransportFault } = {
+  reads: full,
+  writes: full,
+  uploads: overloaded('Too many imports of this project are in flight', '5'),
+  lists: overloaded('Too many long lists of this project are being sent', '1'),
+}
+
+function overloaded(message: string, retryAfter: string): TransportFault {
+  return new TransportFault('overloaded', message, { 'retry-after': retryAfter })
+}
 
 /** A place that a request has in a lane. */
 export interface Place {
@@ -51,7 +60,7 @@ export interface Place {
 export function enter(lane: Lane): Place {
   if (lane.taken >= lane.size) {
     lane.refused++
-    throw lane.name === 'uploads' ? uploadsOverloaded : overloaded
+    throw fullOf[lane.name]
   }
   lane.taken++
   return { lane }
@@ -59,14 +68,14 @@ export function enter(lane: Lane): Place {
 
 /**
  * Counts a place as one of the project's; throws 503 when that has its share. Else one project's
- * slow senders, who need no more than its public key, could keep all others out for an hour.
+ * slow clients, who need no more than its public key, could keep all others out for an hour.
  */
-export function claim(place: Place, project_id: string, share: number): void {
+export function claim(place: Place, project_id: string): void {
   const { lane } = place
   const taken = lane.projects.get(project_id) ?? 0
-  if (taken >= share) {
+  if (taken >= lane.share) {
     lane.refused++
-    throw projectOverloaded
+    throw shareOf[lane.name]
   }
   lane.projects.set(project_id, taken + 1)
   place.project_id = project_id

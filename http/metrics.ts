@@ -10,9 +10,15 @@ export interface Metrics {
   /** A request that was answered; one without a method was refused before it was a request. */
   observe(method: string, route: string | null, status: number, seconds: number): void
   observeImport(counts: ImportCounts): void
-  /** All figures, in the text format of Prometheus. */
-  format(storage: StorageState): string
+  /** All figures, those of other processes too, in the text format of Prometheus. */
+  format(storage: StorageState): Promise<string>
 }
+
+/**
+ * Makes one of several processes that serve together tell the figures of all: takes how to collect
+ * its own, and gives how to collect those of all.
+ */
+export type PoolMetrics = (own: () => Family[]) => () => Promise<readonly Family[]>
 
 /** How the storage was found when the figures were asked for. */
 export interface StorageState {
@@ -47,7 +53,7 @@ interface Series {
   seconds: number
 }
 
-export function createMetrics(gauges: Gauges): Metrics {
+export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metrics {
   const series = new Map<string, Series>()
   const imports = { finished: 0, rows: 0, skipped: 0, updated: 0 }
 
@@ -69,6 +75,49 @@ export function createMetrics(gauges: Gauges): Metrics {
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
 
+  const collect = (): Family[] => {
+    const { finished, rows, skipped, updated } = imports
+    const { lanes, rateLimits, connections } = gauges
+    const lane = (value: 'taken' | 'refused'): Sample[] =>
+      Object.values(lanes).map((each) => ({ labels: { kind: each.name }, value: each[value] }))
+    return [
+      counter(
+        'tillkit_http_requests_total',
+        'Requests answered; 499 when the client hung up before.',
+        ...[...series].flatMap(countSamples),
+      ),
+      {
+        name: 'tillkit_http_request_duration_seconds',
+        type: 'histogram',
+        help: 'From the end of the headers until the answer is made.',
+        samples: [...series].flatMap(durationSamples),
+      },
+      gauge('tillkit_http_requests_in_flight', 'Requests being answered.', ...lane('taken')),
+      counter('tillkit_http_overloaded_total', 'Requests refused for load.', ...lane('refused')),
+      counter(
+        'tillkit_http_rate_limited_total',
+        'Requests refused by a rate limit.',
+        ...rateLimits.map(({ name, refused }) => ({ labels: { by: name }, value: refused })),
+      ),
+      gauge('tillkit_http_connections', 'Open connections.', { value: connections.open }),
+      counter('tillkit_http_connections_dropped_total', 'Connections closed for want of room.', {
+        value: connections.dropped,
+      }),
+      counter('tillkit_imports_total', 'Imports done; dry runs are not counted.', {
+        value: finished,
+      }),
+      counter(
+        'tillkit_import_rows_total',
+        'Rows of these imports.',
+        { labels: { result: 'added' }, value: rows - skipped - updated },
+        { labels: { result: 'skipped' }, value: skipped },
+        { labels: { result: 'updated' }, value: updated },
+      ),
+      ...processFamilies(),
+    ]
+  }
+  const collectAll = pool(collect)
+
   return {
     observe(method, route, status, seconds) {
       const of = seriesOf(route ?? 'none')
@@ -84,53 +133,14 @@ export function createMetrics(gauges: Gauges): Metrics {
       imports.skipped += skipped
       imports.updated += updated
     },
-    format(storage) {
-      const { finished, rows, skipped, updated } = imports
-      const { lanes, rateLimits, connections } = gauges
-      const lane = (value: 'taken' | 'refused'): Sample[] =>
-        Object.values(lanes).map((each) => ({ labels: { kind: each.name }, value: each[value] }))
-      return formatFamilies([
-        counter(
-          'tillkit_http_requests_total',
-          'Requests answered; 499 when the client hung up before.',
-          ...[...series].flatMap(countSamples),
-        ),
-        {
-          name: 'tillkit_http_request_duration_seconds',
-          type: 'histogram',
-          help: 'From the end of the headers until the answer is made.',
-          samples: [...series].flatMap(durationSamples),
-        },
-        gauge('tillkit_http_requests_in_flight', 'Requests being answered.', ...lane('taken')),
-        counter('tillkit_http_overloaded_total', 'Requests refused for load.', ...lane('refused')),
-        counter(
-          'tillkit_http_rate_limited_total',
-          'Requests refused by a rate limit.',
-          ...rateLimits.map(({ name, refused }) => ({ labels: { by: name }, value: refused })),
-        ),
-        gauge('tillkit_http_connections', 'Open connections.', { value: connections.open }),
-        counter('tillkit_http_connections_dropped_total', 'Connections closed for want of room.', {
-          value: connections.dropped,
-        }),
-        counter('tillkit_imports_total', 'Imports done; dry runs are not counted.', {
-          value: finished,
-        }),
-        counter(
-          'tillkit_import_rows_total',
-          'Rows of these imports.',
-          { labels: { result: 'added' }, value: rows - skipped - updated },
-          { labels: { result: 'skipped' }, value: skipped },
-          { labels: { result: 'updated' }, value: updated },
-        ),
-        gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(storage.up) }),
-        gauge('tillkit_storage_answer_seconds', 'How long it took to answer just now.', {
-          value: storage.seconds,
-        }),
-        ...processFamilies(),
-      ])
+    async format(storage) {
+      return formatFamilies([...(await collectAll()), ...storageFamilies(storage)])
     },
   }
 }
+
+/** For a process that serves by itself. */
+const alone: PoolMetrics = (own) => async () => own()
 
 function countSamples([route, { counts }]: readonly [string, Series]): Sample[] {
   return [...counts].flatMap(([method, statuses]) =>
@@ -152,6 +162,16 @@ function durationSamples([route, { buckets, seconds }]: readonly [string, Series
   ]
 }
 
+/** As it is for the process that was asked. */
+function storageFamilies({ up, seconds }: StorageState): Family[] {
+  return [
+    gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),
+    gauge('tillkit_storage_answer_seconds', 'How long it took to answer just now.', {
+      value: seconds,
+    }),
+  ]
+}
+
 /** The process's own, by the names that Prometheus has for them, and how busy the event loop is. */
 function processFamilies(): Family[] {
   const { user, system } = process.cpuUsage()
@@ -163,7 +183,10 @@ function processFamilies(): Family[] {
       { labels: { state: 'active' }, value: active / 1e3 },
       { labels: { state: 'idle' }, value: idle / 1e3 },
     ),
-    gauge('process_start_time_seconds', 'Unix time of the start.', { value: STARTED }),
+    {
+      ...gauge('process_start_time_seconds', 'Unix time of the start.', { value: STARTED }),
+      together: 'least',
+    },
     counter('process_cpu_seconds_total', 'User and system time.', { value: (user + system) / 1e6 }),
     gauge('process_resident_memory_bytes', 'Memory held.', { value: process.memoryUsage.rss() }),
   ]

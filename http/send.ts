@@ -1,18 +1,22 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { claim, enter, type Lane, leave } from './lanes.ts'
 import type { Limits } from './limits.ts'
 import type { Headers } from './problems.ts'
 import { isFresh, Representation } from './representation.ts'
 import type { Answer } from './routes.ts'
+import type { Unsent } from './unsent.ts'
 
-/** A body that is made piece by piece while it is sent, and its strong validator. */
+/** A body that is made piece by piece while it is sent, its strong validator, and whose it is. */
 export class Stream {
   readonly pieces: AsyncIterable<string>
   readonly etag: string
+  readonly project_id: string
 
-  constructor(pieces: AsyncIterable<string>, etag: string) {
+  constructor(pieces: AsyncIterable<string>, etag: string, project_id: string) {
     this.pieces = pieces
     this.etag = etag
+    this.project_id = project_id
   }
 }
 
@@ -21,6 +25,9 @@ export interface Sending {
   readonly request_id: string
   readonly ifNoneMatch: string | null | undefined
   readonly limits: Limits
+  /** Where a stream has its place while it is sent. */
+  readonly lists: Lane
+  readonly unsent: Unsent
 }
 
 /** Sends what a handler answers: 304 to a client that has it already. A stream is waited for. */
@@ -29,7 +36,7 @@ export function sendAnswer(
   { body, headers }: Answer,
   sending: Sending,
 ): Promise<void> | undefined {
-  const { request_id, ifNoneMatch } = sending
+  const { request_id, ifNoneMatch, unsent } = sending
   if (!(body instanceof Representation || body instanceof Stream)) {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     sendText(response, 200, text, headers ?? {}, request_id)
@@ -40,22 +47,28 @@ export function sendAnswer(
     response.writeHead(304, flat(request_id, { etag, 'cache-control': REVALIDATE, ...headers }))
     response.end()
   } else if (body instanceof Stream) {
-    return sendPieces(response, body, sending)
-  } else if (headers) {
-    const revalidated = { etag, 'cache-control': REVALIDATE, ...headers }
-    sendContent(response, 200, body.content, body.length, revalidated, request_id)
+    return sendStream(response, body, sending)
   } else {
-    sendRepresentation(response, body, request_id)
+    sendRepresentation(response, body, headers, request_id)
+    if (response.writableLength > 0 && typeof body.content !== 'string') {
+      unsent.hold(response, body.content)
+    }
   }
   return undefined
 }
 
-/** The one that most answers are, without an object of headers: 0.6 µs (bench/read). */
 function sendRepresentation(
   response: ServerResponse,
   { content, length, etag }: Representation,
+  headers: Headers | undefined,
   request_id: string,
 ): void {
+  if (headers) {
+    const revalidated = { etag, 'cache-control': REVALIDATE, ...headers }
+    sendContent(response, 200, content, length, revalidated, request_id)
+    return
+  }
+  // What most answers are, without an object of headers: 0.6 µs (bench/read).
   response.writeHead(200, [
     'content-type',
     'application/json',
@@ -107,34 +120,47 @@ function flat(request_id: string, headers: Headers): string[] {
   return [...type, ...Object.entries(headers).flat(), ...security]
 }
 
+async function sendStream(
+  response: ServerResponse,
+  { pieces, etag, project_id }: Stream,
+  { request_id, limits, lists }: Sending,
+): Promise<void> {
+  const place = enter(lists)
+  try {
+    claim(place, project_id)
+    response.writeHead(200, flat(request_id, { etag, 'cache-control': REVALIDATE }))
+    if (response.req.method !== 'HEAD') await sendPieces(response, pieces, limits)
+    response.end()
+    if (!response.writableFinished) await eventOrEnd(response, 'finish')
+  } finally {
+    leave(place)
+  }
+}
+
 async function sendPieces(
   response: ServerResponse,
-  { pieces, etag }: Stream,
-  { request_id, limits }: Sending,
+  pieces: AsyncIterable<string>,
+  limits: Limits,
 ): Promise<void> {
-  response.writeHead(200, flat(request_id, { etag, 'cache-control': REVALIDATE }))
-  if (response.req.method !== 'HEAD') {
-    watchReader(response, limits)
-    for await (const piece of pieces) {
-      if (!response.write(piece)) await roomOrEnd(response)
-      if (response.req.socket.destroyed) return
-    }
+  watchReader(response, limits)
+  for await (const piece of pieces) {
+    if (!response.write(piece)) await eventOrEnd(response, 'drain')
+    if (response.req.socket.destroyed) return
   }
-  response.end()
 }
 
 /**
  * Waits until the client has taken what was written, or has gone. Of an answer that waits for those
  * before it only the socket says so.
  */
-async function roomOrEnd(response: ServerResponse): Promise<void> {
+async function eventOrEnd(response: ServerResponse, event: 'drain' | 'finish'): Promise<void> {
   const { socket } = response.req
   if (socket.destroyed) return
   socket.setMaxListeners(0) // as many answers may wait on it as were asked for
   const waiting = new AbortController()
   const { signal } = waiting
   try {
-    await Promise.race([once(response, 'drain', { signal }), once(socket, 'close', { signal })])
+    await Promise.race([once(response, event, { signal }), once(socket, 'close', { signal })])
   } finally {
     waiting.abort()
   }

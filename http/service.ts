@@ -2,8 +2,9 @@ import { type Cors, createCors } from './cors.ts'
 import { createLanes, type Lanes } from './lanes.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
 import { createRecorder, type LogOptions, type Recorder } from './log.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
 import { createRateLimit, type RateLimit } from './ratelimit.ts'
+import { createUnsent, type Unsent } from './unsent.ts'
 
 /** What is off unless told, all of it. */
 export interface HandlerOptions extends LogOptions {
@@ -20,6 +21,8 @@ export interface HandlerOptions extends LogOptions {
   readonly trustProxy?: boolean | undefined
   /** Counts, and opens `/metrics`. */
   readonly metrics?: boolean | undefined
+  /** Where several processes serve together: tells the figures of all. */
+  readonly poolMetrics?: PoolMetrics | undefined
 }
 
 /** What all requests of a server share. */
@@ -28,6 +31,7 @@ export interface Service {
   readonly connections: { open: number; dropped: number }
   readonly limits: Limits
   readonly lanes: Lanes
+  readonly unsent: Unsent
   readonly trustProxy: boolean
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
@@ -47,12 +51,14 @@ export function createService(options: HandlerOptions): Service {
   const keyLimit = createRateLimit('key', options.rateLimit)
   const addressLimit = createRateLimit('address', options.rateLimitAddress)
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
-  const metrics = options.metrics ? createMetrics({ lanes, connections, rateLimits }) : undefined
+  const gauges = { lanes, connections, rateLimits }
+  const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,
     connections,
     limits,
     lanes,
+    unsent: createUnsent(limits.unsentBytes),
     trustProxy,
     cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
     keyLimit,

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TillError } from '../lib/index.ts'
-import { assertMediaType, type BodyReader, chunksOf } from './body.ts'
+import { assertMediaType, type BodyReader, chunksOf, gather } from './body.ts'
 import type { Limits } from './limits.ts'
 import { createMultipartParser, MultipartError, parseBoundary } from './multipart.ts'
 import { TransportFault } from './problems.ts'
@@ -141,8 +141,10 @@ async function createSpool(): Promise<Spool> {
   return {
     // The next bytes arrive while these are written.
     async write(chunks) {
-      gathered.push(...chunks)
-      for (const chunk of chunks) gatheredBytes += chunk.length
+      for (const chunk of chunks) {
+        gather(gathered, chunk)
+        gatheredBytes += chunk.length
+      }
       if (gatheredBytes >= WRITE_BYTES) await flush()
     },
     async flush() {

@@ -1,6 +1,7 @@
 import { isOrigin, type LogEntry, serve as listen, type ServeOptions } from '../../http/index.ts'
 import { command, Refusal, UsageError } from '../command.ts'
 import { createDemo, formatDemo } from '../demo.ts'
+import { pooledFigures, poolFigures } from '../figures.ts'
 import { createLineWriter } from '../lines.ts'
 import { isPostgres } from '../open.ts'
 import { oneOf, type ValueParser, wholeNumber } from '../values.ts'
@@ -52,7 +53,7 @@ export const serve = command({
       parse: wholeNumber(0, 999),
       help: 'at the end, serve on so long with /readyz at 503 (default 0)',
     },
-    metrics: { help: 'serve /metrics for Prometheus; let no proxy forward it' },
+    metrics: { help: 'serve /metrics for Prometheus, of all workers; let no proxy forward it' },
     log: {
       value: 'WHICH',
       parse: logChoice,
@@ -63,9 +64,6 @@ export const serve = command({
     const { workers = 1 } = options
     if (workers > 1 && db === 'memory:') {
       throw new UsageError('Workers share a database file: memory: has only one process')
-    }
-    if (workers > 1 && options.metrics) {
-      throw new UsageError('--metrics counts one process: leave it out, or leave out --workers')
     }
     const settings: ServeOptions = {
       host: options.host ?? config.host,
@@ -79,9 +77,11 @@ export const serve = command({
       trustProxy: options['trust-proxy'],
       limits: { drainDelay: (options['drain-delay'] ?? 0) * 1000 },
       metrics: options.metrics,
+      poolMetrics: isWorker ? pooledFigures : undefined,
       ...logOf(options.log ?? 'all'),
     }
     if (isWorker) return serveUntilStopped(await listen(till, settings))
+    if (workers > 1 && options.metrics) poolFigures()
     const demo = options.demo ? await createDemo(till) : undefined
     const server =
       workers === 1 ? await listen(till, settings) : await listenTogether(workers, settings.host)

@@ -16,7 +16,7 @@ export async function ready({ till, service }: OperatorCall) {
   return { body: { status: 'ok' } }
 }
 
-/** What the server counts of itself; the route is there only when it counts. */
+/** What the server counts of itself, with those that serve together with it; the route is there only when it counts. */
 export async function metrics({ till, service }: OperatorCall) {
   const started = performance.now()
   const up = await till.operations.ready().then(
@@ -24,6 +24,6 @@ export async function metrics({ till, service }: OperatorCall) {
     () => false,
   )
   const storage = { up, seconds: (performance.now() - started) / 1000 }
-  const body = service.metrics?.format(storage) ?? ''
+  const body = (await service.metrics?.format(storage)) ?? ''
   return { body, headers: { 'content-type': EXPOSITION_TYPE } }
 }

@@ -49,7 +49,8 @@ const instant: Rule<number> = (value, field, problems) => {
   return found ?? 0
 }
 
-const MAX_PAGE = 1000
+/** How many records a page may have. */
+export const MAX_PAGE = 1000
 
 const limit: Rule<number> = (value, field, problems) => {
   const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value

@@ -24,7 +24,8 @@ export interface Items {
   get(caller: Caller, id: string): Promise<Item>
   /**
    * Endpoint 5: a page of the items of the store that `query` names as `store_id`, in order of
-   * creation: `limit` of them, 1000 unless told, from `cursor` on, the `next` of the page before.
+   * creation: `limit` of them at most, 1000 unless told, from `cursor` on, the `next` of the page
+   * before. It has fewer once they hold a mebibyte of text, so that memory is bounded.
    */
   list(caller: Caller, query: unknown): Promise<ItemPage>
   /** All items of a store, read page by page. */

@@ -6,6 +6,7 @@ import { judgeRepeat, type NewPurchase, type Purchase } from '../domain/purchase
 import type { PurchaseFilter } from '../domain/query.ts'
 import type { Receipt } from '../domain/receipt.ts'
 import type { Store } from '../domain/store.ts'
+import { fillPage } from './pages.ts'
 import type {
   FormerPublicKey,
   Insertion,
@@ -189,13 +190,9 @@ export function createMemoryStorage(): Storage {
     },
     async listItems(store, { limit, after }) {
       const all = [...recordsOf(store).items.values()]
-      const revision = String(all.length)
       const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1
-      const found = structuredClone(all.slice(start, start + limit))
-      const last = found.at(-1)
-      return last && start + limit < all.length
-        ? { items: found, next: last.id, revision }
-        : { items: found, revision }
+      const { taken, ...further } = fillPage(all.slice(start), limit, textOf)
+      return { items: structuredClone(taken), revision: String(all.length), ...further }
     },
     async openImport(store, import_id) {
       return openImport(recordsOf(store), import_id, write)
@@ -285,6 +282,10 @@ export function createMemoryStorage(): Storage {
     },
     async close() {},
   }
+}
+
+function textOf({ description, metadata }: Item): number {
+  return description.length + JSON.stringify(metadata).length
 }
 
 function receiptKey({ account_id, key }: Pick<Receipt, 'account_id' | 'key'>): string {

@@ -98,7 +98,10 @@ export interface ItemVerbs {
    */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
-  /** A store's items in order of creation, one page; `after` is the id of an item of the store. */
+  /**
+   * A store's items in order of creation, one page; `after` is the id of an item of the store. It
+   * ends before the limit once its items have much text (`PAGE_TEXT`).
+   */
   listItems(store: StoreKey, page: Page): Promise<ItemPage>
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { serveProcess, tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
+import { childrenOf } from '../support/served.ts'
 import { createShop } from '../support/till.ts'
 
 async function startCrew(
@@ -22,12 +22,6 @@ async function startCrew(
   return { ...served, ...shop, db, api: `${served.url}/api/v1` }
 }
 
-function workersOf(pid = 0): number[] {
-  const listed = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' })
-  // ps itself is a child of this process, not of the server.
-  return listed.trim().split(/\s+/).filter(Boolean).map(Number)
-}
-
 /** A request on a connection of its own, so that any worker may get it. */
 async function ask(url: string, headers: { [name: string]: string }, body?: object) {
   const init = body && { method: 'POST', body: JSON.stringify(body) }
@@ -36,7 +30,7 @@ async function ask(url: string, headers: { [name: string]: string }, body?: obje
 
 test('what one worker has acknowledged, all of them show at once', async (t) => {
   const { api, token, account, child, closed } = await startCrew(t, 2)
-  assert.equal(workersOf(child.pid).length, 2)
+  assert.equal(childrenOf(child.pid).length, 2)
   const reader = { authorization: `Bearer ${token}` }
   const writer = { 'x-account-key': account.account_key, 'content-type': 'application/json' }
   for (let i = 0; i < 60; i++) {
@@ -66,10 +60,10 @@ test('workers share a rate limit through the file', async (t) => {
 
 test('a worker that is killed is replaced, and the log says so', async (t) => {
   const { url, child, closed, log } = await startCrew(t, 2)
-  const before = workersOf(child.pid)
+  const before = childrenOf(child.pid)
   process.kill(before[0] as number, 'SIGKILL')
   const isReplaced = () => {
-    const now = workersOf(child.pid)
+    const now = childrenOf(child.pid)
     return now.length === 2 && !now.includes(before[0] as number)
   }
   while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -81,7 +75,7 @@ test('a worker that is killed is replaced, and the log says so', async (t) => {
 
 test('a stop ends all workers', async (t) => {
   const { child, closed } = await startCrew(t, 3)
-  const workers = workersOf(child.pid)
+  const workers = childrenOf(child.pid)
   assert.equal(workers.length, 3)
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
@@ -96,11 +90,61 @@ test('a port in use is told by the first worker, and ends all', async (t) => {
   assert.match(stderr, /^tillkit: .*EADDRINUSE.*\n$/)
 })
 
-test('figures of one worker alone are not given for those of all', async (t) => {
-  const db = join(temporaryFolder(t), 'till.db')
-  const { code, stderr } = await tillkit(['serve', '--db', db, '--workers', '2', '--metrics'])
-  assert.equal(code, 2)
-  assert.match(stderr, /--metrics counts one process/)
+/** How to get a figure, by its name and labels, from whichever worker answers. */
+function figuresOf(url: string) {
+  return async (name: string) => {
+    const reply = await ask(`${url}/metrics`, {})
+    const text = await reply.text()
+    assert.equal(reply.status, 200, text)
+    const line = text.split('\n').find((each) => each.startsWith(`${name} `))
+    return Number(line?.slice(name.length + 1))
+  }
+}
+
+const REFUSED = 'tillkit_http_requests_total{method="GET",route="/api/v1/items",status="401"}'
+const DURATIONS = 'tillkit_http_request_duration_seconds_bucket{route="/api/v1/items",le="+Inf"}'
+
+test('any worker tells the figures of all, and what a dead one counted still counts', async (t) => {
+  const { url, api, child, closed } = await startCrew(t, 2, ['--metrics'])
+  const figure = figuresOf(url)
+  const refuse = async (times: number) => {
+    // Together, so that no worker gets them all.
+    const replies = await Promise.all(Array.from({ length: times }, () => ask(`${api}/items`, {})))
+    for (const { status } of replies) assert.equal(status, 401)
+  }
+  await refuse(30)
+  for (let i = 0; i < 10; i++) assert.equal(await figure(REFUSED), 30)
+  assert.equal(await figure(DURATIONS), 30)
+  assert.equal(await figure('tillkit_storage_up'), 1)
+  const started = await figure('process_start_time_seconds')
+  assert.ok(started > Date.now() / 1000 - 3600 && started < Date.now() / 1000, String(started))
+
+  const before = childrenOf(child.pid)
+  process.kill(before[0] as number, 'SIGKILL')
+  const isReplaced = () => {
+    const now = childrenOf(child.pid)
+    return now.length === 2 && !now.includes(before[0] as number)
+  }
+  while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.equal(await figure(REFUSED), 30)
+  await refuse(10)
+  assert.equal(await figure(REFUSED), 40)
+  assert.equal(await figure(DURATIONS), 40)
+  assert.ok((await figure('tillkit_http_connections')) < 10)
+  child.kill('SIGTERM')
+  assert.equal(await closed, 0)
+})
+
+test('figures do not wait for a worker that hangs, and have what it told before', async (t) => {
+  const { url, api, child } = await startCrew(t, 2, ['--metrics'])
+  const figure = figuresOf(url)
+  for (let i = 0; i < 20; i++) assert.equal((await ask(`${api}/items`, {})).status, 401)
+  assert.equal(await figure(REFUSED), 20)
+  const hung = childrenOf(child.pid)[0] as number
+  process.kill(hung, 'SIGSTOP')
+  t.after(() => process.kill(hung, 'SIGCONT'))
+
+  assert.equal(await figure(REFUSED), 20)
 })
 
 test('workers that are none of a sensible number, or have no file to share, are refused', async () => {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createConnection } from 'node:net'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { type Account, createMemoryStorage, type Till } from '../../lib/index.ts'
+import { createMemoryStorage, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
@@ -513,28 +516,30 @@ test('a client that resets in the middle of its request is logged as 499, and is
 })
 
 test('a client that resets in the middle of its answer harms nobody', async (t) => {
-  const { till, connect, send } = await startServer(t, { storage: createMemoryStorage() })
-  const { account, token } = await createShop(till)
-  await createLargeItems(till, account, 200)
+  const storage = createMemoryStorage()
+  const { till, connect, send } = await startServer(t, { storage })
+  const { token, path } = await createLargeShop(storage, till)
 
   for (let i = 0; i < 5; i++) {
     const client = await connect()
-    client.write(get('/api/v1/items?store_id=main', `authorization: Bearer ${token}`))
+    client.write(get(path, `authorization: Bearer ${token}`))
     await new Promise((resolve) => client.socket.once('data', resolve))
     client.socket.resetAndDestroy()
     assert.equal((await send('GET /healthz')).status, 200)
   }
-  const whole = await send('GET /api/v1/items?store_id=main', { token })
-  assert.equal(whole.json<{ items: object[] }>().items.length, 201)
+  const whole = await send(`GET ${path}`, { token })
+  assert.equal(whole.json<{ metadata: { text: string } }>().metadata.text.length, LARGE)
 })
 
-/** So that a list of them is more than the buffers of a connection take. */
-async function createLargeItems(till: Till, account: Account, count: number): Promise<void> {
-  const meta = { text: 'x'.repeat(60_000) }
-  for (let i = 0; i < count; i++) {
-    const item = { store_id: 'main', display_name: MARK, price: '1', type: 'consumable', meta }
-    await till.items.create(account, { ...item, name: `item_${i}` })
-  }
+/** More than the buffers of a connection take: a larger one than may be created. */
+const LARGE = 12_000_000
+
+/** A storage with a shop and a large item, which a path gets as a whole. */
+async function createLargeShop(storage: Storage, till: Till) {
+  const { item, token } = await createShop(till)
+  const metadata = { text: 'x'.repeat(LARGE) }
+  await storage.insertItem({ ...item, id: 'itm_large', name: 'large', metadata })
+  return { token, path: '/api/v1/items/itm_large' }
 }
 
 test('a client that hangs up at once, or says nothing, harms nobody', async (t) => {
@@ -609,21 +614,61 @@ test('a client that does not hang up after its 408 is hung up on', async (t) => 
 
 test('a client that does not read its answer is cut off', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, answerTimeout: 200 }
-  const { till, stop, connect, entryOf } = await startServer(t, {
-    storage: createMemoryStorage(),
-    limits,
-  })
-  const { account, token } = await createShop(till)
-  await createLargeItems(till, account, 200)
+  const storage = createMemoryStorage()
+  const { till, stop, connect, entryOf } = await startServer(t, { storage, limits })
+  const { token, path } = await createLargeShop(storage, till)
   const client = await connect()
   client.socket.pause()
 
-  client.write(get('/api/v1/items?store_id=main', `authorization: Bearer ${token}`, ID))
+  client.write(get(path, `authorization: Bearer ${token}`, ID))
   await entryOf('large')
 
   await stop() // which would wait an hour for the answer to be taken
   client.socket.resume()
   await assert.rejects(client.reply(), /the connection ended/)
+})
+
+test('past a bound on what is not taken yet whoever takes longest is cut off', async (t) => {
+  const limits = { ...patient, answerTimeout: forever, unsentBytes: 2.5 * LARGE }
+  const storage = createMemoryStorage()
+  const { till, connect } = await startServer(t, { storage, limits })
+  const { token, path } = await createLargeShop(storage, till)
+  const readSlowly = async () => {
+    const client = await connect()
+    client.write(get(path, `authorization: Bearer ${token}`))
+    await once(client.socket, 'data')
+    client.socket.pause()
+    return client
+  }
+
+  const [first, ...others] = [await readSlowly(), await readSlowly(), await readSlowly()]
+
+  for (const { socket } of [first, ...others]) socket.resume()
+  await assert.rejects(first.reply(), /the connection ended/)
+  for (const client of others) assert.equal((await client.reply()).status, 200)
+  // Those who have taken theirs do not count any more.
+  const again = await readSlowly()
+  again.socket.resume()
+  assert.equal((await again.reply()).status, 200)
+})
+
+test('what many take at once counts once', async (t) => {
+  const limits = { ...patient, answerTimeout: forever, unsentBytes: 1.5 * LARGE }
+  const file = join(temporaryFolder(t), 'till.db')
+  const storage = await openSqliteStorage(file, { cacheBytes: 20 * LARGE })
+  const { till, connect } = await startServer(t, { storage, limits })
+  const { token, path } = await createLargeShop(storage, till)
+  const clients = []
+  for (let i = 0; i < 3; i++) {
+    const client = await connect()
+    client.write(get(path, `authorization: Bearer ${token}`))
+    await once(client.socket, 'data')
+    client.socket.pause()
+    clients.push(client)
+  }
+
+  for (const { socket } of clients) socket.resume()
+  for (const client of clients) assert.equal((await client.reply()).status, 200)
 })
 
 const ID = 'x-request-id: large'
@@ -707,11 +752,10 @@ function connectionTo(url: string): Promise<void> {
 test('a stop lets a client read its answer to the end', async (t) => {
   const storage = createMemoryStorage()
   const { till, stop, connect, entryOf } = await startServer(t, { storage, limits: patient })
-  const { account, token } = await createShop(till)
-  await createLargeItems(till, account, 200)
+  const { token, path } = await createLargeShop(storage, till)
   const client = await connect()
   client.socket.pause()
-  client.write(get('/api/v1/items?store_id=main', `authorization: Bearer ${token}`, ID))
+  client.write(get(path, `authorization: Bearer ${token}`, ID))
   await entryOf('large')
 
   const stopping = stop()
@@ -719,7 +763,7 @@ test('a stop lets a client read its answer to the end', async (t) => {
   const reply = await client.reply()
   await stopping
 
-  assert.equal(reply.json<{ items: object[] }>().items.length, 201)
+  assert.equal(reply.json<{ metadata: { text: string } }>().metadata.text.length, LARGE)
 })
 
 test('a stop lets a body that nobody wants come to its end, so that its sender sees the answer', {

@@ -1,3 +1,4 @@
+import { fillPage, PAGE_TEXT } from '../pages.ts'
 import type { ItemVerbs } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
 import type { Database } from './connection.ts'
@@ -36,10 +37,9 @@ export function itemVerbs(db: Database): ItemVerbs {
       const rows = await db.all(LIST, account_id, store_id, after ?? null, limit + 1)
       // A store without items on this page has one row that holds none.
       const found = rows.filter(({ id }) => id !== null)
-      const items = found.slice(0, limit).map((row) => itemRecord(row))
-      const page = { items, revision: String(rows[0]?.revision) }
-      const last = items.at(-1)
-      return found.length > limit && last ? { ...page, next: last.id } : page
+      const { taken, ...further } = fillPage(found, limit, ({ text }) => text as number)
+      const items = taken.map((row) => itemRecord(row))
+      return { items, revision: String(rows[0]?.revision), ...further }
     },
   }
 }
@@ -60,15 +60,20 @@ const FIND = `
 
 // Items are added and never changed. The revision is their count, not the greatest number: of two
 // that are added at once the one with the smaller number may be seen later. To count takes long in
-// a large store: done for the first page, whose revision is that of the list.
+// a large store: done for the first page, whose revision is that of the list. Rows come as long as
+// the text of those before the one before does not fill the page: those that it takes, and one more.
 const LIST = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision
+  SELECT i.id, name, display_name, description, price, type, metadata, i.created_at, text,
+    s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision
   FROM stores s
   CROSS JOIN LATERAL (
     SELECT count(*) AS items, max(id) AS newest FROM items WHERE store = s.seq AND $3::text IS NULL) c
   LEFT JOIN LATERAL (
-    SELECT * FROM items
-    WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
-    ORDER BY seq LIMIT $4) i ON true
+    SELECT *, sum(text) OVER (
+      ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
+    FROM (
+      SELECT *, octet_length(description) + octet_length(metadata::text) AS text FROM items
+      WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
+      ORDER BY seq LIMIT $4) candidates) i ON coalesce(text_before, 0) < ${PAGE_TEXT}
   WHERE s.account_id = $1 AND s.store_id = $2
   ORDER BY i.seq`

@@ -23,6 +23,8 @@ export interface Connection {
   run(sql: string, ...values: SqliteValue[]): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
+  /** Reads no more rows than `take` does, which must not await. */
+  some<T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T
   /**
    * Runs `work`, which must not await, and resolves once what it wrote is on the disk. Those that
    * wait at the same time share a transaction and its one wait for the disk; if one throws, it
@@ -139,6 +141,8 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
     find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),
     all: (sql, ...values) => translated(() => statement(sql).all(...values) as Row[]),
+    some: (take, sql, ...values) =>
+      translated(() => take(statement(sql).iterate(...values) as Iterable<Row>)),
     write: (work) => (closing ? Promise.reject(closed()) : queue.write(work)),
     transaction: (work) => whenFree(() => runAlone(work)),
     lazyTransaction: (work) =>

@@ -13,6 +13,7 @@ export interface SqliteStatement {
   run(...values: SqliteValue[]): { changes: number | bigint }
   get(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown[]
+  iterate(...values: SqliteValue[]): Iterable<unknown>
 }
 
 export type SqliteValue = string | number | null | Uint8Array

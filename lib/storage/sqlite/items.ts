@@ -1,7 +1,8 @@
 import type { Item } from '../../domain/item.ts'
+import { fillPage } from '../pages.ts'
 import type { ItemVerbs } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Row } from './connection.ts'
 import { rowOfStore } from './stores.ts'
 import { insertOnce } from './trail.ts'
 
@@ -27,7 +28,8 @@ export function itemVerbs(db: Connection): ItemVerbs {
       // commits. Its id, not its number: after a backup was restored a number may be given anew.
       const newest = db.find('SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1', seq)
       // Without the store's columns, each of which would cost as much again in each row.
-      const rows = db.all(
+      const { taken, ...further } = db.some(
+        (rows) => fillPage(rows, limit, textOf),
         `SELECT id, name, display_name, description, price, type, metadata, created_at FROM items
          WHERE store = ? AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
          ORDER BY seq LIMIT ?`,
@@ -35,12 +37,14 @@ export function itemVerbs(db: Connection): ItemVerbs {
         after ?? null,
         limit + 1,
       )
-      const items = rows.slice(0, limit).map((row) => itemRecord(row, owner))
-      const last = items.at(-1)
-      const page = { items, revision: `${seq}.${newest?.id ?? ''}` }
-      return rows.length > limit && last ? { ...page, next: last.id } : page
+      const items = taken.map((row) => itemRecord(row, owner))
+      return { items, revision: `${seq}.${newest?.id ?? ''}`, ...further }
     },
   }
+}
+
+function textOf({ description, metadata }: Row): number {
+  return (description as string).length + (metadata as string).length
 }
 
 const FIND = `

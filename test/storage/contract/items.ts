@@ -147,6 +147,30 @@ export function describeItemPages(open: OpenStorage): void {
     assert.deepEqual((await storage.listItems(FOREIGN, { limit: 2 })).items, [])
   })
 
+  test('a page ends once its items have a mebibyte of text, and has always one', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const long = { metadata: { text: 'x'.repeat(400_000) } }
+    const longest = { metadata: { text: 'x'.repeat(1_500_000) } }
+    const described = { description: 'x'.repeat(400_000) }
+    await storage.insertItems([
+      ...['a', 'b', 'c', 'd'].map((name) => newItem(name, long)),
+      ...['e', 'f'].map((name) => newItem(name, longest)),
+      ...['g', 'h', 'i'].map((name) => newItem(name, described)),
+    ])
+
+    const pages: string[] = []
+    for (let after: string | undefined; ; ) {
+      const page = await storage.listItems(MAIN, { limit: 100, ...(after && { after }) })
+      pages.push(page.items.map(({ name }) => name).join(''))
+      after = page.next
+      if (after === undefined) break
+    }
+
+    assert.deepEqual(pages, ['abc', 'de', 'f', 'ghi'])
+    assert.equal((await storage.listItems(MAIN, { limit: 2 })).next, 'itm_b')
+  })
+
   test('many items at once come in their order, those that are there stay as they are', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
