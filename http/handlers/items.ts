@@ -1,10 +1,17 @@
-import { type Account, type Item, type ItemPage, type Session, TillError } from '../../lib/index.ts'
+import {
+  type Account,
+  type Item,
+  type ItemPage,
+  type NewItem,
+  type Session,
+  TillError,
+} from '../../lib/index.ts'
 import { etagOf, represent } from '../representation.ts'
 import type { Answer, Call } from '../routes.ts'
 import { Stream } from '../send.ts'
 
 /** Endpoint 4. */
-export async function createItem({ till, who, body, options }: Call<Account, unknown>) {
+export async function createItem({ till, who, body, options }: Call<Account, NewItem>) {
   const { id, name, display_name, description } = await till.items.create(who, body, options)
   return { body: { id, name, display_name, description } }
 }

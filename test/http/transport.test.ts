@@ -532,7 +532,13 @@ test('a client that resets in the middle of its answer harms nobody', async (t) 
 async function createLargeItems(till: Till, account: Account, count: number): Promise<void> {
   const meta = { text: 'x'.repeat(60_000) }
   for (let i = 0; i < count; i++) {
-    const item = { store_id: 'main', display_name: MARK, price: '1', type: 'consumable', meta }
+    const item = {
+      store_id: 'main',
+      display_name: MARK,
+      price: '1',
+      type: 'consumable' as const,
+      meta,
+    }
     await till.items.create(account, { ...item, name: `item_${i}` })
   }
 }
