@@ -26,6 +26,7 @@ import { secretsSeal } from './commands/secrets-seal.ts'
 import { serve } from './commands/serve.ts'
 import { storeCreate } from './commands/store-create.ts'
 import { storeList } from './commands/store-list.ts'
+import { storeUpdate } from './commands/store-update.ts'
 import { tokenIssue } from './commands/token-issue.ts'
 import { tokenRevoke } from './commands/token-revoke.ts'
 
@@ -47,6 +48,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     projectRotateKey,
     storeCreate,
     storeList,
+    storeUpdate,
     itemCreate,
     itemList,
   ],

@@ -1,4 +1,4 @@
-import type { Till } from '../lib/index.ts'
+import type { NewItem, Till } from '../lib/index.ts'
 
 /** What the demonstration made, its keys among it. */
 export interface Demo {
@@ -11,7 +11,7 @@ export interface Demo {
 
 const STORE_ID = 'demo'
 
-const ITEMS = [
+const ITEMS: readonly Omit<NewItem, 'store_id'>[] = [
   { name: 'gold_100', display_name: '100 Gold', price: '499', type: 'consumable' },
   { name: 'potion', display_name: 'Healing Potion', price: '99', type: 'consumable' },
   { name: 'skin_dragon', display_name: 'Dragon Skin', price: '1299', type: 'non_consumable' },

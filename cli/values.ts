@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { JsonObject } from '../lib/index.ts'
 import { UsageError } from './command.ts'
 
 /**
@@ -27,8 +28,8 @@ export function oneOf<const T extends string>(...values: readonly T[]): ValuePar
   }
 }
 
-/** JSON, or `@file` with JSON in it. */
-export const json: ValueParser<unknown> = (text, name) => {
+/** JSON, or `@file` with JSON in it: an object, which the library asserts. */
+export const json: ValueParser<JsonObject> = (text, name) => {
   const written = text.startsWith('@') ? readOptionFile(name, text.slice(1)) : text
   try {
     return JSON.parse(written)

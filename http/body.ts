@@ -10,10 +10,11 @@ export type BodyReader<Body> = (request: IncomingMessage, limits: Limits) => Pro
 /** For routes that take no body; one that is sent anyway is thrown away. */
 export const noBody: BodyReader<undefined> = () => undefined
 
-export const json: BodyReader<unknown> = async (request, limits) => {
+/** JSON that should be a `Body`: whether it is one is the library's to judge. */
+export async function json<Body>(request: IncomingMessage, limits: Limits): Promise<Body> {
   assertMediaType(request, 'application/json')
   const bytes = await collect(request, limits.jsonBytes, limits.jsonTimeout)
-  return parseJson(bytes)
+  return parseJson(bytes) as Body
 }
 
 /** Guards a body's type and coding. A missing Content-Type is taken for the one that is wanted. */

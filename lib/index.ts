@@ -1,14 +1,27 @@
 export { PRESET_NAMES } from './csv/presets.ts'
-export type { Account } from './domain/account.ts'
+export type { Account, NewAccount } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
 export { formatAmount } from './domain/currency.ts'
+export type { JsonObject } from './domain/fields.ts'
 export { formatInstant } from './domain/instant.ts'
-export type { Item, ItemType } from './domain/item.ts'
-export type { Project } from './domain/project.ts'
+export type { Item, ItemType, NewItem } from './domain/item.ts'
+export type {
+  NewProject,
+  Project,
+  ProjectChange,
+  ProjectKeyRotation,
+} from './domain/project.ts'
 export type { Purchase, PurchaseStatus } from './domain/purchase.ts'
 export { MAX_PAGE } from './domain/query.ts'
-export type { Scope, Session } from './domain/session.ts'
-export type { Store, StoreType } from './domain/store.ts'
+export type {
+  DeviceInfo,
+  NewToken,
+  Scope,
+  Session,
+  SessionRequest,
+  TokenRevocation,
+} from './domain/session.ts'
+export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { Accounts, ShownKey } from './services/accounts.ts'
@@ -34,7 +47,7 @@ export type { CallOptions, CreateOptions } from './services/trail.ts'
 export { type CopyProgress, copyStorage } from './storage/copy.ts'
 export type { Inventory } from './storage/inventory.ts'
 export { createMemoryStorage } from './storage/memory.ts'
-export type { ItemPage, Storage } from './storage/port.ts'
+export type { AuditPage, ItemPage, PurchasePage, Storage } from './storage/port.ts'
 export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts'
 export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
 export { createTill, type Till, type TillOptions } from './till.ts'

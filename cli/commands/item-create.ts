@@ -1,5 +1,7 @@
 import { command } from '../command.ts'
-import { json } from '../values.ts'
+import { json, oneOf } from '../values.ts'
+
+const itemType = oneOf('consumable', 'non_consumable', 'subscription')
 
 export const itemCreate = command({
   name: 'item create',
@@ -10,7 +12,12 @@ export const itemCreate = command({
     name: { value: 'SKU', required: true, help: 'letters, digits and _; unique in the store' },
     'display-name': { value: 'NAME', required: true, help: 'what people see' },
     price: { value: 'DIGITS', required: true, help: 'in minor units: 499 for 4.99' },
-    type: { value: 'T', required: true, help: 'consumable, non_consumable or subscription' },
+    type: {
+      value: 'T',
+      required: true,
+      parse: itemType,
+      help: 'consumable, non_consumable or subscription',
+    },
     description: { value: 'TEXT', help: 'a longer text for people' },
     meta: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
   },

@@ -1,6 +1,8 @@
 import { command } from '../command.ts'
-import { json } from '../values.ts'
+import { json, oneOf } from '../values.ts'
 import { warnOfStatus } from '../warnings.ts'
+
+const storeType = oneOf('iap', 'web', 'custom')
 
 export const storeCreate = command({
   name: 'store create',
@@ -9,7 +11,12 @@ export const storeCreate = command({
   options: {
     account: { value: 'ID', required: true, help: 'the account that owns the project' },
     project: { value: 'ID', required: true, help: 'the project' },
-    type: { value: 'T', required: true, help: 'iap, web or custom' },
+    type: {
+      value: 'T',
+      required: true,
+      parse: storeType,
+      help: 'iap, web or custom',
+    },
     store: { value: 'ID', help: 'its store_id; made when left out' },
     sandbox: { help: 'no payment is charged for real' },
     status: { value: 'S', help: 'default active; disabled and archived have effect' },

@@ -1,5 +1,7 @@
 import { command } from '../command.ts'
-import { wholeNumber } from '../values.ts'
+import { oneOf, wholeNumber } from '../values.ts'
+
+const scope = oneOf('items:read', 'projects:write', 'purchases:import')
 
 export const tokenIssue = command({
   name: 'token issue',
@@ -10,6 +12,7 @@ export const tokenIssue = command({
     scope: {
       value: 'S',
       multiple: true,
+      parse: scope,
       help: 'items:read, projects:write or purchases:import; may be repeated (default all)',
     },
     lifetime: {

@@ -3,6 +3,7 @@ import {
   type Item,
   type ItemPage,
   MAX_PAGE,
+  type NewItem,
   type Session,
   TillError,
 } from '../../lib/index.ts'
@@ -11,7 +12,7 @@ import type { Answer, Call } from '../routes.ts'
 import { Stream } from '../send.ts'
 
 /** Endpoint 4. */
-export async function createItem({ till, who, body, options }: Call<Account, unknown>) {
+export async function createItem({ till, who, body, options }: Call<Account, NewItem>) {
   const { id, name, display_name, description } = await till.items.create(who, body, options)
   return { body: { id, name, display_name, description } }
 }

@@ -1,3 +1,4 @@
+import type { SessionRequest } from '../../lib/index.ts'
 import type { Call } from '../routes.ts'
 
 /** Endpoint 1. */
@@ -6,7 +7,7 @@ export async function accessToken({ till, who }: Call<string, undefined>) {
 }
 
 /** Endpoint 2. */
-export async function init({ till, who, body }: Call<string, unknown>) {
+export async function init({ till, who, body }: Call<string, SessionRequest>) {
   const { project, session, stores } = await till.sessions.init(who, body)
   const { id, name, bundle_id, platform, status, dlscheme } = project
   return {
@@ -24,6 +25,6 @@ export async function init({ till, who, body }: Call<string, unknown>) {
 }
 
 /** Endpoint 3. */
-export async function token({ till, who, body }: Call<string, unknown>) {
+export async function token({ till, who, body }: Call<string, SessionRequest>) {
   return { body: await till.sessions.token(who, body) }
 }

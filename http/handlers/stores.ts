@@ -1,8 +1,8 @@
-import type { Account } from '../../lib/index.ts'
+import type { Account, NewStore } from '../../lib/index.ts'
 import type { Call } from '../routes.ts'
 
 /** Endpoint 10. */
-export async function createStore({ till, who, body, options }: Call<Account, unknown>) {
+export async function createStore({ till, who, body, options }: Call<Account, NewStore>) {
   const store = await till.stores.create(who, body, options)
   const { store_id, project_id, store_type, is_sandbox, status, store_config } = store
   return { body: { store_id, project_id, store_type, is_sandbox, status, store_config } }

@@ -7,6 +7,7 @@ export const AUDIT_ACTIONS = [
   'project.update',
   'project.rotate_key',
   'store.create',
+  'store.update',
   'item.create',
   'purchases.import',
   'tokens.issue',

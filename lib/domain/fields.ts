@@ -9,6 +9,12 @@ export type Rule<T> = (value: unknown, field: string, problems: ErrorDetail[]) =
 /** A rule for each field of `T`. */
 export type Fields<T> = { readonly [K in keyof Required<T>]: Rule<T[K] | undefined> }
 
+/** A `T` as it was sent: what was left out is not there, and nothing is undefined. */
+export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
+
+/** A `T` whose optional fields have got what stands for them when they are left out. */
+export type Complete<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> }
+
 export type JsonObject = { [key: string]: unknown }
 
 /**
@@ -25,6 +31,17 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
   }
   if (problems.length > 0) throw invalidFields(problems)
   return parsed as T
+}
+
+/**
+ * The same, for what no request body reaches: an unknown field is bad too, since nothing else would
+ * tell of a misspelt one that narrows what is done, a user or a scope.
+ */
+export function parseExact<T extends object>(input: unknown, fields: Fields<T>): T {
+  const unknown = Object.keys(isObject(input) ? input : {}).filter((key) => !(key in fields))
+  if (unknown.length === 0) return parseObject(input, fields)
+  const message = `is unknown: there are ${Object.keys(fields).join(', ')}`
+  throw invalidFields(unknown.map((field) => ({ field, code: 'unknown', message })))
 }
 
 /** The error for bad fields: one sentence for a person, the details for a program. */
@@ -160,6 +177,25 @@ export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<Js
     }
     return object
   }
+}
+
+/** A rule that `null` passes too. */
+export function orNull<T>(rule: Rule<T>): Rule<T | null> {
+  return (value, field, problems) => (value === null ? null : rule(value, field, problems))
+}
+
+/** What was sent in place of what is stored: secrets that it leaves out stay, and `null` removes. */
+export function replaceConfig(
+  stored: JsonObject,
+  sent: JsonObject,
+  secrets: readonly string[],
+): JsonObject {
+  const replaced = { ...sent }
+  for (const key of secrets) {
+    if (!Object.hasOwn(sent, key) && Object.hasOwn(stored, key)) replaced[key] = stored[key]
+    if (replaced[key] === null) delete replaced[key]
+  }
+  return replaced
 }
 
 const MAX_DEPTH = 32

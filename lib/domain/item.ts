@@ -1,4 +1,5 @@
 import {
+  type Complete,
   type Fields,
   freeForm,
   type JsonObject,
@@ -32,17 +33,24 @@ export interface Item {
 export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
 export type ItemType = (typeof ITEM_TYPES)[number]
 
+/** The body of endpoint 4. */
 export interface NewItem {
   readonly store_id: string
+  /** 1 to 255 Latin letters, digits and underscores, unique within the store. */
   readonly name: string
   readonly display_name: string
-  readonly description: string
-  readonly price: number
+  /** Empty unless told. */
+  readonly description?: string | undefined
+  /** Digits, in minor currency units: `'499'` for 4.99. */
+  readonly price: string
   readonly type: ItemType
-  readonly meta: JsonObject
+  /** What the item is read with as `metadata`. */
+  readonly meta?: JsonObject | undefined
 }
 
-const fields: Fields<NewItem> = {
+type ParsedItem = Complete<Omit<NewItem, 'price'>> & { readonly price: number }
+
+const fields: Fields<ParsedItem> = {
   store_id: required(storeId),
   name: required(
     pattern(/^[A-Za-z0-9_]{1,255}$/, 'must be 1 to 255 Latin letters, digits and underscores'),
@@ -54,7 +62,7 @@ const fields: Fields<NewItem> = {
   meta: optional(freeForm, () => ({})),
 }
 
-export function parseNewItem(input: unknown): NewItem {
+export function parseNewItem(input: unknown): ParsedItem {
   return parseObject(input, fields)
 }
 

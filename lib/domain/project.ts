@@ -1,18 +1,22 @@
 import {
   boolean,
   bundleId,
+  type Complete,
   config,
   currency,
   deepLinkScheme,
   type Fields,
   freeForm,
+  type Given,
   httpUrl,
   type JsonObject,
   list,
   oneOf,
   optional,
+  orNull,
+  parseExact,
   parseObject,
-  type Rule,
+  replaceConfig,
   required,
   text,
   wholeNumber,
@@ -33,23 +37,28 @@ export interface Project {
   readonly created_at: string
 }
 
+/** The body of endpoint 8. */
 export interface NewProject {
+  /** The account that makes it. */
   readonly account_id: string
   readonly name: string
+  /** In reverse-domain form. */
   readonly bundle_id: string
   readonly platform: string
-  readonly status: string
-  readonly dlscheme: string
-  readonly config: JsonObject
+  /** `active` unless told. */
+  readonly status?: string | undefined
+  readonly dlscheme?: string | undefined
+  readonly config?: JsonObject | undefined
 }
 
-/** The fields of endpoint 9, and the status, which only an account changes. */
+/** The body of endpoint 9, and the status, which only an account changes. */
 export interface ProjectChange {
   readonly id: string
-  readonly name?: string
-  readonly platform?: string
-  readonly config?: JsonObject
-  readonly status?: string
+  readonly name?: string | undefined
+  readonly platform?: string | undefined
+  /** Replaces the configuration whole; a `webhook_secret` left out is kept, `null` removes it. */
+  readonly config?: JsonObject | undefined
+  readonly status?: string | undefined
 }
 
 /** Both lists of the specification: which one is enforced is unresolved there. */
@@ -64,13 +73,13 @@ const configKeys = {
 }
 
 /** On change, `null` removes the stored secret. */
-const changedConfigKeys = { ...configKeys, webhook_secret: nullable(configKeys.webhook_secret) }
+const changedConfigKeys = { ...configKeys, webhook_secret: orNull(configKeys.webhook_secret) }
 
 export function parseNewProject(
   input: unknown,
   platforms: readonly string[] = PLATFORMS,
-): NewProject {
-  const fields: Fields<NewProject> = {
+): Complete<NewProject> {
+  const fields: Fields<Complete<NewProject>> = {
     account_id: required(text(1, 64)),
     name: required(text(1, 255)),
     bundle_id: required(bundleId),
@@ -87,8 +96,8 @@ export function parseProjectChange(
   input: unknown,
   by: 'account' | 'session',
   platforms: readonly string[] = PLATFORMS,
-): ProjectChange {
-  const fields: Fields<ProjectChange> = {
+): Given<ProjectChange> {
+  const fields: Fields<Given<ProjectChange>> = {
     id: required(text(1, 64)),
     name: optional(text(1, 255)),
     platform: optional(oneOf(platforms)),
@@ -99,35 +108,30 @@ export function parseProjectChange(
 }
 
 export interface ProjectKeyRotation {
+  /** The project. */
   readonly id: string
-  readonly grace_seconds: number
+  /** How long the keys before it open sessions still, 0 to 30 days; a day unless told. */
+  readonly grace_seconds?: number | undefined
 }
 
 const DAY = 86_400
 
-export function parseKeyRotation(input: unknown): ProjectKeyRotation {
-  return parseObject(input, {
+export function parseKeyRotation(input: unknown): Complete<ProjectKeyRotation> {
+  return parseExact(input, {
     id: required(text(1, 64)),
     grace_seconds: optional(wholeNumber(0, 30 * DAY), () => DAY),
   })
 }
 
 /** The project after a change: `config` is replaced whole, but for a secret that it leaves out. */
-export function changeProject(current: Project, change: ProjectChange): Project {
+export function changeProject(current: Project, change: Given<ProjectChange>): Project {
   const { id: _, config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
-  const { webhook_secret: stored } = current.config
-  const merged = stored === undefined ? { ...sent } : { webhook_secret: stored, ...sent }
-  if (merged.webhook_secret === null) delete merged.webhook_secret
-  return { ...current, ...rest, config: merged }
+  return { ...current, ...rest, config: replaceConfig(current.config, sent, ['webhook_secret']) }
 }
 
 /** A project as it may be shown to one who did not send its secret. */
 export function withoutProjectSecrets(project: Project): Project {
   const { webhook_secret: _, ...config } = project.config
   return { ...project, config }
-}
-
-function nullable<T>(rule: Rule<T>): Rule<T | null> {
-  return (value, field, problems) => (value === null ? null : rule(value, field, problems))
 }

@@ -5,6 +5,7 @@ import {
   list,
   oneOf,
   optional,
+  parseExact,
   parseObject,
   type Rule,
   required,
@@ -28,17 +29,17 @@ export interface Session {
 
 /** The body of endpoints 2 and 3. Device info is checked and not kept. */
 export interface SessionRequest {
-  readonly public_key?: string
+  readonly public_key?: string | undefined
   readonly user_id: string
-  readonly device_info?: DeviceInfo
-  readonly dlscheme?: string
+  readonly device_info?: DeviceInfo | undefined
+  readonly dlscheme?: string | undefined
 }
 
 export interface DeviceInfo {
-  readonly device_id?: string
-  readonly platform?: 'ios' | 'android' | 'web'
-  readonly os_version?: string
-  readonly app_version?: string
+  readonly device_id?: string | undefined
+  readonly platform?: 'ios' | 'android' | 'web' | undefined
+  readonly os_version?: string | undefined
+  readonly app_version?: string | undefined
 }
 
 const deviceFields = {
@@ -73,11 +74,11 @@ export function parseSessionRequest(input: unknown, publicKey: string): SessionR
 export interface NewToken {
   readonly project_id: string
   /** The project itself unless told. */
-  readonly user_id?: string
+  readonly user_id?: string | undefined
   /** All unless told. */
-  readonly scopes?: Scope[]
-  /** Seconds, 60 to 86400. */
-  readonly lifetime?: number
+  readonly scopes?: readonly Scope[] | undefined
+  /** Seconds, 60 to 86400; those of all tokens unless told. */
+  readonly lifetime?: number | undefined
 }
 
 const userId = text(1, 255, { control: false })
@@ -98,13 +99,13 @@ const newTokenFields: Fields<NewToken> = {
 }
 
 export function parseNewToken(input: unknown): NewToken {
-  return parseObject(input, newTokenFields)
+  return parseExact(input, newTokenFields)
 }
 
 /** Whose tokens are revoked: a project's, or those of one of its users. */
 export interface TokenRevocation {
   readonly project_id: string
-  readonly user_id?: string
+  readonly user_id?: string | undefined
 }
 
 const revocationFields: Fields<TokenRevocation> = {
@@ -113,7 +114,7 @@ const revocationFields: Fields<TokenRevocation> = {
 }
 
 export function parseTokenRevocation(input: unknown): TokenRevocation {
-  return parseObject(input, revocationFields)
+  return parseExact(input, revocationFields)
 }
 
 function sameAs(publicKey: string): Rule<string> {

@@ -1,9 +1,11 @@
 import {
   boolean,
   bundleId,
+  type Complete,
   config,
   currency,
   type Fields,
+  type Given,
   httpUrl,
   isObject,
   type JsonObject,
@@ -11,9 +13,12 @@ import {
   list,
   oneOf,
   optional,
+  orNull,
+  parseExact,
   parseObject,
   pattern,
   type Rule,
+  replaceConfig,
   required,
   text,
 } from './fields.ts'
@@ -35,13 +40,28 @@ export interface Store {
 export const STORE_TYPES = ['iap', 'web', 'custom'] as const
 export type StoreType = (typeof STORE_TYPES)[number]
 
+/** The body of endpoint 10. */
 export interface NewStore {
   readonly project_id: string
-  readonly store_id?: string
+  /** 1 to 64 letters, digits, `_` and `-`, unique within the account; made up unless told. */
+  readonly store_id?: string | undefined
   readonly store_type: StoreType
-  readonly is_sandbox: boolean
-  readonly status: string
-  readonly store_config: JsonObject
+  /** False unless told. */
+  readonly is_sandbox?: boolean | undefined
+  /** `active` unless told. */
+  readonly status?: string | undefined
+  readonly store_config?: JsonObject | undefined
+}
+
+type ParsedStore = Complete<Omit<NewStore, 'store_id'>> & Given<Pick<NewStore, 'store_id'>>
+
+/** What an account changes of its store. */
+export interface StoreChange {
+  readonly store_id: string
+  readonly is_sandbox?: boolean | undefined
+  readonly status?: string | undefined
+  /** Replaces the configuration whole; a secret left out is kept, `null` removes it. */
+  readonly store_config?: JsonObject | undefined
 }
 
 export const storeId = pattern(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
@@ -71,15 +91,15 @@ const commonKeys = {
   test_mode: boolean,
 }
 
-const configs: Record<StoreType, Rule<JsonObject>> = {
-  web: config({
+const configKeys: Record<StoreType, { readonly [key: string]: Rule<unknown> }> = {
+  web: {
     ...commonKeys,
     payment_methods: list(text(1, 255), 100),
     return_url: linkUrl,
     cancel_url: linkUrl,
-  }),
-  iap: config({ ...commonKeys, platform: iapPlatform, bundle_id: bundleId, shared_secret: secret }),
-  custom: config({ ...commonKeys, provider: text(1, 255), api_key: secret }),
+  },
+  iap: { ...commonKeys, platform: iapPlatform, bundle_id: bundleId, shared_secret: secret },
+  custom: { ...commonKeys, provider: text(1, 255), api_key: secret },
 }
 
 /** The secrets that a type knows, and takes as strings alone. */
@@ -92,18 +112,40 @@ export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
 /** The keys of `store_config` whose values never come back to one who did not send them. */
 export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 
-export function parseNewStore(input: unknown): NewStore {
+export function parseNewStore(input: unknown): ParsedStore {
   const type = STORE_TYPES.find((each) => isObject(input) && input.store_type === each)
-  const configOfType = type ? configs[type] : config(commonKeys)
-  const fields: Fields<NewStore> = {
+  const fields: Fields<ParsedStore> = {
     project_id: required(text(1, 64)),
     store_id: optional(storeId),
     store_type: required(oneOf(STORE_TYPES)),
     is_sandbox: optional(boolean, () => false),
     status: optional(status, () => 'active'),
-    store_config: optional(configOfType, () => ({})),
+    store_config: optional(config(type ? configKeys[type] : commonKeys), () => ({})),
   }
   return parseObject(input, fields)
+}
+
+/** `type` is the stored one, which nothing changes: it decides what the configuration may hold. */
+export function parseStoreChange(input: unknown, type: StoreType): Given<StoreChange> {
+  const nullable = SECRETS_OF_TYPE[type].map((key) => [key, orNull(secret)])
+  const fields: Fields<Given<StoreChange>> = {
+    store_id: required(storeId),
+    is_sandbox: optional(boolean),
+    status: optional(status),
+    store_config: optional(config({ ...configKeys[type], ...Object.fromEntries(nullable) })),
+  }
+  return parseExact(input, fields)
+}
+
+/** The store after a change: its configuration replaced whole, but for secrets that are left out. */
+export function changeStore(current: Store, change: Given<StoreChange>): Store {
+  const { store_id: _, store_config: sent, ...rest } = change
+  if (!sent) return { ...current, ...rest }
+  return {
+    ...current,
+    ...rest,
+    store_config: replaceConfig(current.store_config, sent, STORE_SECRETS),
+  }
 }
 
 /** A store as it may be shown to one who did not send its secrets. */

@@ -1,4 +1,9 @@
-import { type Account, type AccountKey, parseNewAccount } from '../domain/account.ts'
+import {
+  type Account,
+  type AccountKey,
+  type NewAccount,
+  parseNewAccount,
+} from '../domain/account.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { TillError } from '../errors.ts'
 import type { KeyedAccount } from '../storage/port.ts'
@@ -10,7 +15,7 @@ import { type CallOptions, trailOf } from './trail.ts'
 export interface Accounts {
   /** Makes an account. `account_key` is shown here once and can not be had again. */
   create(
-    input: unknown,
+    input: NewAccount,
     options?: CallOptions,
   ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
   /** The account that a key belongs to; `account_key_required` when it belongs to none. */

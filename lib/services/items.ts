@@ -1,7 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { type Item, parseNewItem } from '../domain/item.ts'
+import { type Item, type NewItem, parseNewItem } from '../domain/item.ts'
 import { parseItemQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import type { ItemPage } from '../storage/port.ts'
@@ -19,7 +19,7 @@ import { type CreateOptions, makeOnce } from './trail.ts'
 
 export interface Items {
   /** Endpoint 4. */
-  create(account: Account, input: unknown, options?: CreateOptions): Promise<Item>
+  create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
   /** Endpoint 6. Throws `item_not_found`, for a foreign one too. */
   get(caller: Caller, id: string): Promise<Item>
   /**

@@ -3,7 +3,10 @@ import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
+  type NewProject,
   type Project,
+  type ProjectChange,
+  type ProjectKeyRotation,
   parseKeyRotation,
   parseNewProject,
   parseProjectChange,
@@ -26,7 +29,7 @@ import { type CallOptions, type CreateOptions, makeOnce, trailOf } from './trail
 
 export interface Projects {
   /** Endpoint 8. The answer holds `config` as it was sent, and the new public key. */
-  create(account: Account, input: unknown, options?: CreateOptions): Promise<Project>
+  create(account: Account, input: NewProject, options?: CreateOptions): Promise<Project>
   /**
    * The project of a public key, with which its clients open sessions. Throws `invalid_public_key`
    * for one that is missing or unknown, and `project_inactive`.
@@ -35,12 +38,12 @@ export interface Projects {
   /**
    * Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored.
    */
-  update(caller: Caller, input: unknown, options?: CallOptions): Promise<Project>
+  update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
   /**
    * Gives the project a new public key. Those before open sessions for `grace_seconds` more at
    * most: a day unless told, 0 to 30 days.
    */
-  rotateKey(account: Account, input: unknown, options?: CallOptions): Promise<Project>
+  rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
   /** Throws `project_not_found`, for a foreign one too. */
   get(caller: Caller, id: string): Promise<Project>
   list(account: Account): Promise<Project[]>

@@ -2,12 +2,15 @@ import type { Account } from '../domain/account.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type Project, withoutProjectSecrets } from '../domain/project.ts'
 import {
+  type NewToken,
   parseNewToken,
   parseSessionRequest,
   parseTokenRevocation,
   SCOPES,
   type Scope,
   type Session,
+  type SessionRequest,
+  type TokenRevocation,
 } from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
 import { type Store, withoutStoreSecrets } from '../domain/store.ts'
@@ -49,21 +52,21 @@ export interface Sessions {
     publicKey: string | undefined,
   ): Promise<{ readonly access_token: string; readonly ttl_seconds: number }>
   /** Endpoint 2. */
-  init(publicKey: string | undefined, input: unknown): Promise<InitializedSession>
+  init(publicKey: string | undefined, input: SessionRequest): Promise<InitializedSession>
   /** Endpoint 3. */
-  token(publicKey: string | undefined, input: unknown): Promise<IssuedToken>
+  token(publicKey: string | undefined, input: SessionRequest): Promise<IssuedToken>
   /**
    * The session of a bearer token; `token_required` whatever is wrong with it, `insufficient_scope`
    * when it is valid and does not carry `scope`.
    */
   authenticate(token: string | undefined, scope?: Scope): Promise<Session>
   /** A token that the account itself gives out: any scopes, also in lockdown; see `NewToken`. */
-  issue(account: Account, input: unknown, options?: CallOptions): Promise<IssuedToken>
+  issue(account: Account, input: NewToken, options?: CallOptions): Promise<IssuedToken>
   /**
    * Ends all tokens of a project, or of one of its users, that were issued up to now: at once, for
    * every process on the same storage, whatever its clock says.
    */
-  revoke(account: Account, input: unknown, options?: CallOptions): Promise<void>
+  revoke(account: Account, input: TokenRevocation, options?: CallOptions): Promise<void>
 }
 
 const LOCKED_DOWN: readonly Scope[] = ['items:read']

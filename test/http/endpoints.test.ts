@@ -58,12 +58,12 @@ async function createWorld(till: Till) {
   for (const status of ['disabled', 'archived']) {
     await till.stores.create(account, { ...at, store_id: status, store_type: 'web', status })
   }
-  const inSibling = { project_id: sibling.id, store_id: 'siblings', store_type: 'web' }
+  const inSibling = { project_id: sibling.id, store_id: 'siblings', store_type: 'web' as const }
   await till.stores.create(account, inSibling)
-  const inForeign = { project_id: foreign.id, store_id: 'theirs', store_type: 'web' }
+  const inForeign = { project_id: foreign.id, store_id: 'theirs', store_type: 'web' as const }
   await till.stores.create(stranger, inForeign)
 
-  const gold = { store_id: 'main', name: 'gold', display_name: 'Gold', type: 'consumable' }
+  const gold = { store_id: 'main', name: 'gold', display_name: 'Gold', type: 'consumable' as const }
   const item = await till.items.create(account, { ...gold, price: '499' })
   const siblingItem = await till.items.create(account, {
     ...gold,

@@ -169,5 +169,5 @@ async function openShop(place: Place) {
 }
 
 function itemNamed(name: string) {
-  return { store_id: 'main', name, display_name: name, price: '1', type: 'consumable' }
+  return { store_id: 'main', name, display_name: name, price: '1', type: 'consumable' as const }
 }

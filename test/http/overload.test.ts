@@ -105,7 +105,13 @@ async function refusedFor(
 async function createLargeShop(till: Till) {
   const shop = await createShop(till)
   const meta = { text: 'x'.repeat(12_000) }
-  const fields = { store_id: 'main', display_name: 'Gold', price: '1', type: 'consumable', meta }
+  const fields = {
+    store_id: 'main',
+    display_name: 'Gold',
+    price: '1',
+    type: 'consumable' as const,
+    meta,
+  }
   for (let i = 0; i < 1_100; i++) {
     await till.items.create(shop.account, { ...fields, name: `gold_${i}` })
   }

@@ -7,7 +7,7 @@ import { createShop } from '../support/till.ts'
 async function startShop(t: TestContext, items = 0) {
   const { till, send, connect } = await startServer(t)
   const shop = await createShop(till)
-  const fields = { store_id: 'main', display_name: 'Item', price: '1', type: 'consumable' }
+  const fields = { store_id: 'main', display_name: 'Item', price: '1', type: 'consumable' as const }
   const names = Array.from({ length: items }, (_, i) => `item_${i}`)
   await Promise.all(names.map((name) => till.items.create(shop.account, { ...fields, name })))
   const read = (path: string, headers: { [name: string]: string } = {}) =>
@@ -54,9 +54,9 @@ for (const query of ['limit=0', 'limit=1001', 'limit=1.5', 'limit=x', 'limit=', 
 test('a cursor that no page of the store has given is refused, a foreign one like an unknown one', async (t) => {
   const { till, read, account, project } = await startShop(t)
   const other = await createShop(till, 'Other')
-  const side = { project_id: project.id, store_id: 'side', store_type: 'web' }
+  const side = { project_id: project.id, store_id: 'side', store_type: 'web' as const }
   await till.stores.create(account, side)
-  const fields = { store_id: 'side', display_name: 'Item', price: '1', type: 'consumable' }
+  const fields = { store_id: 'side', display_name: 'Item', price: '1', type: 'consumable' as const }
   const aside = await till.items.create(account, { ...fields, name: 'aside' })
   const bodies = []
   for (const cursor of ['itm_none', other.item.id, aside.id, '', '%00', 'x'.repeat(65)]) {

@@ -100,7 +100,7 @@ export function playLibrary(till: Till): Player {
     },
     async createProject({ do: _, caller, account, key, ...input }) {
       const account_id = nth(accounts, account)?.account_id
-      const fields = { ...input, account_id, bundle_id: 'com.example.game' }
+      const fields = { ...input, account_id: account_id as string, bundle_id: 'com.example.game' }
       const options = { idempotency_key: key }
       return shownProject(await till.projects.create(await holderOf(caller), fields, options))
     },
@@ -126,7 +126,7 @@ export function playLibrary(till: Till): Player {
     listStores: async ({ caller, project }) =>
       (await till.stores.list(await callerOf(caller), projectId(project))).map(shownStore),
     async createItem({ do: _, caller, key, ...input }) {
-      const fields = { ...input, display_name: 'An item', type: 'consumable' }
+      const fields = { ...input, display_name: 'An item', type: 'consumable' as const }
       const options = { idempotency_key: key }
       return shownItem(await till.items.create(await holderOf(caller), fields, options))
     },

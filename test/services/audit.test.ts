@@ -21,7 +21,7 @@ import { createClock, createShop, fileOf } from '../support/till.ts'
 const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const FILE = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
 const BAD_FILE = 'transaction_id,sku,purchased_at\nT-1,silver,2024-03-01T12:34:56Z\n'
-const ITEM = { store_id: 'main', display_name: 'Silver', price: '99', type: 'consumable' }
+const ITEM = { store_id: 'main', display_name: 'Silver', price: '99', type: 'consumable' as const }
 const OPTIONS = { request_id: 'request-1' }
 
 type NewPlace = (t: TestContext) => Place

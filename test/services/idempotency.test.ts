@@ -24,11 +24,11 @@ const creations: Record<string, Create> = {
   },
   'stores.create': ({ till, account, project }, change, options = KEY) => {
     const store_config = { provider: 'p', api_key: SECRET, webhook_secret: `${SECRET}2` }
-    const store = { project_id: project.id, store_type: 'custom', store_config }
+    const store = { project_id: project.id, store_type: 'custom' as const, store_config }
     return till.stores.create(account, { ...store, ...change }, options)
   },
   'stores.create of a store_id': ({ till, account, project }, change, options = KEY) => {
-    const store = { project_id: project.id, store_id: 'side', store_type: 'web' }
+    const store = { project_id: project.id, store_id: 'side', store_type: 'web' as const }
     return till.stores.create(account, { ...store, ...change }, options)
   },
   'items.create': ({ till, account }, change, options = KEY) => {

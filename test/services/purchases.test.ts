@@ -825,7 +825,7 @@ async function openShop(t: TestContext, open: OpenStorage) {
       type: 'consumable',
     })
   const createStore = async (store_id: string, status = 'active') => {
-    const store = { project_id: project.id, store_id, status, store_type: 'web' }
+    const store = { project_id: project.id, store_id, status, store_type: 'web' as const }
     await till.stores.create(account, store)
     for (const name of ['gold', 'gem']) await createItem(store_id, name)
   }

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { createMemoryStorage, createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
+import {
+  createMemoryStorage,
+  createTill,
+  type JsonObject,
+  openSqliteStorage,
+  type StoreType,
+  type Till,
+} from '../../lib/index.ts'
 import { createSealer, type Sealed, sealProject, sealStore } from '../../lib/services/secrets.ts'
 import type { Storage } from '../../lib/storage/port.ts'
 import { describeFiles, describePlaces, type Place } from '../support/place.ts'
@@ -120,7 +127,7 @@ function describeSecrets(newPlace: NewPlace): void {
     const till = await newPlace(t).till({ masterKeys: [OLD] })
     const { account, project } = await createSecrets(till)
     const { id } = project
-    const change = (config: object) => till.projects.update(account, { id, config })
+    const change = (config: JsonObject) => till.projects.update(account, { id, config })
 
     assert.deepEqual((await change({ other: 1 })).config, { other: 1 })
     assert.deepEqual((await change({ webhook_secret: 'whs_2' })).config, {
@@ -224,7 +231,7 @@ function describeFile(newPlace: NewPlace): void {
     const store_config = { webhook_secret: 'whs_kept', currency: 'USD' }
     const custom = { provider: 'p', api_key: 'api_lost' }
     const till = await place.till({ masterKeys: [NEW] })
-    const web = { project_id, store_type: 'web', store_id: 'readable' }
+    const web = { project_id, store_type: 'web' as const, store_id: 'readable' }
     await till.stores.create(account, { ...web, store_config })
     await strange.stores.create(account, {
       ...{ project_id, store_type: 'custom', store_id: 'both' },
@@ -307,7 +314,7 @@ function describeFile(newPlace: NewPlace): void {
       shared_secret: 7,
     }
     const odd = { key: 'kept', sealed: 'kept' }
-    const web = { project_id: project.id, store_type: 'web' }
+    const web = { project_id: project.id, store_type: 'web' as const }
     const made = await till.stores.create(account, { ...web, store_id: 'odd', store_config })
     const alike = await till.stores.create(account, {
       ...web,
@@ -353,7 +360,7 @@ async function createSecrets(till: Till) {
     platform: 'mobile',
     config: { webhook_secret: 'whs_of_project' },
   })
-  const create = (store_id: string, store_type: string, store_config: object) =>
+  const create = (store_id: string, store_type: StoreType, store_config: JsonObject) =>
     till.stores.create(account, { project_id: project.id, store_id, store_type, store_config })
   const iap = await create('iap', 'iap', {
     platform: 'google_play',

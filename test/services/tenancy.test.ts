@@ -5,6 +5,8 @@ import {
   type Caller,
   createMemoryStorage,
   createTill,
+  type NewItem,
+  type SessionRequest,
   type Till,
 } from '../../lib/index.ts'
 import { failureOf, fileOf } from '../support/till.ts'
@@ -44,7 +46,7 @@ const accountOperations: typeof operations = {
 }
 
 const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56Z\n'
-const ITEM = { display_name: 'Gold', price: '499', type: 'consumable' }
+const ITEM = { display_name: 'Gold', price: '499', type: 'consumable' as const }
 const NOBODY: Naming = { project: 'prj_nobody', store: 'nobody', item: 'itm_nobody' }
 
 describe('an account', () => {
@@ -93,7 +95,11 @@ describe('an account', () => {
 
   test('may take a store_id, an item name and a transaction that another has', async () => {
     const { till, a, b } = await createTenants()
-    const store = { project_id: a.first.project, store_id: b.second.store, store_type: 'web' }
+    const store = {
+      project_id: a.first.project,
+      store_id: b.second.store,
+      store_type: 'web' as const,
+    }
 
     await till.stores.create(a.account, store)
     await till.items.create(a.account, { ...ITEM, store_id: b.second.store, name: 'gold' })
@@ -126,7 +132,7 @@ describe('an account', () => {
       name: 'mine',
       account_id: b.account.account_id,
       project_id: b.first.project,
-    })
+    } as NewItem)
 
     assert.equal(item.account_id, a.account.account_id)
     assert.equal(item.project_id, a.first.project)
@@ -199,7 +205,7 @@ describe('a session', () => {
       project_id: b.first.project,
       account_id: b.account.account_id,
       scope: 'everything',
-    })
+    } as SessionRequest)
 
     const session = await till.sessions.authenticate(token)
     assert.equal(session.project_id, a.first.project)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import type { Account, Till } from '../../lib/index.ts'
+import type { Account, Scope, Till } from '../../lib/index.ts'
 import { createFixedKeyring } from '../../lib/token/keyring.ts'
 import { describePlaces, type Place } from '../support/place.ts'
 import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
@@ -45,7 +45,7 @@ function describeLockdown(newPlace: NewPlace): void {
   test('leaves the tokens that an account issues the scopes that it gives them', async (t) => {
     const { till, shop } = await newShop(newPlace(t), { lockdown: true })
     const { account, project } = shop
-    const issue = (scopes?: string[]) =>
+    const issue = (scopes?: Scope[]) =>
       till.sessions.issue(account, { project_id: project.id, scopes })
 
     const [all, one] = [await issue(), await issue(['purchases:import'])]
@@ -66,6 +66,22 @@ function describeLockdown(newPlace: NewPlace): void {
 }
 
 function describeIssuing(newPlace: NewPlace): void {
+  test('under a misspelt scope or life are refused: they would carry all, for longer', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const { account, project } = shop
+    const asked = { project_id: project.id, scope: 'items:read', lifetime_seconds: 60 }
+
+    const { details } = await failureOf(till.sessions.issue(account, asked))
+
+    assert.deepEqual(
+      details.map(({ field, code }) => [field, code]),
+      [
+        ['scope', 'unknown'],
+        ['lifetime_seconds', 'unknown'],
+      ],
+    )
+  })
+
   test('have the project, all scopes and the usual life unless told', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
@@ -290,10 +306,24 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, [shop.token], true)
   })
 
+  test('by a misspelt user is refused: it would end the tokens of all', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const revocation = { project_id: shop.project.id, user: 'player' }
+
+    const { details } = await failureOf(till.sessions.revoke(shop.account, revocation))
+
+    const message = 'is unknown: there are project_id, user_id'
+    assert.deepEqual(details, [{ field: 'user', code: 'unknown', message }])
+    await assertTokens(till, [shop.token], true)
+  })
+
   test('names a user that may be, or none', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     for (const user_id of ['', 1, null, 'a\0b']) {
-      const revoked = till.sessions.revoke(shop.account, { project_id: shop.project.id, user_id })
+      const revoked = till.sessions.revoke(shop.account, {
+        project_id: shop.project.id,
+        user_id,
+      } as never)
       await assert.rejects(revoked, { code: 'invalid_request' })
     }
     await assertTokens(till, [shop.token], true)

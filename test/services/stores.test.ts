@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { describePlaces, type Place } from '../support/place.ts'
+import { createShop, failureOf, fileOf } from '../support/till.ts'
+
+const MASTER_KEY = Buffer.alloc(32, 7)
+const OTHER_KEY = Buffer.alloc(32, 8)
+const HEADER = 'transaction_id,sku,purchased_at\n'
+
+await describePlaces('the change of a store', describeChange)
+
+function describeChange(newPlace: (t: TestContext) => Place): void {
+  test('closes it, at once and for all, and opens it again', async (t) => {
+    const place = newPlace(t)
+    const till = await place.till()
+    const { account, project } = await createShop(till)
+    const other = await place.till()
+    const shown = async () => {
+      const { stores } = await other.sessions.init(project.public_key, { user_id: 'player' })
+      return stores.map(({ store_id }) => store_id)
+    }
+    assert.deepEqual(await shown(), ['main'])
+
+    const closed = await till.stores.update(account, { store_id: 'main', status: 'disabled' })
+
+    assert.equal(closed.status, 'disabled')
+    assert.deepEqual(closed.store_config, { currency: 'USD' })
+    assert.deepEqual(await shown(), [])
+    const request = () => ({ store_id: 'main', file: fileOf(HEADER) })
+    await assert.rejects(other.purchases.import(account, request()), { code: 'store_inactive' })
+    await till.stores.update(account, { store_id: 'main', status: 'active' })
+    assert.deepEqual(await shown(), ['main'])
+    assert.equal((await other.purchases.import(account, request())).rows, 0)
+  })
+
+  test('replaces the configuration whole, but for secrets that it leaves out', async (t) => {
+    for (const masterKeys of [[], [MASTER_KEY]]) {
+      const place = newPlace(t)
+      const till = await place.till({ masterKeys })
+      const { account, project } = await createShop(till)
+      const project_id = project.id
+      const secrets = { api_key: 'api_1', webhook_secret: 'whs_1' }
+      const store_id = `mods_${masterKeys.length}`
+      const created = { project_id, store_id, store_type: 'custom' as const }
+      await till.stores.create(account, { ...created, store_config: { ...secrets, provider: 'A' } })
+      const change = async (store_config: { [key: string]: unknown }) =>
+        (await till.stores.update(account, { store_id, store_config })).store_config
+
+      assert.deepEqual(await change({ provider: 'B' }), { provider: 'B' })
+      assert.deepEqual(await change({ api_key: 'api_2' }), { api_key: 'api_2' })
+      assert.deepEqual(await change({ webhook_secret: null, test_mode: true }), { test_mode: true })
+
+      assert.deepEqual((await till.stores.get(account, store_id)).store_config, { test_mode: true })
+      if (place.path !== '') assert.equal(place.bytes().includes('api_2'), masterKeys.length === 0)
+      const stranger = await place.till({ masterKeys: [OTHER_KEY] })
+      const unreadable = await stranger.operations.listUnreadableSecrets()
+      const left = masterKeys.length === 0 ? [] : ['api_key']
+      assert.deepEqual(
+        unreadable.map(({ field }) => field),
+        left,
+      )
+    }
+  })
+
+  test('is judged by the type that the store has, and changes no other field', async (t) => {
+    const till = await newPlace(t).till()
+    const { account } = await createShop(till)
+    const store_id = 'main'
+    const update = (change: object) =>
+      failureOf(till.stores.update(account, { store_id, ...change }))
+
+    const bad = await update({ is_sandbox: 1, status: '', store_config: { return_url: 'nowhere' } })
+    assert.deepEqual(
+      bad.details.map(({ field }) => field),
+      ['is_sandbox', 'status', 'store_config.return_url'],
+    )
+    const unknown = await update({ store_type: 'iap' })
+    assert.deepEqual(
+      unknown.details.map(({ field, code }) => [field, code]),
+      [['store_type', 'unknown']],
+    )
+    const empty = await till.stores.update(account, { store_id })
+    assert.deepEqual(empty, await till.stores.get(account, store_id))
+  })
+
+  test('of a foreign store and of none are refused alike, and the log tells of the rest', async (t) => {
+    const till = await newPlace(t).till()
+    const { account } = await createShop(till)
+    const stranger = await till.accounts.create({ name: 'Stranger' })
+    const change = (store_id: string) =>
+      failureOf(till.stores.update(stranger, { store_id, status: 'disabled' }))
+
+    assert.deepEqual(await change('main'), await change('nowhere'))
+    await till.stores.update(account, { store_id: 'main', is_sandbox: true })
+
+    const { entries } = await till.operations.listAudit({})
+    const changes = entries.filter(({ action }) => action === 'store.update')
+    assert.deepEqual(
+      changes.map(({ subject, account_id }) => [subject, account_id]),
+      [['main', account.account_id]],
+    )
+  })
+}
