@@ -206,7 +206,7 @@ function describeOperator(newPlace: NewPlace): void {
     const { till, account, project } = await newShop(place)
     const config = { webhook_secret: 'whs_1' }
     await till.projects.update(account, { id: project.id, config })
-    const provider = { store_type: 'custom', store_config: { api_key: 'api_1' } }
+    const provider = { store_type: 'custom' as const, store_config: { api_key: 'api_1' } }
     await till.stores.create(account, { project_id: project.id, store_id: 'pay', ...provider })
     const sealing = await place.till({ now: () => NOW, masterKeys: [new Uint8Array(32)] })
     const before = await entriesOf(till)
