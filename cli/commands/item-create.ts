@@ -1,7 +1,6 @@
+import type { ItemType } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { json, oneOf } from '../values.ts'
-
-const itemType = oneOf('consumable', 'non_consumable', 'subscription')
+import { json } from '../values.ts'
 
 export const itemCreate = command({
   name: 'item create',
@@ -12,12 +11,7 @@ export const itemCreate = command({
     name: { value: 'SKU', required: true, help: 'letters, digits and _; unique in the store' },
     'display-name': { value: 'NAME', required: true, help: 'what people see' },
     price: { value: 'DIGITS', required: true, help: 'in minor units: 499 for 4.99' },
-    type: {
-      value: 'T',
-      required: true,
-      parse: itemType,
-      help: 'consumable, non_consumable or subscription',
-    },
+    type: { value: 'T', required: true, help: 'consumable, non_consumable or subscription' },
     description: { value: 'TEXT', help: 'a longer text for people' },
     meta: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
   },
@@ -28,7 +22,7 @@ export const itemCreate = command({
       name: options.name,
       display_name: options['display-name'],
       price: options.price,
-      type: options.type,
+      type: options.type as ItemType, // asserted by the library, with the rest
       description: options.description,
       meta: options.meta,
     })

@@ -1,8 +1,7 @@
+import type { StoreType } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { json, oneOf } from '../values.ts'
+import { json } from '../values.ts'
 import { warnOfStatus } from '../warnings.ts'
-
-const storeType = oneOf('iap', 'web', 'custom')
 
 export const storeCreate = command({
   name: 'store create',
@@ -11,12 +10,7 @@ export const storeCreate = command({
   options: {
     account: { value: 'ID', required: true, help: 'the account that owns the project' },
     project: { value: 'ID', required: true, help: 'the project' },
-    type: {
-      value: 'T',
-      required: true,
-      parse: storeType,
-      help: 'iap, web or custom',
-    },
+    type: { value: 'T', required: true, help: 'iap, web or custom' },
     store: { value: 'ID', help: 'its store_id; made when left out' },
     sandbox: { help: 'no payment is charged for real' },
     status: { value: 'S', help: 'default active; disabled and archived have effect' },
@@ -27,7 +21,7 @@ export const storeCreate = command({
     const store = await till.stores.create(account, {
       project_id: options.project,
       store_id: options.store,
-      store_type: options.type,
+      store_type: options.type as StoreType, // asserted by the library, with the rest
       is_sandbox: options.sandbox,
       status: options.status,
       store_config: options.config,

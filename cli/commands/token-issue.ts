@@ -1,7 +1,6 @@
+import type { Scope } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { oneOf, wholeNumber } from '../values.ts'
-
-const scope = oneOf('items:read', 'projects:write', 'purchases:import')
+import { wholeNumber } from '../values.ts'
 
 export const tokenIssue = command({
   name: 'token issue',
@@ -12,7 +11,6 @@ export const tokenIssue = command({
     scope: {
       value: 'S',
       multiple: true,
-      parse: scope,
       help: 'items:read, projects:write or purchases:import; may be repeated (default all)',
     },
     lifetime: {
@@ -25,7 +23,7 @@ export const tokenIssue = command({
     const token = {
       project_id: options.project,
       user_id: options.user,
-      scopes: options.scope,
+      scopes: options.scope as Scope[] | undefined, // asserted by the library
       lifetime: options.lifetime,
     }
     const account = await till.accounts.ownerOf(options.project)
