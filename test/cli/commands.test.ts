@@ -39,6 +39,10 @@ test('a shop is made, shown, changed and listed', async (t) => {
   assert.deepEqual(await run('project', 'list', '--account', account_id), [shown])
   const [store] = await run('store', 'list', '--project', project.id)
   assert.deepEqual([store.store_id, store.is_sandbox], ['main', false])
+  const closing = ['--sandbox', 'true', '--status', 'archived', '--config', '{"test_mode":true}']
+  const closed = await run('store', 'update', 'main', '--account', account_id, ...closing)
+  const archived = { is_sandbox: true, status: 'archived', store_config: { test_mode: true } }
+  assert.deepEqual(closed, { ...store, ...archived })
   assert.deepEqual(await run('item', 'list', ...ofStore), [item])
   assert.equal(item.price, 499)
 })
@@ -49,6 +53,7 @@ test('a status that has no effect is kept with a warning', async (t) => {
   for (const command of [
     ['project', 'update', project.id],
     ['store', 'create', ...web],
+    ['store', 'update', 'main', '--account', account_id],
   ]) {
     const mistyped = await tillkit([...command, '--status', 'disabeld', '--db', db])
     assert.equal(mistyped.code, 0)
