@@ -190,9 +190,9 @@ export function replaceConfig(
   sent: JsonObject,
   secrets: readonly string[],
 ): JsonObject {
-  const replaced = { ...sent }
+  const kept = Object.entries(stored).filter(([key]) => secrets.includes(key))
+  const replaced: JsonObject = { ...Object.fromEntries(kept), ...sent }
   for (const key of secrets) {
-    if (!Object.hasOwn(sent, key) && Object.hasOwn(stored, key)) replaced[key] = stored[key]
     if (replaced[key] === null) delete replaced[key]
   }
   return replaced
