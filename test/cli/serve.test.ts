@@ -28,6 +28,31 @@ test('host and port come from the environment, and an option wins', async (t) =>
   assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
+const SOON = { timeout: 20_000 }
+
+test('npm start ends with the shell that npm runs it in', SOON, async (t) => {
+  // Of two commands no shell gives its place to the first: dash gives it to no command at all.
+  const shell = spawn('sh', ['-c', 'node scripts/start.mjs; exit'], {
+    detached: true, // a process group of its own, to be ended as a whole
+    env: { ...process.env, PORT: '0', TILLKIT_DB: 'memory:' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  t.after(() => {
+    try {
+      if (shell.pid) process.kill(-shell.pid, 'SIGKILL')
+    } catch {} // as it should be, there is none left
+  })
+  let printed = ''
+  shell.stdout.on('data', (chunk) => (printed += chunk))
+  const closed = once(shell.stdout, 'close') // the server has it too: when it ends, that has ended
+  while (!printed.includes('filename=purchases.csv')) await once(shell.stdout, 'data')
+  const url = /http:\/\/[\w.:]+/.exec(printed)?.[0]
+  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  shell.kill('SIGTERM')
+  await closed
+  await assert.rejects(fetch(`${url}/healthz`))
+})
+
 test('a port in use is one clear line and exit code 1', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.after(() => taken.close())
