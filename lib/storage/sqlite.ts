@@ -21,7 +21,7 @@ export interface SqliteOptions {
   readonly driver?: SqliteDriverName
   /** Memory for records that were read before, in bytes; 0 keeps none. 32 MiB unless told. */
   readonly cacheBytes?: number
-  /** Whether to make a file that is not there; true unless told. */
+  /** Whether to make a database where there is no file or an empty one; true unless told. */
   readonly create?: boolean
 }
 
@@ -30,7 +30,7 @@ const CACHE_BYTES = 32 * 2 ** 20
 /**
  * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the
  * same file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer
- * tillkit has written, or that is not there and not to be made.
+ * tillkit has written, or that is not there, or empty, and not to be made.
  */
 export async function openSqliteStorage(
   path: string,

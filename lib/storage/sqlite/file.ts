@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
@@ -11,9 +11,7 @@ export async function openFile(
   path: string,
   options: { driver?: SqliteDriverName; create?: boolean },
 ): Promise<Connection> {
-  if (options.create === false && !existsSync(path)) {
-    throw new TillError('storage_unavailable', 'there is no such file')
-  }
+  if (options.create === false) assertMade(path)
   createPrivately(path)
   const driver = await openSqliteDriver(path, options.driver)
   const db = connect(driver)
@@ -25,6 +23,16 @@ export async function openFile(
   } catch (error) {
     await db.close()
     throw error
+  }
+}
+
+// SQLite takes an empty file for a new database; one in use is never empty: it is made with its
+// first page in it.
+function assertMade(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat) throw new TillError('storage_unavailable', 'there is no such file')
+  if (stat.isFile() && stat.size === 0) {
+    throw new TillError('storage_unavailable', 'the file is empty')
   }
 }
 
