@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -226,6 +226,19 @@ test('a report that can not be written is told before the import', async (t) => 
   const { code, stderr } = await run('import', write('good.csv', GOOD), ...args)
   assert.deepEqual([code, /--report: ENOENT/.test(stderr)], [2, true])
   assert.equal((await run('list')).stdout, 'none\n')
+})
+
+test('what has purchases in it is written for its owner alone, unless opened before', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const out = join(folder, 'out.csv')
+  const report = join(folder, 'bad.csv')
+  const modeOf = (path: string) => statSync(path).mode & 0o777
+  await run('import', write('no.csv', `${GOOD}T-3,none,never\n`), '--report', report)
+  await run('export', '--out', out)
+  assert.deepEqual([modeOf(report), modeOf(out)], [0o600, 0o600])
+  chmodSync(out, 0o644)
+  await run('export', '--out', out)
+  assert.equal(modeOf(out), 0o644)
 })
 
 test('an export to a pipe goes into it, and no file takes its place', async (t) => {
