@@ -5,12 +5,17 @@ import {
   type Storage,
   type TillOptions,
 } from '../lib/index.ts'
+import { UsageError } from './command.ts'
 import type { Config } from './config.ts'
 
 /** The storage that `--db` or the environment names; `create` when it may be a new one. */
 export async function openStorage(db: string, create: boolean): Promise<Storage> {
   if (db === 'memory:') return createMemoryStorage()
-  return isPostgres(db) ? openPostgresStorage(db) : openQuietly(db, create)
+  if (isPostgres(db)) return openPostgresStorage(db)
+  const [url] = /^[a-z][a-z\d+.-]+:\/\//i.exec(db) ?? []
+  // Not the whole of it: there may be a password in it.
+  if (url) throw new UsageError(`${url}… is no database: take a file, postgres://… or memory:`)
+  return openQuietly(db, create)
 }
 
 export function isPostgres(db: string): boolean {
