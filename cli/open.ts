@@ -5,6 +5,7 @@ import {
   type Storage,
   type TillOptions,
 } from '../lib/index.ts'
+import { explained } from './access.ts'
 import { UsageError } from './command.ts'
 import type { Config } from './config.ts'
 
@@ -15,11 +16,20 @@ export async function openStorage(db: string, create: boolean): Promise<Storage>
   const [url] = /^[a-z][a-z\d+.-]+:\/\//i.exec(db) ?? []
   // Not the whole of it: there may be a password in it.
   if (url) throw new UsageError(`${url}… is no database: take a file, postgres://… or memory:`)
-  return openQuietly(db, create)
+  try {
+    return await openQuietly(db, create)
+  } catch (error) {
+    throw explained(error, db)
+  }
 }
 
 export function isPostgres(db: string): boolean {
   return /^postgres(ql)?:\/\//.test(db)
+}
+
+/** Whether a database is a file, not a server nor memory. */
+export function isFile(db: string): boolean {
+  return db !== 'memory:' && !isPostgres(db)
 }
 
 /** What the environment sets of a till. */
