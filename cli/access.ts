@@ -2,6 +2,13 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TillError } from '../lib/index.ts'
 
+/** Whether others of this machine may read or write a file: its mode, else undefined. */
+export function openMode(path: string): string | undefined {
+  if (process.platform === 'win32') return undefined // its modes say nothing of others
+  const { mode = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
+  return mode & 0o066 ? formatMode(mode) : undefined
+}
+
 // The words of SQLite, of either driver, and of the system.
 const FORBIDDEN = /unable to open|readonly|EACCES|EROFS/
 

@@ -18,9 +18,10 @@ async function main(args: readonly string[]): Promise<number> {
   const words = command.name.split(' ').length
   const { options, operand } = parseArguments(command, args.slice(words))
   if (options.help) return print(formatCommandHelp(command))
-  const config = { ...readConfig(process.env), ...(options.lockdown ? { lockdown: true } : {}) }
+  const set = readConfig(process.env)
   const named = options[command.databaseOption ?? 'db'] as string | undefined
-  const db = named ?? config.db
+  const db = named ?? set.db
+  const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
   const wasThere = existsSync(db)
   const storage = await openStorage(db, command.makesDatabase ?? false)
   const isNew = !wasThere && existsSync(db)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -102,6 +103,23 @@ test('the demonstration prints commands that work as they stand, and its keys on
   const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
   await fetch(`${again.url}/healthz`)
   assert.deepEqual(again.lines, ['The database has accounts already: no demo was made'])
+})
+
+test('serve warns of a database that others of the machine may use', async (t) => {
+  if (process.platform === 'win32') return t.skip('modes say nothing of others there')
+  const db = join(temporaryFolder(t), 'till.db')
+  await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
+  const warned = async () => {
+    const { child, log, closed } = await serveProcess(t, ['--port', '0', '--db', db])
+    child.kill('SIGTERM')
+    await closed
+    const messages = log.map((line) => JSON.parse(line).message)
+    return messages.filter((message) => message.includes('chmod'))
+  }
+  assert.deepEqual(await warned(), [])
+  chmodSync(db, 0o640)
+  const message = `Others of this machine may use ${db}, mode 0640: chmod 600 ${db}`
+  assert.deepEqual(await warned(), [message])
 })
 
 test('a database that was not there is told of when it is made', async (t) => {
