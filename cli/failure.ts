@@ -1,5 +1,6 @@
 import { type ErrorDetail, TillError } from '../lib/index.ts'
 import { type Command, Interrupted, optionsOf, Refusal, UsageError } from './command.ts'
+import { wrapLines } from './output.ts'
 import { formatRefusal, optionOf, problemDocument } from './refusal.ts'
 
 /** Exit codes. */
@@ -29,8 +30,8 @@ export function reportFailure(
     process.stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
     if (isExpected(error)) return code
   }
-  const text = isExpected(error) ? formatReason(error, options) : stackOf(error)
-  if (text !== '') process.stderr.write(`tillkit: ${text}\n`)
+  const reason = isExpected(error) ? formatReason(error, options) : stackOf(error)
+  if (reason !== '') process.stderr.write(`${wrapLines(`tillkit: ${reason}`, process.stderr)}\n`)
   const help = isMisuse ? [command?.name ?? ''] : helpOf(error)
   for (const name of help) process.stderr.write(`See ${`tillkit ${name}`.trim()} --help\n`)
   return code
