@@ -18,13 +18,9 @@ export function reportFailure(
   args: readonly string[],
   command: Command | undefined,
 ): number {
-  if (error instanceof Interrupted) {
-    process.stderr.write(`tillkit: ${error.message}\n`)
-    return INTERRUPTED
-  }
   const options = command ? optionsOf(command) : {}
   const isMisuse = error instanceof UsageError || isOfValues(error, options)
-  const code = isMisuse ? WRONG_USAGE : REFUSED
+  const code = isMisuse ? WRONG_USAGE : codeOf(error)
   const isForPerson = error instanceof Refusal // what it found is on stdout already
   if (args.includes('--json') && !isForPerson) {
     process.stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
@@ -37,6 +33,10 @@ export function reportFailure(
   return code
 }
 
+function codeOf(error: unknown): number {
+  return error instanceof Interrupted ? INTERRUPTED : REFUSED
+}
+
 /** The command that knows a way out. */
 function helpOf(error: unknown): string[] {
   const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
@@ -45,7 +45,7 @@ function helpOf(error: unknown): string[] {
 
 /** A port in use and an unreadable file are expected too. */
 function isExpected(error: unknown): error is Error {
-  const ours = [UsageError, Refusal, TillError]
+  const ours = [UsageError, Refusal, Interrupted, TillError]
   if (ours.some((each) => error instanceof each)) return true
   return typeof (error as NodeJS.ErrnoException | undefined)?.syscall === 'string'
 }
