@@ -1,5 +1,6 @@
 import { type ErrorDetail, TillError } from '../lib/index.ts'
 import { type Command, Interrupted, optionsOf, Refusal, UsageError } from './command.ts'
+import { wrapLines } from './output.ts'
 import { formatRefusal, optionOf, problemDocument } from './refusal.ts'
 
 /** Exit codes. */
@@ -17,23 +18,23 @@ export function reportFailure(
   args: readonly string[],
   command: Command | undefined,
 ): number {
-  if (error instanceof Interrupted) {
-    process.stderr.write(`tillkit: ${error.message}\n`)
-    return INTERRUPTED
-  }
   const options = command ? optionsOf(command) : {}
   const isMisuse = error instanceof UsageError || isOfValues(error, options)
-  const code = isMisuse ? WRONG_USAGE : REFUSED
+  const code = isMisuse ? WRONG_USAGE : codeOf(error)
   const isForPerson = error instanceof Refusal // what it found is on stdout already
   if (args.includes('--json') && !isForPerson) {
     process.stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
     if (isExpected(error)) return code
   }
-  const text = isExpected(error) ? formatReason(error, options) : stackOf(error)
-  if (text !== '') process.stderr.write(`tillkit: ${text}\n`)
+  const reason = isExpected(error) ? formatReason(error, options) : stackOf(error)
+  if (reason !== '') process.stderr.write(`${wrapLines(`tillkit: ${reason}`, process.stderr)}\n`)
   const help = isMisuse ? [command?.name ?? ''] : helpOf(error)
   for (const name of help) process.stderr.write(`See ${`tillkit ${name}`.trim()} --help\n`)
   return code
+}
+
+function codeOf(error: unknown): number {
+  return error instanceof Interrupted ? INTERRUPTED : REFUSED
 }
 
 /** The command that knows a way out. */
@@ -44,7 +45,7 @@ function helpOf(error: unknown): string[] {
 
 /** A port in use and an unreadable file are expected too. */
 function isExpected(error: unknown): error is Error {
-  const ours = [UsageError, Refusal, TillError]
+  const ours = [UsageError, Refusal, Interrupted, TillError]
   if (ours.some((each) => error instanceof each)) return true
   return typeof (error as NodeJS.ErrnoException | undefined)?.syscall === 'string'
 }

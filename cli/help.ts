@@ -1,5 +1,6 @@
 import { COMMON_OPTIONS, type Command, type OptionSpecs, optionsOf } from './command.ts'
 import { VARIABLES } from './config.ts'
+import { wrap } from './text.ts'
 
 /** The help of the whole program. */
 export function formatProgramHelp(groups: {
@@ -64,24 +65,10 @@ function formatOptions(options: OptionSpecs): string {
   )
 }
 
-const WIDTH = 80
-
 type Rows = readonly (readonly [string, string])[]
 
 function columns(rows: Rows, indent = Math.max(...rows.map(([name]) => name.length)) + 4): string {
   return rows
     .map(([name, text]) => wrap(text.split(' '), `  ${name}`.padEnd(indent), ' '.repeat(indent)))
     .join('\n')
-}
-
-/** Words in lines of at most 80 columns, if they fit at all. */
-function wrap(words: readonly string[], first: string, indent: string): string {
-  const lines: string[] = []
-  let line = first
-  for (const word of words) {
-    const fits = line.length + word.length < WIDTH
-    if (!fits) lines.push(line.trimEnd())
-    line = `${fits ? line : indent}${word} `
-  }
-  return [...lines, line.trimEnd()].join('\n')
 }

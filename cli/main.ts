@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 import { existsSync, readFileSync } from 'node:fs'
 import { createTill } from '../lib/index.ts'
+import { explained } from './access.ts'
 import { type Command, parseArguments, UsageError } from './command.ts'
 import { commands, groups } from './commands.ts'
 import { readConfig } from './config.ts'
 import { DONE, REFUSED, reportFailure } from './failure.ts'
 import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
 import { nearest } from './nearest.ts'
-import { openStorage, tillOptions } from './open.ts'
+import { isFile, openStorage, tillOptions } from './open.ts'
 import { createOutput } from './output.ts'
 import { isWorker } from './workers.ts'
 
@@ -17,9 +18,10 @@ async function main(args: readonly string[]): Promise<number> {
   const words = command.name.split(' ').length
   const { options, operand } = parseArguments(command, args.slice(words))
   if (options.help) return print(formatCommandHelp(command))
-  const config = { ...readConfig(process.env), ...(options.lockdown ? { lockdown: true } : {}) }
+  const set = readConfig(process.env)
   const named = options[command.databaseOption ?? 'db'] as string | undefined
-  const db = named ?? config.db
+  const db = named ?? set.db
+  const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
   const wasThere = existsSync(db)
   const storage = await openStorage(db, { create: command.makesDatabase ?? false })
   const isNew = !wasThere && existsSync(db)
@@ -30,6 +32,8 @@ async function main(args: readonly string[]): Promise<number> {
     const given = { options: options as never, operand, config, output }
     await command.run({ ...given, till, storage, db, isNew })
     return DONE
+  } catch (error) {
+    throw isFile(db) ? explained(error, db) : error
   } finally {
     await till.close()
   }

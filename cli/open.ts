@@ -5,6 +5,8 @@ import {
   type Storage,
   type TillOptions,
 } from '../lib/index.ts'
+import { explained } from './access.ts'
+import { UsageError } from './command.ts'
 import type { Config } from './config.ts'
 
 interface Opening {
@@ -17,11 +19,24 @@ interface Opening {
 /** The storage that `--db` or the environment names. */
 export async function openStorage(db: string, opening: Opening): Promise<Storage> {
   if (db === 'memory:') return createMemoryStorage()
-  return isPostgres(db) ? openPostgresStorage(db, opening) : openQuietly(db, opening)
+  if (isPostgres(db)) return openPostgresStorage(db, opening)
+  const [url] = /^[a-z][a-z\d+.-]+:\/\//i.exec(db) ?? []
+  // Not the whole of it: there may be a password in it.
+  if (url) throw new UsageError(`${url}… is no database: take a file, postgres://… or memory:`)
+  try {
+    return await openQuietly(db, opening)
+  } catch (error) {
+    throw explained(error, db)
+  }
 }
 
 export function isPostgres(db: string): boolean {
   return /^postgres(ql)?:\/\//.test(db)
+}
+
+/** Whether a database is a file, not a server nor memory. */
+export function isFile(db: string): boolean {
+  return db !== 'memory:' && !isPostgres(db)
 }
 
 /** What the environment sets of a till. */

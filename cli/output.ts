@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty'
 import { formatTable, type Yielding } from './table.ts'
-import { formatValue } from './text.ts'
+import { formatValue, WIDTH, wrap } from './text.ts'
 
 /** Where a command prints: records and tables for a person, or one JSON document. */
 export interface Output {
@@ -12,8 +12,6 @@ export interface Output {
   line(text: string): void
   readonly json: boolean
 }
-
-const WIDTH = 80
 
 export function createOutput(stdout: WriteStream, json: boolean): Output {
   const write = (text: string) => void stdout.write(`${text}\n`)
@@ -34,6 +32,17 @@ function formatRecord(record: object): string {
   const entries = Object.entries(record)
   const width = Math.max(...entries.map(([name]) => name.length))
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${formatValue(value)}`).join('\n')
+}
+
+/** Lines as wide as the terminal, those that go on indented; whole for any other stream. */
+export function wrapLines(text: string, { isTTY, columns }: WriteStream): string {
+  if (!isTTY) return text
+  const wrapLine = (line: string) => {
+    const [, indent = '', first = '', rest = ''] = /^( *)(\S*)(.*)$/s.exec(line) ?? []
+    const words = rest.trimStart().split(' ')
+    return wrap(words, `${indent}${first} `, `${indent}    `, columns || WIDTH)
+  }
+  return text.split('\n').map(wrapLine).join('\n')
 }
 
 /** `label: one, two` on as many lines as it takes; an entry is never cut. */

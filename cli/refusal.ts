@@ -1,6 +1,6 @@
 import { createProblem } from '../http/problems.ts'
 import { type ErrorDetail, TillError } from '../lib/index.ts'
-import { UsageError } from './command.ts'
+import { Interrupted, UsageError } from './command.ts'
 
 /** Why a command was refused, for a person; a field that an option gives has the option's name. */
 export function formatRefusal(error: TillError, options: object): string {
@@ -43,6 +43,10 @@ export function optionOf(field: string): readonly [name: string, ...within: stri
 
 /** The same as a problem document (RFC 9457), without the request that a CLI has not. */
 export function problemDocument(error: unknown): object {
+  if (error instanceof Interrupted) {
+    const code = 'interrupted'
+    return { type: `urn:tillkit:error:${code}`, title: 'Interrupted', detail: error.message, code }
+  }
   const known =
     error instanceof UsageError ? new TillError('invalid_request', error.message) : error
   const { request_id: _, ...document } = createProblem(known, '').body

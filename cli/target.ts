@@ -24,10 +24,14 @@ export function createTarget(option: string, path: string, others: readonly stri
   } catch (error) {
     throw new UsageError(`${option}: ${(error as Error).message}`)
   }
+  const there = statSync(path, { throwIfNoEntry: false })
   // A device or a pipe takes the text as it comes: a file must not take its place.
-  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true
+  const isFile = there?.isFile() ?? true
+  // Purchases are people's; who has opened a file to others may have it so again.
+  const mode = (there?.mode ?? 0o600) & 0o777
   return {
-    write: (text) => (isFile ? writeWhole(text, path) : pipeline(text, createWriteStream(path))),
+    write: (text) =>
+      isFile ? writeWhole(text, path, mode) : pipeline(text, createWriteStream(path)),
   }
 }
 
@@ -41,11 +45,11 @@ function isSameFile(path: string, other: string): boolean {
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev
 }
 
-async function writeWhole(text: AsyncIterable<string>, path: string): Promise<void> {
+async function writeWhole(text: AsyncIterable<string>, path: string, mode: number): Promise<void> {
   const part = `${path}.part`
   try {
     await interruptible(`${path} was not written`, (signal) =>
-      pipeline(text, createWriteStream(part), { signal }),
+      pipeline(text, createWriteStream(part, { mode }), { signal }),
     )
     await rename(part, path)
   } catch (error) {

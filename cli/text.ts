@@ -38,3 +38,23 @@ function widthOfGrapheme(grapheme: string): number {
   if (INVISIBLE.test(grapheme)) return 0
   return WIDE.test(grapheme) ? 2 : 1
 }
+
+/** Of a terminal that does not tell it, and of what is read anywhere. */
+export const WIDTH = 80
+
+/** Words in lines of so many columns, if they fit at all; `first` begins the first of them. */
+export function wrap(
+  words: readonly string[],
+  first: string,
+  indent: string,
+  width = WIDTH,
+): string {
+  const lines: string[] = []
+  let line = first
+  for (const word of words) {
+    const fits = widthOf(line) + widthOf(word) < width
+    if (!fits) lines.push(line.trimEnd())
+    line = `${fits ? line : indent}${word} `
+  }
+  return [...lines, line.trimEnd()].join('\n')
+}

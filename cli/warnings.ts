@@ -1,12 +1,16 @@
+import { openMode } from './access.ts'
 import type { Config } from './config.ts'
+import { isFile } from './open.ts'
 import { formatValue } from './text.ts'
 
 /** What a server that starts so leaves open, a sentence each. */
-export function openDoors({ lockdown, masterKeys }: Config, host: string): string[] {
+export function openDoors({ db, lockdown, masterKeys }: Config, host: string): string[] {
+  const mode = isFile(db) ? openMode(db) : undefined
   return [
     ...(lockdown ? [] : ['Any token got with a public key changes its project: see --lockdown']),
     ...(masterKeys.length > 0 ? [] : ['Secrets are stored in clear: see TILLKIT_MASTER_KEY']),
     ...(isLoopback(host) ? [] : [`${host} is no loopback address: have a proxy with TLS in front`]),
+    ...(mode ? [`Others of this machine may use ${db}, mode ${mode}: chmod 600 ${db}`] : []),
   ]
 }
 

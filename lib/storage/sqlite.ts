@@ -22,7 +22,7 @@ export interface SqliteOptions {
   readonly driver?: SqliteDriverName
   /** Memory for records that were read before, in bytes; 0 keeps none. 32 MiB unless told. */
   readonly cacheBytes?: number
-  /** Whether to make a file that is not there; true unless told. */
+  /** Whether to make a database where there is no file or an empty one; true unless told. */
   readonly create?: boolean
   /** Whether to open a copy that was cut off too, for `copyStorage` to go on; false unless told. */
   readonly forCopy?: boolean
@@ -33,7 +33,8 @@ const CACHE_BYTES = 32 * 2 ** 20
 /**
  * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the
  * same file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer
- * tillkit has written, that is a copy which was cut off, or that is not there and not to be made.
+ * tillkit has written, that is a copy which was cut off, or that is not there, or empty, and not to be
+ * made.
  */
 export async function openSqliteStorage(
   path: string,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
@@ -377,6 +377,32 @@ describe('the upkeep of a database', () => {
       assert.equal(stderr, `tillkit: Cannot open the database ${db}: there is no such file\n`)
     })
   }
+
+  test('an empty file is no sound database, and none is made of it', async (t) => {
+    const db = join(temporaryFolder(t), 'empty.db')
+    writeFileSync(db, '')
+    const copy = ['copy', '--from', db, '--to', 'memory:']
+    for (const args of [['check', '--db', db], ['account', 'list', '--db', db], copy]) {
+      const { code, stdout, stderr } = await tillkit(args)
+      assert.deepEqual([code, stdout, statSync(db).size], [1, '', 0])
+      assert.equal(stderr, `tillkit: Cannot open the database ${db}: the file is empty\n`)
+    }
+  })
+
+  test('a URL of another database tells which there are, without its password', async () => {
+    const url = 'mysql://till:s3cret@db.example/till'
+    const told = 'tillkit: mysql://… is no database: take a file, postgres://… or memory:\n'
+    for (const args of [
+      ['serve'],
+      ['account', 'list', '--db', url],
+      ['copy', '--from', url, '--to', 'memory:'],
+      ['copy', '--from', 'memory:', '--to', url],
+    ]) {
+      const { code, stdout, stderr } = await tillkit(args, { env: { TILLKIT_DB: url } })
+      assert.deepEqual([code, stdout], [2, ''])
+      assert.ok(stderr.startsWith(told), stderr)
+    }
+  })
 })
 
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [

@@ -100,11 +100,11 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
       const { db } = await createServedShop(t)
       return onReadOnlyDisk(t, db)
     },
-    /readonly|read-only|unable to open/,
+    /till\.db is on a disk that may only be read/,
   ],
   'no database, on a disk that may only be read': [
     (_folder, t) => onReadOnlyDisk(t),
-    /EROFS|no such file/,
+    /is on a disk that may only be read|no such file/,
   ],
 }
 

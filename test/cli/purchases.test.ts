@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -228,6 +228,19 @@ test('a report that can not be written is told before the import', async (t) => 
   assert.equal((await run('list')).stdout, 'none\n')
 })
 
+test('what has purchases in it is written for its owner alone, unless opened before', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const out = join(folder, 'out.csv')
+  const report = join(folder, 'bad.csv')
+  const modeOf = (path: string) => statSync(path).mode & 0o777
+  await run('import', write('no.csv', `${GOOD}T-3,none,never\n`), '--report', report)
+  await run('export', '--out', out)
+  assert.deepEqual([modeOf(report), modeOf(out)], [0o600, 0o600])
+  chmodSync(out, 0o644)
+  await run('export', '--out', out)
+  assert.equal(modeOf(out), 0o644)
+})
+
 test('an export to a pipe goes into it, and no file takes its place', async (t) => {
   const { run, write, folder } = await openShop(t)
   await run('import', write('good.csv', GOOD))
@@ -264,24 +277,42 @@ test('the columns that are not stored are told within 80 columns, each whole', a
   assert.equal(told.replaceAll(/\n +/g, ' '), `Not stored: ${columns.join(', ')}\n`)
 })
 
-test('Ctrl-C during an import leaves nothing of it, says so and ends with 130', async (t) => {
-  const { run, db, account } = await openShop(t)
-  const args = ['purchases', 'import', '-', '--account', account, '--store', 'main', '--db', db]
-  const child = spawn(process.execPath, ['dist/cli/main.js', ...args])
-  t.after(() => child.kill('SIGKILL'))
-  let said = ''
-  child.stderr.on('data', (chunk) => (said += chunk))
-  child.stdin.on('error', () => {})
-  // More than a pipe holds: once it is taken, the import is under way.
-  const rows = `T-1,gold,2024-01-15T10:00:00Z\n`.repeat(100_000)
-  await new Promise((resolve) =>
-    child.stdin.write(`transaction_id,sku,purchased_at\n${rows}`, resolve),
-  )
-  child.kill('SIGINT')
-  assert.deepEqual(await once(child, 'close'), [130, null])
-  assert.equal(said, 'tillkit: nothing was imported\n')
-  assert.equal((await run('list')).stdout, 'none\n')
-})
+const INTERRUPTED = {
+  type: 'urn:tillkit:error:interrupted',
+  title: 'Interrupted',
+  detail: 'nothing was imported',
+  code: 'interrupted',
+}
+const INTERRUPTIONS = [
+  ['a line for a person', [], { stdout: '', stderr: 'tillkit: nothing was imported\n' }],
+  [
+    'a JSON document for a script',
+    ['--json'],
+    { stdout: `${JSON.stringify(INTERRUPTED, null, 2)}\n`, stderr: '' },
+  ],
+] as const
+
+for (const [format, args, said] of INTERRUPTIONS) {
+  test(`Ctrl-C during an import leaves nothing of it and ends with 130: ${format}`, async (t) => {
+    const { run, db, account } = await openShop(t)
+    const all = ['purchases', 'import', '-', '--account', account, '--store', 'main', '--db', db]
+    const child = spawn(process.execPath, ['dist/cli/main.js', ...all, ...args])
+    t.after(() => child.kill('SIGKILL'))
+    const output = { stdout: '', stderr: '' }
+    child.stdout.on('data', (chunk) => (output.stdout += chunk))
+    child.stderr.on('data', (chunk) => (output.stderr += chunk))
+    child.stdin.on('error', () => {})
+    // More than a pipe holds: once it is taken, the import is under way.
+    const rows = `T-1,gold,2024-01-15T10:00:00Z\n`.repeat(100_000)
+    await new Promise((resolve) =>
+      child.stdin.write(`transaction_id,sku,purchased_at\n${rows}`, resolve),
+    )
+    child.kill('SIGINT')
+    assert.deepEqual(await once(child, 'close'), [130, null])
+    assert.deepEqual(output, said)
+    assert.equal((await run('list')).stdout, 'none\n')
+  })
+}
 
 test('Ctrl-C while a file is written leaves no part of it', async (t) => {
   const out = join(temporaryFolder(t), 'out.csv')

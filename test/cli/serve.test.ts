@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -26,6 +27,31 @@ test('host and port come from the environment, and an option wins', async (t) =>
   assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/)
   const other = await serveProcess(t, ['--host', '127.0.0.1'], env)
   assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+
+const SOON = { timeout: 20_000 }
+
+test('npm start ends with the shell that npm runs it in', SOON, async (t) => {
+  // Of two commands no shell gives its place to the first: dash gives it to no command at all.
+  const shell = spawn('sh', ['-c', 'node scripts/start.mjs; exit'], {
+    detached: true, // a process group of its own, to be ended as a whole
+    env: { ...process.env, PORT: '0', TILLKIT_DB: 'memory:' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  t.after(() => {
+    try {
+      if (shell.pid) process.kill(-shell.pid, 'SIGKILL')
+    } catch {} // as it should be, there is none left
+  })
+  let printed = ''
+  shell.stdout.on('data', (chunk) => (printed += chunk))
+  const closed = once(shell.stdout, 'close') // the server has it too: when it ends, that has ended
+  while (!printed.includes('filename=purchases.csv')) await once(shell.stdout, 'data')
+  const url = /http:\/\/[\w.:]+/.exec(printed)?.[0]
+  assert.equal((await fetch(`${url}/healthz`)).status, 200)
+  shell.kill('SIGTERM')
+  await closed
+  await assert.rejects(fetch(`${url}/healthz`))
 })
 
 test('a port in use is one clear line and exit code 1', async (t) => {
@@ -77,6 +103,23 @@ test('the demonstration prints commands that work as they stand, and its keys on
   const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
   await fetch(`${again.url}/healthz`)
   assert.deepEqual(again.lines, ['The database has accounts already: no demo was made'])
+})
+
+test('serve warns of a database that others of the machine may use', async (t) => {
+  if (process.platform === 'win32') return t.skip('modes say nothing of others there')
+  const db = join(temporaryFolder(t), 'till.db')
+  await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
+  const warned = async () => {
+    const { child, log, closed } = await serveProcess(t, ['--port', '0', '--db', db])
+    child.kill('SIGTERM')
+    await closed
+    const messages = log.map((line) => JSON.parse(line).message)
+    return messages.filter((message) => message.includes('chmod'))
+  }
+  assert.deepEqual(await warned(), [])
+  chmodSync(db, 0o640)
+  const message = `Others of this machine may use ${db}, mode 0640: chmod 600 ${db}`
+  assert.deepEqual(await warned(), [message])
 })
 
 test('a database that was not there is told of when it is made', async (t) => {

@@ -24,6 +24,19 @@ function describeUpkeep(driver: SqliteDriverName): void {
     assert.equal(existsSync(path), false)
   })
 
+  test('an empty file is no database where none is to be made, and stays empty', async (t) => {
+    const path = join(temporaryFolder(t), 'empty.db')
+    writeFileSync(path, '')
+
+    const opened = openSqliteStorage(path, { driver, create: false })
+
+    const message = `Cannot open the database ${path}: the file is empty`
+    await assert.rejects(opened, { code: 'storage_unavailable', message })
+    assert.equal(statSync(path).size, 0)
+    await (await openSqliteStorage(path, { driver })).close()
+    assert.ok(statSync(path).size > 0)
+  })
+
   test('a backup has what was committed, while an import is under way', async (t) => {
     const { storage, folder } = await newStorage(t, driver)
     await insertShops(storage)

@@ -15,17 +15,19 @@ const MAIN = 'dist/cli/main.js'
 export function start(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
+  user: { readonly uid?: number } = {},
 ): ChildProcessWithoutNullStreams {
   const { PATH, HOME, TMPDIR } = process.env
-  return spawn(process.execPath, [MAIN, ...args], { env: { PATH, HOME, TMPDIR, ...environment } })
+  const env = { PATH, HOME, TMPDIR, ...environment }
+  return spawn(process.execPath, [MAIN, ...args], { env, ...user })
 }
 
-/** Runs the built CLI to its end. */
+/** Runs the built CLI to its end; with `uid`, which root alone may give, as another user. */
 export async function tillkit(
   args: readonly string[],
-  { input = '', env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {},
+  { input = '', env = {}, ...user }: { input?: string; env?: NodeJS.ProcessEnv; uid?: number } = {},
 ): Promise<Finished> {
-  const child = start(args, env)
+  const child = start(args, env, user)
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => (output.stdout += chunk))
   child.stderr.on('data', (chunk) => (output.stderr += chunk))

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import type { SqliteOptions } from '../sqlite.ts'
@@ -10,9 +10,7 @@ import { assertWhole } from './unfinished.ts'
 
 /** A connection to a file that is ours, of today's schema, and rid of what dead processes left. */
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
-  if (options.create === false && !existsSync(path)) {
-    throw new TillError('storage_unavailable', 'there is no such file')
-  }
+  if (options.create === false) assertMade(path)
   createPrivately(path)
   const driver = await openSqliteDriver(path, options.driver)
   const db = connect(driver, path)
@@ -25,6 +23,16 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   } catch (error) {
     await db.close()
     throw error
+  }
+}
+
+// SQLite takes an empty file for a new database; one in use is never empty: it is made with its
+// first page in it.
+function assertMade(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat) throw new TillError('storage_unavailable', 'there is no such file')
+  if (stat.isFile() && stat.size === 0) {
+    throw new TillError('storage_unavailable', 'the file is empty')
   }
 }
 
