@@ -81,8 +81,17 @@ function createContext(options: TillOptions): Context {
     lockdown = false,
     platforms = PLATFORMS,
     now = Date.now,
+    ...others
   } = options
-  if (!storage) throw new TypeError('createTill needs a storage: see openSqliteStorage')
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new TypeError(`createTill has no option ${unknown}`)
+  if (typeof storage?.findItem !== 'function') {
+    throw new TypeError('createTill needs a storage: await openSqliteStorage(…)')
+  }
+  const strange = platforms.find((each) => !(PLATFORMS as readonly string[]).includes(each))
+  if (strange !== undefined) {
+    throw new TypeError(`platforms must be of ${PLATFORMS.join(', ')}, not ${strange}`)
+  }
   if (!Number.isInteger(tokenLifetime) || tokenLifetime < 60 || tokenLifetime > MAX_LIFETIME) {
     throw new TypeError(`tokenLifetime must be whole seconds from 60 to ${MAX_LIFETIME}`)
   }

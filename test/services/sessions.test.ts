@@ -400,6 +400,9 @@ describe('createTill refuses options that it can not work with:', () => {
     ['a lifetime of half a second too much', { tokenLifetime: 60.5 }],
     ['a lifetime that is no number', { tokenLifetime: Number.NaN }],
     ['no storage', { storage: undefined as unknown as TillOptions['storage'] }],
+    ['a storage that was not awaited', { storage: Promise.resolve(storage) as never }],
+    ['a platform that the specification has not', { platforms: ['mobile', 'moon'] }],
+    ['an option that there is not', { lockDown: true } as Partial<TillOptions>],
   ]
   for (const [what, options] of bad) {
     test(what, () => {
