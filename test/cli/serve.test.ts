@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chmodSync, readdirSync, statSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -57,6 +58,28 @@ test('the CLI and a running server see each other at once on one file', async (t
   const gold = { store_id: 'main', name: 'gold', display_name: 'Gold', price: '1' }
   assert.equal((await post('items', { ...gold, type: 'consumable' })).status, 200)
   assert.equal((await run('item', 'list', ...store)).length, 1)
+})
+
+test('a file that its user may only read is refused, and nothing left beside it', async (t) => {
+  const folder = temporaryFolder(t)
+  const db = join(folder, 'till.db')
+  await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
+  chmodSync(folder, 0o777)
+  chmodSync(db, 0o444)
+  const uid = process.getuid?.() === 0 ? 65_534 : undefined // root may write whatever the mode
+  if ((await tillkit(['--version'], { uid })).code !== 0) {
+    return t.skip('another user may not read this program')
+  }
+
+  const refused = await tillkit(['serve', '--db', db, '--port', '0'], { uid })
+
+  assert.equal(refused.code, 1)
+  const owner = `it belongs to user ${statSync(db).uid}, with mode 444`
+  assert.equal(
+    refused.stderr,
+    `tillkit: Cannot open the database ${db}: this user may not write the file: ${owner}\n`,
+  )
+  assert.deepEqual(readdirSync(folder), ['till.db'])
 })
 
 test('the demonstration prints commands that work as they stand, and its keys once', async (t) => {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import type { SqliteOptions } from '../sqlite.ts'
@@ -14,6 +14,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
     throw new TillError('storage_unavailable', 'there is no such file')
   }
   createPrivately(path)
+  assertWritable(path)
   const driver = await openSqliteDriver(path, options.driver)
   const db = connect(driver, path)
   try {
@@ -36,6 +37,20 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
 // would then take the WAL away from under them.
 function createPrivately(path: string): void {
   if (path !== ':memory:' && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+}
+
+// Before SQLite has the file, which it would open for reading alone, and make a WAL beside it that
+// stays. Not by opening it, for the same reason as above.
+function assertWritable(path: string): void {
+  if (path === ':memory:') return
+  try {
+    accessSync(path, constants.W_OK)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EACCES') throw error
+    const { uid, mode } = statSync(path)
+    const owner = `it belongs to user ${uid}, with mode ${(mode & 0o777).toString(8)}`
+    throw new TillError('storage_unavailable', `this user may not write the file: ${owner}`)
+  }
 }
 
 async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
