@@ -9,8 +9,8 @@ export function openMode(path: string): string | undefined {
   return mode & 0o066 ? formatMode(mode) : undefined
 }
 
-// The words of SQLite, of either driver, and of the system.
-const FORBIDDEN = /unable to open|readonly|EACCES|EROFS/
+// The words of SQLite, of either driver, of our own, and of the system.
+const FORBIDDEN = /unable to open|may not write|readonly|EACCES|EROFS/
 
 /** The same error; of a database that this user may not use, with whose it is and what to do. */
 export function explained(error: unknown, path: string): unknown {

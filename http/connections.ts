@@ -11,11 +11,23 @@ export interface Exchange {
 /** The open connections; undefined for one that has brought no request yet. */
 export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
-/** Bounds the connections of a server, counts them, and follows what goes on in each. */
+/**
+ * Bounds the connections of a server, counts them, and follows what goes on in each. Once it
+ * listens no more, the next answer of each ends it: not before, or clients would come back at once,
+ * and those that wait to be accepted when it stops to listen are reset.
+ */
 export function watchConnections(server: Server, { connections, limits }: Service): Connections {
   const latest = new Map<Socket, Exchange | undefined>()
-  const remember = (request: IncomingMessage, response: ServerResponse) =>
-    latest.set(request.socket, { request, response })
+  const remember = (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request
+    if (!server.listening) {
+      // Of pipelined requests the first answer to say so would take the others with it.
+      const earlier = latest.get(socket)
+      if (earlier) earlier.response.shouldKeepAlive = true
+      response.shouldKeepAlive = false
+    }
+    latest.set(socket, { request, response })
+  }
   const forget = function (this: Socket) {
     latest.delete(this)
     connections.open--
@@ -32,16 +44,29 @@ export function watchConnections(server: Server, { connections, limits }: Servic
 }
 
 /**
- * Makes `closeIdleConnections`, which `close` calls too, end every connection with nothing in
- * flight. Node's own takes an answer for done that is written and not sent yet, and cuts it off; a
- * connection that has brought no request it takes for busy.
+ * Ends connections that bring nothing more, look by look: one that has been idle since the last
+ * look is told so, and closed at the next. Closed at once, it would be reset if a request is on its
+ * way.
  */
-export function closeOnlyIdle(server: Server, connections: Connections): void {
-  server.closeIdleConnections = () => {
+export function createReaper(connections: Connections): () => void {
+  let idle = new Map<Socket, number>()
+  return () => {
+    const before = idle
+    idle = new Map()
     for (const [socket, exchange] of connections) {
-      if (!exchange || isOver(exchange)) socket.destroy()
+      if (exchange && !isOver(exchange)) continue
+      idle.set(socket, socket.bytesRead)
+      if (before.get(socket) !== socket.bytesRead) continue
+      if (socket.writableEnded) socket.destroy()
+      else endUnanswered(socket)
     }
   }
+}
+
+/** What comes yet is no longer read as a request: it would be done, and nobody told so. */
+function endUnanswered(socket: Socket): void {
+  socket.removeAllListeners('data').on('data', () => {})
+  socket.end()
 }
 
 /** Whether the request has come in full and its answer has gone in full. */

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Till } from '../lib/index.ts'
 import { clientAddress } from './address.ts'
 import type { Cors } from './cors.ts'
-import { readHeaders, type Sent, type SentHeaders } from './headers.ts'
+import { readHeaders, requestIdOf, type Sent, type SentHeaders } from './headers.ts'
 import { claim, enter, leave } from './lanes.ts'
 import { createProblem, TransportFault } from './problems.ts'
 import { charge } from './ratelimit.ts'
@@ -148,10 +147,6 @@ function sendProblem(response: ServerResponse, error: unknown, request_id: strin
 function singleOf(sent: Sent): string | undefined {
   if (sent !== null) return sent
   throw new TransportFault('malformed_request', 'The Idempotency-Key may be sent only once')
-}
-
-function requestIdOf({ request_id }: SentHeaders): string {
-  return request_id && /^[\w-]{1,64}$/.test(request_id) ? request_id : randomUUID()
 }
 
 // RFC 9112 section 3.2

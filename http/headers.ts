@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
 /** A header's value; undefined when it was not sent, null when it was sent more than once. */
@@ -43,6 +44,11 @@ export function readHeaders({ rawHeaders }: IncomingMessage): SentHeaders {
     else sent[field] = sent[field] === undefined ? value : null
   }
   return sent
+}
+
+/** The caller's own id for a request when it is well-formed, else a new one. */
+export function requestIdOf({ request_id }: SentHeaders): string {
+  return request_id && /^[\w-]{1,64}$/.test(request_id) ? request_id : randomUUID()
 }
 
 // The length rules out most headers before a letter is looked at.

@@ -46,6 +46,8 @@ export const limits = {
   discardTimeout: 5_000,
   /** How long a stop still serves while `/readyz` is 503, so that a balancer takes it out first. */
   drainDelay: 0,
+  /** How long a stop leaves open what is idle: its next request may be on its way. */
+  stopIdleTimeout: 500,
   /** How long a stop waits for requests in flight. */
   stopTimeout: 9_000,
 } as const

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, Server } from 'node:http'
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Connections, isOver } from './connections.ts'
+import { readHeaders, requestIdOf } from './headers.ts'
 import { createProblem, type Problem, TransportFault } from './problems.ts'
 import type { Service } from './service.ts'
 
@@ -24,12 +25,13 @@ export function refuseMalformed(server: Server, connections: Connections, servic
     }
     refused.add(socket)
     inTurn(connections, socket, () =>
-      answer(faults[error.code ?? ''] ?? malformed, socket, service),
+      answer(faults[error.code ?? ''] ?? malformed, socket, service, randomUUID()),
     )
   })
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => {})
-    inTurn(connections, socket, () => answer(tunnel, socket, service))
+    const request_id = requestIdOf(readHeaders(request))
+    inTurn(connections, socket, () => answer(tunnel, socket, service, request_id))
   })
 }
 
@@ -50,9 +52,13 @@ function inTurn(connections: Connections, socket: Socket, act: () => void): void
   }
 }
 
-function answer(fault: TransportFault, socket: Socket, { record, limits }: Service): void {
+function answer(
+  fault: TransportFault,
+  socket: Socket,
+  { record, limits }: Service,
+  request_id: string,
+): void {
   if (!socket.writable) return
-  const request_id = randomUUID()
   const problem = createProblem(fault, request_id)
   socket.end(formatProblem(problem))
   record?.({ method: '', route: null, status: problem.status, ms: 0, request_id })
@@ -63,10 +69,12 @@ function answer(fault: TransportFault, socket: Socket, { record, limits }: Servi
 function formatProblem({ status, headers, body }: Problem): string {
   const bytes = JSON.stringify(body)
   return [
-    `HTTP/1.1 ${status} ${body.title}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    'cache-control: no-store',
     'content-type: application/problem+json',
     `content-length: ${Buffer.byteLength(bytes)}`,
+    'x-content-type-options: nosniff',
     `x-request-id: ${body.request_id}`,
     'connection: close',
     '',

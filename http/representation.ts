@@ -9,11 +9,12 @@ export class Representation {
   readonly length: number
   readonly etag: string
 
-  constructor(text: string) {
+  /** `more` is what clients keep of it besides the body: a 304 must not leave them with an old one. */
+  constructor(text: string, more = '') {
     const bytes = Buffer.from(text)
     this.content = bytes.length < 4096 ? text : bytes
     this.length = bytes.length
-    this.etag = etagOf(bytes)
+    this.etag = etagOf(more === '' ? bytes : text + more)
   }
 }
 
@@ -27,10 +28,11 @@ const known = new WeakMap<object, Representation>()
 export function represent<T extends object>(
   record: T,
   shape: (record: T) => object,
+  more?: string,
 ): Representation {
   const made = known.get(record)
   if (made) return made
-  const representation = new Representation(JSON.stringify(shape(record)))
+  const representation = new Representation(JSON.stringify(shape(record)), more)
   known.set(record, representation)
   return representation
 }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Till } from '../lib/index.ts'
-import { closeOnlyIdle, watchConnections } from './connections.ts'
+import { type Connections, createReaper, watchConnections } from './connections.ts'
 import { holdContinue } from './expectation.ts'
 import { createHandler } from './handle.ts'
 import { refuseMalformed } from './refusal.ts'
@@ -22,8 +22,9 @@ export interface RunningServer {
   /** `http://host:port`, with the port that was taken. */
   readonly url: string
   /**
-   * Lets `/readyz` say so, waits for the drain delay, takes no new connections, lets requests in
-   * flight finish, then resolves; within 10 s and the delay at most.
+   * Lets `/readyz` say so, waits for the drain delay, takes no new connections, answers what comes
+   * on those that are open with `Connection: close`, ends the idle ones, then resolves; within 10 s
+   * and the delay at most.
    */
   stop(): Promise<void>
 }
@@ -47,21 +48,23 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   // Their bytes are bounded. Past a number of them Node would hide the rest from the handler, a
   // credential that is repeated there among them.
   server.maxHeadersCount = 0
+  const connections = watchConnections(server, service)
+  refuseMalformed(server, connections, service)
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     holdContinue(request, response)
     handler(request, response)
   })
   server.on('checkExpectation', handler) // Node's own 417 would have no problem document either
-  const connections = watchConnections(server, service)
-  refuseMalformed(server, connections, service)
-  closeOnlyIdle(server, connections)
+  // Node's own, which `close` calls, cuts off an answer that is written and not sent yet, and a
+  // client whose next request is on its way.
+  server.closeIdleConnections = () => {}
   await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
   const unshare = options.shareRateLimits
     ? shareLimits(service.rateLimits, till.operations)
     : () => {}
   let stopped: Promise<void> | undefined
   const stopOnce = () => {
-    stopped ??= stop(server, service).finally(unshare)
+    stopped ??= stop(server, connections, service).finally(unshare)
     return stopped
   }
   return { url: urlOf(server), stop: stopOnce }
@@ -82,17 +85,18 @@ function urlOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-async function stop(server: Server, service: Service): Promise<void> {
+async function stop(server: Server, connections: Connections, service: Service): Promise<void> {
+  const { drainDelay, stopIdleTimeout, stopTimeout } = service.limits
   service.isStopping = true
-  if (service.limits.drainDelay > 0) await wait(service.limits.drainDelay)
-  // Who asks once more on a connection that is open is told to take another one.
-  server.prependListener('request', (_request, response) => {
-    response.shouldKeepAlive = false
-  })
+  if (drainDelay > 0) await wait(drainDelay)
   const closed = new Promise((resolve) => server.close(resolve))
-  // A connection that goes idle after `close` would be kept open for the keep-alive time.
-  const idle = setInterval(() => server.closeIdleConnections(), 50)
-  const late = setTimeout(() => server.closeAllConnections(), service.limits.stopTimeout)
+  for (const exchange of connections.values()) {
+    if (exchange) exchange.response.shouldKeepAlive = false
+  }
+  const reap = createReaper(connections)
+  reap()
+  const idle = setInterval(reap, stopIdleTimeout)
+  const late = setTimeout(() => server.closeAllConnections(), stopTimeout)
   await closed
   clearInterval(idle)
   clearTimeout(late)

@@ -108,13 +108,18 @@ test('every command of the README works on a fresh clone', { skip }, async (t) =
 
   await t.test('embedding', async (t) => {
     const [code = ''] = blocksUnder('Embed it', 'js')
-    writeFileSync(join(clone, 'embed.mjs'), code.replace('listen(3000)', 'listen(0)'))
+    writeFileSync(join(clone, 'embed.mjs'), code.replace('port: 3000', 'port: 0'))
     const child = spawn(process.execPath, ['embed.mjs'], {
       cwd: clone,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     t.after(() => child.kill('SIGKILL'))
-    assert.match((await linesUntil(child, 'ak_')).join('\n'), /^ak_[\w-]{43}$/m)
+    const ended = once(child, 'exit')
+    const [key = '', url = ''] = await linesUntil(child, 'http')
+    assert.match(key, /^ak_[\w-]{43}$/)
+    assert.equal((await fetch(`${url}/healthz`)).status, 200)
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, [0, null])
   })
 })
 

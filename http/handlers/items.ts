@@ -26,7 +26,7 @@ export async function listItems({ till, who, query }: Call<Session, undefined>):
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
-    return { body: represent(items, listDto), headers: { link: linkTo(query, next) } }
+    return { body: represent(items, listDto, next), headers: { link: linkTo(query, next) } }
   }
   const rest = (cursor: string, limit: number) =>
     till.items.list(who, { ...query, cursor, limit: String(limit) })

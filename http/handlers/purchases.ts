@@ -59,6 +59,6 @@ function missingParts(parts: { file: unknown; store_id: unknown }): TillError {
   const details = missing.map(
     ([field]): ErrorDetail => ({ field, code: 'required', message: 'is required' }),
   )
-  const names = missing.map(([field]) => field).join(' and ')
-  return new TillError('invalid_request', `The form has no part ${names}`, details)
+  const names = missing.map(([field]) => `no part ${field}`).join(' and ')
+  return new TillError('invalid_request', `The form has ${names}`, details)
 }

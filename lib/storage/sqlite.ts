@@ -6,7 +6,7 @@ import { writeBackup } from './sqlite/backup.ts'
 import { bucketVerbs } from './sqlite/buckets.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
-import { type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
+import { reasonOf, type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile } from './sqlite/file.ts'
 import { openImport } from './sqlite/imports.ts'
 import { itemVerbs } from './sqlite/items.ts'
@@ -45,9 +45,10 @@ export async function openSqliteStorage(
     const bytes = options.cacheBytes ?? CACHE_BYTES
     return bytes === 0 ? storageOn(db) : createReadCache(storageOn(db), () => commitsOf(db), bytes)
   } catch (error) {
-    const { message, code } = translateSqliteError(error) as { message: string; code?: string }
+    const { code } = translateSqliteError(error) as { code?: string }
     if (code === undefined) throw error
-    throw new TillError('storage_unavailable', `Cannot open the database ${path}: ${message}`)
+    const reason = reasonOf(error)
+    throw new TillError('storage_unavailable', `Cannot open the database ${path}: ${reason}`)
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync } from 'node:fs'
+import { chmodSync, readdirSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -83,6 +83,25 @@ test('the CLI and a running server see each other at once on one file', async (t
   const gold = { store_id: 'main', name: 'gold', display_name: 'Gold', price: '1' }
   assert.equal((await post('items', { ...gold, type: 'consumable' })).status, 200)
   assert.equal((await run('item', 'list', ...store)).length, 1)
+})
+
+test('a file that its user may only read is refused, and nothing left beside it', async (t) => {
+  const folder = temporaryFolder(t)
+  const db = join(folder, 'till.db')
+  await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
+  chmodSync(folder, 0o777)
+  chmodSync(db, 0o444)
+  const uid = process.getuid?.() === 0 ? 65_534 : undefined // root may write whatever the mode
+  if ((await tillkit(['--version'], { uid })).code !== 0) {
+    return t.skip('another user may not read this program')
+  }
+
+  // As every command opens it, and this one ends where it is not refused.
+  const refused = await tillkit(['account', 'list', '--db', db], { uid })
+
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /this user may not write the file; .* has mode 0444 and belongs to/)
+  assert.deepEqual(readdirSync(folder), ['till.db'])
 })
 
 test('the demonstration prints commands that work as they stand, and its keys once', async (t) => {

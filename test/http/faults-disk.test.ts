@@ -45,7 +45,7 @@ async function startShop(t: TestContext, { folder, TMPDIR }: { folder?: string; 
 
 function assertNoRoom(reply: Reply): void {
   const { detail } = assertProblem(reply, 503, 'storage_unavailable')
-  assert.match(detail, /full|no room/)
+  assert.match(detail, /can not be used right now|no room/)
   assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
 }
 

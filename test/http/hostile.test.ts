@@ -114,6 +114,36 @@ test('CONNECT, whatever authority it names, is 405 and the end', async (t) => {
   }
 })
 
+test('CONNECT is answered with the id that it brought', async (t) => {
+  const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage() })
+  const client = await connect()
+  client.write('CONNECT test:443 HTTP/1.1\r\nhost: test\r\nx-request-id: tunnel\r\n\r\n')
+
+  assert.equal((await client.reply()).headers.get('x-request-id'), 'tunnel')
+  assert.equal((await entryOf('tunnel')).status, 405)
+})
+
+test('what is refused before it is a request is answered as all that is refused', async (t) => {
+  const { connect } = await startServer(t, { storage: createMemoryStorage() })
+  const rows: [statusLine: string, bytes: string][] = [
+    ['HTTP/1.1 400 Bad Request', 'bad\r\n\r\n'],
+    [
+      'HTTP/1.1 431 Request Header Fields Too Large',
+      rawRequest('GET /', [`x-large: ${'x'.repeat(20_000)}`]),
+    ],
+    ['HTTP/1.1 405 Method Not Allowed', 'CONNECT test:1 HTTP/1.1\r\nhost: test\r\n\r\n'],
+  ]
+  for (const [statusLine, bytes] of rows) {
+    const client = await connect()
+    client.write(bytes)
+    const answer = (await client.ended).split('\r\n')
+
+    assert.equal(answer[0], statusLine)
+    assert.ok(answer.includes('cache-control: no-store'))
+    assert.ok(answer.includes('x-content-type-options: nosniff'))
+  }
+})
+
 test('an upgrade that nobody offers is ignored', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const client = await connect()

@@ -473,6 +473,19 @@ test('of many mistakes the first hundred are named, and the total is told', asyn
   await assertNothingLeft(shop)
 })
 
+test('each part that is missing is told', async (t) => {
+  const { send } = await startShop(t)
+  const form = new FormData()
+  form.append('dry_run', 'true')
+
+  const both = assertProblem(await send(form), 400, 'invalid_request')
+  form.append('store_id', 'main')
+  const one = assertProblem(await send(form), 400, 'invalid_request')
+
+  assert.equal(both.detail, 'The form has no part file and no part store_id')
+  assert.equal(one.detail, 'The form has no part file')
+})
+
 test('a header that can not be used is one clear answer', async (t) => {
   const shop = await startShop(t)
   const headers: [header: string, errors: [column: string | undefined, code: string][]][] = [

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createMemoryStorage, openSqliteStorage, TillError } from '../../lib/index.ts'
+import { watchConnections } from '../support/connections.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import {
   assertProblem,
@@ -253,6 +255,29 @@ test('why a storage can not be used is for the log, not for the caller', async (
   assert.deepEqual([status, level], [503, 'error'])
   assert.match(error ?? '', /caused by Error: connect ECONNREFUSED 192/)
 })
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  test(`a file of ${driver} that can no more be written is told to the log alone`, {
+    skip,
+  }, async (t) => {
+    const connections = await watchConnections(t, driver)
+    const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'), { driver })
+    const { till, send, entryOf } = await startServer(t, { storage })
+    const { account } = await createShop(till)
+    for (const db of connections) db.exec('PRAGMA query_only = ON')
+
+    const json = { account_id: account.account_id, name: 'x', bundle_id: 'a.b', platform: 'web' }
+    const headers = { 'x-request-id': 'readonly' }
+    const { account_key } = account
+    const reply = await send('POST /api/v1/projects', { account_key, json, headers })
+
+    const { detail } = assertProblem(reply, 503, 'storage_unavailable')
+    assert.equal(detail, 'The database can not be used right now')
+    const { level, error } = await entryOf('readonly')
+    assert.equal(level, 'error')
+    assert.match(error ?? '', /caused by .*attempt to write a readonly database/)
+  })
+}
 
 test('a list that fails in the middle of its answer is cut off, and a line in a log of errors', async (t) => {
   const storage = createMemoryStorage()

@@ -96,6 +96,21 @@ test('an item and a list are 304 for who has them, and anew once they changed', 
   assert.notEqual(after.headers.get('etag'), before)
 })
 
+test('a last page is none any more once another follows: no 304 hides the link to it', async (t) => {
+  const { till, read, account, fields } = await startShop(t, 17)
+  const path = '/items?store_id=main&limit=18'
+  const last = await read(path)
+  assert.equal(last.headers.get('link'), null)
+
+  await till.items.create(account, { ...fields, name: 'later' })
+  const asked = { 'if-none-match': last.headers.get('etag') ?? '' }
+  const page = await read(path, asked)
+
+  assert.equal(page.status, 200)
+  assert.equal(page.text, last.text)
+  assert.match(page.headers.get('link') ?? '', /rel="next"/)
+})
+
 test('no 304 tells who may not read whether something is there', async (t) => {
   const { till, send, item } = await startShop(t)
   const { token } = await createShop(till, 'Other')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { Agent, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -8,6 +8,7 @@ import { createHandler } from '../../http/index.ts'
 import { createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { serveProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { ask } from '../support/load.ts'
 import {
   assertProblem,
   connectTo,
@@ -35,8 +36,8 @@ async function createShopFile(t: TestContext) {
   return { path, account, account_key: account.account_key, public_key: project.public_key }
 }
 
-async function startProcess(t: TestContext, path: string) {
-  const server = await serveProcess(t, ['--port', '0', '--db', path])
+async function startProcess(t: TestContext, path: string, args: readonly string[] = []) {
+  const server = await serveProcess(t, ['--port', '0', '--db', path, ...args])
   return { ...server, send: createClient(server.url) }
 }
 
@@ -207,6 +208,51 @@ test('SIGTERM ends with 0 although connections are open that ask nothing', async
   assert.equal(await closed, 0)
   assert.equal(await idle.ended, '')
 })
+
+for (const args of [[], ['--drain-delay', '1'], ['--workers', '2']]) {
+  test(`SIGTERM under load breaks off no connection: serve ${args.join(' ')}`, async (t) => {
+    const { path, account_key } = await createShopFile(t)
+    const { child, closed, url } = await startProcess(t, path, args)
+    const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+    t.after(() => agent.destroy())
+    const headers = { 'x-account-key': account_key }
+    const acknowledged: string[] = []
+    const closing: number[] = []
+
+    // Each works on one connection until an answer says that this was its last.
+    const client = async (number: number) => {
+      for (let n = 0; ; n++) {
+        const name = `load_${number}_${n}`
+        const reply = await ask(agent, `${url}/api/v1/items`, headers, newItem(name))
+        assert.equal(reply.status, 200, reply.text)
+        acknowledged.push(name)
+        if (reply.headers.connection === 'close') return closing.push(number)
+      }
+    }
+    const clients = Promise.all(Array.from({ length: 64 }, (_, number) => client(number)))
+    await eventually(() => acknowledged.length > 640 || undefined, 'ten rounds')
+    child.kill('SIGTERM')
+    await clients
+
+    assert.equal(await closed, 0)
+    assert.equal(closing.length, 64)
+    const names = await withTill(path, (till) => namesIn(till, account_key))
+    assert.deepEqual(new Set(names), new Set(['gold', ...acknowledged]))
+  })
+}
+
+async function namesIn(till: Till, account_key: string): Promise<string[]> {
+  const account = await till.accounts.authenticate(account_key)
+  const names: string[] = []
+  let cursor: string | undefined
+  do {
+    const from = cursor === undefined ? {} : { cursor }
+    const page = await till.items.list(account, { store_id: 'main', ...from })
+    names.push(...page.items.map(({ name }) => name))
+    cursor = page.next
+  } while (cursor !== undefined)
+  return names
+}
 
 test('the handler works in any server of node:http, without a log', async (t) => {
   const till = memoryTill()

@@ -806,6 +806,50 @@ test('a stop ends idle connections, and a second one is no mistake', {
   assert.equal(await silent.ended, '')
 })
 
+test('a stop answers what was on its way, each of pipelined requests, and ends the connection', {
+  timeout: 20_000,
+}, async (t) => {
+  const limits = { ...patient, stopIdleTimeout: forever }
+  const { stop, connect } = await startServer(t, { storage: createMemoryStorage(), limits })
+  const client = await connect()
+  client.write(get('/healthz'))
+  await client.reply()
+
+  const stopping = stop()
+  client.write(get('/healthz') + get('/nowhere'))
+  const first = await client.reply()
+  const last = await client.reply()
+  await stopping
+
+  assert.deepEqual([first.status, first.headers.get('connection')], [200, 'keep-alive'])
+  assert.deepEqual([last.status, last.headers.get('connection')], [404, 'close'])
+  assert.equal(await client.ended, '')
+})
+
+test('a request on a connection that a stop has ended is not done, and not reset', {
+  timeout: 20_000,
+}, async (t) => {
+  const limits = { ...patient, stopIdleTimeout: 100 }
+  const { till, stop, connect } = await startServer(t, { limits })
+  const { withKey, token } = await createCaller(till)
+  const session = await till.sessions.authenticate(token)
+  const client = await connect()
+  client.write(get('/healthz'))
+  await client.reply()
+  let error: Error | undefined
+  client.socket.on('error', (reset) => (error = reset))
+
+  const stopping = stop()
+  await client.ended
+  client.write(
+    rawRequest('POST /api/v1/items', [withKey, 'content-type: application/json'], itemBody('late')),
+  )
+  await stopping
+
+  assert.equal((await till.items.list(session, { store_id: 'main' })).items.length, 1)
+  assert.equal(error, undefined)
+})
+
 test('a stop ends although a client hangs', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, stopTimeout: 200 }
   const { till, stop, connect, entryOf } = await startServer(t, { limits })

@@ -11,23 +11,30 @@ export interface Finished {
 
 const MAIN = 'dist/cli/main.js'
 
-/** A process of the built CLI. */
+/** A process of the built CLI, of another user where one is given. */
 export function start(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
-  user: { readonly uid?: number } = {},
+  uid?: number,
 ): ChildProcessWithoutNullStreams {
   const { PATH, HOME, TMPDIR } = process.env
   const env = { PATH, HOME, TMPDIR, ...environment }
-  return spawn(process.execPath, [MAIN, ...args], { env, ...user })
+  return spawn(process.execPath, [MAIN, ...args], { env, ...(uid === undefined ? {} : { uid }) })
+}
+
+interface Run {
+  readonly input?: string
+  readonly env?: NodeJS.ProcessEnv
+  /** The user to run as; this one unless told. */
+  readonly uid?: number | undefined
 }
 
 /** Runs the built CLI to its end; with `uid`, which root alone may give, as another user. */
 export async function tillkit(
   args: readonly string[],
-  { input = '', env = {}, ...user }: { input?: string; env?: NodeJS.ProcessEnv; uid?: number } = {},
+  { input = '', env = {}, uid }: Run = {},
 ): Promise<Finished> {
-  const child = start(args, env, user)
+  const child = start(args, env, uid)
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => (output.stdout += chunk))
   child.stderr.on('data', (chunk) => (output.stderr += chunk))

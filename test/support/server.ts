@@ -47,7 +47,12 @@ export async function startServer(
   const kept = storage ?? (await openSqliteStorage(join(temporaryFolder(t), 'till.db')))
   const till = createTill({ storage: kept, now })
   const log: LogEntry[] = []
-  const settings = { port: 0, limits, log: (entry: LogEntry) => void log.push(entry), ...options }
+  const settings = {
+    port: 0,
+    limits: { stopIdleTimeout: 10, ...limits }, // most have connections that are idle by then
+    log: (entry: LogEntry) => void log.push(entry),
+    ...options,
+  }
   const server = await serve(till, settings)
   closing.push(server.stop, till.close)
   const entryOf = (id: string) =>

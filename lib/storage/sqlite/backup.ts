@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
-import { translateSqliteError } from './drivers.ts'
+import { reasonOf } from './drivers.ts'
 
 /**
  * Writes the database as it is now into a new file: on the disk when it returns, and none there
@@ -17,7 +17,7 @@ export function writeBackup(db: Connection, path: string): void {
     sync(target)
   } catch (error) {
     rmSync(target)
-    throw failure(path, translateSqliteError(error) as Error)
+    throw failure(path, reasonOf(error))
   }
 }
 
@@ -28,7 +28,7 @@ function createPrivately(path: string, target: string): void {
     closeSync(openSync(target, 'wx', 0o600))
   } catch (error) {
     const isThere = (error as { code?: string }).code === 'EEXIST'
-    throw failure(path, isThere ? new Error('it is there already') : (error as Error))
+    throw failure(path, isThere ? 'it is there already' : reasonOf(error))
   }
 }
 
@@ -41,6 +41,6 @@ function sync(path: string): void {
   }
 }
 
-function failure(path: string, { message }: Error): TillError {
-  return new TillError('storage_unavailable', `Cannot write the backup ${path}: ${message}`)
+function failure(path: string, reason: string): TillError {
+  return new TillError('storage_unavailable', `Cannot write the backup ${path}: ${reason}`)
 }

@@ -1,5 +1,6 @@
 import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
+import { reasonOf } from './drivers.ts'
 
 /** What references each other without a foreign key: see the schema. */
 const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
@@ -44,7 +45,7 @@ export function findProblems(db: Connection): string[] {
     return lookThrough(db)
   } catch (error) {
     // Damage that SQLite can not get past, not even to describe it.
-    if (error instanceof TillError) return [error.message]
+    if (error instanceof TillError) return [reasonOf(error)]
     throw error
   }
 }

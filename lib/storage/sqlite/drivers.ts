@@ -90,16 +90,16 @@ export function isBusy(error: unknown): boolean {
  * any other passes through. better-sqlite3 tells the code as a name, node:sqlite as a number.
  */
 export function translateSqliteError(error: unknown): unknown {
-  const {
-    code = '',
-    errcode = 0,
-    message,
-  } = error as {
-    code?: string
-    errcode?: number
-    message?: string
-  }
+  const { code = '', errcode = 0 } = error as { code?: string; errcode?: number }
   const name = /^SQLITE_([A-Z]+)/.exec(code)?.[1] ?? UNAVAILABLE[errcode & 0xff]
   if (!name || !Object.values(UNAVAILABLE).includes(name)) return error
-  return new TillError('storage_unavailable', `The database can not be used: ${message}`)
+  // What these say is for the operator, not for who sent a request.
+  const fault = new TillError('storage_unavailable', 'The database can not be used right now')
+  return Object.assign(fault, { cause: error })
+}
+
+/** What the driver said of an error that may be translated. */
+export function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error
+  return cause === undefined ? message : reasonOf(cause)
 }

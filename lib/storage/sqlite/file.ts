@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import type { SqliteOptions } from '../sqlite.ts'
@@ -12,6 +12,7 @@ import { assertWhole } from './unfinished.ts'
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
   if (options.create === false) assertMade(path)
   createPrivately(path)
+  assertWritable(path)
   const driver = await openSqliteDriver(path, options.driver)
   const db = connect(driver, path)
   try {
@@ -44,6 +45,18 @@ function assertMade(path: string): void {
 // would then take the WAL away from under them.
 function createPrivately(path: string): void {
   if (path !== ':memory:' && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+}
+
+// Before SQLite has the file, which it would open for reading alone, and make a WAL beside it that
+// stays. Not by opening it, for the same reason as above.
+function assertWritable(path: string): void {
+  if (path === ':memory:') return
+  try {
+    accessSync(path, constants.W_OK)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EACCES') throw error
+    throw new TillError('storage_unavailable', 'this user may not write the file')
+  }
 }
 
 async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
