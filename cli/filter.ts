@@ -1,3 +1,4 @@
+import type { PurchaseQuery, PurchaseStatus } from '../lib/index.ts'
 import type { OptionSpecs } from './command.ts'
 
 /** The options that choose purchases, alike for all commands that read them. */
@@ -13,10 +14,11 @@ export const FILTER_OPTIONS = {
 
 /** What the options mean as a query of the library. */
 export function filterOf(
-  options: {
-    readonly [K in keyof typeof FILTER_OPTIONS]: string | undefined
+  options: { readonly [K in keyof typeof FILTER_OPTIONS]: string | undefined } & {
+    readonly store: string
   },
-): object {
-  const { store, user, sku, status, from, to } = options
+): PurchaseQuery {
+  const { store, user, sku, from, to } = options
+  const status = options.status as PurchaseStatus | undefined // asserted by the library
   return { store_id: store, user_id: user, sku, status, from, to }
 }

@@ -12,7 +12,12 @@ export type {
   ProjectKeyRotation,
 } from './domain/project.ts'
 export type { Purchase, PurchaseStatus } from './domain/purchase.ts'
-export { MAX_PAGE } from './domain/query.ts'
+export {
+  type AuditQuery,
+  type ItemQuery,
+  MAX_PAGE,
+  type PurchaseQuery,
+} from './domain/query.ts'
 export type {
   DeviceInfo,
   NewToken,

@@ -2,6 +2,7 @@ import {
   type Account,
   type Item,
   type ItemPage,
+  type ItemQuery,
   MAX_PAGE,
   type NewItem,
   type Session,
@@ -22,14 +23,14 @@ export async function createItem({ till, who, body, options }: Call<Account, New
  * page, so that it takes no more memory than one.
  */
 export async function listItems({ till, who, query }: Call<Session, undefined>): Promise<Answer> {
-  const list = await till.items.list(who, query)
+  const asked = query as typeof query & ItemQuery
+  const list = await till.items.list(who, asked)
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
     return { body: represent(items, listDto, next), headers: { link: linkTo(query, next) } }
   }
-  const rest = (cursor: string, limit: number) =>
-    till.items.list(who, { ...query, cursor, limit: String(limit) })
+  const rest = (cursor: string, limit: number) => till.items.list(who, { ...asked, cursor, limit })
   return { body: new Stream(piecesOf(list, rest), etagOf(revision), who.project_id) }
 }
 

@@ -38,9 +38,15 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
  * tell of a misspelt one that narrows what is done, a user or a scope.
  */
 export function parseExact<T extends object>(input: unknown, fields: Fields<T>): T {
-  const unknown = Object.keys(isObject(input) ? input : {}).filter((key) => !(key in fields))
-  if (unknown.length === 0) return parseObject(input, fields)
-  const message = `is unknown: there are ${Object.keys(fields).join(', ')}`
+  assertKnown(input, Object.keys(fields))
+  return parseObject(input, fields)
+}
+
+/** Guards against fields that have none of these names. */
+export function assertKnown(input: unknown, names: readonly string[]): void {
+  const unknown = Object.keys(isObject(input) ? input : {}).filter((key) => !names.includes(key))
+  if (unknown.length === 0) return
+  const message = `is unknown: there are ${names.join(', ')}`
   throw invalidFields(unknown.map((field) => ({ field, code: 'unknown', message })))
 }
 

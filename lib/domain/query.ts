@@ -1,7 +1,9 @@
 import {
   type Fields,
+  type Given,
   oneOf,
   optional,
+  parseExact,
   parseObject,
   pattern,
   type Rule,
@@ -12,7 +14,23 @@ import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
 import { storeId } from './store.ts'
 
-/** Which purchases are asked for; what is left out does not matter. */
+/** What a list of purchases is asked for; what is left out does not matter. */
+export interface PurchaseQuery {
+  readonly store_id: string
+  readonly user_id?: string | undefined
+  readonly sku?: string | undefined
+  readonly status?: PurchaseStatus | undefined
+  /** From when on: a time with its zone, or a day, which begins at midnight UTC. */
+  readonly from?: string | undefined
+  /** Up to when, exclusive. */
+  readonly to?: string | undefined
+  /** 1 to 1000; 100 unless told. */
+  readonly limit?: number | string | undefined
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+/** Which purchases are asked for. */
 export interface PurchaseFilter {
   readonly user_id?: string
   readonly sku?: string
@@ -23,7 +41,7 @@ export interface PurchaseFilter {
   readonly to?: number
 }
 
-export interface PurchaseQuery extends PurchaseFilter {
+interface ParsedPurchaseQuery extends PurchaseFilter {
   readonly store_id: string
   readonly limit: number
   readonly cursor?: string
@@ -31,12 +49,21 @@ export interface PurchaseQuery extends PurchaseFilter {
 
 const place = pattern(/^\d{1,16}$/, 'must be the next of the page before')
 
-/** A page of a store's items; without a limit as many as a page may have. */
+/** What a list of items is asked for. */
 export interface ItemQuery {
   readonly store_id: string
+  /** 1 to 1000, which is what a page may have unless told. */
+  readonly limit?: number | string | undefined
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+interface ParsedPage {
   readonly limit: number
   readonly cursor?: string
 }
+
+type ParsedItemQuery = Pick<ItemQuery, 'store_id'> & ParsedPage
 
 const instant: Rule<number> = (value, field, problems) => {
   const written = typeof value === 'string' ? value : ''
@@ -61,34 +88,39 @@ const limit: Rule<number> = (value, field, problems) => {
   return 0
 }
 
-const itemFields: Fields<ItemQuery> = {
+const itemFields: Fields<ParsedItemQuery> = {
   store_id: required(storeId),
   limit: optional(limit, () => MAX_PAGE),
   cursor: optional(text(1, 64)),
 }
 
-export function parseItemQuery(input: unknown): ItemQuery {
+export function parseItemQuery(input: unknown): ParsedItemQuery {
   return parseObject(input, itemFields)
 }
 
-/** A page of the audit log. */
+/** What the audit log is asked for. */
 export interface AuditQuery {
-  readonly account_id?: string
-  readonly limit: number
-  readonly cursor?: string
+  /** Of all accounts unless told. */
+  readonly account_id?: string | undefined
+  /** 1 to 1000; 100 unless told. */
+  readonly limit?: number | string | undefined
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
 }
 
-const auditFields: Fields<AuditQuery> = {
+type ParsedAuditQuery = Given<Pick<AuditQuery, 'account_id'>> & ParsedPage
+
+const auditFields: Fields<ParsedAuditQuery> = {
   account_id: optional(text(1, 64)),
   limit: optional(limit, () => 100),
   cursor: optional(place),
 }
 
-export function parseAuditQuery(input: unknown): AuditQuery {
-  return parseObject(input, auditFields)
+export function parseAuditQuery(input: unknown): ParsedAuditQuery {
+  return parseExact(input, auditFields)
 }
 
-const queryFields: Fields<PurchaseQuery> = {
+const queryFields: Fields<ParsedPurchaseQuery> = {
   store_id: required(storeId),
   user_id: optional(text(1, 255)),
   sku: optional(text(1, 255)),
@@ -99,7 +131,6 @@ const queryFields: Fields<PurchaseQuery> = {
   cursor: optional(place),
 }
 
-/** `from` and `to` as purchase files have times, or as a day, which begins at midnight UTC. */
-export function parsePurchaseQuery(input: unknown): PurchaseQuery {
-  return parseObject(input, queryFields)
+export function parsePurchaseQuery(input: unknown): ParsedPurchaseQuery {
+  return parseExact(input, queryFields)
 }

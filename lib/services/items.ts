@@ -2,7 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type Item, type NewItem, parseNewItem } from '../domain/item.ts'
-import { parseItemQuery } from '../domain/query.ts'
+import { type ItemQuery, parseItemQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import type { ItemPage } from '../storage/port.ts'
 import {
@@ -27,9 +27,9 @@ export interface Items {
    * creation: `limit` of them at most, 1000 unless told, from `cursor` on, the `next` of the page
    * before. It has fewer once they hold a mebibyte of text, so that memory is bounded.
    */
-  list(caller: Caller, query: unknown): Promise<ItemPage>
+  list(caller: Caller, query: ItemQuery): Promise<ItemPage>
   /** All items of a store, read page by page. */
-  all(caller: Caller, query: unknown): AsyncIterable<Item>
+  all(caller: Caller, query: ItemQuery): AsyncIterable<Item>
 }
 
 export function createItems(context: Context): Items {
@@ -81,7 +81,7 @@ export function createItems(context: Context): Items {
     async *all(caller, query) {
       let cursor: string | undefined
       do {
-        const page = await items.list(caller, { ...(query as object), cursor })
+        const page = await items.list(caller, { ...query, cursor })
         yield* page.items
         cursor = page.next
       } while (cursor !== undefined)

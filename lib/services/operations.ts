@@ -1,7 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Project } from '../domain/project.ts'
-import { parseAuditQuery } from '../domain/query.ts'
+import { type AuditQuery, parseAuditQuery } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import type { AuditPage, Storage } from '../storage/port.ts'
@@ -31,9 +31,9 @@ export interface Operations {
   /** Writes a consistent copy of a database file, while it is in use. */
   backup(path: string): Promise<void>
   /** A page of the audit log in its order, of one account when `account_id` is named. */
-  listAudit(query: unknown): Promise<AuditPage>
+  listAudit(query: AuditQuery): Promise<AuditPage>
   /** The whole log, read page by page. */
-  allAudit(query: unknown): AsyncIterable<AuditEntry>
+  allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
   /** Adds a key that signs tokens from now on, and drops those no token can need any more. */
   rotateSigningKeys(options?: RotationOptions): Promise<RotatedKeys>
   /** The keys that sign and verify tokens, oldest first; never the secrets. */
@@ -91,6 +91,12 @@ export function createOperations(context: Context): Operations {
     }
   }
 
+  /** Without any key all that is sealed would seem lost. */
+  const assertMasterKey = () => {
+    if (sealer.isOn) return
+    throw new TypeError('what no master key opens can not be told without one: see masterKeys')
+  }
+
   const unreadableOf = ({ account, project, stores }: Records): UnreadableSecret[] => {
     const place = { account_id: account.account_id, project_id: project.id }
     return [
@@ -131,7 +137,7 @@ export function createOperations(context: Context): Operations {
     async *allAudit(query) {
       let cursor: string | undefined
       do {
-        const page = await operations.listAudit({ ...(query as object), limit: 1000, cursor })
+        const page = await operations.listAudit({ ...query, limit: 1000, cursor })
         yield* page.entries
         cursor = page.next
       } while (cursor !== undefined)
@@ -186,12 +192,14 @@ export function createOperations(context: Context): Operations {
     },
 
     async listUnreadableSecrets() {
+      assertMasterKey()
       const found: UnreadableSecret[] = []
       for await (const records of allRecords()) found.push(...unreadableOf(records))
       return found
     },
 
     async dropUnreadableSecrets(options) {
+      assertMasterKey()
       const dropped: UnreadableSecret[] = []
       for await (const records of allRecords()) {
         const { account, project, stores } = records

@@ -2,9 +2,10 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
+import { assertKnown } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Purchase, PurchaseField, PurchaseRules } from '../domain/purchase.ts'
-import { parsePurchaseQuery } from '../domain/query.ts'
+import { type PurchaseQuery, parsePurchaseQuery } from '../domain/query.ts'
 import { isActive } from '../domain/status.ts'
 import { parseStoreQuery, type Store } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
@@ -22,13 +23,13 @@ export interface Purchases {
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
   /** A page of a store's purchases in the order of their import; see `PurchaseQuery`. */
-  list(account: Account, query: unknown): Promise<PurchasePage>
+  list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** All of a store's purchases that `query` asks for, read page by page. */
-  all(account: Account, query: unknown): AsyncIterable<Purchase>
+  all(account: Account, query: PurchaseQuery): AsyncIterable<Purchase>
   /** The same as a canonical CSV file, in pieces; it imports as the same purchases. */
-  export(account: Account, query: unknown): AsyncIterable<string>
+  export(account: Account, query: PurchaseQuery): AsyncIterable<string>
   /** Counts and revenue by month, SKU and currency. */
-  summarize(account: Account, query: unknown): Promise<PurchaseSummary[]>
+  summarize(account: Account, query: PurchaseQuery): Promise<PurchaseSummary[]>
 }
 
 export interface ImportRequest {
@@ -47,6 +48,17 @@ export interface ImportRequest {
   /** Told of every mistake, where the error holds the first 100. */
   readonly onMistake?: (mistake: ErrorDetail) => void
 }
+
+const IMPORT_FIELDS: readonly (keyof ImportRequest)[] = [
+  'store_id',
+  'file',
+  'dry_run',
+  'preset',
+  'map',
+  'price_unit',
+  'onProgress',
+  'onMistake',
+]
 
 export interface ImportResult extends ImportSummary {
   readonly import_id: string
@@ -72,6 +84,7 @@ export function createPurchases(context: Context): Purchases {
   const purchases: Purchases = {
     async import(caller, request, options) {
       assertScope(caller, 'purchases:import')
+      assertKnown(request, IMPORT_FIELDS)
       const choice = parseLayoutChoice(request)
       const { store_id } = parseStoreQuery(request)
       const store = await getNamedStore(storage, caller, store_id)
@@ -127,11 +140,11 @@ const PAGE = 1000
 async function* allPurchases(
   purchases: Purchases,
   account: Account,
-  query: unknown,
+  query: PurchaseQuery,
 ): AsyncGenerator<Purchase> {
   let cursor: string | undefined
   do {
-    const page = await purchases.list(account, { ...(query as object), limit: PAGE, cursor })
+    const page = await purchases.list(account, { ...query, limit: PAGE, cursor })
     yield* page.purchases
     cursor = page.next
     await setImmediate() // a long list leaves others their turn

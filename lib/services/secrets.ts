@@ -17,6 +17,8 @@ export interface Sealed {
  * open at another.
  */
 export interface Sealer {
+  /** Whether there is a master key. */
+  readonly isOn: boolean
   /** The text itself where there is no master key. */
   seal(text: string, place: string): string | Sealed
   /** Throws for what none of the keys has sealed. */
@@ -56,6 +58,7 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
   }
 
   const sealer: Sealer = {
+    isOn: newest !== undefined,
     seal(text, place) {
       if (!newest) return text
       const iv = randomBytes(IV_BYTES)

@@ -46,7 +46,8 @@ function differs(original: Inventory, copy: Inventory): TillError {
   const found = difference
     ? `${copy.counts[difference]} ${difference} instead of ${original.counts[difference]}`
     : 'other contents'
-  const message = `The copy has ${found}: was anything written meanwhile?`
+  const written = 'if anything was written meanwhile, delete the target and copy into a new one'
+  const message = `The copy has ${found}: ${written}`
   return new TillError('storage_unavailable', message)
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { unguard } from '../../lib/csv/write.ts'
 import type { Purchase } from '../../lib/index.ts'
-import { createShop, fileOf, memoryTill } from '../support/till.ts'
+import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
 
@@ -118,6 +118,25 @@ for (const [query, field] of wrong) {
     })
   })
 }
+
+test('a misspelt field of a query or an import is refused: it would read or do more', async () => {
+  const { till, account } = await openShop()
+  const file = fileOf(`${HEADER}T-1,gold,2024-01-01T00:00:00Z,,,,\n`)
+  const asked = (field: string, value: unknown) => ({ store_id: 'main', [field]: value })
+  const rows: [field: string, operation: Promise<unknown>][] = [
+    ['user', till.purchases.list(account, asked('user', 'ann'))],
+    ['account', till.operations.listAudit({ account: account.account_id } as object)],
+    ['dryRun', till.purchases.import(account, { ...asked('dryRun', true), file })],
+  ]
+  for (const [field, operation] of rows) {
+    const { details } = await failureOf(operation)
+    assert.deepEqual(
+      details.map((each) => [each.field, each.code]),
+      [[field, 'unknown']],
+    )
+  }
+  assert.deepEqual((await till.purchases.list(account, { store_id: 'main' })).purchases, [])
+})
 
 function messageOf(field: string): string {
   if (field === 'limit') return 'must be a whole number from 1 to 1000'

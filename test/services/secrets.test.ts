@@ -249,6 +249,9 @@ function describeFile(newPlace: NewPlace): void {
     assert.deepEqual(await till.operations.listUnreadableSecrets(), lost)
     const both = await place.till({ masterKeys: [NEW, STRANGE] })
     assert.deepEqual(await both.operations.listUnreadableSecrets(), [])
+    const keyless = await place.till()
+    await assert.rejects(keyless.operations.listUnreadableSecrets(), TypeError)
+    await assert.rejects(keyless.operations.dropUnreadableSecrets(), TypeError)
     assert.deepEqual(await both.operations.dropUnreadableSecrets(), [])
     assert.deepEqual(await till.operations.dropUnreadableSecrets({ request_id: 'r-1' }), lost)
 

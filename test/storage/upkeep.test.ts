@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
@@ -102,6 +111,9 @@ function describeUpkeep(driver: SqliteDriverName): void {
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`)
     const gone = { code: 'storage_unavailable', message: /was replaced or moved/ }
     await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    symlinkSync(path, path) // which no one can follow
+    await assert.rejects(storage.insertItem(newItem('lost')), gone)
+    unlinkSync(path)
     renameSync(`${path}.backup`, path)
     await assert.rejects(storage.insertItem(newItem('lost')), gone)
     await assert.rejects(storage.ping(), gone)

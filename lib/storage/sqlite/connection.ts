@@ -182,10 +182,14 @@ async function whenFree<T>(attempt: () => { readonly result: T } | undefined): P
   }
 }
 
-/** What tells the file at a path from any other; undefined where there is none. */
+/** What tells the file at a path from any other; undefined where none is to be found. */
 function fileAt(path: string): string | undefined {
-  const found = statSync(path, { throwIfNoEntry: false, bigint: true })
-  return found && `${found.dev}:${found.ino}`
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return undefined
+  }
 }
 
 function closed(): TillError {
