@@ -136,8 +136,8 @@ function missingColumns(found: Found, names: readonly string[], preset?: Preset)
   if (!near) {
     return missing.map((field) => {
       const aliases = Object.keys(ALIASES).filter((alias) => ALIASES[alias] === field)
-      const message = `is missing: the header needs one column named ${[field, ...aliases].join(' or ')}`
-      return missingColumn(field, message)
+      const wanted = [field, ...aliases].join(' or ')
+      return missingColumn(field, `is missing: the header needs one column named ${wanted}`)
     })
   }
   const wanted = [...near.signature, ...REQUIRED.flatMap((field) => near.columns[field] ?? [])]

@@ -77,7 +77,7 @@ export function createPurchaseParser(
   })
 }
 
-/** What is wrong with a bad row at large, where that says more than what is wrong with its cells. */
+/** What is wrong with a bad row as a whole, where that says more than the mistakes of its cells. */
 function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
   const own = cells.slice(countReportColumns(header))
   if (own.every((cell) => cell.trim() === '')) return EMPTY_ROW

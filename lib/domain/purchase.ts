@@ -58,8 +58,8 @@ export interface PurchaseRules {
 type Report = (field: PurchaseField, code: string, message: string) => void
 
 /**
- * A purchase from a row's cells. What is wrong with it is told to `wrong`, and is in the purchase as
- * if its cell were empty: the rest can still be judged.
+ * A purchase from a row's cells. What is wrong with it is told to `wrong`, and is in the purchase
+ * as if its cell were empty: the rest can still be judged.
  */
 export function parsePurchase(
   cells: PurchaseCells,
