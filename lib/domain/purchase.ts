@@ -112,8 +112,8 @@ function isShortText(cell: string): boolean {
   return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
-// `1.23457E+17`: what a spreadsheet makes of a long number stands for ten thousand ids or more.
-const ROUNDED = /^[+-]?\d([.,]\d+)?E\+\d+$/i
+// `1.23457E+17`: what a spreadsheet makes of a number of 12 digits or more. Others are good ids.
+const ROUNDED = /^\d([.,]\d+)?E\+(1[1-9]|[2-9]\d)$/
 
 function roundedProblem(cell: string): string | undefined {
   if (!cell.includes('+') || !ROUNDED.test(cell)) return undefined
