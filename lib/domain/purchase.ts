@@ -194,11 +194,26 @@ function parseCurrency(
     return undefined
   }
   if (rules.currencies.size > 0 && !rules.currencies.has(currency)) {
-    const allowed = [...rules.currencies].join(', ')
-    wrong('currency', 'not_allowed', `must be one of the project's allowed currencies: ${allowed}`)
+    wrong('currency', 'not_allowed', notAllowed(rules.currencies))
     return undefined
   }
   return currency
+}
+
+const NAMED_CURRENCIES = 12
+
+/** A message for each set of rules: all rows of a file may need it. */
+const messages = new WeakMap<ReadonlySet<string>, string>()
+
+function notAllowed(currencies: ReadonlySet<string>): string {
+  const known = messages.get(currencies)
+  if (known) return known
+  const named = [...currencies].slice(0, NAMED_CURRENCIES).join(', ')
+  const others = currencies.size - NAMED_CURRENCIES
+  const more = others > 0 ? ` and ${others} more` : ''
+  const message = `must be one of the project's allowed currencies: ${named}${more}`
+  messages.set(currencies, message)
+  return message
 }
 
 function parseStatus(cell: string, wrong: Report): PurchaseStatus {

@@ -261,6 +261,22 @@ describe('parsePurchase', () => {
       assert.deepEqual(outcome.parsed, good ? { ...purchase, ...expected } : undefined)
     })
   }
+
+  test('of many allowed currencies the first dozen are named', () => {
+    const messageOf = (count: number) => {
+      const codes = Array.from({ length: count }, (_, i) => `A${String.fromCharCode(65 + i)}A`)
+      const told: string[] = []
+      const rules = { currencies: new Set(codes) }
+      parsePurchase({ ...cells, currency: 'USD' }, 7, rules, (...[, , message]) =>
+        told.push(message),
+      )
+      return told
+    }
+    const dozen = 'AAA, ABA, ACA, ADA, AEA, AFA, AGA, AHA, AIA, AJA, AKA, ALA'
+    const said = `must be one of the project's allowed currencies: ${dozen}`
+
+    assert.deepEqual([messageOf(12), messageOf(13)], [[said], [`${said} and 1 more`]])
+  })
 })
 
 describe('judgeRepeat', () => {
