@@ -43,7 +43,7 @@ export interface BadRows {
   mistakes(): Iterable<CellMistake & { readonly line: number }>
 }
 
-const MAX_BAD_ROWS = 10_000
+const MAX_BAD_ROWS = 1_000
 
 export function createBadRows(): BadRows {
   const rows = new Map<number, WaitingRow>()

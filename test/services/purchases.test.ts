@@ -399,14 +399,14 @@ function describeMistakes(open: OpenStorage): void {
     ])
   })
 
-  test('holds ten thousand bad rows and names the mistakes in the cells of all', async (t) => {
+  test('holds a thousand bad rows and names the mistakes in the cells of all', async (t) => {
     const shop = await openShop(t, open)
-    const bad = Array.from({ length: 12_000 }, (_, i) => `tx_${i},silver,now\n`).join('')
+    const bad = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
     let told = 0
 
     const { total } = await failureOf(shop.import(`${HEADER}\n${bad}`, { onMistake: () => told++ }))
 
-    assert.deepEqual([told, total], [22_000, 22_000])
+    assert.deepEqual([told, total], [2_200, 2_200])
   })
 
   test('says once that a row is empty or the header again', async (t) => {
