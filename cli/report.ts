@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import type { ColumnMap } from '../lib/csv/options.ts'
 import { createCsvParser } from '../lib/csv/parser.ts'
 import { countReportColumns, REPORT_COLUMNS } from '../lib/csv/report.ts'
 import { formatRow, guard } from '../lib/csv/write.ts'
@@ -14,7 +15,7 @@ export interface Report {
 }
 
 /** The report's columns and then the file's own: mended, it imports as it is. */
-export function createReport(file: string, report: string, db: string): Report {
+export function createReport(file: string, report: string, db: string, map?: ColumnMap): Report {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const target = createTarget('--report', report, [file, ...databaseFiles(db)])
   const mistakes = new Map<number, readonly ErrorDetail[]>()
@@ -29,7 +30,7 @@ export function createReport(file: string, report: string, db: string): Report {
     },
     async write() {
       if (mistakes.size === 0) return
-      await target.write(rowsOf(file, mistakes))
+      await target.write(rowsOf(file, mistakes, map))
       process.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
     },
   }
@@ -38,6 +39,7 @@ export function createReport(file: string, report: string, db: string): Report {
 async function* rowsOf(
   file: string,
   mistakes: Map<number, readonly ErrorDetail[]>,
+  map?: ColumnMap,
 ): AsyncGenerator<string> {
   let rows: string[] = []
   let hasHeader = false
@@ -45,7 +47,7 @@ async function* rowsOf(
   const begin = (cells: readonly string[]) => {
     hasHeader = true
     // Those of a report that comes in again make room for the new ones.
-    reported = countReportColumns(cells)
+    reported = countReportColumns(cells, map)
     rows.push(formatRow([...REPORT_COLUMNS, ...cells.slice(reported).map(guard)]))
   }
   const add = (line: number, cells: readonly string[]) => {

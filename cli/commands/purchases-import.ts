@@ -28,8 +28,9 @@ export const purchasesImport = command({
   },
   async run({ till, operand, options, output, db }) {
     const { stream, size } = openFile(operand)
+    const map = options.map && Object.fromEntries(options.map)
     const report =
-      options.report === undefined ? undefined : createReport(operand, options.report, db)
+      options.report === undefined ? undefined : createReport(operand, options.report, db, map)
     const account = await till.accounts.get(options.account)
     const progress = createProgress(process.stderr, size)
     await interruptible('nothing was imported', async (signal) => {
@@ -40,7 +41,7 @@ export const purchasesImport = command({
           file: stream,
           dry_run: options['dry-run'],
           preset: options.preset,
-          map: options.map && Object.fromEntries(options.map),
+          map,
           price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
           onProgress: progress.update,
           onMistake: report?.add ?? (() => {}),

@@ -7,7 +7,7 @@ import {
 } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { foreignHeader } from './foreign.ts'
-import type { ColumnMap, LayoutChoice } from './options.ts'
+import { type ColumnMap, type LayoutChoice, normalize } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
 import { countReportColumns } from './report.ts'
 import { unguard } from './write.ts'
@@ -53,7 +53,7 @@ export function findLayout(
 ): Layout | readonly ErrorDetail[] {
   const foreign = foreignHeader(header)
   if (foreign) return [{ line: 1, code: 'unsupported_file', message: foreign }]
-  const reported = countReportColumns(header)
+  const reported = countReportColumns(header, options.map)
   // A report's columns are none of the file's, which may have one of the same name.
   const names = header.map((name, position) => (position < reported ? '' : normalize(name)))
   const preset = findPreset(names, options)
@@ -66,10 +66,6 @@ export function findLayout(
   ]
   if (errors.length > 0) return errors
   return createLayout(header, names, found, preset, options)
-}
-
-function normalize(name: string): string {
-  return name.trim().toLowerCase()
 }
 
 /** Whether the header has every column of the preset's signature. */
@@ -136,8 +132,8 @@ function missingColumns(found: Found, names: readonly string[], preset?: Preset)
   if (!near) {
     return missing.map((field) => {
       const aliases = Object.keys(ALIASES).filter((alias) => ALIASES[alias] === field)
-      const message = `is missing: the header needs one column named ${[field, ...aliases].join(' or ')}`
-      return missingColumn(field, message)
+      const wanted = [field, ...aliases].join(' or ')
+      return missingColumn(field, `is missing: the header needs one column named ${wanted}`)
     })
   }
   const wanted = [...near.signature, ...REQUIRED.flatMap((field) => near.columns[field] ?? [])]

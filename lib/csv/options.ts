@@ -14,6 +14,11 @@ export interface LayoutChoice {
 
 export type ColumnMap = { readonly [F in PurchaseField]?: string }
 
+/** A column's name as it is compared: neither case nor blanks around it count. */
+export function normalize(name: string): string {
+  return name.trim().toLowerCase()
+}
+
 const columnMap: Rule<ColumnMap> = (value, field, problems) => {
   const isMap =
     isObject(value) &&

@@ -15,8 +15,8 @@ export interface CsvError {
  * What the parser tells, in the order of the file; `line` is the physical line on which a record
  * starts. A bad record is one `error`, never a `row`, and parsing goes on with the next. Only a bad
  * header ends the parse, as nothing after it can be judged: so every file leads to one `header`, or
- * to one `error` in its place (`no_header` when there is nothing at all, `unsupported_file` when its
- * first bytes are those of another kind).
+ * to one `error` in its place (`no_header` when there is nothing at all, `unsupported_file` when
+ * its first bytes are those of another kind).
  */
 export interface CsvHandlers {
   header(cells: string[], line: number): void

@@ -40,6 +40,7 @@ export function createPurchaseParser(
   handlers: PurchaseFileHandlers,
 ): CsvParser {
   let header: readonly string[] = []
+  let reported = 0
   let layout: Layout | undefined
   let isRefused = false
   let mistakes: CellMistake[] = []
@@ -51,6 +52,7 @@ export function createPurchaseParser(
   return createCsvParser({
     header(cells, line) {
       header = cells
+      reported = countReportColumns(cells, options.map)
       const found = findLayout(cells, options)
       if ('read' in found) {
         layout = found
@@ -66,7 +68,7 @@ export function createPurchaseParser(
       if (!canonical) return handlers.passedOver()
       const purchase = parsePurchase(canonical, line, rules, wrong)
       if (mistakes.length === 0) return handlers.purchase(purchase)
-      const whole = wholeRowMistake(cells, header)
+      const whole = wholeRowMistake(cells, header, reported)
       if (whole) handlers.error({ line, ...whole })
       else handlers.badRow({ purchase, mistakes })
       mistakes = []
@@ -77,10 +79,9 @@ export function createPurchaseParser(
   })
 }
 
-/** What is wrong with a bad row at large, where that says more than what is wrong with its cells. */
-function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
-  const own = cells.slice(countReportColumns(header))
-  if (own.every((cell) => cell.trim() === '')) return EMPTY_ROW
+/** What is wrong with a bad row as a whole, where that says more than the mistakes of its cells. */
+function wholeRowMistake(cells: readonly string[], header: readonly string[], reported: number) {
+  if (cells.slice(reported).every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined
 }
 

@@ -58,8 +58,8 @@ export interface PurchaseRules {
 type Report = (field: PurchaseField, code: string, message: string) => void
 
 /**
- * A purchase from a row's cells. What is wrong with it is told to `wrong`, and is in the purchase as
- * if its cell were empty: the rest can still be judged.
+ * A purchase from a row's cells. What is wrong with it is told to `wrong`, and is in the purchase
+ * as if its cell were empty: the rest can still be judged.
  */
 export function parsePurchase(
   cells: PurchaseCells,
@@ -112,8 +112,8 @@ function isShortText(cell: string): boolean {
   return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
-// `1.23457E+17`: what a spreadsheet makes of a long number stands for ten thousand ids or more.
-const ROUNDED = /^[+-]?\d([.,]\d+)?E\+\d+$/i
+// `1.23457E+17`: what a spreadsheet makes of a number of 12 digits or more. Others are good ids.
+const ROUNDED = /^\d([.,]\d+)?E\+(1[1-9]|[2-9]\d)$/
 
 function roundedProblem(cell: string): string | undefined {
   if (!cell.includes('+') || !ROUNDED.test(cell)) return undefined
@@ -194,11 +194,26 @@ function parseCurrency(
     return undefined
   }
   if (rules.currencies.size > 0 && !rules.currencies.has(currency)) {
-    const allowed = [...rules.currencies].join(', ')
-    wrong('currency', 'not_allowed', `must be one of the project's allowed currencies: ${allowed}`)
+    wrong('currency', 'not_allowed', notAllowed(rules.currencies))
     return undefined
   }
   return currency
+}
+
+const NAMED_CURRENCIES = 12
+
+/** A message for each set of rules: all rows of a file may need it. */
+const messages = new WeakMap<ReadonlySet<string>, string>()
+
+function notAllowed(currencies: ReadonlySet<string>): string {
+  const known = messages.get(currencies)
+  if (known) return known
+  const named = [...currencies].slice(0, NAMED_CURRENCIES).join(', ')
+  const others = currencies.size - NAMED_CURRENCIES
+  const more = others > 0 ? ` and ${others} more` : ''
+  const message = `must be one of the project's allowed currencies: ${named}${more}`
+  messages.set(currencies, message)
+  return message
 }
 
 function parseStatus(cell: string, wrong: Report): PurchaseStatus {

@@ -43,28 +43,23 @@ export interface BadRows {
   mistakes(): Iterable<CellMistake & { readonly line: number }>
 }
 
-const MAX_BAD_ROWS = 10_000
+const MAX_BAD_ROWS = 1_000
 
 export function createBadRows(): BadRows {
   const rows = new Map<number, WaitingRow>()
-  const vagueIds = new Set<string>()
 
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
+      // No row may be compared with what another lacks: of a vague one the SKU alone is judged.
+      const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
+      const transaction_id = isComparable ? purchase.transaction_id : ''
       // A clone, as its strings would keep the text of the file around them alive.
-      const row = { ...structuredClone({ ...purchase, metadata: {} }), mistakes: [...mistakes] }
-      const { transaction_id: id } = row
-      const isVague = !mistakes.every(({ field }) => isBesideIdentity(field))
-      const isComparable = !isVague || !vagueIds.has(id)
-      if (isVague) vagueIds.add(id)
-      rows.set(row.line, { ...row, isVague, transaction_id: isComparable ? id : '' })
+      const row = structuredClone({ ...purchase, transaction_id, metadata: {} })
+      rows.set(row.line, { ...row, mistakes: [...mistakes] })
       return true
     },
-    toStage() {
-      const all = [...rows.values()]
-      return [...all.filter(({ isVague }) => !isVague), ...all.filter(({ isVague }) => isVague)]
-    },
+    toStage: () => [...rows.values()],
     judge(line, mistake) {
       const row = rows.get(line)
       if (!row) return false
@@ -86,11 +81,6 @@ export function createBadRows(): BadRows {
 interface WaitingRow extends NewPurchase {
   /** '' when the row is staged for its SKU alone. */
   readonly transaction_id: string
-  /**
-   * Whether it lacks something that rows of one transaction are compared by: it comes after those
-   * that lack nothing, and one of each transaction, so that no row is compared with what it lacks.
-   */
-  readonly isVague: boolean
   readonly mistakes: CellMistake[]
 }
 

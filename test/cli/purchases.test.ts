@@ -128,6 +128,19 @@ test('a report that is mended in part is reported on again, its own columns repl
   assert.match(mended.stdout, /^Not stored: message$/m)
 })
 
+test("a report keeps the file's own columns that are named like its own and mapped", async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const file = write('bad.csv', 'line,column,code,message,t,d\n1,x,gold,y,T-1,yesterday\n')
+  const report = join(folder, 'errors.csv')
+  const map = ['transaction_id=t', 'sku=code', 'purchased_at=d'].flatMap((each) => ['--map', each])
+  await run('import', file, ...map, '--report', report)
+  const text = readFileSync(report, 'utf8')
+  assert.match(text, /^2,d,invalid,".*",1,x,gold,y,T-1,yesterday\r$/m)
+  writeFileSync(report, text.replace('yesterday', '2024-01-15T10:00:00Z'))
+  assert.equal((await run('import', report, ...map)).code, 0)
+  assert.match((await run('list')).stdout, /T-1 +gold/)
+})
+
 test('of a file that is no CSV the refusal and the report say what it is', async (t) => {
   const { run, write, folder } = await openShop(t)
   const report = join(folder, 'errors.csv')

@@ -45,6 +45,10 @@ function withoutEmpty({ line: _, metadata: __, ...purchase }: NewPurchase): obje
   )
 }
 
+function shortOf({ line, column, code }: ErrorDetail): string {
+  return [line, column, code].filter((part) => part !== undefined).join(' ')
+}
+
 const GOOGLE =
   'Order Number,Order Charged Date,Order Charged Timestamp,Financial Status,Device Model,Product Title,Package ID,Product Type,SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount,City of Buyer,State of Buyer,Postal Code of Buyer,Country of Buyer'
 
@@ -200,6 +204,20 @@ test('a mapped column that the file has not is named', () => {
     code: 'missing_column',
     message: 'is missing: the map names it for transaction_id',
   })
+})
+
+test("columns like a report's are the file's own where the map names one of them", () => {
+  const map = { transaction_id: 't', sku: 'Code', purchased_at: 'd' }
+  const header = 'line,column,code,message,t,d'
+  const own = read([header, '1,,gold,,7,2024-01-01T00:00:00Z', ',,gold,,,', ',,,,,'], { map })
+  assert.deepEqual(
+    [own.purchases.map((each) => Object.values(each).slice(0, 2)), own.errors.map(shortOf)],
+    [[['7', 'gold']], ['3 t required', '3 d required', '4 empty_row']],
+  )
+  const report = `line,column,code,message,${header}`
+  const rows = ['2,t,required,is required,1,,gold,,7,2024-01-01T00:00:00Z', '3,t,required,,,,,,,']
+  const again = read([report, ...rows], { map })
+  assert.deepEqual([again.purchases, again.errors.map(shortOf)], [own.purchases, ['3 empty_row']])
 })
 
 test('a header that no preset has lists what is missing for the nearest', () => {

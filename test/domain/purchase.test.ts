@@ -192,8 +192,8 @@ describe('parsePurchase', () => {
     RegExp,
   ][] = [
     ['transaction_id', '1.23457E+17', /rounded by a spreadsheet and its digits are lost/],
-    ['transaction_id', '1,23456789012346E+017', /its digits are lost/],
-    ['user_id', '1.23457e+17', /its digits are lost/],
+    ['transaction_id', '1E+11', /its digits are lost/],
+    ['user_id', '1,23456789012346E+20', /its digits are lost/],
     ['purchased_at', '31/01/2026', /leaves open which is the day/],
     ['purchased_at', '31.01.26 10:00', /leaves open which is the day/],
     ['purchased_at', '46053', /day number/],
@@ -223,8 +223,9 @@ describe('parsePurchase', () => {
   }
 
   test('takes ids that have a plus or an exponent and were not rounded', () => {
-    for (const transaction_id of ['1E17', 'a+b', '+49123', 'E+17', '12E+1', '1.2E+17x']) {
-      assert.deepEqual(parse({ ...cells, transaction_id }).problems, [])
+    const ids = ['1E17', 'a+b', '+49123', 'E+17', '12E+1', '1.2E+17x', '1E+5', '4e+7', '1.2E+10']
+    for (const id of [...ids, '1.2e+17', '1E+017', '-1E+17', '1E+100']) {
+      assert.deepEqual(parse({ ...cells, transaction_id: id, user_id: id }).problems, [])
     }
   })
 
@@ -260,6 +261,22 @@ describe('parsePurchase', () => {
       assert.deepEqual(outcome.parsed, good ? { ...purchase, ...expected } : undefined)
     })
   }
+
+  test('of many allowed currencies the first dozen are named', () => {
+    const messageOf = (count: number) => {
+      const codes = Array.from({ length: count }, (_, i) => `A${String.fromCharCode(65 + i)}A`)
+      const told: string[] = []
+      const rules = { currencies: new Set(codes) }
+      parsePurchase({ ...cells, currency: 'USD' }, 7, rules, (...[, , message]) =>
+        told.push(message),
+      )
+      return told
+    }
+    const dozen = 'AAA, ABA, ACA, ADA, AEA, AFA, AGA, AHA, AIA, AJA, AKA, ALA'
+    const said = `must be one of the project's allowed currencies: ${dozen}`
+
+    assert.deepEqual([messageOf(12), messageOf(13)], [[said], [`${said} and 1 more`]])
+  })
 })
 
 describe('judgeRepeat', () => {

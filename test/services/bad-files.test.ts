@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TillError } from '../../lib/index.ts'
-import { createShop, memoryTill } from '../support/till.ts'
+import { createTill, TillError } from '../../lib/index.ts'
+import { allTargets } from '../support/targets.ts'
+import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata'
 
@@ -73,3 +74,46 @@ for (const [name, encode] of Object.entries(encodings)) {
 }
 
 test('they were a hundred at least', () => assert.ok(files >= 100, `${files} files`))
+
+/** Rows of which the price, say, is not known, and that differ in all that rows are compared by. */
+const VAGUE = `${HEADER}
+T-1,gold,2024-03-01T12:34:56Z,ann,1,,EUR,,
+T-1,gold,2024-03-01T12:34:56Z,ann,1,4.99,,,
+,gold,2024-03-01T12:34:56Z,ann,1,499,USD,,
+,silver,2024-03-01T12:34:56Z,bob,2,500,EUR,refunded,
+T-2,gold,2024-03-01T12:34:56Z,ann,1,4.99,EUR,refunded,
+T-2,gem,2024-03-01T12:34:56Z,bob,0,,,cancelled,
+T-2,silver,2024-03-01T12:34:56Z,bob,0,,,,
+`
+
+for (const { name, open, skip } of await allTargets()) {
+  test(`a row that lacks something is compared with no other, in ${name}`, { skip }, async (t) => {
+    const till = createTill({ storage: await open(t) })
+    const { account } = await createShop(till)
+    await till.items.create(account, {
+      store_id: 'main',
+      name: 'gem',
+      display_name: 'Gem',
+      price: '1',
+      type: 'consumable',
+    })
+
+    const { details } = await failureOf(
+      till.purchases.import(account, { store_id: 'main', file: fileOf(VAGUE) }),
+    )
+
+    assert.deepEqual(
+      details.map(({ line, column, code }) => `${line} ${column} ${code}`),
+      [
+        '3 price invalid',
+        '4 transaction_id required',
+        '5 transaction_id required',
+        '5 sku unknown_sku',
+        '6 price invalid',
+        '7 quantity invalid',
+        '8 sku unknown_sku',
+        '8 quantity invalid',
+      ],
+    )
+  })
+}

@@ -335,9 +335,9 @@ function describeMistakes(open: OpenStorage): void {
       header,
       `a,silver,${AT},,1,4.99,USD,`, // the item is unknown as well
       `,silver,now,,1,,,`,
-      `known,gem,${AT},ann,1,4.99,USD,`, // sku and price
+      `known,gem,${AT},ann,1,4.99,USD,`, // not compared, as its price is not known
       `known,gold,now,bob,1,499,USD,`, // time and user
-      `known,gold,${AT},ann,1,4.99,USD,`, // the price alone: what it will be is not known
+      `known,gold,${AT},ann,1,4.99,USD,`,
       `known,gold,${AT},ann,1,499,usd,paid`,
       `b,gold,${AT},ann,1,499,USD,`,
       `b,gem,now,ann,1,499,USD,`, // of a good row's transaction
@@ -353,7 +353,6 @@ function describeMistakes(open: OpenStorage): void {
       '3 transaction_id required',
       '3 sku unknown_sku',
       '3 purchased_at invalid',
-      '4 sku transaction_conflict',
       '4 price invalid',
       '5 purchased_at invalid',
       '5 user_id transaction_conflict',
@@ -399,14 +398,14 @@ function describeMistakes(open: OpenStorage): void {
     ])
   })
 
-  test('holds ten thousand bad rows and names the mistakes in the cells of all', async (t) => {
+  test('holds a thousand bad rows and names the mistakes in the cells of all', async (t) => {
     const shop = await openShop(t, open)
-    const bad = Array.from({ length: 12_000 }, (_, i) => `tx_${i},silver,now\n`).join('')
+    const bad = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
     let told = 0
 
     const { total } = await failureOf(shop.import(`${HEADER}\n${bad}`, { onMistake: () => told++ }))
 
-    assert.deepEqual([told, total], [22_000, 22_000])
+    assert.deepEqual([told, total], [2_200, 2_200])
   })
 
   test('says once that a row is empty or the header again', async (t) => {
