@@ -13,9 +13,9 @@ interface Waiting {
 
 /**
  * Bounds what these take together and refuses nobody: past so many `bytes` the client that has the
- * most of them is cut off, of equal ones the one that has kept some for longest. A body that several
- * wait for is there once, and is shared out among them: cutting off one of many would free nothing,
- * and two who ask for the same are not spared for it.
+ * most of them is cut off, of equal ones the one that has kept some for longest. A body that
+ * several wait for is there once, and is shared out among them: cutting off one of many would free
+ * nothing, and two who ask for the same are not spared for it.
  */
 export function createUnsent(bytes: number): Unsent {
   const clients = new Map<Socket, Set<Waiting>>()
