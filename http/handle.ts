@@ -68,10 +68,10 @@ export function createHandler(
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(response, sent.origin)
     // Its place is given back before the answer goes, at the client's pace: a slow one takes no
-    // room. A stream takes another.
+    // room.
     const made = await handle(exchange, route, params, query)
     const ifNoneMatch = sent.if_none_match
-    const sending = { request_id, ifNoneMatch, limits, lists: lanes.lists, unsent }
+    const sending = { request_id, ifNoneMatch, limits, unsent }
     return sendAnswer(response, made, sending)
   }
 

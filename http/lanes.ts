@@ -1,8 +1,8 @@
 import type { Limits } from './limits.ts'
 import { TransportFault } from './problems.ts'
 
-/** The sorts of requests that are bounded each for itself; `lists` are reads that are streamed. */
-export type LaneName = 'reads' | 'writes' | 'uploads' | 'lists'
+/** The sorts of requests that are bounded each for itself. */
+export type LaneName = 'reads' | 'writes' | 'uploads'
 
 /** Requests of one sort: how many there are in flight, how many may be, how many were refused. */
 export interface Lane {
@@ -26,7 +26,6 @@ export function createLanes(limits: Limits): Lanes {
     reads: lane('reads', limits.readsInFlight),
     writes: lane('writes', limits.writesInFlight),
     uploads: lane('uploads', limits.uploadsInFlight, limits.uploadsOfProject),
-    lists: lane('lists', limits.listsInFlight, limits.listsOfProject),
   }
 }
 
@@ -36,14 +35,8 @@ const fullOf: { readonly [K in LaneName]: TransportFault } = {
   reads: full,
   writes: full,
   uploads: overloaded('Too many imports are in flight', '5'),
-  lists: overloaded('Too many long lists are being sent', '1'),
 }
-const shareOf: { readonly [K in LaneName]: TransportFault } = {
-  reads: full,
-  writes: full,
-  uploads: overloaded('Too many imports of this project are in flight', '5'),
-  lists: overloaded('Too many long lists of this project are being sent', '1'),
-}
+const fullOfProject = overloaded('Too many imports of this project are in flight', '5')
 
 function overloaded(message: string, retryAfter: string): TransportFault {
   return new TransportFault('overloaded', message, { 'retry-after': retryAfter })
@@ -75,7 +68,7 @@ export function claim(place: Place, project_id: string): void {
   const taken = lane.projects.get(project_id) ?? 0
   if (taken >= lane.share) {
     lane.refused++
-    throw shareOf[lane.name]
+    throw fullOfProject
   }
   lane.projects.set(project_id, taken + 1)
   place.project_id = project_id

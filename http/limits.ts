@@ -15,10 +15,6 @@ export const limits = {
   uploadsInFlight: 32,
   /** Those of one project. */
   uploadsOfProject: 4,
-  /** Lists of more than a page being sent; each has some MiB for as long as its client takes. */
-  listsInFlight: 256,
-  /** Those of one project. */
-  listsOfProject: 64,
   /** All request headers together; more is 431. */
   headerBytes: 16 * 1024,
   headersTimeout: 10_000,
@@ -36,7 +32,7 @@ export const limits = {
   requestTimeout: 3_600_000,
   /** How long a client may take nothing of its answer. */
   answerTimeout: 30_000,
-  /** Answers that their clients have not taken yet; past it whoever takes longest is cut off. */
+  /** Answers that their clients have not taken yet; past it who has the most is cut off. */
   unsentBytes: 512 * 1024 ** 2,
   keepAliveTimeout: 5_000,
   /**

@@ -1,22 +1,19 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { claim, enter, type Lane, leave } from './lanes.ts'
 import type { Limits } from './limits.ts'
 import type { Headers } from './problems.ts'
 import { isFresh, Representation } from './representation.ts'
 import type { Answer } from './routes.ts'
 import type { Unsent } from './unsent.ts'
 
-/** A body that is made piece by piece while it is sent, its strong validator, and whose it is. */
+/** A body that is made piece by piece while it is sent, and its strong validator. */
 export class Stream {
-  readonly pieces: AsyncIterable<string>
+  readonly pieces: AsyncIterable<Buffer>
   readonly etag: string
-  readonly project_id: string
 
-  constructor(pieces: AsyncIterable<string>, etag: string, project_id: string) {
+  constructor(pieces: AsyncIterable<Buffer>, etag: string) {
     this.pieces = pieces
     this.etag = etag
-    this.project_id = project_id
   }
 }
 
@@ -25,8 +22,6 @@ export interface Sending {
   readonly request_id: string
   readonly ifNoneMatch: string | null | undefined
   readonly limits: Limits
-  /** Where a stream has its place while it is sent. */
-  readonly lists: Lane
   readonly unsent: Unsent
 }
 
@@ -51,7 +46,7 @@ export function sendAnswer(
   } else {
     sendRepresentation(response, body, headers, request_id)
     if (response.writableLength > 0 && typeof body.content !== 'string') {
-      unsent.hold(response, body.content)
+      response.once('finish', unsent.hold(response.req.socket, body.content))
     }
   }
   return undefined
@@ -122,30 +117,30 @@ function flat(request_id: string, headers: Headers): string[] {
 
 async function sendStream(
   response: ServerResponse,
-  { pieces, etag, project_id }: Stream,
-  { request_id, limits, lists }: Sending,
+  { pieces, etag }: Stream,
+  { request_id, limits, unsent }: Sending,
 ): Promise<void> {
-  const place = enter(lists)
-  try {
-    claim(place, project_id)
-    response.writeHead(200, flat(request_id, { etag, 'cache-control': REVALIDATE }))
-    if (response.req.method !== 'HEAD') await sendPieces(response, pieces, limits)
-    response.end()
-    if (!response.writableFinished) await eventOrEnd(response, 'finish')
-  } finally {
-    leave(place)
+  response.writeHead(200, flat(request_id, { etag, 'cache-control': REVALIDATE }))
+  if (response.req.method !== 'HEAD') {
+    watchReader(response, limits)
+    await sendPieces(response, pieces, unsent)
   }
+  response.end()
 }
 
 async function sendPieces(
   response: ServerResponse,
-  pieces: AsyncIterable<string>,
-  limits: Limits,
+  pieces: AsyncIterable<Buffer>,
+  unsent: Unsent,
 ): Promise<void> {
-  watchReader(response, limits)
+  const { socket } = response.req
   for await (const piece of pieces) {
-    if (!response.write(piece)) await eventOrEnd(response, 'drain')
-    if (response.req.socket.destroyed) return
+    if (!response.write(piece)) {
+      const letGo = unsent.hold(socket, piece)
+      await drainOrEnd(response)
+      letGo()
+    }
+    if (socket.destroyed) return
   }
 }
 
@@ -153,14 +148,14 @@ async function sendPieces(
  * Waits until the client has taken what was written, or has gone. Of an answer that waits for those
  * before it only the socket says so.
  */
-async function eventOrEnd(response: ServerResponse, event: 'drain' | 'finish'): Promise<void> {
+async function drainOrEnd(response: ServerResponse): Promise<void> {
   const { socket } = response.req
   if (socket.destroyed) return
   socket.setMaxListeners(0) // as many answers may wait on it as were asked for
   const waiting = new AbortController()
   const { signal } = waiting
   try {
-    await Promise.race([once(response, event, { signal }), once(socket, 'close', { signal })])
+    await Promise.race([once(response, 'drain', { signal }), once(socket, 'close', { signal })])
   } finally {
     waiting.abort()
   }

@@ -1,50 +1,75 @@
-import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 
 /** The large bodies that clients have not taken yet. */
 export interface Unsent {
-  /** Keeps account of a body until its client has taken it, or has gone. */
-  hold(response: ServerResponse, body: Buffer): void
+  /** Counts a body until what this returns is called, or the client has gone. */
+  hold(socket: Socket, body: Buffer): () => void
+}
+
+/** An answer, or a piece of one, that waits for its client; several may have one body. */
+interface Waiting {
+  readonly body: Buffer
 }
 
 /**
- * Bounds what these take together: past so many `bytes` whoever takes longest is cut off, so that
- * slow readers keep no one else from anything. One body that many take is there once.
+ * Bounds what these take together and refuses nobody: past so many `bytes` the client that has the
+ * most of them is cut off, of equal ones the one that has kept some for longest. A body that
+ * several wait for is there once, and is shared out among them: cutting off one of many would free
+ * nothing, and two who ask for the same are not spared for it.
  */
 export function createUnsent(bytes: number): Unsent {
-  const answers = new Map<ServerResponse, Buffer>()
-  const takers = new Map<Buffer, number>()
+  const clients = new Map<Socket, Set<Waiting>>()
+  const watched = new WeakSet<Socket>()
+  const waitingFor = new Map<Buffer, number>()
   let held = 0
 
-  const release = (response: ServerResponse) => {
-    const body = answers.get(response)
-    if (!body) return
-    answers.delete(response)
-    const left = (takers.get(body) ?? 1) - 1
-    if (left > 0) takers.set(body, left)
-    else if (takers.delete(body)) held -= body.length
+  const add = (socket: Socket, waiting: Waiting) => {
+    const all = clients.get(socket)
+    if (all) all.add(waiting)
+    else clients.set(socket, new Set([waiting]))
+    const others = waitingFor.get(waiting.body) ?? 0
+    waitingFor.set(waiting.body, others + 1)
+    if (others === 0) held += waiting.body.length
+  }
+  const remove = (socket: Socket, waiting: Waiting) => {
+    const all = clients.get(socket)
+    if (!all?.delete(waiting)) return
+    if (all.size === 0) clients.delete(socket)
+    const others = (waitingFor.get(waiting.body) ?? 1) - 1
+    if (others > 0) waitingFor.set(waiting.body, others)
+    else if (waitingFor.delete(waiting.body)) held -= waiting.body.length
+  }
+  const forget = (socket: Socket) => {
+    for (const waiting of clients.get(socket) ?? []) remove(socket, waiting)
+  }
+  const bytesOf = (all: Iterable<Waiting>) => {
+    let sum = 0
+    for (const { body } of all) sum += body.length / (waitingFor.get(body) ?? 1)
+    return sum
+  }
+  const cutLargest = () => {
+    let largest: Socket | undefined
+    let most = 0
+    for (const [socket, all] of clients) {
+      const own = bytesOf(all)
+      if (own > most) [largest, most] = [socket, own]
+    }
+    if (!largest) return
+    largest.destroy()
+    forget(largest)
   }
 
   return {
-    hold(response, body) {
-      const { socket } = response.req
-      if (socket.destroyed) return
-      answers.set(response, body)
-      const others = takers.get(body) ?? 0
-      takers.set(body, others + 1)
-      if (others === 0) held += body.length
-      // Of an answer that waits for those before it only the socket says so.
-      socket.setMaxListeners(0)
-      const done = () => {
-        socket.off('close', done)
-        release(response)
+    hold(socket, body) {
+      const waiting = { body }
+      if (socket.destroyed) return () => {}
+      if (!watched.has(socket)) {
+        watched.add(socket)
+        socket.once('close', () => forget(socket))
       }
-      socket.once('close', done)
-      response.once('finish', done)
-      for (const slowest of answers.keys()) {
-        if (held <= bytes) return
-        slowest.req.socket.destroy()
-        release(slowest)
-      }
+      add(socket, waiting)
+      while (held > bytes) cutLargest()
+      return () => remove(socket, waiting)
     },
   }
 }

@@ -31,7 +31,7 @@ export async function listItems({ till, who, query }: Call<Session, undefined>):
     return { body: represent(items, listDto, next), headers: { link: linkTo(query, next) } }
   }
   const rest = (cursor: string, limit: number) => till.items.list(who, { ...asked, cursor, limit })
-  return { body: new Stream(piecesOf(list, rest), etagOf(revision), who.project_id) }
+  return { body: new Stream(piecesOf(list, rest), etagOf(revision)) }
 }
 
 /** Endpoint 6. */
@@ -57,19 +57,26 @@ function linkTo({ store_id = '', limit = '' }: Call<Session, undefined>['query']
   return `</api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
 }
 
-/** The same bytes as the whole list at once would have. */
+/**
+ * The same bytes as the whole list at once would have. While some wait for the client nothing else
+ * is kept of their page.
+ */
 async function* piecesOf(
-  first: ItemPage,
+  page: ItemPage | undefined,
   rest: (cursor: string, limit: number) => Promise<ItemPage>,
-): AsyncGenerator<string> {
-  let page = first
-  yield `{"items":[${formatItems(page)}`
-  while (page.next !== undefined) {
+): AsyncGenerator<Buffer> {
+  let opening = '{"items":['
+  while (page) {
+    const { next } = page
     // Where sixteen items fill a page, PostgreSQL is not to measure a thousand for each.
-    page = await rest(page.next, Math.min(MAX_PAGE, 2 * page.items.length))
-    yield `,${formatItems(page)}`
+    const limit = Math.min(MAX_PAGE, 2 * page.items.length)
+    const piece = Buffer.from(opening + formatItems(page))
+    page = undefined
+    yield piece
+    if (next !== undefined) page = await rest(next, limit)
+    opening = ','
   }
-  yield ']}'
+  yield Buffer.from(']}')
 }
 
 function formatItems({ items }: ItemPage): string {

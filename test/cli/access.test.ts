@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, chownSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { tillkit, tillkitJson } from '../support/cli.ts'
+import { mayRun, tillkit, tillkitJson } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 // Root may use every file, whatever its mode: it has to run the CLI as somebody else.
@@ -19,7 +19,7 @@ async function newDatabase(t: TestContext): Promise<string> {
   return db
 }
 
-const readable = !isRoot || (await tillkit(['--version'], as)).code === 0
+const readable = !isRoot || mayRun(NOBODY)
 const others = isRoot ? !readable && 'others may not read this folder' : 'only root has others'
 
 test('a database of another user is refused with whose it is', { skip: others }, async (t) => {

@@ -33,7 +33,7 @@ async function serveLargeStore(t: TestContext) {
     const { items } = (await reply.json()) as { items: { name: string }[] }
     return { status: reply.status, link: reply.headers.get('link'), count: items.length }
   }
-  return { ...server, read }
+  return { ...server, token: shop.token, read }
 }
 
 test('pages and whole lists of the largest items, many at once, fit into a small heap', async (t) => {
@@ -55,6 +55,19 @@ test('pages and whole lists of the largest items, many at once, fit into a small
   }
   child.kill('SIGTERM')
   assert.deepEqual(await ended, { code: 0, signal: null })
+})
+
+test('long lists that clients do not take keep only bytes, outside the heap', async (t) => {
+  const { read, url, token } = await serveLargeStore(t)
+  const list = rawRequest('GET /api/v1/items?store_id=main', [`authorization: Bearer ${token}`])
+  for (let i = 0; i < 4; i++) {
+    const client = await connectTo(url)
+    t.after(() => client.socket.destroy())
+    client.socket.pause()
+    client.write(list.repeat(64))
+  }
+
+  assert.deepEqual(await read(''), { status: 200, link: null, count: ITEMS + 1 })
 })
 
 /** A body of HTTP/1.1 in which each byte is a chunk of its own, but for its end. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -628,7 +628,7 @@ test('a client that does not read its answer is cut off', { timeout: 20_000 }, a
   await assert.rejects(client.reply(), /the connection ended/)
 })
 
-test('past a bound on what is not taken yet whoever takes longest is cut off', async (t) => {
+test('past a bound on what is not taken yet, of equal clients whoever takes longest is cut off', async (t) => {
   const limits = { ...patient, answerTimeout: forever, unsentBytes: 2.5 * LARGE }
   const storage = createMemoryStorage()
   const { till, connect } = await startServer(t, { storage, limits })
@@ -652,23 +652,65 @@ test('past a bound on what is not taken yet whoever takes longest is cut off', a
   assert.equal((await again.reply()).status, 200)
 })
 
-test('what many take at once counts once', async (t) => {
-  const limits = { ...patient, answerTimeout: forever, unsentBytes: 1.5 * LARGE }
+/** Clients of a server that remembers its items: who asks for the same one shares its body. */
+async function serveSlowReaders(t: TestContext, unsentBytes: number) {
+  const limits = { ...patient, answerTimeout: forever, unsentBytes }
   const file = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(file, { cacheBytes: 20 * LARGE })
-  const { till, connect } = await startServer(t, { storage, limits })
-  const { token, path } = await createLargeShop(storage, till)
-  const clients = []
-  for (let i = 0; i < 3; i++) {
-    const client = await connect()
-    client.write(get(path, `authorization: Bearer ${token}`))
-    await once(client.socket, 'data')
-    client.socket.pause()
-    clients.push(client)
+  const { till, connect, entryOf } = await startServer(t, { storage, limits })
+  const { item, token } = await createShop(till)
+  const metadata = { text: 'x'.repeat(LARGE) }
+  for (const id of ['a', 'b', 'c', 'd']) {
+    await storage.insertItem({ ...item, id: `itm_${id}`, name: id, metadata })
   }
+  let asked = 0
+  /** Resolves when the answer waits for the client, who takes none of it. */
+  const ask = async ({ socket, write }: RawClient, id: string) => {
+    socket.pause()
+    const request_id = `asked-${asked++}`
+    const headers = [`authorization: Bearer ${token}`, `x-request-id: ${request_id}`]
+    write(rawRequest(`GET /api/v1/items/itm_${id}`, headers))
+    await entryOf(request_id)
+  }
+  const take = ({ socket, reply }: RawClient) => {
+    socket.resume()
+    return reply()
+  }
+  return { connect, ask, take }
+}
 
-  for (const { socket } of clients) socket.resume()
-  for (const client of clients) assert.equal((await client.reply()).status, 200)
+test('what many take at once counts once', async (t) => {
+  const { connect, ask, take } = await serveSlowReaders(t, 1.5 * LARGE)
+  const clients = [await connect(), await connect(), await connect()]
+
+  for (const client of clients) await ask(client, 'a')
+
+  for (const client of clients) assert.equal((await take(client)).status, 200)
+})
+
+test('a client that leaves several answers is cut off before many who share one', async (t) => {
+  const { connect, ask, take } = await serveSlowReaders(t, 2.5 * LARGE)
+  const clients = [await connect(), await connect(), await connect()]
+  const greedy = await connect()
+  for (const client of clients) await ask(client, 'a')
+
+  for (const id of ['b', 'c']) await ask(greedy, id)
+
+  await assert.rejects(take(greedy), /the connection ended/)
+  for (const client of clients) assert.equal((await take(client)).status, 200)
+})
+
+test('two clients that leave the same answers are cut off before one that leaves less', async (t) => {
+  const { connect, ask, take } = await serveSlowReaders(t, 3.5 * LARGE)
+  const client = await connect()
+  const greedy = [await connect(), await connect()]
+  await ask(client, 'a')
+
+  for (const each of greedy) for (const id of ['b', 'c']) await ask(each, id)
+  for (const each of greedy) await ask(each, 'd')
+
+  for (const each of greedy) await assert.rejects(take(each), /the connection ended/)
+  assert.equal((await take(client)).status, 200)
 })
 
 const ID = 'x-request-id: large'

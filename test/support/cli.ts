@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
@@ -41,6 +41,11 @@ export async function tillkit(
   child.stdin.on('error', () => {}).end(input)
   const [code] = await once(child, 'close')
   return { code, ...output }
+}
+
+/** Whether another user may run the CLI here: Node itself may lie in a folder of root's. */
+export function mayRun(uid: number): boolean {
+  return spawnSync(process.execPath, [MAIN, '--version'], { uid }).status === 0
 }
 
 /** The JSON document that a command printed; fails when the command did. */
