@@ -9,7 +9,9 @@ export class Representation {
   readonly length: number
   readonly etag: string
 
-  /** `more` is what clients keep of it besides the body: a 304 must not leave them with an old one. */
+  /**
+   * `more` is what clients keep of it besides the body: a 304 must not leave them with an old one.
+   */
   constructor(text: string, more = '') {
     const bytes = Buffer.from(text)
     this.content = bytes.length < 4096 ? text : bytes

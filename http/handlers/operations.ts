@@ -16,7 +16,10 @@ export async function ready({ till, service }: OperatorCall) {
   return { body: { status: 'ok' } }
 }
 
-/** What the server counts of itself, with those that serve together with it; the route is there only when it counts. */
+/**
+ * What the server counts of itself, with those that serve together with it; the route is there only
+ * when it counts.
+ */
 export async function metrics({ till, service }: OperatorCall) {
   const started = performance.now()
   const up = await till.operations.ready().then(

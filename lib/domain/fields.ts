@@ -190,7 +190,9 @@ export function orNull<T>(rule: Rule<T>): Rule<T | null> {
   return (value, field, problems) => (value === null ? null : rule(value, field, problems))
 }
 
-/** What was sent in place of what is stored: secrets that it leaves out stay, and `null` removes. */
+/**
+ * What was sent in place of what is stored: secrets that it leaves out stay, and `null` removes.
+ */
 export function replaceConfig(
   stored: JsonObject,
   sent: JsonObject,

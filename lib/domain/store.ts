@@ -137,7 +137,9 @@ export function parseStoreChange(input: unknown, type: StoreType): Given<StoreCh
   return parseExact(input, fields)
 }
 
-/** The store after a change: its configuration replaced whole, but for secrets that are left out. */
+/**
+ * The store after a change: its configuration replaced whole, but for secrets that are left out.
+ */
 export function changeStore(current: Store, change: Given<StoreChange>): Store {
   const { store_id: _, store_config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }

@@ -33,8 +33,8 @@ const CACHE_BYTES = 32 * 2 ** 20
 /**
  * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the
  * same file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer
- * tillkit has written, that is a copy which was cut off, or that is not there, or empty, and not to be
- * made.
+ * tillkit has written, that is a copy which was cut off, or that is not there, or empty, and not to
+ * be made.
  */
 export async function openSqliteStorage(
   path: string,

@@ -61,7 +61,8 @@ const FIND = `
 // Items are added and never changed. The revision is their count, not the greatest number: of two
 // that are added at once the one with the smaller number may be seen later. To count takes long in
 // a large store: done for the first page, whose revision is that of the list. Rows come as long as
-// the text of those before the one before does not fill the page: those that it takes, and one more.
+// the text of those before the one before does not fill the page: those that it takes, and one
+// more.
 const LIST = `
   SELECT i.id, name, display_name, description, price, type, metadata, i.created_at, text,
     s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision
