@@ -1,4 +1,5 @@
 // Databases of millions of items, filled past our own code, which would take an hour.
+import { closeSync, fsyncSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { createTill, openSqliteStorage } from '../dist/lib/index.js'
 
@@ -46,5 +47,13 @@ function insertItems(path, stores) {
   }
   db.pragma('wal_checkpoint(TRUNCATE)')
   db.close()
+  syncFile(path)
   return items
+}
+
+/** Gigabytes still to be written would be written while the requests are timed. */
+function syncFile(path) {
+  const file = openSync(path, 'r+')
+  fsyncSync(file)
+  closeSync(file)
 }
