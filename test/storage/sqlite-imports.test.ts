@@ -5,6 +5,7 @@ import { hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { startWorker } from '../support/worker.ts'
+import { openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
 import {
   giveAway,
@@ -12,7 +13,6 @@ import {
   NO_ROWS,
   newPath,
   open,
-  openImport,
   rowsIn,
   transactions,
 } from './fixtures/sqlite.ts'

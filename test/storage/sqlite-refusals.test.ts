@@ -9,8 +9,9 @@ import { hurry } from '../support/clock.ts'
 import { pragma, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newAccount, newKey, newRow, stage } from './fixtures/records.ts'
-import { NO_ROWS, newPath, open, openImport, rowsIn, transactions } from './fixtures/sqlite.ts'
+import { NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {

@@ -8,6 +8,7 @@ import { MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { startWorker } from '../support/worker.ts'
+import { openImport } from './fixtures/imports.ts'
 import {
   AT,
   awkwardObject,
@@ -22,15 +23,7 @@ import {
   SIDE,
   stage,
 } from './fixtures/records.ts'
-import {
-  migrate,
-  NO_ROWS,
-  newPath,
-  open,
-  openImport,
-  rowsIn,
-  transactions,
-} from './fixtures/sqlite.ts'
+import { migrate, NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
