@@ -144,7 +144,8 @@ async function grow(folder, postgres) {
 
 async function timePages(postgres, part) {
   const storage = await openPostgresStorage(postgres.urlOf('large'))
-  const [{ account_id }] = await storage.listAccounts()
+  const { records } = await storage.listAccounts({ limit: 1 })
+  const [{ account_id }] = records
   const store = { account_id, store_id: 'main' }
   const medians = []
   for (const after of ['0', String((part + 1) * ROWS - PAGE)]) {

@@ -22,6 +22,8 @@ export interface OptionSpec {
   /** One letter that stands for it. */
   readonly short?: string
   readonly value?: string
+  /** Its value when it is given without one. */
+  readonly bare?: string
   readonly required?: boolean
   /** May be given more than once. */
   readonly multiple?: boolean
@@ -129,10 +131,19 @@ function parseStrictly(
   })
   try {
     const options = Object.fromEntries(types)
-    return parseArgs({ args: [...args], options, allowPositionals: true })
+    return parseArgs({ args: fillBare(args, specs), options, allowPositionals: true })
   } catch (error) {
     throw new UsageError(whatIsWrong(error as Error, args, specs))
   }
+}
+
+/** Adds the value of options that may stand without one, which `parseArgs` does not know. */
+function fillBare(args: readonly string[], specs: OptionSpecs): string[] {
+  return args.map((arg, index) => {
+    const bare = arg.startsWith('--') ? specs[arg.slice(2)]?.bare : undefined
+    const hasValue = args[index + 1]?.startsWith('-') === false
+    return bare === undefined || hasValue ? arg : `${arg}=${bare}`
+  })
 }
 
 /** What Node says of arguments, shorter, and with what was probably meant. */

@@ -4,6 +4,7 @@ import { accountKeysAdd } from './commands/account-keys-add.ts'
 import { accountKeysList } from './commands/account-keys-list.ts'
 import { accountKeysRevoke } from './commands/account-keys-revoke.ts'
 import { accountList } from './commands/account-list.ts'
+import { auditArchive } from './commands/audit-archive.ts'
 import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
 import { check } from './commands/check.ts'
@@ -54,7 +55,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
   ],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
-  Database: [auditList, backup, copy, check],
+  Database: [auditList, auditArchive, backup, copy, check],
 }
 
 export const commands: readonly Command[] = Object.values(groups).flat()

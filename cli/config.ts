@@ -1,6 +1,8 @@
 import { PLATFORMS } from '../lib/domain/project.ts'
+import { DEFAULT_QUOTAS, type Quotas } from '../lib/index.ts'
 import { UsageError } from './command.ts'
 import { parseMasterKeys } from './masterkey.ts'
+import { wholeNumber } from './values.ts'
 
 /** What the environment sets; an option of the same meaning wins. */
 export interface Config {
@@ -14,6 +16,7 @@ export interface Config {
   /** Newest first. */
   readonly masterKeys: readonly Uint8Array[]
   readonly lockdown: boolean
+  readonly quotas: Quotas
 }
 
 /** The variables that tillkit reads, for `--help`. */
@@ -27,8 +30,13 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_MASTER_KEY_PREVIOUS: 'older ones, separated by commas: they open what they sealed',
   TILLKIT_LOCKDOWN: 'on: as --lockdown of serve',
   TILLKIT_PLATFORMS: 'the platforms that projects may have, separated by commas',
+  TILLKIT_QUOTA_PROJECTS: 'how many projects an account may have; default 1000',
+  TILLKIT_QUOTA_STORES: 'how many stores a project may have; default 250',
+  TILLKIT_QUOTA_CONFIG: 'bytes of config and store_config of an account; default 67108864',
   TILLKIT_CORS_ORIGIN: 'as --cors-origin of serve; several separated by commas',
 }
+
+const anyNumber = wholeNumber(0)
 
 /** The only reader of the environment. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
@@ -45,6 +53,10 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   if (lockdown !== 'on' && lockdown !== 'off') {
     throw new UsageError('TILLKIT_LOCKDOWN must be on or off')
   }
+  const quotaOf = (name: string, normal: number) => {
+    const text = set(name)
+    return text === undefined ? normal : anyNumber(text, name)
+  }
   return {
     db: set('TILLKIT_DB') ?? 'tillkit.db',
     host: set('HOST') ?? '127.0.0.1',
@@ -55,6 +67,11 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
     lockdown: lockdown === 'on',
+    quotas: {
+      projects: quotaOf('TILLKIT_QUOTA_PROJECTS', DEFAULT_QUOTAS.projects),
+      storesPerProject: quotaOf('TILLKIT_QUOTA_STORES', DEFAULT_QUOTAS.storesPerProject),
+      configBytes: quotaOf('TILLKIT_QUOTA_CONFIG', DEFAULT_QUOTAS.configBytes),
+    },
   }
 }
 

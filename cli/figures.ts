@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
-import { countersOf, type Family, type PoolMetrics, sumFamilies } from '../http/index.ts'
+import { counter, countersOf, type Family, type PoolMetrics, sumFamilies } from '../http/index.ts'
 
 /** What a worker says to the first process, and that to a worker: a question or its answer. */
 type ToFirst = { readonly ask: 'all' } | { readonly own: readonly Family[] }
@@ -17,6 +17,7 @@ export function poolFigures(): void {
   const latest = new Map<Worker, readonly Family[]>()
   const silent = new Set<Worker>()
   let ended: readonly Family[] = []
+  let restarts = 0
   let gathering: Promise<readonly Family[]> | undefined
   let enough = () => {}
 
@@ -31,7 +32,10 @@ export function poolFigures(): void {
       setTimeout(resolve, PATIENCE_MS).unref()
     })
     gathering = undefined
-    return sumFamilies([ended, ...latest.values()])
+    const restarted = counter('tillkit_worker_restarts_total', 'Workers that died.', {
+      value: restarts,
+    })
+    return [...sumFamilies([ended, ...latest.values()]), restarted]
   }
   const listenNoMore = (worker: Worker) => {
     silent.delete(worker)
@@ -47,7 +51,8 @@ export function poolFigures(): void {
       listenNoMore(worker)
     }
   })
-  cluster.on('exit', (worker) => {
+  cluster.on('exit', (worker, code) => {
+    if (code !== 0) restarts++ // one that was told to stop ends with 0
     ended = sumFamilies([ended, countersOf(latest.get(worker) ?? [])])
     latest.delete(worker)
     listenNoMore(worker)

@@ -41,10 +41,11 @@ export function isFile(db: string): boolean {
 
 /** What the environment sets of a till. */
 export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
-  const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown } = config
+  const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown, quotas } = config
   return {
     masterKeys,
     lockdown,
+    quotas,
     ...(tokenSecret === undefined ? {} : { tokenSecret }),
     ...(tokenLifetime === undefined ? {} : { tokenLifetime }),
     ...(platforms === undefined ? {} : { platforms }),

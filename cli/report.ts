@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs'
-import type { ColumnMap } from '../lib/csv/options.ts'
 import { createCsvParser } from '../lib/csv/parser.ts'
-import { countReportColumns, REPORT_COLUMNS } from '../lib/csv/report.ts'
-import { formatRow, guard } from '../lib/csv/write.ts'
+import { countReportColumns, REPORT_COLUMNS, restoreCells } from '../lib/csv/report.ts'
+import { EXPORT_MARK, formatRow, guard } from '../lib/csv/write.ts'
 import type { ErrorDetail } from '../lib/index.ts'
 import { UsageError } from './command.ts'
 import { createTarget, databaseFiles } from './target.ts'
@@ -15,7 +14,7 @@ export interface Report {
 }
 
 /** The report's columns and then the file's own: mended, it imports as it is. */
-export function createReport(file: string, report: string, db: string, map?: ColumnMap): Report {
+export function createReport(file: string, report: string, db: string): Report {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const target = createTarget('--report', report, [file, ...databaseFiles(db)])
   const mistakes = new Map<number, readonly ErrorDetail[]>()
@@ -30,7 +29,7 @@ export function createReport(file: string, report: string, db: string, map?: Col
     },
     async write() {
       if (mistakes.size === 0) return
-      await target.write(rowsOf(file, mistakes, map))
+      await target.write(rowsOf(file, mistakes))
       process.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
     },
   }
@@ -39,20 +38,20 @@ export function createReport(file: string, report: string, db: string, map?: Col
 async function* rowsOf(
   file: string,
   mistakes: Map<number, readonly ErrorDetail[]>,
-  map?: ColumnMap,
 ): AsyncGenerator<string> {
   let rows: string[] = []
   let hasHeader = false
   let reported = 0
+  /** The file's own cells: a report that comes in again has its columns replaced. */
+  const ownCells = (cells: readonly string[]) => restoreCells(cells, reported).slice(reported)
   const begin = (cells: readonly string[]) => {
     hasHeader = true
-    // Those of a report that comes in again make room for the new ones.
-    reported = countReportColumns(cells, map)
-    rows.push(formatRow([...REPORT_COLUMNS, ...cells.slice(reported).map(guard)]))
+    reported = countReportColumns(cells)
+    rows.push(formatRow([...REPORT_COLUMNS, ...ownCells(cells).map(guard)]))
   }
   const add = (line: number, cells: readonly string[]) => {
     const found = mistakes.get(line)
-    if (found) rows.push(formatReportRow(line, found, cells.slice(reported)))
+    if (found) rows.push(formatReportRow(line, found, ownCells(cells)))
   }
   const parser = createCsvParser({
     header(cells, line) {
@@ -69,6 +68,7 @@ async function* rowsOf(
     parser.push(chunk)
     yield* rows
     rows = []
+    if (parser.isClosed) break
   }
   parser.end()
   yield* rows
@@ -83,6 +83,6 @@ function formatReportRow(
     mistakes.map((mistake) => mistake[key] ?? '').join('; ')
   return formatRow([
     String(line),
-    ...[joined('column'), joined('code'), joined('message'), ...cells].map(guard),
+    ...[joined('column'), joined('code'), joined('message'), EXPORT_MARK, ...cells].map(guard),
   ])
 }

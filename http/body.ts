@@ -1,21 +1,49 @@
 import type { IncomingMessage } from 'node:http'
 import { TillError } from '../lib/index.ts'
 import { sendContinue } from './expectation.ts'
+import { countJsonValues } from './json-scan.ts'
 import type { Limits } from './limits.ts'
+import type { Reservation } from './memory-budget.ts'
 import { TransportFault } from './problems.ts'
+import { nextTurn } from './turns.ts'
 
-/** Reads a request's body into what its handler takes. */
-export type BodyReader<Body> = (request: IncomingMessage, limits: Limits) => Promise<Body> | Body
+/** Reads a request's body into what its handler takes, and reserves the memory that this takes. */
+export type BodyReader<Body> = (
+  request: IncomingMessage,
+  limits: Limits,
+  memory: Reservation,
+) => Promise<Body> | Body
 
 /** For routes that take no body; one that is sent anyway is thrown away. */
 export const noBody: BodyReader<undefined> = () => undefined
 
 /** JSON that should be a `Body`: whether it is one is the library's to judge. */
-export async function json<Body>(request: IncomingMessage, limits: Limits): Promise<Body> {
+export async function json<Body>(
+  request: IncomingMessage,
+  limits: Limits,
+  memory: Reservation,
+): Promise<Body> {
   assertMediaType(request, 'application/json')
-  const bytes = await collect(request, limits.jsonBytes, limits.jsonTimeout)
+  const bytes = await collect(request, limits, memory)
+  if (bytes.length > LARGE_BYTES) {
+    await nextTurn(memory.account) // the largest takes 20 ms
+    if (request.socket.destroyed) throw hangUp(request)
+  }
+  const values = countJsonValues(bytes, limits.jsonValues, limits.jsonDepth)
+  if (values === 'too_many_values') {
+    throw invalid(`The body may have at most ${limits.jsonValues} values, keys among them`)
+  }
+  if (values === 'too_deep') throw invalid(`The body may nest at most ${limits.jsonDepth} deep`)
+  memory.reserve(values * VALUE_BYTES + bytes.length * TEXT_BYTES)
   return parseJson(bytes) as Body
 }
+
+/** The most that a parsed value takes: an object with a key like no other (33,000 of them). */
+const VALUE_BYTES = 70
+/** A byte of text takes two in memory as soon as one letter is beyond Latin-1. */
+const TEXT_BYTES = 2
+/** Smaller bodies are parsed at once: in 0.2 ms at most. */
+const LARGE_BYTES = 4 * 1024
 
 /** Guards a body's type and coding. A missing Content-Type is taken for the one that is wanted. */
 export function assertMediaType(request: IncomingMessage, wanted: string): void {
@@ -29,67 +57,100 @@ export function assertMediaType(request: IncomingMessage, wanted: string): void 
   }
 }
 
-/**
- * The body's chunks, at most `bytes` of them together, each within `timeout` ms of the one before.
- * A sender who hangs up ends it with an error that is no fault of ours.
- */
-export async function* chunksOf(
-  request: IncomingMessage,
-  bytes: number,
-  timeout: number,
-): AsyncGenerator<Buffer> {
-  assertSize(Number(request.headers['content-length'] ?? 0), bytes)
-  sendContinue(request)
-  // Never returned from: that would end the stream, and its sender would get no answer.
-  const chunks = request[Symbol.asyncIterator]()
-  let received = 0
-  while (true) {
-    const { value, done } = await within(timeout, chunks.next())
-    if (done) return
-    received += value.length
-    assertSize(received, bytes)
-    yield value
-  }
+/** The bounds of a body: in all, and in milliseconds for all of it or from chunk to chunk. */
+export interface BodyLimits {
+  readonly bytes: number
+  readonly timeout: number
+  readonly isTimedByChunk?: boolean
 }
 
 /**
- * The whole body, within `timeout` ms. By events: a request takes a quarter less than by
- * `chunksOf`.
+ * Gives the body's chunks to `take`, and holds the sender back while that works on one. Rejects
+ * with what `take` throws; the rest of the body can then be discarded. By events: an async iterator
+ * takes a quarter longer, and one that is left halfway keeps the request from flowing.
  */
-function collect(request: IncomingMessage, bytes: number, timeout: number): Promise<Buffer> {
+export function receive(
+  request: IncomingMessage,
+  { bytes, timeout, isTimedByChunk = false }: BodyLimits,
+  take: (chunk: Buffer) => Promise<void> | undefined,
+): Promise<void> {
   assertSize(Number(request.headers['content-length'] ?? 0), bytes)
   if (request.destroyed) throw hangUp(request) // no event will come any more
   sendContinue(request)
   return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = []
     let received = 0
-    const settle = (error?: Error) => {
+    let isSettled = false
+    let isTaking = false
+    const settle = (error?: unknown) => {
+      isSettled = true
       clearTimeout(timer)
-      request.off('data', take).off('end', settle).off('error', settle).off('close', end)
+      request.off('data', onData).off('end', settle).off('error', settle).off('close', onClose)
       if (error) reject(error)
-      else resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+      else resolve()
     }
-    const take = (chunk: Buffer) => {
+    const onData = (chunk: Buffer) => {
       received += chunk.length
-      if (received > bytes) settle(tooLarge(bytes))
-      else gather(chunks, chunk)
+      if (isTimedByChunk) timer.refresh()
+      try {
+        assertSize(received, bytes)
+        const taking = take(chunk)
+        if (taking) holdBack(taking)
+      } catch (error) {
+        settle(error)
+      }
     }
-    const end = () => settle(hangUp(request))
-    const timer = setTimeout(() => settle(tooSlow()), timeout)
-    request.on('data', take).on('end', settle).on('error', settle).on('close', end)
+    const holdBack = async (taking: Promise<void>) => {
+      isTaking = true
+      request.pause()
+      try {
+        await taking
+        isTaking = false
+        if (isSettled) return
+        timer.refresh()
+        request.resume()
+      } catch (error) {
+        if (!isSettled) settle(error)
+      }
+    }
+    const onClose = () => settle(hangUp(request))
+    const onTimeout = () => {
+      if (!isTaking) settle(tooSlow())
+    }
+    const timer = setTimeout(onTimeout, timeout)
+    request.on('data', onData).on('end', settle).on('error', settle).on('close', onClose)
   })
 }
 
-/** More chunks than an honest sender's body comes in. */
-const MANY_CHUNKS = 1024
-
 /**
- * Adds a chunk to those before, and makes them one when they are many: a chunk of one byte takes
- * 400, and a body that comes in such chunks would take a hundred times its size.
+ * The whole body. What it reserves grows with the bytes that have come, not with what is announced.
+ * Chunks after the first are copied into one buffer: a chunk of one byte takes 400 by itself.
  */
-export function gather(chunks: Uint8Array[], chunk: Uint8Array): void {
-  chunks.push(chunk)
-  if (chunks.length > MANY_CHUNKS) chunks.splice(0, chunks.length, Buffer.concat(chunks))
+async function collect(
+  request: IncomingMessage,
+  { jsonBytes, jsonTimeout }: Limits,
+  memory: Reservation,
+): Promise<Buffer> {
+  let buffer: Buffer = Buffer.alloc(0)
+  let length = 0
+  const take = (chunk: Buffer) => {
+    const size = length + chunk.length
+    if (size > buffer.length) {
+      const capacity = length === 0 ? size : Math.min(2 * size, jsonBytes)
+      memory.reserve(capacity - buffer.length)
+      buffer = length === 0 ? chunk : grow(buffer, length, capacity)
+    }
+    if (buffer !== chunk) chunk.copy(buffer, length)
+    length = size
+    return undefined
+  }
+  await receive(request, { bytes: jsonBytes, timeout: jsonTimeout }, take)
+  return buffer.subarray(0, length)
+}
+
+function grow(buffer: Buffer, length: number, capacity: number): Buffer {
+  const grown = Buffer.allocUnsafeSlow(capacity)
+  buffer.copy(grown, 0, 0, length)
+  return grown
 }
 
 function assertSize(size: number, limit: number): void {
@@ -108,17 +169,8 @@ function tooSlow(): TransportFault {
   return new TransportFault('request_timeout', 'The body took too long to arrive')
 }
 
-async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(tooSlow()), milliseconds)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-    work.catch(() => {}) // what it says after the time is up concerns nobody
-  }
+function invalid(message: string): TillError {
+  return new TillError('invalid_request', message)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -127,7 +179,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes))
   } catch (error) {
-    throw new TillError('invalid_request', `The body is not JSON in UTF-8${positionOf(error)}`)
+    throw invalid(`The body is not JSON in UTF-8${positionOf(error)}`)
   }
 }
 

@@ -1,52 +1,67 @@
-import type { Account, Scope, Session, Till } from '../lib/index.ts'
+import type { Account, Project, Scope, Session, Till } from '../lib/index.ts'
 import type { SentHeaders } from './headers.ts'
 
 /** What a route asks of its caller. */
 export interface Credential<Who> {
-  /** Judges it, before the body is read, and says who is calling. */
-  readonly judge: (till: Till, sent: SentHeaders) => Promise<Who>
-  /** Who shares one rate limit; undefined for routes that are never limited or refused for load. */
-  readonly bucketOf?: (who: Who, address: string) => string
-  /** The project whose uploads it brings. */
-  readonly projectOf?: (who: Who) => string
+  /** Verifies it, before the body is read, and says who is calling. */
+  readonly verify: (till: Till, sent: SentHeaders) => Promise<Who>
+  /** Undefined for routes that are never limited or refused for load. */
+  readonly limitedBy?: LimitedBy<Who>
   /** Whether it may be in a browser, to which CORS then opens the route. */
   readonly isForBrowsers: boolean
 }
 
+/** The keys under which limits count a caller. */
+export interface LimitedBy<Who> {
+  /** The bucket of the rate limit. */
+  bucketOf(who: Who, address: string): string
+  /** The account whose share of the requests in flight it uses. */
+  accountOf(who: Who): string
+  /** The project that it is for, whose imports are counted; undefined when it is for no single one. */
+  projectOf?(who: Who): string
+}
+
 /** For the operator's own routes. */
-export const anyone: Credential<undefined> = { judge: async () => undefined, isForBrowsers: false }
+export const anyone: Credential<undefined> = { verify: async () => undefined, isForBrowsers: false }
 
 /**
- * The key itself, which opens sessions. All clients of a project have it: counted as one, any of
- * them could lock out the others, so each address is counted for itself.
+ * The key itself, which opens sessions. All clients of a project have it: in one bucket any of them
+ * could lock out the others, so each address has its own.
  */
-export const publicKey: Credential<string> = {
-  judge: async (till, sent) => {
-    const key = sent.public_key ?? undefined
-    await till.projects.authenticate(key)
-    return key as string
+export const publicKey: Credential<Project> = {
+  verify: (till, sent) => till.projects.authenticate(sent.public_key ?? undefined),
+  limitedBy: {
+    bucketOf: ({ public_key }, address) => `${public_key} ${address}`,
+    accountOf: ({ account_id }) => account_id,
+    projectOf: ({ id }) => id,
   },
-  bucketOf: (key, address) => `${key} ${address}`,
   isForBrowsers: true,
 }
 
-/** All keys of an account are counted as one. */
+/** All keys of an account have one bucket. */
 export const accountKey: Credential<Account> = {
-  judge: (till, sent) => till.accounts.authenticate(sent.account_key ?? undefined),
-  bucketOf: ({ account_id }) => account_id,
+  verify: (till, sent) => till.accounts.authenticate(sent.account_key ?? undefined),
+  limitedBy: {
+    bucketOf: ({ account_id }) => account_id,
+    accountOf: ({ account_id }) => account_id,
+  },
   isForBrowsers: false,
 }
 
 /**
- * All tokens of a project's user are counted as one: a client gets as many as it likes. Endpoint
- * 1's have the project as their user and may be with many clients, as the public key is.
+ * All tokens that the account issued to a user have one bucket. The user of any other token was
+ * chosen by a client with the public key: in one bucket any of them could lock out that user, so
+ * these are counted by address.
  */
 export function bearer(scope: Scope): Credential<Session> {
   return {
-    judge: (till, sent) => till.sessions.authenticate(tokenOf(sent), scope),
-    bucketOf: ({ project_id, user_id }, address) =>
-      user_id === project_id ? `${project_id} ${address}` : `${project_id}/${user_id}`,
-    projectOf: ({ project_id }) => project_id,
+    verify: (till, sent) => till.sessions.authenticate(tokenOf(sent), scope),
+    limitedBy: {
+      bucketOf: ({ project_id, user_id, issued_by }, address) =>
+        issued_by === 'account' ? `${project_id}/${user_id}` : `${project_id} ${address}`,
+      accountOf: ({ account_id }) => account_id,
+      projectOf: ({ project_id }) => project_id,
+    },
     isForBrowsers: true,
   }
 }

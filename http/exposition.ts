@@ -12,8 +12,16 @@ export interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly samples: readonly Sample[]
-  /** What several processes have together: the sum of theirs, or the least where a sum is none. */
-  readonly together?: 'least'
+  /** How the figures of several processes combine, where they are not added up. */
+  readonly together?: 'least' | 'most'
+}
+
+export function counter(name: string, help: string, ...samples: Sample[]): Family {
+  return { name, type: 'counter', help, samples }
+}
+
+export function gauge(name: string, help: string, ...samples: Sample[]): Family {
+  return { name, type: 'gauge', help, samples }
 }
 
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -36,12 +44,22 @@ export function sumFamilies(processes: readonly (readonly Family[])[]): Family[]
   })
 }
 
-function addSample(sums: Map<string, Sample>, sample: Sample, together?: 'least'): void {
+function addSample(
+  sums: Map<string, Sample>,
+  sample: Sample,
+  together: Family['together'] = undefined,
+): void {
   const { suffix = '', labels = {}, value } = sample
   const key = suffix + formatLabels(labels)
   const before = sums.get(key)?.value
   if (before === undefined) sums.set(key, sample)
-  else sums.set(key, { ...sample, value: together ? Math.min(before, value) : before + value })
+  else sums.set(key, { ...sample, value: combine[together ?? 'sum'](before, value) })
+}
+
+const combine = {
+  sum: (one: number, other: number) => one + other,
+  least: Math.min,
+  most: Math.max,
 }
 
 /** Those that never go down, and still count when their process has ended. */

@@ -1,14 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Till } from '../lib/index.ts'
-import { clientAddress } from './address.ts'
+import { clientAddress, networkOf } from './address.ts'
+import { acquire, assertRoom, release } from './concurrency.ts'
 import type { Cors } from './cors.ts'
+import { discardRest } from './discard.ts'
 import { readHeaders, requestIdOf, type Sent, type SentHeaders } from './headers.ts'
-import { claim, enter, leave } from './lanes.ts'
+import type { Limits } from './limits.ts'
+import type { Reservation } from './memory-budget.ts'
+import { createPipelines } from './pipelines.ts'
 import { createProblem, TransportFault } from './problems.ts'
 import { charge } from './ratelimit.ts'
 import { createRouter, methodsOf } from './router.ts'
 import { type Answer, type Call, metricsRoute, type Route, routes } from './routes.ts'
-import { cutSlowReader, discardRest, sendAnswer, sendText } from './send.ts'
+import { sendAnswer, sendText, watchUnsent } from './send.ts'
 import { createService, type HandlerOptions, type Service } from './service.ts'
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void
@@ -23,7 +27,12 @@ interface Exchange {
   readonly response: ServerResponse
   readonly sent: SentHeaders
   readonly request_id: string
+  /** The address of the client. */
+  readonly client: string
   route: AnyRoute | undefined
+  /** Once the credential is verified. */
+  account_id: string | undefined
+  project_id: string | undefined
 }
 
 /**
@@ -36,85 +45,130 @@ interface Exchange {
 export function createHandler(
   till: Till,
   options: HandlerOptions = {},
-  service: Service = createService(options),
+  service: Service = createService(till, options),
 ): RequestHandler {
-  const { limits, lanes, unsent, cors, keyLimit, addressLimit, trustProxy, record } = service
+  const { limits, concurrency, memory, cors, keyLimit, addressLimit, trustProxy, record } = service
+  const pipelines = createPipelines(limits.pipelined)
   const router = createRouter(service.metrics ? [...routes, metricsRoute] : routes)
-  const isLimited = keyLimit !== undefined || addressLimit !== undefined
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const started = record ? performance.now() : 0
     const sent = readHeaders(request)
     const request_id = requestIdOf(sent)
-    const exchange: Exchange = { request, response, sent, request_id, route: undefined }
+    const exchange: Exchange = {
+      request,
+      response,
+      sent,
+      request_id,
+      client: clientAddress(request, sent, trustProxy),
+      route: undefined,
+      account_id: undefined,
+      project_id: undefined,
+    }
     let failure: unknown
+    let shared: Buffer | undefined
     try {
-      await respond(exchange)
+      shared = await respond(exchange)
     } catch (error) {
       failure = error
-      sendProblem(response, error, request_id)
+      sendProblem(response, error, request_id, limits)
     }
-    discardRest(request, limits)
-    cutSlowReader(response, limits)
-    record?.(outcomeOf(exchange, performance.now() - started, failure))
+    discardRest(request, response, limits)
+    watchUnsent(response, shared, service)
+    if (!record) return
+    const outcome = outcomeOf(exchange, performance.now() - started, failure)
+    record(outcome)
+    if (failure !== undefined && exchange.route?.kind === 'uploads' && exchange.account_id) {
+      service.metrics?.observeFailedImport(outcome.status)
+    }
   }
 
-  const respond = async (exchange: Exchange) => {
+  const respond = async (exchange: Exchange): Promise<Buffer | undefined> => {
     const { request, response, sent, request_id } = exchange
     assertHost(request, sent)
     const { path, query } = parseTarget(request.url ?? '/')
-    if (request.method === 'OPTIONS') return answerOptions(exchange, router.on(path), cors)
+    if (request.method === 'OPTIONS') {
+      answerOptions(exchange, router.on(path), cors)
+      return undefined
+    }
     const { route, params } = router.find(request.method ?? 'GET', path)
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(response, sent.origin)
-    // Its place is given back before the answer goes, at the client's pace: a slow one takes no
-    // room.
+    // Released before the answer is sent: a slow reader counts under no concurrency limit.
     const made = await handle(exchange, route, params, query)
     const ifNoneMatch = sent.if_none_match
-    const sending = { request_id, ifNoneMatch, limits, unsent }
+    const sending = { request_id, ifNoneMatch, limits, memory }
     return sendAnswer(response, made, sending)
   }
 
-  /** Credential, then body, then meaning, each within the limits. */
+  /**
+   * Credential, then body, then meaning, each within the limits. One function, as each promise more
+   * costs a read 1 µs.
+   */
   const handle = async (
-    { request, response, sent, request_id }: Exchange,
-    { credential, lane, readBody, handler }: AnyRoute,
+    exchange: Exchange,
+    { credential, kind, readBody, handler }: AnyRoute,
     params: Params,
     query: Query,
   ): Promise<Answer> => {
-    const { bucketOf, projectOf } = credential
-    const address = isLimited ? clientAddress(request, sent, trustProxy) : ''
-    if (addressLimit && bucketOf) charge(addressLimit, address, response)
-    const place = bucketOf && enter(lanes[lane])
+    const { request, response, sent, request_id } = exchange
+    const { limitedBy } = credential
+    const limit = limitedBy && concurrency[kind]
+    let who: unknown
+    let account = ''
+    let project: string | undefined
+    if (limit) {
+      // Until it is known who is calling, a request counts for its address.
+      const address = networkOf(exchange.client)
+      if (addressLimit) charge(addressLimit, address, response)
+      assertRoom(limit) // costs less than a verification that would be in vain
+      acquire(concurrency.verifications, address)
+      try {
+        who = await credential.verify(till, sent)
+      } finally {
+        release(concurrency.verifications, address)
+      }
+      account = limitedBy.accountOf(who)
+      project = limitedBy.projectOf?.(who)
+      exchange.account_id = account
+      exchange.project_id = project
+      if (keyLimit) charge(keyLimit, limitedBy.bucketOf(who, address), response)
+      acquire(limit, account, project)
+    }
+    const reservation = kind === 'reads' ? noMemory : memory.createReservation(account)
     try {
-      const who = await credential.judge(till, sent)
-      if (keyLimit && bucketOf) charge(keyLimit, bucketOf(who, address), response)
-      if (place && projectOf && lane === 'uploads') claim(place, projectOf(who))
       const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
       // The last that may fail before the handler, who frees what an upload takes.
-      const body = await readBody(request, limits)
+      const body = await readBody(request, limits, reservation)
       return await handler({ till, who, body, params, query, options, service })
     } finally {
-      if (place) leave(place)
+      reservation.release()
+      if (limit) release(limit, account, project)
     }
   }
 
   return (request, response) => {
     response.on('error', ignore) // a client that resets is no fault of ours
-    answer(request, response).catch(() => request.socket.destroy())
+    const start = () => void answer(request, response).catch(() => request.socket.destroy())
+    if (response.socket) start()
+    else pipelines.add(request.socket, response, start)
   }
 }
 
 function ignore(): void {}
 
+/** For routes that take no body. */
+const noMemory: Reservation = { account: '', reserve: ignore, release: ignore }
+
 function outcomeOf(
-  { request, response, route, request_id }: Exchange,
+  { request, response, route, request_id, client, account_id, project_id }: Exchange,
   ms: number,
   failure: unknown,
 ) {
   // The error of a request, or of its socket, is its client hanging up: nothing to mend.
   const isHangUp = failure === request.errored || failure === request.socket.errored
-  const isOurs = response.statusCode === 500 || !response.writableEnded || hasCause(failure)
+  const isCut = response.destroyed && !response.writableEnded
+  const isOurs = response.statusCode === 500 || isCut || hasCause(failure)
   const fault = isOurs && !isHangUp ? failure : undefined
   const lost = fault === undefined ? 499 : 500
   return {
@@ -124,6 +178,9 @@ function outcomeOf(
     status: request.socket.destroyed ? lost : response.statusCode,
     ms,
     request_id,
+    client,
+    account_id,
+    project_id,
     fault,
   }
 }
@@ -133,12 +190,17 @@ function hasCause(failure: unknown): boolean {
   return failure instanceof Error && failure.cause !== undefined
 }
 
-function sendProblem(response: ServerResponse, error: unknown, request_id: string): void {
+function sendProblem(
+  response: ServerResponse,
+  error: unknown,
+  request_id: string,
+  { problemBytes }: Limits,
+): void {
   if (response.headersSent) {
     response.destroy() // in the middle of a stream: cut off, so that no one takes it for whole
     return
   }
-  const { status, headers, body } = createProblem(error, request_id)
+  const { status, headers, body } = createProblem(error, request_id, problemBytes)
   const type = { 'content-type': 'application/problem+json' }
   sendText(response, status, JSON.stringify(body), { ...type, ...headers }, request_id)
 }

@@ -14,7 +14,7 @@ export interface SentHeaders {
   if_none_match: Sent
   idempotency_key: Sent
   origin: Sent
-  /** The last one when there are several: a proxy may add a line of its own. */
+  /** Several lines joined with a comma: a proxy may add a line of its own. */
   forwarded_for: string | undefined
 }
 
@@ -40,8 +40,9 @@ export function readHeaders({ rawHeaders }: IncomingMessage): SentHeaders {
     const value = rawHeaders[i + 1] as string
     const field = fieldOf(name)
     if (field === undefined) continue
-    if (field === 'forwarded_for') sent.forwarded_for = value
-    else sent[field] = sent[field] === undefined ? value : null
+    if (field === 'forwarded_for') {
+      sent.forwarded_for = sent.forwarded_for ? `${sent.forwarded_for},${value}` : value
+    } else sent[field] = sent[field] === undefined ? value : null
   }
   return sent
 }

@@ -1,5 +1,5 @@
 export { isOrigin } from './cors.ts'
-export { countersOf, type Family, sumFamilies } from './exposition.ts'
+export { counter, countersOf, type Family, sumFamilies } from './exposition.ts'
 export { createHandler, type RequestHandler } from './handle.ts'
 export type { Limits } from './limits.ts'
 export type { LogEntry } from './log.ts'

@@ -1,6 +1,6 @@
 import type { Metrics } from './metrics.ts'
 
-/** One line of the log. Never holds a key, a token or a body. */
+/** One line of the log. Never holds a key, a token, a body or the id of a user. */
 export interface LogEntry {
   /** ISO 8601, UTC. */
   readonly time: string
@@ -13,6 +13,12 @@ export interface LogEntry {
   readonly status: number
   readonly ms: number
   readonly request_id: string
+  /** The address of the client; of the connection for bytes that were no request. */
+  readonly client: string
+  /** Left out until the credential is verified, and for routes that ask for none. */
+  readonly account_id?: string
+  /** Left out, too, for an account key: it is for all projects of the account. */
+  readonly project_id?: string
   /** What went wrong, when the caller was not told: stacks, those of causes too. */
   readonly error?: string
 }
@@ -31,6 +37,9 @@ export interface Outcome {
   readonly status: number
   readonly ms: number
   readonly request_id: string
+  readonly client: string
+  readonly account_id?: string | undefined
+  readonly project_id?: string | undefined
   /** What was thrown, when it is a fault of ours. */
   readonly fault?: unknown
 }
@@ -47,7 +56,8 @@ export function createRecorder({ log, logOnlyErrors }: LogOptions, metrics?: Met
   }
 }
 
-function entryOf({ method, route, status, ms, request_id, fault }: Outcome): LogEntry {
+function entryOf({ fault, ...outcome }: Outcome): LogEntry {
+  const { method, route, status, ms, request_id, client, account_id, project_id } = outcome
   return {
     time: new Date().toISOString(),
     level: fault === undefined ? 'info' : 'error',
@@ -56,6 +66,9 @@ function entryOf({ method, route, status, ms, request_id, fault }: Outcome): Log
     status,
     ms: Math.round(ms * 10) / 10,
     request_id,
+    client,
+    ...(account_id === undefined ? {} : { account_id }),
+    ...(project_id === undefined ? {} : { project_id }),
     ...(fault === undefined ? {} : { error: stackOf(fault) }),
   }
 }

@@ -1,5 +1,8 @@
-import { type Family, formatFamilies, type Sample } from './exposition.ts'
-import type { Lanes } from './lanes.ts'
+import type { PoolState, StorageSize } from '../lib/index.ts'
+import type { ConcurrencyLimits } from './concurrency.ts'
+import { counter, type Family, formatFamilies, gauge, type Sample } from './exposition.ts'
+import type { MemoryBudget } from './memory-budget.ts'
+import { processFamilies, watchEventLoop } from './process.ts'
 import type { RateLimit } from './ratelimit.ts'
 
 /**
@@ -10,6 +13,8 @@ export interface Metrics {
   /** A request that was answered; one without a method was refused before it was a request. */
   observe(method: string, route: string | null, status: number, seconds: number): void
   observeImport(counts: ImportCounts): void
+  /** An import whose credential was good and that ended with this status. */
+  observeFailedImport(status: number): void
   /** All figures, those of other processes too, in the text format of Prometheus. */
   format(storage: StorageState): Promise<string>
 }
@@ -24,6 +29,8 @@ export type PoolMetrics = (own: () => Family[]) => () => Promise<readonly Family
 export interface StorageState {
   readonly up: boolean
   readonly seconds: number
+  /** Undefined in memory, and when it could not be told. */
+  readonly size: StorageSize | undefined
 }
 
 export interface ImportCounts {
@@ -34,9 +41,12 @@ export interface ImportCounts {
 
 /** What others count. */
 export interface Gauges {
-  readonly lanes: Lanes
+  readonly concurrency: ConcurrencyLimits
+  readonly memory: MemoryBudget
   readonly rateLimits: readonly RateLimit[]
   readonly connections: { readonly open: number; readonly dropped: number }
+  /** The connection pool of the storage; undefined where it has none. */
+  readonly poolState: () => PoolState | undefined
 }
 
 /** Upper bounds of the latency histogram, in seconds; the last ones are for imports. */
@@ -54,8 +64,9 @@ interface Series {
 }
 
 export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metrics {
+  watchEventLoop()
   const series = new Map<string, Series>()
-  const imports = { finished: 0, rows: 0, skipped: 0, updated: 0 }
+  const imports = { finished: 0, rows: 0, skipped: 0, updated: 0, refused: 0, broken: 0 }
 
   const seriesOf = (route: string): Series => {
     let found = series.get(route)
@@ -76,10 +87,13 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metric
   }
 
   const collect = (): Family[] => {
-    const { finished, rows, skipped, updated } = imports
-    const { lanes, rateLimits, connections } = gauges
-    const lane = (value: 'taken' | 'refused'): Sample[] =>
-      Object.values(lanes).map((each) => ({ labels: { kind: each.name }, value: each[value] }))
+    const { finished, rows, skipped, updated, refused, broken } = imports
+    const { concurrency, memory, rateLimits, connections } = gauges
+    const byKind = (value: 'taken' | 'refused'): Sample[] =>
+      Object.entries(concurrency).map(([kind, limit]) => ({
+        labels: { kind },
+        value: limit[value],
+      }))
     return [
       counter(
         'tillkit_http_requests_total',
@@ -92,8 +106,11 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metric
         help: 'From the end of the headers until the answer is made.',
         samples: [...series].flatMap(durationSamples),
       },
-      gauge('tillkit_http_requests_in_flight', 'Requests being answered.', ...lane('taken')),
-      counter('tillkit_http_overloaded_total', 'Requests refused for load.', ...lane('refused')),
+      gauge('tillkit_http_requests_in_flight', 'Requests being answered.', ...byKind('taken')),
+      counter('tillkit_http_overloaded_total', 'Requests refused for load.', ...byKind('refused'), {
+        labels: { kind: 'memory' },
+        value: memory.refused,
+      }),
       counter(
         'tillkit_http_rate_limited_total',
         'Requests refused by a rate limit.',
@@ -107,12 +124,19 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metric
         value: finished,
       }),
       counter(
+        'tillkit_imports_failed_total',
+        'Imports that ended without a 200, dry runs among them.',
+        { labels: { cause: 'client' }, value: refused },
+        { labels: { cause: 'server' }, value: broken },
+      ),
+      counter(
         'tillkit_import_rows_total',
         'Rows of these imports.',
         { labels: { result: 'added' }, value: rows - skipped - updated },
         { labels: { result: 'skipped' }, value: skipped },
         { labels: { result: 'updated' }, value: updated },
       ),
+      ...poolFamilies(gauges.poolState()),
       ...processFamilies(),
     ]
   }
@@ -132,6 +156,10 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metric
       imports.rows += rows
       imports.skipped += skipped
       imports.updated += updated
+    },
+    observeFailedImport(status) {
+      if (status < 500) imports.refused++
+      else imports.broken++
     },
     async format(storage) {
       return formatFamilies([...(await collectAll()), ...storageFamilies(storage)])
@@ -162,42 +190,40 @@ function durationSamples([route, { buckets, seconds }]: readonly [string, Series
   ]
 }
 
+function poolFamilies(pool: PoolState | undefined): Family[] {
+  if (!pool) return []
+  const { size, open, inUse, waiting } = pool
+  return [
+    gauge('tillkit_pool_connections_max', 'Database connections allowed.', { value: size }),
+    gauge('tillkit_pool_connections_open', 'Database connections open.', { value: open }),
+    gauge('tillkit_pool_connections_in_use', 'Database connections in use.', { value: inUse }),
+    gauge('tillkit_pool_waiting', 'Statements and transactions that wait for a connection.', {
+      value: waiting,
+    }),
+  ]
+}
+
 /** As it is for the process that was asked. */
-function storageFamilies({ up, seconds }: StorageState): Family[] {
+function storageFamilies({ up, seconds, size }: StorageState): Family[] {
   return [
     gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),
     gauge('tillkit_storage_answer_seconds', 'How long it took to answer just now.', {
       value: seconds,
     }),
+    ...sizeFamilies(size),
   ]
 }
 
-/** The process's own, by the names that Prometheus has for them, and how busy the event loop is. */
-function processFamilies(): Family[] {
-  const { user, system } = process.cpuUsage()
-  const { active, idle } = performance.eventLoopUtilization()
+function sizeFamilies(size: StorageSize | undefined): Family[] {
+  if (!size) return []
+  const { database, wal, free } = size
   return [
-    counter(
-      'tillkit_event_loop_seconds_total',
-      'What the event loop did with its time.',
-      { labels: { state: 'active' }, value: active / 1e3 },
-      { labels: { state: 'idle' }, value: idle / 1e3 },
-    ),
-    {
-      ...gauge('process_start_time_seconds', 'Unix time of the start.', { value: STARTED }),
-      together: 'least',
-    },
-    counter('process_cpu_seconds_total', 'User and system time.', { value: (user + system) / 1e6 }),
-    gauge('process_resident_memory_bytes', 'Memory held.', { value: process.memoryUsage.rss() }),
+    gauge('tillkit_database_bytes', 'Size of the database.', { value: database }),
+    ...optional('tillkit_database_wal_bytes', 'Size of its write-ahead log.', wal),
+    ...optional('tillkit_database_free_bytes', 'Room left in its file system.', free),
   ]
 }
 
-const STARTED = performance.timeOrigin / 1000
-
-function counter(name: string, help: string, ...samples: Sample[]): Family {
-  return { name, type: 'counter', help, samples }
-}
-
-function gauge(name: string, help: string, ...samples: Sample[]): Family {
-  return { name, type: 'gauge', help, samples }
+function optional(name: string, help: string, value: number | undefined): Family[] {
+  return value === undefined ? [] : [gauge(name, help, { value })]
 }

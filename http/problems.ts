@@ -1,4 +1,4 @@
-import { type ErrorDetail, type ErrorKind, TillError } from '../lib/index.ts'
+import { type ErrorDetail, type ErrorKind, excerpt, TillError } from '../lib/index.ts'
 
 /** Faults of the transport, which keep HTTP's own codes. */
 const faults = {
@@ -23,6 +23,11 @@ export class TransportFault extends Error {
     this.code = code
     this.headers = headers
   }
+}
+
+/** For what there is no room for right now; `retryAfter` is in seconds. */
+export function overloaded(message: string, retryAfter = '1'): TransportFault {
+  return new TransportFault('overloaded', message, { 'retry-after': retryAfter })
 }
 
 export type Headers = { readonly [name: string]: string }
@@ -57,8 +62,20 @@ export interface Problem {
   }
 }
 
-/** The problem for whatever was thrown. What is no caller's mistake says nothing of its cause. */
-export function createProblem(error: unknown, request_id: string): Problem {
+/**
+ * The problem for whatever was thrown, in at most `bytes` of JSON. What is no caller's mistake says
+ * nothing of its cause.
+ */
+export function createProblem(
+  error: unknown,
+  request_id: string,
+  bytes = Number.POSITIVE_INFINITY,
+): Problem {
+  const { status, headers, body } = describe(error, request_id)
+  return { status, headers, body: fit(body, bytes) }
+}
+
+function describe(error: unknown, request_id: string): Problem {
   if (error instanceof TillError) {
     const { code, kind, title, message, details } = error
     return problem(statuses[kind], headersOf[code], code, title, message, request_id, details)
@@ -82,4 +99,46 @@ function problem(
 ): Problem {
   const body = { type: `urn:tillkit:error:${code}`, title, status, detail, code, request_id }
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
+}
+
+/** Longer texts are of a sender who wants a long answer. */
+const MAX_TEXT = 1000
+
+/** Cuts long texts, and leaves out the errors that have no room; `detail` then says how many. */
+function fit(body: Problem['body'], bytes: number): Problem['body'] {
+  if (textLength(body) <= MAX_TEXT) return body // most are, and the rest takes ten times as long
+  const { errors = [], ...rest } = body
+  const detail = excerpt(rest.detail, MAX_TEXT)
+  if (errors.length === 0) return { ...rest, detail }
+  let room = bytes - byteLength({ ...rest, detail, errors: [] }) - MAX_TEXT
+  const shown: ErrorDetail[] = []
+  for (const error of errors) {
+    const short = shorten(error)
+    room -= byteLength(short) + 1
+    if (room < 0) break
+    shown.push(short)
+  }
+  if (shown.length === errors.length) return { ...rest, detail, errors: shown }
+  const note = `${detail} (the first ${shown.length} are named)`
+  return { ...rest, detail: note, errors: shown }
+}
+
+/** The letters of what a client may have sent. */
+function textLength({ detail, errors = [] }: Problem['body']): number {
+  let length = detail.length
+  for (const { field = '', column = '', code, message } of errors) {
+    length += field.length + column.length + code.length + message.length
+  }
+  return length
+}
+
+function shorten(error: ErrorDetail): ErrorDetail {
+  const entries = Object.entries(error).map(([key, value]) => {
+    return [key, typeof value === 'string' ? excerpt(value, MAX_TEXT) : value]
+  })
+  return Object.fromEntries(entries)
+}
+
+function byteLength(value: object): number {
+  return Buffer.byteLength(JSON.stringify(value))
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { connectionAddress } from './address.ts'
 import { type Connections, isOver } from './connections.ts'
 import { readHeaders, requestIdOf } from './headers.ts'
 import { createProblem, type Problem, TransportFault } from './problems.ts'
@@ -59,9 +60,10 @@ function answer(
   request_id: string,
 ): void {
   if (!socket.writable) return
-  const problem = createProblem(fault, request_id)
+  const client = connectionAddress(socket)
+  const problem = createProblem(fault, request_id, limits.problemBytes)
   socket.end(formatProblem(problem))
-  record?.({ method: '', route: null, status: problem.status, ms: 0, request_id })
+  record?.({ method: '', route: null, status: problem.status, ms: 0, request_id, client })
   // A client that takes the answer and does not hang up would keep the connection for ever.
   setTimeout(() => socket.destroy(), limits.discardTimeout).unref()
 }

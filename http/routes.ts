@@ -1,5 +1,6 @@
 import type { CallOptions, Till } from '../lib/index.ts'
 import { type BodyReader, json, noBody } from './body.ts'
+import type { RequestKind } from './concurrency.ts'
 import { accountKey, anyone, bearer, type Credential, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
 import { health, metrics, ready } from './handlers/operations.ts'
@@ -7,7 +8,6 @@ import { createProject, updateProject } from './handlers/projects.ts'
 import { importPurchases } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
 import { createStore } from './handlers/stores.ts'
-import type { LaneName } from './lanes.ts'
 import type { Headers } from './problems.ts'
 import type { Representation } from './representation.ts'
 import type { Stream } from './send.ts'
@@ -64,8 +64,8 @@ export interface Route<Who, Body> {
   readonly path: string
   readonly credential: Credential<Who>
   readonly readBody: BodyReader<Body>
-  /** Which bound on the requests in flight it is under. */
-  readonly lane: LaneName
+  /** Which concurrency limit it has. */
+  readonly kind: RequestKind
   readonly handler: (call: Call<Who, Body>) => Promise<Answer>
 }
 
@@ -77,11 +77,11 @@ function route<Who, Body>(
   readBody: BodyReader<Body>,
   handler: (call: Call<Who, Body>) => Promise<Answer>,
 ): Route<unknown, unknown> {
-  const lane = laneOf(readBody as BodyReader<unknown>)
-  return { method, path, credential, readBody, lane, handler } as Route<unknown, unknown>
+  const kind = kindOf(readBody as BodyReader<unknown>)
+  return { method, path, credential, readBody, kind, handler } as Route<unknown, unknown>
 }
 
-function laneOf(readBody: BodyReader<unknown>): LaneName {
+function kindOf(readBody: BodyReader<unknown>): RequestKind {
   if (readBody === noBody) return 'reads'
   return readBody === form ? 'uploads' : 'writes'
 }

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { mustEndLater } from './discard.ts'
 import type { Limits } from './limits.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import type { Headers } from './problems.ts'
 import { isFresh, Representation } from './representation.ts'
 import type { Answer } from './routes.ts'
-import type { Unsent } from './unsent.ts'
 
 /** A body that is made piece by piece while it is sent, and its strong validator. */
 export class Stream {
@@ -22,16 +23,19 @@ export interface Sending {
   readonly request_id: string
   readonly ifNoneMatch: string | null | undefined
   readonly limits: Limits
-  readonly unsent: Unsent
+  readonly memory: MemoryBudget
 }
 
-/** Sends what a handler answers: 304 to a client that has it already. A stream is waited for. */
+/**
+ * Sends what a handler answers: 304 to a client that has it already. A stream is waited for.
+ * Returns the bytes that other clients may be sent too.
+ */
 export function sendAnswer(
   response: ServerResponse,
   { body, headers }: Answer,
   sending: Sending,
-): Promise<void> | undefined {
-  const { request_id, ifNoneMatch, unsent } = sending
+): Promise<undefined> | Buffer | undefined {
+  const { request_id, ifNoneMatch } = sending
   if (!(body instanceof Representation || body instanceof Stream)) {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
     sendText(response, 200, text, headers ?? {}, request_id)
@@ -40,14 +44,12 @@ export function sendAnswer(
   const { etag } = body
   if (isFresh(ifNoneMatch, etag)) {
     response.writeHead(304, flat(request_id, { etag, 'cache-control': REVALIDATE, ...headers }))
-    response.end()
+    end(response)
   } else if (body instanceof Stream) {
     return sendStream(response, body, sending)
   } else {
     sendRepresentation(response, body, headers, request_id)
-    if (response.writableLength > 0 && typeof body.content !== 'string') {
-      response.once('finish', unsent.hold(response.req.socket, body.content))
-    }
+    return typeof body.content === 'string' ? undefined : body.content
   }
   return undefined
 }
@@ -78,7 +80,7 @@ function sendRepresentation(
     'x-request-id',
     request_id,
   ])
-  response.end(content)
+  end(response, content)
 }
 
 /** May be kept by the client alone, which must ask each time whether it still holds. */
@@ -106,7 +108,13 @@ function sendContent(
   request_id: string,
 ): void {
   response.writeHead(status, flat(request_id, { 'content-length': String(length), ...headers }))
-  response.end(content)
+  end(response, content)
+}
+
+/** Ends an answer, or leaves that to whoever reads the rest of the request's body. */
+function end(response: ServerResponse, content?: Buffer | string): void {
+  if (!mustEndLater(response)) response.end(content)
+  else if (content !== undefined) response.write(content)
 }
 
 function flat(request_id: string, headers: Headers): string[] {
@@ -118,29 +126,32 @@ function flat(request_id: string, headers: Headers): string[] {
 async function sendStream(
   response: ServerResponse,
   { pieces, etag }: Stream,
-  { request_id, limits, unsent }: Sending,
-): Promise<void> {
+  { request_id, limits, memory }: Sending,
+): Promise<undefined> {
+  const chunks = pieces[Symbol.asyncIterator]()
+  // Before the head: when it fails, the client is told so.
+  const first = response.req.method === 'HEAD' ? undefined : await chunks.next()
   response.writeHead(200, flat(request_id, { etag, 'cache-control': REVALIDATE }))
-  if (response.req.method !== 'HEAD') {
+  if (first) {
     watchReader(response, limits)
-    await sendPieces(response, pieces, unsent)
+    await sendChunks(response, first, chunks, memory)
   }
-  response.end()
+  end(response)
+  return undefined
 }
 
-async function sendPieces(
+async function sendChunks(
   response: ServerResponse,
-  pieces: AsyncIterable<Buffer>,
-  unsent: Unsent,
+  first: IteratorResult<Buffer>,
+  chunks: AsyncIterator<Buffer>,
+  memory: MemoryBudget,
 ): Promise<void> {
   const { socket } = response.req
-  for await (const piece of pieces) {
-    if (!response.write(piece)) {
-      const letGo = unsent.hold(socket, piece)
-      await drainOrEnd(response)
-      letGo()
-    }
-    if (socket.destroyed) return
+  for (let chunk = first; !chunk.done && !socket.destroyed; chunk = await chunks.next()) {
+    if (response.write(chunk.value)) continue
+    const release = memory.reserveAnswer(socket, chunk.value, chunk.value.length)
+    await drainOrEnd(response)
+    release()
   }
 }
 
@@ -162,25 +173,22 @@ async function drainOrEnd(response: ServerResponse): Promise<void> {
 }
 
 /**
- * Reads on, for a while, what is left of a body that was not wanted: closing the connection with
- * bytes unread makes the kernel reset it, and the client would lose the answer.
+ * Bounds how long a client may take nothing of its answer, and what answers take until then.
+ * `shared` is what other clients may wait for too.
  */
-export function discardRest(request: IncomingMessage, limits: Limits): void {
-  if (request.complete || request.destroyed) return
-  let left = limits.discardBytes
-  const giveUp = () => request.socket.destroy()
-  const timer = setTimeout(giveUp, limits.discardTimeout).unref()
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length
-    if (left < 0) giveUp()
-  })
-  request.on('close', () => clearTimeout(timer))
-  request.resume()
-}
-
-/** Without this, a client that takes nothing of a large answer would keep it in memory for ever. */
-export function cutSlowReader(response: ServerResponse, limits: Limits): void {
-  if (response.writableLength > 0) watchReader(response, limits) // else the kernel has it all
+export function watchUnsent(
+  response: ServerResponse,
+  shared: Buffer | undefined,
+  { limits, memory }: { readonly limits: Limits; readonly memory: MemoryBudget },
+): void {
+  const { writableLength } = response
+  if (writableLength === 0) return // the kernel has it all
+  watchReader(response, limits)
+  const { socket } = response.req
+  const release = shared
+    ? memory.reserveAnswer(socket, shared, shared.length)
+    : memory.reserveAnswer(socket, response, writableLength)
+  response.once('finish', release)
 }
 
 function watchReader(response: ServerResponse, limits: Limits): void {

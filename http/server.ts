@@ -31,7 +31,7 @@ export interface RunningServer {
 
 /** Serves a till over HTTP; resolves once it accepts. Rejects when the address can not be had. */
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
-  const service = createService(options)
+  const service = createService(till, options)
   const { limits } = service
   const handler = createHandler(till, options, service)
   const server = createServer(

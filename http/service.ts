@@ -1,12 +1,13 @@
+import type { Till } from '../lib/index.ts'
+import { type ConcurrencyLimits, createConcurrencyLimits } from './concurrency.ts'
 import { type Cors, createCors } from './cors.ts'
-import { createLanes, type Lanes } from './lanes.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
 import { createRecorder, type LogOptions, type Recorder } from './log.ts'
+import { createMemoryBudget, type MemoryBudget } from './memory-budget.ts'
 import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
 import { createRateLimit, type RateLimit } from './ratelimit.ts'
-import { createUnsent, type Unsent } from './unsent.ts'
 
-/** What is off unless told, all of it. */
+/** Optional features. All default to off. */
 export interface HandlerOptions extends LogOptions {
   readonly limits?: Partial<Limits>
   /**
@@ -17,8 +18,11 @@ export interface HandlerOptions extends LogOptions {
   readonly rateLimit?: number | undefined
   /** Requests a minute from one address. */
   readonly rateLimitAddress?: number | undefined
-  /** Takes the address of a client from the last hop of X-Forwarded-For. */
-  readonly trustProxy?: boolean | undefined
+  /**
+   * Takes the address of a client from X-Forwarded-For: how many proxies are in front that each add
+   * an entry; true for one.
+   */
+  readonly trustProxy?: boolean | number | undefined
   /** Counts, and opens `/metrics`. */
   readonly metrics?: boolean | undefined
   /** Where several processes serve together: tells the figures of all. */
@@ -30,9 +34,10 @@ export interface Service {
   isStopping: boolean
   readonly connections: { open: number; dropped: number }
   readonly limits: Limits
-  readonly lanes: Lanes
-  readonly unsent: Unsent
-  readonly trustProxy: boolean
+  readonly concurrency: ConcurrencyLimits
+  readonly memory: MemoryBudget
+  /** How many proxies are in front. */
+  readonly trustProxy: number
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
   readonly addressLimit: RateLimit | undefined
@@ -43,23 +48,25 @@ export interface Service {
 }
 
 /** Throws a TypeError for options that it can not work with. */
-export function createService(options: HandlerOptions): Service {
+export function createService(till: Till, options: HandlerOptions): Service {
   const { corsOrigins = [], trustProxy = false } = options
   const limits = { ...defaultLimits, ...options.limits }
-  const lanes = createLanes(limits)
+  const concurrency = createConcurrencyLimits(limits)
+  const memory = createMemoryBudget(limits.memoryBytes, limits.accountShare)
   const connections = { open: 0, dropped: 0 }
   const keyLimit = createRateLimit('key', options.rateLimit)
   const addressLimit = createRateLimit('address', options.rateLimitAddress)
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
-  const gauges = { lanes, connections, rateLimits }
+  const { poolState } = till.operations
+  const gauges = { concurrency, memory, connections, rateLimits, poolState }
   const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,
     connections,
     limits,
-    lanes,
-    unsent: createUnsent(limits.unsentBytes),
-    trustProxy,
+    concurrency,
+    memory,
+    trustProxy: Number(trustProxy),
     cors: corsOrigins.length > 0 ? createCors(corsOrigins) : undefined,
     keyLimit,
     addressLimit,

@@ -3,8 +3,8 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TillError } from '../lib/index.ts'
-import { assertMediaType, type BodyReader, chunksOf, gather } from './body.ts'
+import { excerpt, TillError } from '../lib/index.ts'
+import { assertMediaType, type BodyReader, receive } from './body.ts'
 import type { Limits } from './limits.ts'
 import { createMultipartParser, MultipartError, parseBoundary } from './multipart.ts'
 import { TransportFault } from './problems.ts'
@@ -25,10 +25,11 @@ export interface Upload {
  * more than a file descriptor. Its bytes are waited for chunk by chunk, which holds the sender
  * back.
  */
-export const form: BodyReader<Upload> = async (request, limits) => {
+export const form: BodyReader<Upload> = async (request, limits, memory) => {
   assertMediaType(request, 'multipart/form-data')
   const boundary = parseBoundary(request.headers['content-type'])
   if (!boundary) throw new TransportFault('malformed_request', 'The Content-Type has no boundary')
+  memory.reserve(limits.uploadMemory)
   const spool = await createSpool()
   try {
     return await readParts(request, boundary, spool, limits)
@@ -73,19 +74,25 @@ async function readParts(
     { maxParts: limits.formParts },
   )
 
-  for await (const chunk of chunksOf(request, limits.uploadBytes, limits.uploadIdleTimeout)) {
-    parser.push(chunk)
-    await spool.write(arrived)
-    arrived = []
+  const bounds = {
+    bytes: limits.uploadBytes,
+    timeout: limits.uploadIdleTimeout,
+    isTimedByChunk: true,
   }
+  await receive(request, bounds, (chunk) => {
+    arrived = []
+    parser.push(chunk)
+    return spool.write(arrived)
+  })
   parser.end()
   await spool.flush()
   return { fields, file: files > 0 ? spool.read() : undefined, discard: spool.discard }
 }
 
 function repeated(name: string): TillError {
-  const details = [{ field: name, code: 'repeated', message: 'may be sent only once' }]
-  return new TillError('invalid_request', `The part ${name} may be sent only once`, details)
+  const field = excerpt(name)
+  const details = [{ field, code: 'repeated', message: 'may be sent only once' }]
+  return new TillError('invalid_request', `The part ${field} may be sent only once`, details)
 }
 
 function fieldTooLarge(limit: number): TransportFault {
@@ -97,14 +104,30 @@ function decodeField({ name, chunks }: { name: string; chunks: Uint8Array[] }): 
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch {
-    const details = [{ field: name, code: 'invalid', message: 'must be text in UTF-8' }]
-    throw new TillError('invalid_request', `The part ${name} must be text in UTF-8`, details)
+    const field = excerpt(name)
+    const details = [{ field, code: 'invalid', message: 'must be text in UTF-8' }]
+    throw new TillError('invalid_request', `The part ${field} must be text in UTF-8`, details)
   }
 }
 
+/** More chunks than an honest sender's body comes in. */
+const MANY_CHUNKS = 1024
+
+/**
+ * Adds a chunk to those before, and makes them one when they are many: a chunk of one byte takes
+ * 400, and a body that comes in such chunks would take a hundred times its size.
+ */
+function gather(chunks: Uint8Array[], chunk: Uint8Array): void {
+  chunks.push(chunk)
+  if (chunks.length > MANY_CHUNKS) chunks.splice(0, chunks.length, Buffer.concat(chunks))
+}
+
 interface Spool {
-  /** Takes chunks, which are then its own; waits when the disk is slower than they come. */
-  write(chunks: readonly Uint8Array[]): Promise<void>
+  /**
+   * Takes chunks, which are then its own. What it returns is to be waited for: the disk is slower
+   * than they come.
+   */
+  write(chunks: readonly Uint8Array[]): Promise<void> | undefined
   /** Resolves when all that was taken is in the file. */
   flush(): Promise<void>
   read(): AsyncIterable<Uint8Array>
@@ -140,12 +163,12 @@ async function createSpool(): Promise<Spool> {
 
   return {
     // The next bytes arrive while these are written.
-    async write(chunks) {
+    write(chunks) {
       for (const chunk of chunks) {
         gather(gathered, chunk)
         gatheredBytes += chunk.length
       }
-      if (gatheredBytes >= WRITE_BYTES) await flush()
+      return gatheredBytes >= WRITE_BYTES ? flush() : undefined
     },
     async flush() {
       await flush()

@@ -9,6 +9,7 @@ const codes = {
   invalid_request: { kind: 'invalid', title: 'The request is invalid' },
   invalid_public_key: { kind: 'invalid', title: 'The public project key is missing or unknown' },
   project_inactive: { kind: 'invalid', title: 'The project opens no sessions' },
+  quota_exceeded: { kind: 'invalid', title: 'The account has no room for more' },
   store_inactive: { kind: 'invalid', title: 'The store takes no imports' },
   invalid_purchases: {
     kind: 'invalid',
@@ -45,6 +46,28 @@ export interface ErrorDetail {
 /** How many details an error carries; `total` says how many there were. */
 export const MAX_DETAILS = 100
 
+const MAX_ECHO = 64
+
+/**
+ * The beginning of what the caller sent, for messages that repeat it. A text that is longer than
+ * `length` characters is cut, and ends in an ellipsis.
+ */
+export function excerpt(text: string, length = MAX_ECHO): string {
+  if (text.length <= length) return text
+  // Not half of a character that takes two code units.
+  return `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
+
+/** A detail whose field and column, which the caller may have named, are cut. */
+function cutNames(detail: ErrorDetail): ErrorDetail {
+  const { field, column } = detail
+  return {
+    ...detail,
+    ...(field !== undefined && { field: excerpt(field) }),
+    ...(column !== undefined && { column: excerpt(column) }),
+  }
+}
+
 /**
  * The one error for what comes from outside. `message` is fit for the caller who sent the input:
  * it never quotes a secret, a token or a body.
@@ -68,7 +91,7 @@ export class TillError extends Error {
     this.code = code
     this.kind = codes[code].kind
     this.title = codes[code].title
-    this.details = details.slice(0, MAX_DETAILS)
+    this.details = details.slice(0, MAX_DETAILS).map(cutNames)
     this.total = total
   }
 }

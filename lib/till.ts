@@ -5,6 +5,7 @@ import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
+import { type Quotas, quotasOf } from './services/quotas.ts'
 import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
@@ -33,6 +34,8 @@ export interface TillOptions {
   readonly lockdown?: boolean
   /** The platforms that projects may have; all of the specification's unless told. */
   readonly platforms?: readonly string[]
+  /** What an account may have; those left out are as in `Quotas`. */
+  readonly quotas?: Partial<Quotas>
   /** Unix milliseconds; for tests. */
   readonly now?: () => number
 }
@@ -80,6 +83,7 @@ function createContext(options: TillOptions): Context {
     masterKeys = [],
     lockdown = false,
     platforms = PLATFORMS,
+    quotas = {},
     now = Date.now,
     ...others
   } = options
@@ -102,5 +106,15 @@ function createContext(options: TillOptions): Context {
   const keyring =
     tokenSecret === undefined ? createStoredKeyring(shelf, now) : createFixedKeyring(tokenSecret)
   const sealer = createSealer(masterKeys)
-  return { storage, now, keyring, platforms, tokenLifetime, issuer, lockdown, sealer }
+  return {
+    storage,
+    now,
+    keyring,
+    platforms,
+    tokenLifetime,
+    issuer,
+    lockdown,
+    sealer,
+    quotas: quotasOf(quotas),
+  }
 }

@@ -1,22 +1,58 @@
-// Runs the suite, or the files named: `node scripts/test.mjs test/http/items.test.ts`.
+// Runs the suite, or the files named: `node scripts/test.mjs test/http/items.test.ts`. With
+// `--runtime` it passes over what another Node or SQLite driver can not change.
 // Files are listed here because `node --test` takes globs only from Node 21 on.
-import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { createInterface } from 'node:readline'
 
-const named = process.argv.slice(2)
+/** About the documents, the package or PostgreSQL alone, which no SQLite driver has a part in. */
+const SAME_EVERYWHERE = [
+  /^test\/(architecture|deploy|readme)\.test/,
+  /^test\/domain\//,
+  /^test\/storage\/postgres/,
+  /^test\/support\//,
+]
+
+const named = process.argv.slice(2).filter((word) => word !== '--runtime')
+const skipped = process.argv.includes('--runtime') ? SAME_EVERYWHERE : []
 const found = readdirSync('test', { recursive: true })
   .filter((file) => file.endsWith('.test.ts'))
   .map((file) => `test/${file}`)
+  .filter((file) => !skipped.some((pattern) => pattern.test(file)))
   .sort()
-const stripsTypes = Boolean(process.features.typescript)
-const { status } = spawnSync(
-  process.execPath,
-  [
-    ...(stripsTypes ? [] : ['--import', 'tsx']),
-    '--test',
-    '--test-timeout=300000',
-    ...(named.length ? named : found),
-  ],
-  { stdio: 'inherit' },
-)
-process.exit(status ?? 1)
+const files = named.length ? named : found
+const loader = process.features.typescript ? [] : ['--import', 'tsx']
+// Node's own default is one less: on two cores, one file after the other.
+const concurrency = Math.max(2, availableParallelism())
+
+const postgres = await startPostgres()
+const options = ['--test', '--test-timeout=300000', `--test-concurrency=${concurrency}`]
+const tests = spawn(process.execPath, [...loader, ...options, ...files], {
+  stdio: 'inherit',
+  env: { ...process.env, ...postgres?.env },
+})
+process.on('SIGINT', () => {}) // from a terminal, which sends it to the tests too
+process.on('SIGTERM', () => tests.kill('SIGTERM'))
+const [code] = await once(tests, 'close')
+await postgres?.stop()
+process.exit(code ?? 1)
+
+/** One PostgreSQL for all files that use one; undefined where none or a single one does. */
+async function startPostgres() {
+  const users = files.filter((file) => /startPostgres|allTargets/.test(readFileSync(file, 'utf8')))
+  if (users.length < 2 || process.env.TILLKIT_TEST_PG) return undefined
+  const server = spawn(process.execPath, [...loader, 'test/support/run-cluster.ts'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const closed = once(server, 'close')
+  const [url] = await Promise.race([once(createInterface(server.stdout), 'line'), closed])
+  return {
+    env: typeof url === 'string' ? { TILLKIT_TEST_RUN_PG: url } : {},
+    async stop() {
+      server.stdin.end()
+      await closed
+    },
+  }
+}

@@ -19,6 +19,7 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
       'lib/services/',
       'lib/domain/',
       'lib/storage/port.ts',
+      'lib/storage/pages.ts',
       'lib/token/',
       'lib/csv/',
       'lib/errors.ts',

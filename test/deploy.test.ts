@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Script } from 'node:vm'
 import { parse } from 'yaml'
 import { parseArguments } from '../cli/command.ts'
 import { serve } from '../cli/commands/serve.ts'
 import { VARIABLES } from '../cli/config.ts'
+import { serveProcess } from './support/cli.ts'
 import { temporaryFolder } from './support/folder.ts'
+import { startPostgres } from './support/postgres.ts'
+import { childrenOf } from './support/served.ts'
 
 const read = (name: string) => readFileSync(`deploy/${name}`, 'utf8')
 const packageJson = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -41,8 +45,7 @@ interface Service {
 test('the compose file starts servers as serve takes it, and tells who is ready', () => {
   const compose = parse(read('compose.yaml'), { merge: true })
   const services: [string, Service][] = Object.entries(compose.services)
-  for (const [name, { image, healthcheck, restart }] of services) {
-    assert.match(image, /^[a-z]+:[a-z\d]+$/, name)
+  for (const [name, { healthcheck, restart }] of services) {
     assert.equal(healthcheck.test[0], 'CMD', name)
     assert.equal(restart, 'unless-stopped', name)
   }
@@ -94,7 +97,35 @@ test('the image runs the program that the package brings', () => {
   assert.deepEqual(argumentsOf('ENTRYPOINT'), Object.keys(packageJson.bin))
   assertServes(argumentsOf('CMD'))
   const image = steps[0]?.split(' ')[1] ?? ''
-  assert.match(image, /^node:(2[2-9])-slim$/, 'a Node that has SQLite itself')
+  assert.match(image, /^node:2[2-9]\./, 'a Node that has SQLite itself')
+})
+
+test('every image is named by an exact version, the project’s own by its version', () => {
+  const compose = parse(read('compose.yaml'), { merge: true })
+  const services: Service[] = Object.values(compose.services)
+  const bases = [...read('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, image = '']) => image)
+  const images = [...bases, ...services.map(({ image }) => image)]
+  assert.equal(images.length, 5)
+  for (const image of images) {
+    // PostgreSQL’s versions have two numbers, all others three.
+    assert.match(
+      image,
+      /^(postgres:\d+\.\d+|[a-z]+:\d+\.\d+\.\d+)(-[a-z]+)*(@sha256:[\da-f]{64})?$/,
+    )
+  }
+  const own = images.filter((image) => image.startsWith('tillkit:'))
+  assert.deepEqual(own, [`tillkit:${packageJson.version}`, `tillkit:${packageJson.version}`])
+})
+
+test('every driver is installed in the version that the suite runs with', () => {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
+  for (const name of ['Dockerfile', 'tillkit.service']) {
+    const installed = [...read(name).matchAll(/ (postgres|better-sqlite3)(@\S+)?(?=\s)/g)]
+    assert.ok(installed.length > 0, name)
+    for (const [, driver, version] of installed) {
+      assert.equal(version, `@${packages[`node_modules/${driver}`].version}`, name)
+    }
+  }
 })
 
 test('the unit starts serve, and names what tillkit reads', () => {
@@ -120,7 +151,139 @@ test('the unit starts serve, and names what tillkit reads', () => {
   for (const [name] of text.matchAll(/\bTILLKIT_\w+/g)) assert.ok(name in VARIABLES, name)
 })
 
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0
+const withoutPromtool = hasPromtool ? false : 'no promtool here'
+
+test('promtool takes the alerts, and they fire when they should', { skip: withoutPromtool }, () => {
+  for (const args of [
+    ['check', 'rules', 'deploy/alerts.yml'],
+    ['test', 'rules', 'deploy/alerts.test.yml'],
+  ]) {
+    const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' })
+    assert.equal(status, 0, stdout + stderr)
+  }
+})
+
+interface Alert {
+  readonly alert: string
+  readonly expr: string
+  readonly annotations: { readonly summary: string; readonly runbook: string }
+}
+
+interface Dashboard {
+  readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[]
+  readonly templating: { readonly list: readonly { readonly query: unknown }[] }
+}
+
+/** What `/metrics` has of servers on a file with workers, and on PostgreSQL. */
+async function scrapeAll(t: TestContext): Promise<string> {
+  const path = join(temporaryFolder(t), 'till.db')
+  const file = ['--db', path, '--port', '0', '--workers', '2', '--metrics', '--rate-limit', '600']
+  const database = await (await startPostgres()).createDatabase(t)
+  const alone = ['--db', database, '--port', '0', '--metrics']
+  const scrapes = [file, alone].map(async (args) => {
+    const { url, child, closed } = await serveProcess(t, args)
+    await fetch(`${url}/nowhere`)
+    const text = await (await fetch(`${url}/metrics`)).text()
+    child.kill('SIGTERM')
+    await closed
+    return text
+  })
+  return (await Promise.all(scrapes)).join('')
+}
+
+test('the server tells every figure that the alerts and the dashboard use', async (t) => {
+  const alerts: Alert[] = parse(read('alerts.yml')).groups.flatMap(
+    ({ rules }: { rules: Alert[] }) => rules,
+  )
+  for (const { alert, annotations } of alerts) {
+    assert.match(alert, /^Tillkit[A-Z]/)
+    assert.ok(annotations.summary && annotations.runbook, alert)
+  }
+  const { panels, templating }: Dashboard = JSON.parse(read('grafana.json'))
+  const expressions = [
+    ...alerts.map(({ expr }) => expr),
+    ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    JSON.stringify(templating.list),
+  ]
+  const used = new Set(expressions.join(' ').match(/\b(tillkit|process)_\w+/g))
+  assert.ok(used.size > 20, String(used.size))
+
+  const scraped = await scrapeAll(t)
+
+  const told = new Set([...scraped.matchAll(/^([a-z_]+)[{ ]/gm)].map(([, name = '']) => name))
+  assert.deepEqual(
+    [...used].filter((name) => !told.has(name)),
+    [],
+  )
+})
+
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
+
+/** An example with the servers and the certificate replaced by what is there to be checked. */
+function localExample(name: string, certificate: string): string {
+  return read(name)
+    .replaceAll(/till-[12]:3000/g, '127.0.0.1:3000')
+    .replaceAll(/\/etc\/ssl\/shop\.example\.(pem|key)/g, certificate)
+}
+
+/** A certificate and its key in one file, as HAProxy wants them. */
+function createCertificate(folder: string): string {
+  const file = join(folder, 'both.pem')
+  const subject = ['-subj', '/CN=shop.example', '-days', '1']
+  const both = ['-keyout', file, '-out', join(folder, 'certificate.pem')]
+  const made = spawnSync('openssl', [
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    ...both,
+    ...subject,
+  ])
+  assert.equal(made.status, 0, String(made.stderr))
+  writeFileSync(file, `${readFileSync(file)}${readFileSync(join(folder, 'certificate.pem'))}`)
+  return file
+}
+
+const proxies = [
+  {
+    program: 'nginx',
+    version: '-v',
+    check(folder: string) {
+      const example = join(folder, 'example.conf')
+      const main = join(folder, 'nginx.conf')
+      writeFileSync(example, localExample('nginx.conf', createCertificate(folder)))
+      const files = `pid ${folder}/pid; error_log ${folder}/log;`
+      writeFileSync(main, `${files} events {} http { access_log off; include ${example}; }`)
+      return ['-t', '-q', '-c', main]
+    },
+  },
+  {
+    program: 'haproxy',
+    version: '-v',
+    check(folder: string) {
+      const file = join(folder, 'haproxy.cfg')
+      writeFileSync(file, localExample('haproxy.cfg', createCertificate(folder)))
+      return ['-c', '-q', '-f', file]
+    },
+  },
+  {
+    program: 'caddy',
+    version: 'version',
+    check: () => ['validate', '--adapter', 'caddyfile', '--config', 'deploy/Caddyfile'],
+  },
+]
+
+for (const { program, version, check } of proxies) {
+  const skip = spawnSync(program, [version]).status === 0 ? false : `no ${program} here`
+  test(`${program} takes its example`, { skip }, (t) => {
+    const folder = temporaryFolder(t)
+    const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+    const { status, stderr } = spawnSync(program, check(folder), { env })
+    assert.equal(status, 0, String(stderr))
+  })
+}
 
 test('systemd takes the unit', { skip: hasSystemd ? false : 'no systemd-analyze here' }, (t) => {
   const unit = join(temporaryFolder(t), 'tillkit.service')
@@ -130,4 +293,49 @@ test('systemd takes the unit', { skip: hasSystemd ? false : 'no systemd-analyze 
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', unit])
   assert.equal(stderr.toString(), '')
   assert.equal(status, 0)
+})
+
+/** The system calls of a group, those of the groups in it among them. */
+function callsOf(group: string): string[] {
+  const { stdout } = spawnSync('systemd-analyze', ['syscall-filter', group], { encoding: 'utf8' })
+  const lines = stdout
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim())
+  return lines.flatMap((line) => (line.startsWith('@') ? callsOf(line) : line))
+}
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0
+const cannotTrace = hasSystemd && hasStrace ? false : 'no strace or no systemd-analyze here'
+
+test('the unit allows every system call that serve makes', { skip: cannotTrace }, async (t) => {
+  const folder = temporaryFolder(t)
+  const trace = join(folder, 'trace')
+  const args = ['serve', '--db', join(folder, 'till.db'), '--port', '0', '--workers', '2']
+  const strace = ['-f', '-qq', '-o', trace, process.execPath, 'dist/cli/main.js', ...args]
+  const child = spawn('strace', strace, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const [line] = await once(child.stdout, 'data')
+  const url = /http:\/\/\S+/.exec(String(line))?.[0]
+  assert.equal((await fetch(`${url}/readyz`)).status, 200)
+  const [server] = childrenOf(child.pid)
+  process.kill(server ?? 0, 'SIGTERM')
+  await once(child, 'exit')
+
+  const filters = [...read('tillkit.service').matchAll(/^SystemCallFilter=(.*)$/gm)]
+  const allowed = new Set<string>()
+  for (const [, value = ''] of filters) {
+    const groups = value.replace('~', '').split(' ')
+    for (const call of groups.flatMap(callsOf)) {
+      if (value.startsWith('~')) allowed.delete(call)
+      else allowed.add(call)
+    }
+  }
+  allowed.add('fchown') // SQLite gives a file to the owner of the database, when root runs it
+  const made = readFileSync(trace, 'utf8').matchAll(/^\d+ +([a-z]\w*)\(/gm)
+  const calls = new Set([...made].map(([, call = '']) => call))
+  assert.ok(calls.size > 40, String(calls.size))
+  assert.deepEqual(
+    [...calls].filter((call) => !allowed.has(call)),
+    [],
+  )
 })

@@ -5,7 +5,7 @@ export const accountList = command({
   summary: 'List all accounts',
   options: {},
   async run({ till, output }) {
-    output.table(await till.accounts.list(), ['account_id', 'name', 'created_at'], {
+    await output.list(till.accounts.all(), ['account_id', 'name', 'created_at'], {
       name: 'shorten',
       created_at: 'shorten',
     })

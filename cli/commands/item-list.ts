@@ -1,4 +1,3 @@
-import type { Item } from '../../lib/index.ts'
 import { command } from '../command.ts'
 
 export const itemList = command({
@@ -10,8 +9,7 @@ export const itemList = command({
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
-    const items: Item[] = []
-    for await (const item of till.items.all(account, { store_id: options.store })) items.push(item)
-    output.table(items, ['id', 'name', 'price', 'type'], { type: 'omit', price: 'omit' })
+    const items = till.items.all(account, { store_id: options.store })
+    await output.list(items, ['id', 'name', 'price', 'type'], { type: 'omit', price: 'omit' })
   },
 })

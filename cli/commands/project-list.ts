@@ -6,7 +6,7 @@ export const projectList = command({
   options: { account: { value: 'ID', required: true, help: 'the account' } },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
-    output.table(await till.projects.list(account), ['id', 'name', 'platform', 'status'], {
+    await output.list(till.projects.all(account), ['id', 'name', 'platform', 'status'], {
       name: 'shorten',
       platform: 'omit',
       status: 'shorten',

@@ -30,7 +30,7 @@ export const purchasesImport = command({
     const { stream, size } = openFile(operand)
     const map = options.map && Object.fromEntries(options.map)
     const report =
-      options.report === undefined ? undefined : createReport(operand, options.report, db, map)
+      options.report === undefined ? undefined : createReport(operand, options.report, db)
     const account = await till.accounts.get(options.account)
     const progress = createProgress(process.stderr, size)
     await interruptible('nothing was imported', async (signal) => {

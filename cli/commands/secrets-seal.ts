@@ -6,9 +6,9 @@ export const secretsSeal = command({
   options: {},
   async run({ till, config, output }) {
     if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
-    const { sealed, unreadable } = await till.operations.sealSecrets()
-    output.record({ sealed, unreadable })
-    if (unreadable > 0) {
+    const result = await till.operations.sealSecrets()
+    output.record(result)
+    if (result.unreadable > 0) {
       throw new Refusal(
         'Some secrets no master key that is set opens: they are as they were. ' +
           'Which ones: tillkit secrets drop',

@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { isOrigin, type LogEntry, serve as listen, type ServeOptions } from '../../http/index.ts'
 import { command, Refusal, UsageError } from '../command.ts'
 import { createDemo, formatDemo } from '../demo.ts'
@@ -47,7 +48,22 @@ export const serve = command({
       parse: wholeNumber(1),
       help: 'requests a minute from one address (default: no limit)',
     },
-    'trust-proxy': { help: 'take client addresses from the last hop of X-Forwarded-For' },
+    'account-share': {
+      value: 'PERCENT',
+      parse: wholeNumber(1, 100),
+      help: 'of the requests in flight, the most of one account (default 50)',
+    },
+    'trust-proxy': {
+      value: '[N]',
+      bare: '1',
+      parse: wholeNumber(1, 20),
+      help: 'proxies in front; client addresses come from X-Forwarded-For (alone: 1)',
+    },
+    'keep-alive': {
+      value: 'SECONDS',
+      parse: wholeNumber(1, 3_600),
+      help: 'keep idle connections so long: longer than the proxy does (default 75)',
+    },
     'drain-delay': {
       value: 'SECONDS',
       parse: wholeNumber(0, 999),
@@ -65,6 +81,8 @@ export const serve = command({
     if (workers > 1 && db === 'memory:') {
       throw new UsageError('Workers share a database file: memory: has only one process')
     }
+    const accountShare = options['account-share']
+    const keepAlive = options['keep-alive']
     const settings: ServeOptions = {
       host: options.host ?? config.host,
       port: options.port ?? portNumber(config.port, 'PORT'),
@@ -75,7 +93,11 @@ export const serve = command({
       rateLimitAddress: options['rate-limit-address'],
       shareRateLimits: workers > 1 || isPostgres(db),
       trustProxy: options['trust-proxy'],
-      limits: { drainDelay: (options['drain-delay'] ?? 0) * 1000 },
+      limits: {
+        drainDelay: (options['drain-delay'] ?? 0) * 1000,
+        ...(accountShare === undefined ? {} : { accountShare }),
+        ...(keepAlive === undefined ? {} : { keepAliveTimeout: keepAlive * 1000 }),
+      },
       metrics: options.metrics,
       poolMetrics: isWorker ? pooledFigures : undefined,
       ...logOf(options.log ?? 'all'),
@@ -136,15 +158,25 @@ function logOf(which: 'all' | 'errors' | 'off'): Pick<ServeOptions, 'log' | 'log
 }
 
 /**
- * Resolves at the first signal; a second one ends the process as usual. A worker may get the same
+ * Resolves at the first signal; a second one ends the process at once. A worker may get the same
  * one twice, from who signals all processes of a service and from the first process: it ends with
  * that.
  */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      if (isWorker) process.on(signal, () => resolve())
-      else process.once(signal, () => resolve())
+    let isStopping = false
+    const stop = (signal: 'SIGTERM' | 'SIGINT') => {
+      if (isStopping && !isWorker) endBy(signal)
+      isStopping = true
+      resolve()
     }
+    process.on('SIGTERM', stop).on('SIGINT', stop)
   })
+}
+
+/** Ends as a signal does. PID 1, as in a container, survives its default action: it exits. */
+function endBy(signal: 'SIGTERM' | 'SIGINT'): never {
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+  process.exit(128 + constants.signals[signal])
 }

@@ -8,9 +8,11 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
+import { workWhenFree } from '../concurrency.ts'
 import { etagOf, represent } from '../representation.ts'
 import type { Answer, Call } from '../routes.ts'
 import { Stream } from '../send.ts'
+import { nextTurn, takeTurn } from '../turns.ts'
 
 /** Endpoint 4. */
 export async function createItem({ till, who, body, options }: Call<Account, NewItem>) {
@@ -22,7 +24,12 @@ export async function createItem({ till, who, body, options }: Call<Account, New
  * Endpoint 5. A store of more than a page that is asked for as a whole is read and sent page by
  * page, so that it takes no more memory than one.
  */
-export async function listItems({ till, who, query }: Call<Session, undefined>): Promise<Answer> {
+export async function listItems({
+  till,
+  who,
+  query,
+  service,
+}: Call<Session, undefined>): Promise<Answer> {
   const asked = query as typeof query & ItemQuery
   const list = await till.items.list(who, asked)
   const { items, next, revision } = list
@@ -30,8 +37,13 @@ export async function listItems({ till, who, query }: Call<Session, undefined>):
   if (query.limit !== undefined) {
     return { body: represent(items, listDto, next), headers: { link: linkTo(query, next) } }
   }
-  const rest = (cursor: string, limit: number) => till.items.list(who, { ...asked, cursor, limit })
-  return { body: new Stream(piecesOf(list, rest), etagOf(revision)) }
+  const { limits, concurrency } = service
+  const read = (cursor: string | undefined, limit: number) =>
+    workWhenFree(concurrency.reads, who.account_id, limits.answerTimeout, () =>
+      till.items.list(who, { ...asked, cursor, limit }),
+    )
+  const first = takeTurn() ? chunkOf('{"items":[', list) : undefined
+  return { body: new Stream(chunksOf(who.account_id, read, items.length, first), etagOf(revision)) }
 }
 
 /** Endpoint 6. */
@@ -57,26 +69,41 @@ function linkTo({ store_id = '', limit = '' }: Call<Session, undefined>['query']
   return `</api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
 }
 
+/** The bytes of a page, and where the next one begins. */
+interface Chunk {
+  readonly bytes: Buffer
+  readonly next: string | undefined
+}
+
 /**
- * The same bytes as the whole list at once would have. While some wait for the client nothing else
- * is kept of their page.
+ * The same bytes as the whole list at once would have, of which the first page has `length` items.
+ * Each page is formatted in a turn of its own. Many lists at once hold no page while they wait, for
+ * their turn or for their client: when `first` is missing, its page is read again.
  */
-async function* piecesOf(
-  page: ItemPage | undefined,
-  rest: (cursor: string, limit: number) => Promise<ItemPage>,
+async function* chunksOf(
+  account: string,
+  read: (cursor: string | undefined, limit: number) => Promise<ItemPage>,
+  length: number,
+  first: Chunk | undefined,
 ): AsyncGenerator<Buffer> {
-  let opening = '{"items":['
-  while (page) {
-    const { next } = page
-    // Where sixteen items fill a page, PostgreSQL is not to measure a thousand for each.
-    const limit = Math.min(MAX_PAGE, 2 * page.items.length)
-    const piece = Buffer.from(opening + formatItems(page))
-    page = undefined
-    yield piece
-    if (next !== undefined) page = await rest(next, limit)
-    opening = ','
+  const nextChunk = async (opening: string, limit: number, cursor?: string): Promise<Chunk> => {
+    await nextTurn(account)
+    return chunkOf(opening, await read(cursor, limit))
+  }
+  // The limit of the first read: the cache has its page.
+  let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
+  // Where sixteen items fill a page, PostgreSQL is not to measure a thousand for each.
+  const limit = Math.min(MAX_PAGE, 2 * length)
+  yield chunk.bytes
+  while (chunk.next !== undefined) {
+    chunk = await nextChunk(',', limit, chunk.next)
+    yield chunk.bytes
   }
   yield Buffer.from(']}')
+}
+
+function chunkOf(opening: string, page: ItemPage): Chunk {
+  return { bytes: Buffer.from(opening + formatItems(page)), next: page.next }
 }
 
 function formatItems({ items }: ItemPage): string {

@@ -1,4 +1,4 @@
-import { type ErrorDetail, type Session, TillError } from '../../lib/index.ts'
+import { type ErrorDetail, excerpt, type Session, TillError } from '../../lib/index.ts'
 import type { Call } from '../routes.ts'
 import type { Upload } from '../upload.ts'
 
@@ -40,7 +40,7 @@ function assertSpelt(fields: ReadonlyMap<string, string>): void {
   const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {
     const meant = PARTS.find((part) => plain(part) === plain(field))
     if (meant === undefined || meant === field) return []
-    return [{ field, code: 'unknown', message: `must be spelt ${meant}` }]
+    return [{ field: excerpt(field), code: 'unknown', message: `must be spelt ${meant}` }]
   })
   const [first] = details
   if (!first) return

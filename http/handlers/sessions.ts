@@ -1,14 +1,14 @@
-import type { SessionRequest } from '../../lib/index.ts'
+import type { Project, SessionRequest } from '../../lib/index.ts'
 import type { Call } from '../routes.ts'
 
 /** Endpoint 1. */
-export async function accessToken({ till, who }: Call<string, undefined>) {
-  return { body: await till.sessions.accessToken(who) }
+export async function accessToken({ till, who }: Call<Project, undefined>) {
+  return { body: await till.sessions.accessToken(who.public_key) }
 }
 
 /** Endpoint 2. */
-export async function init({ till, who, body }: Call<string, SessionRequest>) {
-  const { project, session, stores } = await till.sessions.init(who, body)
+export async function init({ till, who, body }: Call<Project, SessionRequest>) {
+  const { project, session, stores } = await till.sessions.init(who.public_key, body)
   const { id, name, bundle_id, platform, status, dlscheme } = project
   return {
     body: {
@@ -25,6 +25,6 @@ export async function init({ till, who, body }: Call<string, SessionRequest>) {
 }
 
 /** Endpoint 3. */
-export async function token({ till, who, body }: Call<string, SessionRequest>) {
-  return { body: await till.sessions.token(who, body) }
+export async function token({ till, who, body }: Call<Project, SessionRequest>) {
+  return { body: await till.sessions.token(who.public_key, body) }
 }

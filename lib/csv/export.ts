@@ -1,11 +1,11 @@
 import { formatInstant } from '../domain/instant.ts'
 import { PURCHASE_FIELDS, type Purchase } from '../domain/purchase.ts'
-import { formatRow, guard } from './write.ts'
+import { EXPORT_COLUMN, EXPORT_MARK, formatRow, guard } from './write.ts'
 
-/** The header line of a canonical purchase file. */
-export const PURCHASE_HEADER = formatRow(PURCHASE_FIELDS)
+/** The header line of an export. */
+export const PURCHASE_HEADER = formatRow([...PURCHASE_FIELDS, EXPORT_COLUMN])
 
-/** A purchase as a row of the canonical file, safe to open in a spreadsheet. */
+/** A purchase as a row of an export, safe to open in a spreadsheet. */
 export function formatPurchase(purchase: Purchase): string {
   const {
     transaction_id,
@@ -28,5 +28,6 @@ export function formatPurchase(purchase: Purchase): string {
     currency ?? '',
     status,
     Object.keys(metadata).length === 0 ? '' : JSON.stringify(metadata),
+    EXPORT_MARK,
   ])
 }

@@ -5,12 +5,12 @@ import {
   type PurchaseField,
   type PurchaseStatus,
 } from '../domain/purchase.ts'
-import type { ErrorDetail } from '../errors.ts'
+import { type ErrorDetail, excerpt } from '../errors.ts'
 import { foreignHeader } from './foreign.ts'
 import { type ColumnMap, type LayoutChoice, normalize } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
 import { countReportColumns } from './report.ts'
-import { unguard } from './write.ts'
+import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
   /** Whether the store is a sandbox: some vendors tell it of each row. */
@@ -23,9 +23,9 @@ export interface LayoutOptions extends LayoutChoice {
 export interface Layout {
   /** `canonical`, or the preset's name. */
   readonly name: string
-  /** For each field that the file has, its column's name as the header spells it. */
+  /** For each field that the file has, its column's name as the header spells it, cut. */
   readonly columns: { readonly [F in PurchaseField]?: string }
-  /** The named columns that are not stored, without those of a report. */
+  /** The names, cut, of the columns that are not stored, without those that tillkit adds. */
   readonly ignored: readonly string[]
   /** A row's canonical cells; undefined for a row that is passed over. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
@@ -53,7 +53,7 @@ export function findLayout(
 ): Layout | readonly ErrorDetail[] {
   const foreign = foreignHeader(header)
   if (foreign) return [{ line: 1, code: 'unsupported_file', message: foreign }]
-  const reported = countReportColumns(header, options.map)
+  const reported = countReportColumns(header)
   // A report's columns are none of the file's, which may have one of the same name.
   const names = header.map((name, position) => (position < reported ? '' : normalize(name)))
   const preset = findPreset(names, options)
@@ -89,7 +89,9 @@ function canonicalColumns(names: readonly string[], map: ColumnMap): Found {
     const byMap = mapped.find(([column]) => column === name)?.[1] as PurchaseField | undefined
     const byName = PURCHASE_FIELDS.find((field) => field === name) ?? aliasOf(name)
     const field = byMap ?? (byName !== undefined && map[byName] === undefined ? byName : undefined)
-    if (field) found[field] = [...(found[field] ?? []), position]
+    if (!field) continue
+    found[field] ??= []
+    found[field].push(position)
   }
   return found
 }
@@ -110,8 +112,10 @@ function presetColumns(names: readonly string[], preset: Preset): Found {
 function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[] {
   return Object.entries(found).flatMap(([field, [first = 0, second]]) => {
     if (second === undefined) return []
-    const message = `means ${field}, and so does the column ${header[first]}: keep one of them`
-    return [{ line: 1, column: header[second] ?? '', code: 'duplicate_column', message }]
+    const other = excerpt(header[first] ?? '')
+    const message = `means ${field}, and so does the column ${other}: keep one of them`
+    const column = excerpt(header[second] ?? '')
+    return [{ line: 1, column, code: 'duplicate_column', message }]
   })
 }
 
@@ -145,7 +149,7 @@ function missingColumns(found: Found, names: readonly string[], preset?: Preset)
 }
 
 function missingColumn(column: string, message: string): ErrorDetail {
-  return { line: 1, column, code: 'missing_column', message }
+  return { line: 1, column: excerpt(column), code: 'missing_column', message }
 }
 
 /** The preset of which the header has most, and more than half. */
@@ -166,8 +170,10 @@ function createLayout(
   const positionOf = (field: PurchaseField) => found[field]?.[0] ?? -1
   const positions = PURCHASE_FIELDS.map(positionOf)
   const stored = new Set(positions)
+  const mark = preset ? -1 : names.indexOf(EXPORT_COLUMN)
   const used = (preset?.uses ?? []).map(normalize)
-  const isUsed = (name: string) => used.includes(normalize(name))
+  const isIgnored = (name: string, at: number) =>
+    names[at] !== '' && !stored.has(at) && !used.includes(normalize(name)) && at !== mark
   const named = PURCHASE_FIELDS.filter((field) => positionOf(field) >= 0)
   const price_unit = preset?.price_unit ?? options.price_unit ?? 'minor'
   const derive = preset?.derive?.()
@@ -175,6 +181,7 @@ function createLayout(
 
   const read: Layout['read'] = (cells, wrong) => {
     const canonical = pickCells(cells, positions)
+    if (mark >= 0 && cells[mark] === EXPORT_MARK) unguardCells(canonical)
     if (derive) {
       const derived = derive((column) => cells[place(column)] ?? '', options)
       if (derived === 'passed over') return undefined
@@ -190,8 +197,10 @@ function createLayout(
 
   return {
     name: preset?.name ?? 'canonical',
-    columns: Object.fromEntries(named.map((field) => [field, header[positionOf(field)]])),
-    ignored: header.filter((name, at) => names[at] !== '' && !stored.has(at) && !isUsed(name)),
+    columns: Object.fromEntries(
+      named.map((field) => [field, excerpt(header[positionOf(field)] ?? '')]),
+    ),
+    ignored: header.filter(isIgnored).map((name) => excerpt(name)),
     read,
   }
 }
@@ -201,16 +210,21 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 function pickCells(cells: readonly string[], positions: readonly number[]): Mutable<PurchaseCells> {
   const cell = (field: number) => cells[positions[field] ?? -1] ?? ''
   return {
-    transaction_id: unguard(cell(0)),
+    transaction_id: cell(0),
     sku: cell(1),
     purchased_at: cell(2),
-    user_id: unguard(cell(3)),
+    user_id: cell(3),
     quantity: cell(4),
     price: cell(5),
     currency: cell(6),
     status: cell(7),
     metadata: cell(8),
   }
+}
+
+function unguardCells(cells: Mutable<PurchaseCells>): void {
+  cells.transaction_id = unguard(cells.transaction_id)
+  cells.user_id = unguard(cells.user_id)
 }
 
 function readStatus(
@@ -235,7 +249,7 @@ function readMajorPrice(
   const isClear = isKnown || !price.includes(',') || price.includes('.')
   const digits = price === '' ? '' : toMinorDigits(price, currency ?? '')
   if (digits !== undefined && isClear) return digits
-  const unit = currency ?? 'its currency'
+  const unit = currency !== undefined && /^[A-Z]{3}$/.test(currency) ? currency : 'its currency'
   const point = price.includes(',') ? '; the decimal mark must be a point' : ''
   wrong('price', 'invalid', `must be a decimal amount that ${unit} can have, like 1234.50${point}`)
   return ''

@@ -35,12 +35,15 @@ export interface CsvOptions {
 export interface CsvParser {
   push(chunk: Uint8Array): void
   end(): void
+  /** Whether a bad header has ended the parse: the rest of the file is not looked at. */
+  readonly isClosed: boolean
 }
 
 /**
  * A push parser for RFC 4180, strict: what is malformed is an error with its line, never repaired.
  * UTF-8, or UTF-16 with its mark; `,` `;` or tab, whichever the header has most of; LF or CRLF;
- * empty lines are skipped. Memory is bounded by `maxRowLength`, whatever comes.
+ * empty lines are skipped. A header has at most 256 columns and ends within the first 16 KiB.
+ * Memory is bounded by `maxRowLength`, whatever comes.
  *
  * V8 copies short cells, but one of 13 characters or more is a view that keeps the text around it
  * (some 64 KiB) alive. That is harmless unless few cells of a large file are kept for long.
@@ -65,7 +68,7 @@ export function createCsvParser(handlers: CsvHandlers, options: CsvOptions = {})
     const message = foreignFile(head)
     if (message) {
       handlers.error({ line: 1, code: 'unsupported_file', message })
-      return { push() {}, end() {} }
+      return { push() {}, end() {}, isClosed: true }
     }
     const { length, littleEndian } = readMark(head)
     const chosen = littleEndian === undefined ? lines : createUtf16Reader(lines, littleEndian)
@@ -79,9 +82,16 @@ export function createCsvParser(handlers: CsvHandlers, options: CsvOptions = {})
     if (head.length >= HEAD_BYTES) reader = start()
   }
 
+  const isClosed = () => reader?.isClosed ?? false
+
   return {
+    get isClosed() {
+      return isClosed()
+    },
     push(chunk) {
-      for (let at = 0; at < chunk.length; at += PIECE) take(chunk.subarray(at, at + PIECE))
+      for (let at = 0; at < chunk.length && !isClosed(); at += PIECE) {
+        take(chunk.subarray(at, at + PIECE))
+      }
     },
     end() {
       const last = reader ?? start()

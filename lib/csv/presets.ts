@@ -186,9 +186,13 @@ function shopifyTime(time: string): string {
   return time.replace(/ ([+-]\d{4}|UTC)$/, (zone) => (zone === ' UTC' ? 'Z' : zone.trim()))
 }
 
+const MAX_PRICE_LENGTH = 64
+
 /** A unit price times a quantity, on the digits; the unit price where that can not be done. */
 function multiply(price: string, quantity: string): string {
-  if (!/^\d+(\.\d+)?$/.test(price) || !/^\d{1,7}$/.test(quantity)) return price
+  // A BigInt of a million digits takes seconds.
+  const isShort = price.length <= MAX_PRICE_LENGTH
+  if (!isShort || !/^\d+(\.\d+)?$/.test(price) || !/^\d{1,7}$/.test(quantity)) return price
   const [whole = '', fraction = ''] = price.split('.')
   const digits = (BigInt(whole + fraction) * BigInt(quantity)).toString()
   const padded = digits.padStart(fraction.length + 1, '0')

@@ -7,7 +7,7 @@ import {
 import type { ErrorDetail } from '../errors.ts'
 import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
 import { type CsvParser, createCsvParser } from './parser.ts'
-import { countReportColumns } from './report.ts'
+import { countReportColumns, restoreCells } from './report.ts'
 
 /** What a purchase file tells, in the order of its lines. */
 export interface PurchaseFileHandlers {
@@ -33,12 +33,17 @@ export interface CellMistake {
   readonly message: string
 }
 
+export interface PurchaseParser extends CsvParser {
+  /** Whether the header can not be used: nothing more will be told of the file. */
+  readonly isRefused: boolean
+}
+
 /** Parses a purchase file. After a header that can not be used, rows are passed over in silence. */
 export function createPurchaseParser(
   rules: PurchaseRules,
   options: LayoutOptions,
   handlers: PurchaseFileHandlers,
-): CsvParser {
+): PurchaseParser {
   let header: readonly string[] = []
   let reported = 0
   let layout: Layout | undefined
@@ -49,11 +54,11 @@ export function createPurchaseParser(
     mistakes.push({ field, code, message })
   }
 
-  return createCsvParser({
+  const parser = createCsvParser({
     header(cells, line) {
-      header = cells
-      reported = countReportColumns(cells, options.map)
-      const found = findLayout(cells, options)
+      reported = countReportColumns(cells)
+      header = restoreCells(cells, reported)
+      const found = findLayout(header, options)
       if ('read' in found) {
         layout = found
         handlers.layout(found)
@@ -62,8 +67,9 @@ export function createPurchaseParser(
         for (const error of found) handlers.error({ ...error, line })
       }
     },
-    row(cells, line) {
+    row(written, line) {
       if (!layout) return
+      const cells = restoreCells(written, reported)
       const canonical = layout.read(cells, wrong)
       if (!canonical) return handlers.passedOver()
       const purchase = parsePurchase(canonical, line, rules, wrong)
@@ -77,6 +83,17 @@ export function createPurchaseParser(
       if (!isRefused) handlers.error({ ...error })
     },
   })
+
+  return {
+    push: parser.push,
+    end: parser.end,
+    get isClosed() {
+      return parser.isClosed
+    },
+    get isRefused() {
+      return isRefused || parser.isClosed
+    },
+  }
 }
 
 /** What is wrong with a bad row as a whole, where that says more than the mistakes of its cells. */

@@ -4,6 +4,12 @@ const LF = 0x0a
 const CR = 0x0d
 const QUOTE = 0x22
 
+/** The most columns that a header may have. */
+export const MAX_COLUMNS = 256
+
+/** The most bytes of UTF-8 before the end of the header line, empty lines before it included. */
+export const MAX_HEADER_BYTES = 16 * 1024
+
 /** What can be wrong with a file; `messages` says each in a sentence. */
 export type CsvErrorCode = keyof typeof messages
 
@@ -18,6 +24,10 @@ interface Facts {
 
 const messages = {
   no_header: () => 'The file is empty: it has no header line',
+  header_too_long: () =>
+    `The header line takes more than ${MAX_HEADER_BYTES} bytes: is a quote in it never closed?`,
+  too_many_columns: ({ rowWidth }: Facts) =>
+    `The header has ${rowWidth} columns; at most ${MAX_COLUMNS} are allowed`,
   malformed_encoding: () =>
     'The line is not well-formed UTF-8 (or UTF-16, if so marked): save the file as CSV UTF-8',
   misplaced_quote: ({ line, quoteLine }: Facts) =>
@@ -40,6 +50,10 @@ export interface RecordReader {
   push(text: string): void
   /** Takes one line whose bytes were malformed: the record that it belongs to is an error. */
   pushMalformed(line: string): void
+  /** Ends the parse for a header that goes on too long, unless more is wrong with it. */
+  refuseHeader(): void
+  /** Whether a bad header has ended the parse. */
+  readonly isClosed: boolean
   end(): void
 }
 
@@ -88,7 +102,7 @@ export function createRecordReader(
         continue
       }
       const length = stop - pos
-      // The lower bound keeps short rows under a header of a million cells from costing that each.
+      // The lower bound spares a short row the array of the header's width.
       const isPossible = width > 0 && length >= width - 1 && length <= maxRowLength
       const cells = isPossible && nextCr >= stop ? readRow(text, pos, stop) : undefined
       if (cells) {
@@ -197,6 +211,7 @@ export function createRecordReader(
     if (malformedLine > 0) return report('malformed_encoding', malformedLine)
     if (width > 0 && cells.length !== width) return report('wrong_width', line, { cells })
     if (width > 0) return handlers.row(cells, line)
+    if (cells.length > MAX_COLUMNS) return report('too_many_columns', line, { cells })
     width = cells.length
     handlers.header(cells, line)
   }
@@ -218,9 +233,16 @@ export function createRecordReader(
     pushMalformed(text) {
       if (!closed) readRecord(text, 0, true)
     },
+    refuseHeader() {
+      if (!closed) report('header_too_long', open?.line ?? line)
+    },
+    get isClosed() {
+      return closed
+    },
     end() {
+      if (closed) return
       if (open) report('unclosed_quote', open.quoteLine)
-      else if (width === 0 && !closed) report('no_header', 1)
+      else if (width === 0) report('no_header', 1)
     },
   }
 }

@@ -1,17 +1,24 @@
-import { type ColumnMap, normalize } from './options.ts'
+import { normalize } from './options.ts'
+import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
-/** The columns that a report of bad rows has before the file's own. */
-export const REPORT_COLUMNS: readonly string[] = ['line', 'column', 'code', 'message']
+/** The columns that a report of bad rows has before the file's own. The last one marks it. */
+export const REPORT_COLUMNS: readonly string[] = [
+  'line',
+  'column',
+  'code',
+  'message',
+  EXPORT_COLUMN,
+]
 
-/**
- * How many columns at the head of a file are those of a report: all of them, or none. Where the map
- * names one that does not come again behind them, they are the file's own.
- */
-export function countReportColumns(header: readonly string[], map: ColumnMap = {}): number {
+/** The cells of a line with so many report columns, as they were before the report guarded them. */
+export function restoreCells(cells: readonly string[], reported: number): readonly string[] {
+  const mark = normalize(cells[reported - 1] ?? '')
+  return mark === EXPORT_MARK || mark === EXPORT_COLUMN ? cells.map(unguard) : cells
+}
+
+/** How many columns at the head of a file are those of a report: all of them, or none. */
+export function countReportColumns(header: readonly string[]): number {
   const names = header.map(normalize)
   const isReport = REPORT_COLUMNS.every((name, i) => name === names[i])
-  const behind = names.slice(REPORT_COLUMNS.length)
-  const mapped = Object.values(map).map(normalize)
-  const isOwn = mapped.some((name) => REPORT_COLUMNS.includes(name) && !behind.includes(name))
-  return isReport && !isOwn ? REPORT_COLUMNS.length : 0
+  return isReport ? REPORT_COLUMNS.length : 0
 }

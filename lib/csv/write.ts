@@ -7,11 +7,19 @@ function formatCell(cell: string): string {
   return /[",\r\n;\t]|^ | $/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
+/**
+ * The column that marks an export or a report of tillkit. In rows with the mark in it, an import
+ * undoes `guard`. The mark is not empty, as spreadsheets may leave out the delimiter before an empty last cell.
+ */
+export const EXPORT_COLUMN = 'tillkit_export'
+export const EXPORT_MARK = '1'
+
 const GUARDED = /^'+[=+\-@\t\r]/
 
 /**
  * A cell that a spreadsheet does not take for a formula: one that begins with `=`, `+`, `-` or `@`
- * gets an apostrophe. Plain numbers stay. `unguard` takes it off again.
+ * gets an apostrophe. Plain numbers stay. `unguard` takes it off again: only for files that tillkit
+ * wrote, since elsewhere the apostrophe is part of the cell.
  */
 export function guard(cell: string): string {
   const isFormula = /^[=+\-@\t\r]/.test(cell) && !/^[+-]?[\d.,]+$/.test(cell)

@@ -15,6 +15,7 @@ export const AUDIT_ACTIONS = [
   'signing_keys.rotate',
   'secrets.seal',
   'secrets.drop',
+  'audit.archive',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

@@ -1,10 +1,10 @@
 const ISO_8601 =
-  /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)$/
+  /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?([Zz]|[+-]\d\d(?::?\d\d)?)$/
 
 /**
  * Unix milliseconds from ISO 8601 with a zone, 10 digits of Unix seconds or 13 of milliseconds;
  * else undefined. A time without a zone is refused: guessing one moves a purchase by up to a day.
- * Digits past the millisecond are cut.
+ * Digits past the millisecond are cut. T and Z may be lower case (RFC 3339 section 5.6).
  */
 export function parseInstant(text: string): number | undefined {
   if (text.length === 20 && text[10] === 'T' && text[19] === 'Z') return parseUtcSeconds(text)
@@ -19,7 +19,7 @@ export function parseInstant(text: string): number | undefined {
     .map((part) => Number(part ?? 0))
   const local = toMilliseconds(year, month, day, hour, minute, second)
   const offset = parseOffset(parts[8] ?? '')
-  const fraction = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3))
+  const fraction = Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0'))
   if (local === undefined || offset === undefined) return undefined
   const instant = local + fraction - offset
   return instant >= FIRST && instant < END ? instant : undefined
@@ -93,7 +93,7 @@ function isLeap(year: number): boolean {
 
 /** A zone's offset from UTC in milliseconds. */
 function parseOffset(zone: string): number | undefined {
-  if (zone === 'Z') return 0
+  if (zone === 'Z' || zone === 'z') return 0
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(-2)) * (zone.length > 3 ? 1 : 0)
   if (hours > 23 || minutes > 59) return undefined

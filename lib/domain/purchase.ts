@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../errors.ts'
-import { freeForm, isObject, isText, type JsonObject } from './fields.ts'
+import { freeForm, isObject, isText, isTooLargeJson, type JsonObject, TOO_LARGE } from './fields.ts'
 import { parseInstant } from './instant.ts'
 import { parseMinorUnits } from './item.ts'
 
@@ -143,8 +143,8 @@ function hintOf(cell: string, hints: Hints): string {
 
 const TIME_HINTS: Hints = [
   [/^\d{4}-\d\d-\d\d$/, 'has no time of day and no zone'],
-  [/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?$/, 'has no zone (Z for UTC)'],
-  [/^\d{4}-\d\d-\d\d[T ]/, 'does not exist'],
+  [/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?$/, 'has no zone (Z for UTC)'],
+  [/^\d{4}-\d\d-\d\d[Tt ]/, 'does not exist'],
   [/^\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}(\D|$)/, 'leaves open which is the day'],
   [/^\d{5}([.,]\d+)?$/, "is a spreadsheet's day number"],
   [ROUNDED, 'was rounded by a spreadsheet'],
@@ -225,6 +225,10 @@ function parseStatus(cell: string, wrong: Report): PurchaseStatus {
 
 function parseMetadata(cell: string, wrong: Report): JsonObject {
   if (cell === '') return {}
+  if (isTooLargeJson(cell)) {
+    wrong('metadata', 'invalid', TOO_LARGE)
+    return {}
+  }
   const value = parseJson(cell)
   if (!isObject(value)) {
     wrong('metadata', 'invalid', 'must be a JSON object')

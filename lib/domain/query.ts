@@ -88,6 +88,39 @@ const limit: Rule<number> = (value, field, problems) => {
   return 0
 }
 
+/** What a list of records in order of creation is asked for. */
+export interface ListQuery {
+  /** 1 to 1000, which is what a page may have unless told. */
+  readonly limit?: number | string | undefined
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+const listFields: Fields<ParsedPage> = {
+  limit: optional(limit, () => MAX_PAGE),
+  cursor: optional(place),
+}
+
+export function parseListQuery(input: unknown): ParsedPage {
+  return parseExact(input, listFields)
+}
+
+/** What a list of stores is asked for. */
+export interface StoreQuery extends ListQuery {
+  readonly project_id: string
+}
+
+export function parseProjectStoreQuery(
+  input: unknown,
+): ParsedPage & Pick<StoreQuery, 'project_id'> {
+  return parseExact(input, { ...listFields, project_id: required(text(1, 64)) })
+}
+
+/** The page of a storage that a query asks for. */
+export function pageFor({ limit, cursor }: ParsedPage): { limit: number; after?: string } {
+  return cursor === undefined ? { limit } : { limit, after: cursor }
+}
+
 const itemFields: Fields<ParsedItemQuery> = {
   store_id: required(storeId),
   limit: optional(limit, () => MAX_PAGE),
@@ -118,6 +151,21 @@ const auditFields: Fields<ParsedAuditQuery> = {
 
 export function parseAuditQuery(input: unknown): ParsedAuditQuery {
   return parseExact(input, auditFields)
+}
+
+/** Which entries of the audit log are moved into which file. */
+export interface AuditArchive {
+  /**
+   * The entries up to the first that is not before this time (with its zone) or day (UTC), which is
+   * at least one hour ago.
+   */
+  readonly before: string
+  /** A new file, or the one of an earlier archive of the same log, which then grows. */
+  readonly file: string
+}
+
+export function parseAuditArchive(input: unknown): { before: number; file: string } {
+  return parseExact(input, { before: required(instant), file: required(text(1, 4096)) })
 }
 
 const queryFields: Fields<ParsedPurchaseQuery> = {

@@ -6,7 +6,10 @@ export interface Receipt {
   readonly account_id: string
   /** As it was sent, 1 to 255 characters. */
   readonly key: string
-  /** A hash of operation and input, keyed where there is a master key: inputs may hold secrets. */
+  /**
+   * A hash of operation and input, keyed where there is a master key: inputs may hold secrets. One
+   * from before there was a key is keyed when secrets are sealed.
+   */
   readonly fingerprint: string
   /** What the operation returned beside its input, as JSON. */
   readonly answer: string

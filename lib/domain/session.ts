@@ -17,14 +17,21 @@ import {
 export const SCOPES = ['items:read', 'projects:write', 'purchases:import'] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** Who issued a token: the account itself, or the server to a client with a public key. */
+export type TokenIssuer = 'account' | 'public_key'
+
 /** A verified bearer: it reaches one project alone. */
 export interface Session {
   readonly account_id: string
   readonly project_id: string
+  /** Chosen by the client unless `issued_by` is `account`. */
   readonly user_id: string
   readonly scopes: readonly Scope[]
+  readonly issued_by: TokenIssuer
   /** The token's `jti`. */
   readonly token_id: string
+  /** The token's `iat`, Unix seconds. */
+  readonly issued_at: number
 }
 
 /** The body of endpoints 2 and 3. Device info is checked and not kept. */

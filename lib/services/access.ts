@@ -1,4 +1,5 @@
 import type { Account } from '../domain/account.ts'
+import type { Authority } from '../domain/authority.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
@@ -6,14 +7,23 @@ import type { Scope, Session } from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { KeyedAccount, Storage, StoreKey } from '../storage/port.ts'
+import type { KeyedAccount, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
+import { watermarkInTokenId } from './ids.ts'
 
 /** Who calls an operation: an account reaches all that it owns, a session one project of it. */
 export type Caller = Account | KeyedAccount | Session
 
 export function isSession(caller: Caller): caller is Session {
   return 'project_id' in caller
+}
+
+/** What a call of the caller's rests on; undefined for the operator, who holds no credential. */
+export function authorityOf(caller: Caller | undefined): Authority | undefined {
+  if (!caller) return undefined
+  if (!isSession(caller)) return 'key_id' in caller ? { key_id: caller.key_id } : undefined
+  const { project_id, user_id, token_id, issued_at } = caller
+  return { token: { project_id, user_id, issued_under: watermarkInTokenId(token_id), issued_at } }
 }
 
 /** Guards an operation that only an account may call. */
@@ -99,24 +109,27 @@ export async function getNamedStore(
   caller: Caller,
   store_id: string,
 ): Promise<Store> {
-  const store = await storage.findStore(caller.account_id, store_id)
-  if (store && reaches(caller, store)) return store
-  throw invalidField('store_id', 'unknown', 'names no store that this credential reaches')
+  const store = await findReachableStore(storage, caller, store_id)
+  if (store) return store
+  throw unknownStore()
+}
+
+/** For a store that does not exist or that the caller does not reach. */
+export function unknownStore(): TillError {
+  return invalidField('store_id', 'unknown', 'names no store that this credential reaches')
 }
 
 /**
- * Reads from a store that must be reached, while that is being found out: one way there and back.
+ * The store, when the caller reaches it. A foreign one is not read: it would take longer than one
+ * that does not exist.
  */
-export async function readNamedStore<T>(
+export async function findReachableStore(
   storage: Storage,
   caller: Caller,
   store_id: string,
-  read: (store: StoreKey) => Promise<T>,
-): Promise<T> {
-  const reading = read({ account_id: caller.account_id, store_id })
-  reading.catch(() => {}) // of a store that is not there; else it is told below
-  await getNamedStore(storage, caller, store_id)
-  return reading
+): Promise<Store | undefined> {
+  if (!isSession(caller)) return storage.findStore(caller.account_id, store_id)
+  return storage.findStore(caller.account_id, store_id, caller.project_id)
 }
 
 /** Whether a record of a project is within the caller's reach. */

@@ -4,8 +4,11 @@ import {
   type NewAccount,
   parseNewAccount,
 } from '../domain/account.ts'
+import { keyRequired } from '../domain/authority.ts'
 import { formatInstant } from '../domain/instant.ts'
+import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
+import { recordsOf } from '../storage/pages.ts'
 import type { KeyedAccount } from '../storage/port.ts'
 import { assertAccount } from './access.ts'
 import type { Context } from './context.ts'
@@ -26,16 +29,28 @@ export interface Accounts {
    * The account of a project, for operators who name the project alone. Throws `project_not_found`.
    */
   ownerOf(project_id: string): Promise<Account>
-  list(): Promise<Account[]>
+  /** A page of all accounts, in order of creation. */
+  list(query?: ListQuery): Promise<AccountPage>
+  /** All accounts, read page by page. */
+  all(): AsyncIterable<Account>
   /** Adds a key beside those that there are. `account_key` is shown here once. */
   addKey(
     account: Account,
     options?: CallOptions,
   ): Promise<ShownKey & { readonly account_key: string }>
-  /** An account's keys, the revoked ones too, in order of creation; never the keys themselves. */
+  /**
+   * An account's keys, the revoked ones too, in order of creation; never the keys themselves. Only
+   * the operator adds keys: they are few.
+   */
   listKeys(account: Account): Promise<ShownKey[]>
   /** The key opens nothing from now on. Throws `account_key_not_found`, for a foreign one too. */
   revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
+}
+
+export interface AccountPage {
+  readonly accounts: readonly Account[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
 }
 
 /** What may be shown of an account key. */
@@ -67,7 +82,7 @@ export function createAccounts(context: Context): Accounts {
       const account =
         account_key && (await storage.findAccountByKeyHash(hashAccountKey(account_key)))
       if (account) return account
-      throw new TillError('account_key_required', 'The account key is missing or unknown')
+      throw keyRequired()
     },
 
     async get(account_id) {
@@ -83,9 +98,13 @@ export function createAccounts(context: Context): Accounts {
       throw new TillError('project_not_found', 'No project has this id')
     },
 
-    async list() {
-      return storage.listAccounts()
+    async list(query = {}) {
+      const page = pageFor(parseListQuery(query))
+      const { records: accounts, ...further } = await storage.listAccounts(page)
+      return { accounts, ...further }
     },
+
+    all: () => recordsOf((page) => storage.listAccounts(page)),
 
     async addKey(account, options) {
       assertAccount(account)
@@ -97,7 +116,11 @@ export function createAccounts(context: Context): Accounts {
 
     async listKeys(account) {
       assertAccount(account)
-      return (await storage.listAccountKeys(account.account_id)).map(shownKey)
+      const keys: ShownKey[] = []
+      const { account_id } = account
+      const all = recordsOf((page) => storage.listAccountKeys(account_id, page))
+      for await (const key of all) keys.push(shownKey(key))
+      return keys
     },
 
     async revokeKey(account, key_id, options) {

@@ -1,5 +1,6 @@
 import type { Storage } from '../storage/port.ts'
 import type { Keyring } from '../token/keyring.ts'
+import type { Quotas } from './quotas.ts'
 import type { Sealer } from './secrets.ts'
 
 /** What every service works with. */
@@ -16,4 +17,5 @@ export interface Context {
   /** Whether tokens got with a public key let their bearers read items and nothing more. */
   readonly lockdown: boolean
   readonly sealer: Sealer
+  readonly quotas: Quotas
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { TokenIssuer } from '../domain/session.ts'
 
 export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'key'
 
@@ -33,13 +34,22 @@ export function hashText(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-/** A token's `jti`: the bound of revocation under which it is issued, and 128 random bits. */
-export function createTokenId(bound: number): string {
-  return `${bound}.${randomBytes(16).toString('base64url')}`
+/**
+ * A token's `jti`: the revocation watermark under which it is issued, `a` when the account issues
+ * it, and 128 random bits.
+ */
+export function createTokenId(bound: number, issued_by: TokenIssuer): string {
+  const mark = issued_by === 'account' ? 'a' : ''
+  return `${bound}${mark}.${randomBytes(16).toString('base64url')}`
 }
 
-/** The bound in a token's `jti`; undefined in that of another tool. */
-export function boundInTokenId(jti: string): number | undefined {
-  const bound = /^(\d{1,15})\.[\w-]{22}$/.exec(jti)?.[1]
+/** The revocation watermark in a token's `jti`; undefined in that of another tool. */
+export function watermarkInTokenId(jti: string): number | undefined {
+  const bound = /^(\d{1,15})a?\.[\w-]{22}$/.exec(jti)?.[1]
   return bound === undefined ? undefined : Number(bound)
+}
+
+/** Who issued the token of a `jti`. One without a mark is trusted least. */
+export function issuerInTokenId(jti: string): TokenIssuer {
+  return /^\d{1,15}a\.[\w-]{22}$/.test(jti) ? 'account' : 'public_key'
 }

@@ -33,7 +33,10 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
  * they would be what the good rows of their transactions are compared with.
  */
 export interface BadRows {
-  /** False when it is full: a file of nothing but mistakes must not fill the memory. */
+  /**
+   * False when it is full: a file of nothing but mistakes must not fill the memory. A row takes 4 KiB
+   * at most: three texts of 255 characters, and messages that quote no cell.
+   */
   add(row: BadRow): boolean
   /** What to stage of them, after all good rows. */
   toStage(): NewPurchase[]

@@ -1,10 +1,25 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
+import { invalidField } from '../domain/fields.ts'
+import { formatInstant } from '../domain/instant.ts'
 import type { Project } from '../domain/project.ts'
-import { type AuditQuery, parseAuditQuery } from '../domain/query.ts'
+import {
+  type AuditArchive,
+  type AuditQuery,
+  parseAuditArchive,
+  parseAuditQuery,
+} from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import type { AuditPage, Storage } from '../storage/port.ts'
+import { recordsOf } from '../storage/pages.ts'
+import type {
+  ArchiveRequest,
+  AuditPage,
+  Page,
+  PoolState,
+  Storage,
+  StorageSize,
+} from '../storage/port.ts'
 import type { Context } from './context.ts'
 import {
   dropFromProject,
@@ -21,9 +36,14 @@ import { type CallOptions, trailOf } from './trail.ts'
 export interface Operations {
   /** Resolves when the storage answers; throws `storage_unavailable`. */
   ready(): Promise<void>
+  /** What the database takes on the disk; undefined in memory. */
+  size(): Promise<StorageSize | undefined>
+  /** The connection pool of this process; undefined where the database needs none. */
+  poolState(): PoolState | undefined
   /**
-   * Throws `master_key_mismatch` when the first thousand projects and their stores hold a secret
+   * Throws `master_key_mismatch` when one of the first accounts, projects and stores holds a secret
    * that none of the master keys opens: a secret sealed under a stray key would be lost with it.
+   * Reads a thousand of them, page by page, and fewer once they hold 16 MiB of configuration.
    */
   assertSecretsOpen(): Promise<void>
   /** Looks the whole storage through; a sentence for each thing that is wrong with it. */
@@ -34,13 +54,21 @@ export interface Operations {
   listAudit(query: AuditQuery): Promise<AuditPage>
   /** The whole log, read page by page. */
   allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
+  /**
+   * Moves old entries of the audit log to the end of a file, as JSON lines, and resolves to their
+   * number. Entries are deleted once the file is on the disk. May be interrupted at any moment:
+   * called again with the same file, it goes on. Throws `invalid_request` for a time less than one
+   * hour ago and for a file that it can not write or that is no archive of this log.
+   */
+  archiveAudit(archive: AuditArchive, options?: ArchiveOptions): Promise<number>
   /** Adds a key that signs tokens from now on, and drops those no token can need any more. */
   rotateSigningKeys(options?: RotationOptions): Promise<RotatedKeys>
   /** The keys that sign and verify tokens, oldest first; never the secrets. */
   listSigningKeys(): Promise<ShownSigningKey[]>
   /**
    * Puts all stored secrets under the newest master key, and leaves nothing of what they were
-   * before in a database file, which is written anew for it: others' writes wait so long.
+   * before in a database file, which is written anew for it: others' writes wait so long. The
+   * hashes of requests that idempotency records keep are put under that key too.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** The secrets that none of the master keys opens, by their places. */
@@ -63,7 +91,13 @@ export interface SealedSecrets {
   readonly sealed: number
   /** How many secrets none of the keys opens: they are as they were. */
   readonly unreadable: number
+  /** How many idempotency records had a hash in clear or under an older key. */
+  readonly idempotency_records: number
 }
+
+export interface ArchiveOptions
+  extends CallOptions,
+    Pick<ArchiveRequest, 'onProgress' | 'signal'> {}
 
 export interface RotationOptions extends CallOptions {
   /** `others`: all keys but the new one, which ends every token within 5 s. */
@@ -83,12 +117,28 @@ export interface ShownSigningKey {
 export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
-  async function* allRecords(): AsyncGenerator<Records> {
-    for (const account of await storage.listAccounts()) {
-      for (const project of await storage.listProjects(account.account_id)) {
-        yield { account, project, stores: await storage.listStores(project.id) }
+  async function* allRecords(): AsyncGenerator<Found> {
+    for await (const account of recordsOf((page) => storage.listAccounts(page))) {
+      const { account_id } = account
+      yield { account }
+      for await (const project of recordsOf((page) => storage.listProjects(account_id, page))) {
+        yield { account, project }
+        for await (const store of recordsOf((page) => storage.listStores(project.id, page))) {
+          yield { account, store }
+        }
       }
     }
+  }
+
+  const renewFingerprints = async (): Promise<number> => {
+    let renewed = 0
+    let page: Page | undefined = { limit: PAGE }
+    while (page) {
+      const { updated, next } = await storage.updateFingerprints(sealer.renewDigest, page)
+      renewed += updated
+      page = next === undefined ? undefined : { limit: PAGE, after: next }
+    }
+    return renewed
   }
 
   /** Without any key all that is sealed would seem lost. */
@@ -97,16 +147,15 @@ export function createOperations(context: Context): Operations {
     throw new TypeError('what no master key opens can not be told without one: see masterKeys')
   }
 
-  const unreadableOf = ({ account, project, stores }: Records): UnreadableSecret[] => {
-    const place = { account_id: account.account_id, project_id: project.id }
-    return [
-      ...unreadableOfProject(project, sealer).map((field) => ({ ...place, field })),
-      ...stores.flatMap((store) =>
-        unreadableOfStore(store, sealer).map((field) => {
-          return { ...place, store_id: store.store_id, field }
-        }),
-      ),
-    ]
+  const unreadableOf = ({ account: { account_id }, project, store }: Found): UnreadableSecret[] => {
+    if (store) {
+      const { project_id, store_id } = store
+      const fields = unreadableOfStore(store, sealer)
+      return fields.map((field) => ({ account_id, project_id, store_id, field }))
+    }
+    if (!project) return []
+    const fields = unreadableOfProject(project, sealer)
+    return fields.map((field) => ({ account_id, project_id: project.id, field }))
   }
 
   const operations: Operations = {
@@ -119,6 +168,8 @@ export function createOperations(context: Context): Operations {
         throw unanswered
       }
     },
+    size: async () => storage.size?.(),
+    poolState: () => storage.poolState?.(),
     check: () => storage.check(),
 
     async backup(path) {
@@ -143,6 +194,17 @@ export function createOperations(context: Context): Operations {
       } while (cursor !== undefined)
     },
 
+    async archiveAudit(archive, options = {}) {
+      const { before, file } = parseAuditArchive(archive)
+      if (before > context.now() - ARCHIVED_AFTER_MS) {
+        throw invalidField('before', 'invalid', 'must be at least one hour ago')
+      }
+      const time = formatInstant(before)
+      const trail = trailOf(context, undefined, 'audit.archive', time, options)
+      const { onProgress, signal } = options
+      return storage.archiveAudit({ before: time, file, trail, onProgress, signal })
+    },
+
     async rotateSigningKeys(options) {
       return keyring.rotate(options?.drop ?? 'unneeded', (key, drop) => {
         const trail = trailOf(context, undefined, 'signing_keys.rotate', key.kid, options)
@@ -154,10 +216,11 @@ export function createOperations(context: Context): Operations {
     chargeBuckets: (charges, elapsed) => storage.chargeBuckets(charges, elapsed),
 
     async assertSecretsOpen() {
-      let left = 1000
-      for await (const records of allRecords()) {
-        if (left-- === 0) return
-        const [first] = unreadableOf(records)
+      let bytes = 0
+      for await (const found of allRecords()) {
+        if (bytes >= ASSERTED_BYTES) return
+        bytes += Math.max(LEAST_BYTES, sizeOf(found))
+        const [first] = unreadableOf(found)
         if (!first) continue
         const { field, store_id, project_id } = first
         const record =
@@ -170,51 +233,52 @@ export function createOperations(context: Context): Operations {
     async sealSecrets(options) {
       let sealed = 0
       let unreadable = 0
-      for await (const records of allRecords()) {
-        const { account, project, stores } = records
+      for await (const found of allRecords()) {
+        const { account, project, store } = found
         const trail = (subject: string) =>
           trailOf(context, account, 'secrets.seal', subject, options)
-        if (sealProject(project, sealer) !== project) {
+        if (project && sealProject(project, sealer) !== project) {
           const seal = (current: Project) => sealProject(current, sealer)
           await storage.updateProject(project.id, seal, trail(project.id))
           sealed++
         }
-        for (const store of stores) {
-          if (sealStore(store, sealer) === store) continue
+        if (store && sealStore(store, sealer) !== store) {
           const seal = (current: Store) => sealStore(current, sealer)
           await storage.updateStore(store, seal, trail(store.store_id))
           sealed++
         }
-        unreadable += unreadableOf(records).length
+        unreadable += unreadableOf(found).length
       }
+      const idempotency_records = await renewFingerprints()
       await storage.forget?.()
-      return { sealed, unreadable }
+      return { sealed, unreadable, idempotency_records }
     },
 
     async listUnreadableSecrets() {
       assertMasterKey()
-      const found: UnreadableSecret[] = []
-      for await (const records of allRecords()) found.push(...unreadableOf(records))
-      return found
+      const secrets: UnreadableSecret[] = []
+      for await (const found of allRecords()) secrets.push(...unreadableOf(found))
+      return secrets
     },
 
     async dropUnreadableSecrets(options) {
       assertMasterKey()
       const dropped: UnreadableSecret[] = []
-      for await (const records of allRecords()) {
-        const { account, project, stores } = records
+      for await (const found of allRecords()) {
+        const secrets = unreadableOf(found)
+        if (secrets.length === 0) continue
+        const { account, project, store } = found
         const trail = (subject: string) =>
           trailOf(context, account, 'secrets.drop', subject, options)
-        if (unreadableOfProject(project, sealer).length > 0) {
+        if (project) {
           const drop = (current: Project) => dropFromProject(current, sealer)
           await storage.updateProject(project.id, drop, trail(project.id))
         }
-        for (const store of stores) {
-          if (unreadableOfStore(store, sealer).length === 0) continue
+        if (store) {
           const drop = (current: Store) => dropFromStore(current, sealer)
           await storage.updateStore(store, drop, trail(store.store_id))
         }
-        dropped.push(...unreadableOf(records))
+        dropped.push(...secrets)
       }
       return dropped
     },
@@ -222,9 +286,20 @@ export function createOperations(context: Context): Operations {
   return operations
 }
 
-/** A project with its stores, and whose they are. */
-interface Records {
+const PAGE = 1000
+const ARCHIVED_AFTER_MS = 3_600_000
+
+/** A start reads a thousand records, or fewer that are large: parsing takes its time. */
+const ASSERTED_BYTES = 16 * 1024 ** 2
+const LEAST_BYTES = ASSERTED_BYTES / 1_000
+
+function sizeOf({ project, store }: Found): number {
+  return JSON.stringify(store?.store_config ?? project?.config ?? {}).length
+}
+
+/** An account, or one project or store of it. */
+interface Found {
   readonly account: Account
-  readonly project: Project
-  readonly stores: readonly Store[]
+  readonly project?: Project
+  readonly store?: Store
 }

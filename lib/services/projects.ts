@@ -12,7 +12,9 @@ import {
   parseProjectChange,
   withoutProjectSecrets,
 } from '../domain/project.ts'
+import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
+import { pagesOf } from '../storage/pages.ts'
 import {
   assertAccount,
   assertScope,
@@ -24,7 +26,7 @@ import {
 } from './access.ts'
 import type { Context } from './context.ts'
 import { createId, createPublicKey } from './ids.ts'
-import { sealProject } from './secrets.ts'
+import { projectAfter, sealProject } from './secrets.ts'
 import { type CallOptions, type CreateOptions, makeOnce, trailOf } from './trail.ts'
 
 export interface Projects {
@@ -37,6 +39,7 @@ export interface Projects {
   authenticate(public_key: string | undefined): Promise<Project>
   /**
    * Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored.
+   * When nothing differs, nothing is written, and no audit entry either.
    */
   update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
   /**
@@ -46,12 +49,25 @@ export interface Projects {
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
   /** Throws `project_not_found`, for a foreign one too. */
   get(caller: Caller, id: string): Promise<Project>
-  list(account: Account): Promise<Project[]>
+  /**
+   * A page of the account's projects, in order of creation. It has fewer than `limit` once they hold
+   * a mebibyte of configuration.
+   */
+  list(account: Account, query?: ListQuery): Promise<ProjectPage>
+  /** All projects of the account, read page by page. */
+  all(account: Account): AsyncIterable<Project>
+}
+
+export interface ProjectPage {
+  readonly projects: readonly Project[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
 }
 
 export function createProjects(context: Context): Projects {
-  const { storage, now, platforms, sealer } = context
-  return {
+  const { storage, now, platforms, sealer, quotas } = context
+  const { projects: most, configBytes: config_bytes } = quotas
+  const projects: Projects = {
     async create(account, input, options = {}) {
       assertAccount(account)
       const fields = parseNewProject(input, platforms)
@@ -65,8 +81,9 @@ export function createProjects(context: Context): Projects {
         created_at: formatInstant(now()),
       }
       const making = { asked: fields, made: project, subject: project.id }
+      const quota = { account_id: account.account_id, projects: most, config_bytes }
       const made = await makeOnce(context, account, 'project.create', making, options, (trail) =>
-        storage.insertProject(sealProject(project, sealer), trail),
+        storage.insertProject(sealProject(project, sealer), { ...trail, quota }),
       )
       return made as Project // its id is new: it can not be taken
     },
@@ -78,12 +95,14 @@ export function createProjects(context: Context): Projects {
     async update(caller, input, options) {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
-      await getNamedProject(storage, caller, change.id, 'id')
+      const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
+      // A secret that is sealed on the way makes no change of a name too large.
+      const quota = change.config && { account_id, config_bytes }
       const trail = trailOf(context, caller, 'project.update', change.id, options)
       const changed = await storage.updateProject(
         change.id,
-        (current) => sealProject(changeProject(current, change), sealer),
-        trail,
+        (current) => projectAfter(current, changeProject(current, change), sealer),
+        quota ? { ...trail, quota } : trail,
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
       // A secret goes back only to the one who sent it.
@@ -111,10 +130,20 @@ export function createProjects(context: Context): Projects {
       throw new TillError('project_not_found', 'No project has this id')
     },
 
-    async list(account) {
+    async list(account, query = {}) {
       assertAccount(account)
-      const projects = await storage.listProjects(account.account_id)
-      return projects.map(withoutProjectSecrets)
+      const page = pageFor(parseListQuery(query))
+      const { records, ...further } = await storage.listProjects(account.account_id, page)
+      return { projects: records.map(withoutProjectSecrets), ...further }
+    },
+
+    async *all(account) {
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        projects.list(account, { limit, cursor }),
+      )) {
+        yield* page.projects
+      }
     },
   }
+  return projects
 }

@@ -2,15 +2,15 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
+import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Purchase, PurchaseField, PurchaseRules } from '../domain/purchase.ts'
 import { type PurchaseQuery, parsePurchaseQuery } from '../domain/query.ts'
-import { isActive } from '../domain/status.ts'
 import { parseStoreQuery, type Store } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import type { PurchaseImport, PurchasePage, Storage, StoreKey } from '../storage/port.ts'
-import { assertAccount, assertScope, type Caller, getNamedStore } from './access.ts'
+import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
@@ -88,7 +88,9 @@ export function createPurchases(context: Context): Purchases {
       const choice = parseLayoutChoice(request)
       const { store_id } = parseStoreQuery(request)
       const store = await getNamedStore(storage, caller, store_id)
-      if (!isActive(store)) throw new TillError('store_inactive', `The store is ${store.status}`)
+      const { account_id } = store
+      const authority = { ...authorityOf(caller), store: { account_id, store_id } }
+      assertAuthority({ store }, { store_status: store.status })
       const rules = await rulesOf(storage, store)
       const import_id = createId('imp', now())
       const staged = await openImport(storage, store, import_id)
@@ -102,8 +104,13 @@ export function createPurchases(context: Context): Purchases {
           request.onProgress?.({ bytes, rows: loader.rows })
         }
         const summary = await loader.end()
-        if (request.dry_run) await staged.abort()
-        else await staged.commit(trailOf(context, caller, 'purchases.import', import_id, options))
+        if (request.dry_run || summary.added + summary.updated === 0) {
+          await storage.verifyAuthority(authority)
+          await staged.abort()
+        } else {
+          const trail = trailOf(context, caller, 'purchases.import', import_id, options)
+          await staged.commit({ ...trail, authority })
+        }
         return { import_id, ...summary }
       } catch (error) {
         await staged.abort()

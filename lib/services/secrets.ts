@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
-import { isObject, type JsonObject } from '../domain/fields.ts'
+import { isObject, isSameJson, type JsonObject } from '../domain/fields.ts'
 import type { Project } from '../domain/project.ts'
 import { SECRETS_OF_TYPE, STORE_SECRETS, type Store } from '../domain/store.ts'
 import { hashText } from './ids.ts'
@@ -31,6 +31,11 @@ export interface Sealer {
    * A hash on which nobody without the newest key can try guesses; SHA-256 without a master key.
    */
   digest(text: string): string
+  /**
+   * The same digest under the newest key. It wraps what is stored, since the text is not known: one
+   * that an older key wrapped is known only while that key is set.
+   */
+  renewDigest(digest: string): string
   /** Whether it is the text's digest, made under any of the keys or under none. */
   isDigest(digest: string, text: string): boolean
 }
@@ -85,11 +90,31 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
       return text === undefined ? stored : sealer.seal(text, place)
     },
     opens: (stored, place) => reopen(stored, place) !== undefined,
-    digest: (text) => (newest ? digestUnder(newest.secret, text) : hashText(text)),
-    isDigest: (digest, text) =>
-      digest === hashText(text) || keys.some(({ secret }) => digestUnder(secret, text) === digest),
+    digest: (text) => sealer.renewDigest(hashText(text)),
+    renewDigest(digest) {
+      const { ids, hash } = partsOf(digest)
+      if (!newest || ids[0] === newest.id) return digest
+      return [newest.id, ...ids, digestUnder(newest.secret, hash)].join('.')
+    },
+    isDigest(digest, text) {
+      const { ids, hash } = partsOf(digest)
+      const wrapping = ids.map((each) => keys.find(({ id }) => id === each)?.secret).reverse()
+      // Before digests named their key, one was the HMAC of the text itself.
+      const unwrapped = [hashText(text), ...keys.map(({ secret }) => digestUnder(secret, text))]
+      return unwrapped.some((first) => {
+        const wrap = (inner: string, secret: Uint8Array | undefined) =>
+          secret ? digestUnder(secret, inner) : ''
+        return wrapping.reduce(wrap, first) === hash
+      })
+    },
   }
   return sealer
+}
+
+/** A digest names the keys that wrap it, the outermost first: `<id>.<id>.<hash>`. */
+function partsOf(digest: string): { readonly ids: readonly string[]; readonly hash: string } {
+  const parts = digest.split('.')
+  return { ids: parts.slice(0, -1), hash: parts.at(-1) ?? '' }
 }
 
 /** A project as it is stored, its secret under the newest key. */
@@ -100,9 +125,28 @@ export function sealProject(project: Project, sealer: Sealer): Project {
 
 /** The same for a store. */
 export function sealStore(store: Store, sealer: Sealer): Store {
-  const place = `${store.account_id}/${store.store_id}`
+  const place = placeOf(store)
   const store_config = renewAll(store.store_config, STORE_SECRETS, place, sealer)
   return store_config === store.store_config ? store : { ...store, store_config }
+}
+
+/**
+ * The project to store after a change; `current` itself when nothing differs. A secret that is sent
+ * again keeps its sealed form: sealed anew, it would always differ.
+ */
+export function projectAfter(current: Project, changed: Project, sealer: Sealer): Project {
+  const config = keepSealed(current.config, changed.config, ['webhook_secret'], current.id, sealer)
+  const next = sealProject({ ...changed, config }, sealer)
+  return isSameJson(current, next) ? current : next
+}
+
+/** The same for a store. */
+export function storeAfter(current: Store, changed: Store, sealer: Sealer): Store {
+  const place = placeOf(current)
+  const [before, sent] = [current.store_config, changed.store_config]
+  const store_config = keepSealed(before, sent, STORE_SECRETS, place, sealer)
+  const next = sealStore({ ...changed, store_config }, sealer)
+  return isSameJson(current, next) ? current : next
 }
 
 /** Where a secret is that no master key opens. */
@@ -125,19 +169,25 @@ export function unreadableOfProject(project: Project, sealer: Sealer): string[] 
  * that looks sealed among them, and is passed over.
  */
 export function unreadableOfStore(store: Store, sealer: Sealer): string[] {
-  const place = `${store.account_id}/${store.store_id}`
+  const place = placeOf(store)
   return unreadable(store.store_config, SECRETS_OF_TYPE[store.store_type], place, sealer)
 }
 
-/** A project without the secrets that do not open. */
+/** A project without the secrets that do not open; the same object when all do. */
 export function dropFromProject(project: Project, sealer: Sealer): Project {
-  return { ...project, config: without(project.config, unreadableOfProject(project, sealer)) }
+  const names = unreadableOfProject(project, sealer)
+  return names.length === 0 ? project : { ...project, config: without(project.config, names) }
 }
 
 /** The same for a store. */
 export function dropFromStore(store: Store, sealer: Sealer): Store {
-  const store_config = without(store.store_config, unreadableOfStore(store, sealer))
-  return { ...store, store_config }
+  const names = unreadableOfStore(store, sealer)
+  if (names.length === 0) return store
+  return { ...store, store_config: without(store.store_config, names) }
+}
+
+function placeOf({ account_id, store_id }: Store): string {
+  return `${account_id}/${store_id}`
 }
 
 function without(config: JsonObject, names: readonly string[]): JsonObject {
@@ -154,6 +204,23 @@ function unreadable(
     const stored = config[name]
     return isSealed(stored) && !sealer.opens(stored, `${place}/${name}`)
   })
+}
+
+/** The configuration sent, with the sealed form of each secret that is stored already. */
+function keepSealed(
+  stored: JsonObject,
+  sent: JsonObject,
+  names: readonly string[],
+  place: string,
+  sealer: Sealer,
+): JsonObject {
+  const kept = names.filter((name) => {
+    const secret = stored[name]
+    const where = `${place}/${name}`
+    if (!isSealed(secret) || !sealer.opens(secret, where)) return false
+    return sealer.open(secret, where) === sent[name]
+  })
+  return { ...sent, ...Object.fromEntries(kept.map((name) => [name, stored[name]])) }
 }
 
 /** The same object when no secret differs. */

@@ -1,4 +1,5 @@
 import type { Account } from '../domain/account.ts'
+import { assertAuthority, type TokenOrigin, tokenRequired } from '../domain/authority.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type Project, withoutProjectSecrets } from '../domain/project.ts'
 import {
@@ -10,11 +11,12 @@ import {
   type Scope,
   type Session,
   type SessionRequest,
+  type TokenIssuer,
   type TokenRevocation,
 } from '../domain/session.ts'
 import { isActive } from '../domain/status.ts'
-import { type Store, withoutStoreSecrets } from '../domain/store.ts'
-import { TillError } from '../errors.ts'
+import { pagesOf } from '../storage/pages.ts'
+import type { StoreSummary } from '../storage/port.ts'
 import type { Claims } from '../token/claims.ts'
 import {
   assertAccount,
@@ -24,7 +26,7 @@ import {
   getProjectByKey,
 } from './access.ts'
 import type { Context } from './context.ts'
-import { boundInTokenId, createTokenId } from './ids.ts'
+import { createTokenId, issuerInTokenId, watermarkInTokenId } from './ids.ts'
 import { type CallOptions, trailOf } from './trail.ts'
 
 /** A token as endpoints 2 and 3 answer it; `expires_at` is the token's `exp`. */
@@ -39,7 +41,7 @@ export interface InitializedSession {
   readonly project: Project
   readonly session: IssuedToken
   /** The project's stores that are not disabled or archived, in order of creation. */
-  readonly stores: Store[]
+  readonly stores: readonly StoreSummary[]
 }
 
 /**
@@ -76,15 +78,18 @@ export function createSessions(context: Context): Sessions {
   const publicScopes = lockdown ? LOCKED_DOWN : SCOPES
   const seconds = () => Math.floor(now() / 1000)
 
-  /** The latest bound of those that a revocation covers. */
-  const latestBound = async (project_id: string, user_id: string): Promise<number> => {
-    if (user_id !== '') return storage.findTokenBound(project_id, user_id)
-    const bounds = await storage.listTokenBounds(project_id)
-    return bounds.reduce((latest, { not_after }) => Math.max(latest, not_after), 0)
+  const activeStores = async (project_id: string): Promise<readonly StoreSummary[]> => {
+    const stores: StoreSummary[] = []
+    const all = pagesOf((page) => storage.listStoreSummaries(project_id, page))
+    for await (const { records } of all) stores.push(...records.filter(isActive))
+    return stores
   }
 
-  const newTokenId = async (project_id: string, user_id: string): Promise<string> =>
-    createTokenId(await storage.findTokenBound(project_id, user_id))
+  const newTokenId = async (
+    project_id: string,
+    user_id: string,
+    issued_by: TokenIssuer,
+  ): Promise<string> => createTokenId(await storage.findWatermark(project_id, user_id), issued_by)
 
   const issue = async (
     project: Project,
@@ -98,7 +103,7 @@ export function createSessions(context: Context): Sessions {
       sub: subject,
       project_id: project.id,
       scope: scopes.join(' '),
-      jti: given.jti ?? (await newTokenId(project.id, subject)),
+      jti: given.jti ?? (await newTokenId(project.id, subject, 'public_key')),
       iat: seconds(),
       exp,
     })
@@ -106,10 +111,20 @@ export function createSessions(context: Context): Sessions {
     return { token, expires_at, expires_in_seconds: lifetime }
   }
 
+  /**
+   * A token for whoever has the project's public key, which is verified again: rotated after the
+   * first time, and its tokens revoked, it would get one under the new watermark.
+   */
+  const openSession = async (project: Project, subject: string): Promise<IssuedToken> => {
+    const issued = await issue(project, subject)
+    await getProjectByKey(context, project.public_key)
+    return issued
+  }
+
   return {
     async accessToken(publicKey) {
       const project = await getProjectByKey(context, publicKey)
-      const { token, expires_in_seconds } = await issue(project, project.id)
+      const { token, expires_in_seconds } = await openSession(project, project.id)
       return { access_token: token, ttl_seconds: expires_in_seconds }
     },
 
@@ -117,33 +132,36 @@ export function createSessions(context: Context): Sessions {
       const project = await getProjectByKey(context, publicKey)
       const { user_id } = parseSessionRequest(input, publicKey as string)
       const [stores, session] = await Promise.all([
-        storage.listStores(project.id),
-        issue(project, user_id),
+        activeStores(project.id),
+        openSession(project, user_id),
       ])
-      const shown = stores.filter(isActive).map(withoutStoreSecrets)
-      return { project: withoutProjectSecrets(project), session, stores: shown }
+      return { project: withoutProjectSecrets(project), session, stores }
     },
 
     async token(publicKey, input) {
       const project = await getProjectByKey(context, publicKey)
       const { user_id } = parseSessionRequest(input, publicKey as string)
-      return issue(project, user_id)
+      return openSession(project, user_id)
     },
 
     async authenticate(token, scope) {
       const claims = token && (await keyring.verify(token, { iss: issuer, now: now() / 1000 }))
-      if (!claims) throw invalidToken()
-      const [project, bound] = await Promise.all([
+      if (!claims) throw tokenRequired()
+      const [project, watermark] = await Promise.all([
         storage.findProject(claims.project_id),
-        storage.findTokenBound(claims.project_id, claims.sub),
+        storage.findWatermark(claims.project_id, claims.sub),
       ])
-      if (!project || !isActive(project) || isRevoked(claims, bound)) throw invalidToken()
+      if (!project) throw tokenRequired()
+      const { scopes, issued_by, token: origin } = factsOf(claims)
+      assertAuthority({ token: origin }, { project_status: project.status, watermark })
       const session = {
         account_id: project.account_id,
         project_id: project.id,
         user_id: claims.sub,
-        scopes: scopesOf(claims),
+        scopes,
+        issued_by,
         token_id: claims.jti,
+        issued_at: claims.iat,
       }
       if (scope) assertScope(session, scope)
       return session
@@ -154,7 +172,7 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = project_id, scopes = SCOPES, lifetime } = parseNewToken(input)
       const project = await getNamedProject(storage, account, project_id, 'project_id')
       assertActive(project)
-      const jti = await newTokenId(project_id, user_id)
+      const jti = await newTokenId(project_id, user_id, 'account')
       const issued = await issue(project, user_id, { jti, scopes, lifetime })
       await storage.insertTrail(trailOf(context, account, 'tokens.issue', jti, options))
       return issued
@@ -165,35 +183,31 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = '' } = parseTokenRevocation(input)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
-      const latest = await latestBound(project_id, user_id)
-      const not_after = Math.max(seconds(), latest + 1)
-      const bound = { project_id, user_id, not_after }
       const trail = trailOf(context, account, 'tokens.revoke', subject, options)
-      await storage.insertTokenBound(bound, trail)
+      await storage.revokeTokens({ project_id, user_id, at: seconds() }, trail)
     },
   }
 }
 
-/**
- * A token tells under which bound it was issued, so that no clock has a say: none that went back,
- * and none of another machine. Of what another tool has signed, all but what is later is revoked.
- */
-function isRevoked({ jti, iat }: Claims, bound: number): boolean {
-  const issuedUnder = boundInTokenId(jti)
-  return issuedUnder === undefined ? iat <= bound : issuedUnder < bound
+/** What the claims of a token say of it besides its user and project. */
+interface TokenFacts {
+  readonly scopes: readonly Scope[]
+  readonly issued_by: TokenIssuer
+  readonly token: TokenOrigin
 }
 
-function invalidToken(): TillError {
-  return new TillError('token_required', 'The bearer token is missing, invalid or expired')
-}
+const facts = new WeakMap<Claims, TokenFacts>()
 
-const scopes = new WeakMap<Claims, readonly Scope[]>()
-
-/** Split once for a token that comes again: its claims are the same object then. */
-function scopesOf(claims: Claims): readonly Scope[] {
-  const known = scopes.get(claims)
+/** Parsed once for a token that comes again: its claims are the same object then. */
+function factsOf(claims: Claims): TokenFacts {
+  const known = facts.get(claims)
   if (known) return known
-  const split = claims.scope.split(' ') as Scope[]
-  scopes.set(claims, split)
-  return split
+  const { project_id, sub: user_id, jti, iat: issued_at } = claims
+  const parsed = {
+    scopes: claims.scope.split(' ') as Scope[],
+    issued_by: issuerInTokenId(jti),
+    token: { project_id, user_id, issued_under: watermarkInTokenId(jti), issued_at },
+  }
+  facts.set(claims, parsed)
+  return parsed
 }

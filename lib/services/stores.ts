@@ -1,6 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import { invalidField, type JsonObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
+import { pageFor, parseProjectStoreQuery, type StoreQuery } from '../domain/query.ts'
 import {
   changeStore,
   type NewStore,
@@ -13,26 +14,48 @@ import {
   withoutStoreSecrets,
 } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { assertAccount, type Caller, getNamedProject, getNamedStore, reaches } from './access.ts'
+import { pagesOf } from '../storage/pages.ts'
+import {
+  assertAccount,
+  type Caller,
+  findReachableStore,
+  getNamedProject,
+  getNamedStore,
+} from './access.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { sealStore } from './secrets.ts'
+import { sealStore, storeAfter } from './secrets.ts'
 import { type CallOptions, type CreateOptions, makeOnce, trailOf } from './trail.ts'
 
 export interface Stores {
   /** Endpoint 10. The answer holds `store_config` as it was sent. */
   create(account: Account, input: NewStore, options?: CreateOptions): Promise<Store>
-  /** Changes what `input` holds. The type of a store and its project stay as they are. */
+  /**
+   * Changes what `input` holds. The type of a store and its project stay as they are. When nothing
+   * differs, nothing is written, and no audit entry either.
+   */
   update(account: Account, input: StoreChange, options?: CallOptions): Promise<Store>
   /** Throws `store_not_found`, for a foreign one too. */
   get(caller: Caller, store_id: string): Promise<Store>
-  /** A project's stores, in order of creation. */
-  list(caller: Caller, project_id: string): Promise<Store[]>
+  /**
+   * A page of the stores of the project that `query` names as `project_id`, in order of creation. It
+   * has fewer than `limit` once they hold a mebibyte of configuration.
+   */
+  list(caller: Caller, query: StoreQuery): Promise<StorePage>
+  /** All stores of a project, read page by page. */
+  all(caller: Caller, query: Pick<StoreQuery, 'project_id'>): AsyncIterable<Store>
+}
+
+export interface StorePage {
+  readonly stores: readonly Store[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
 }
 
 export function createStores(context: Context): Stores {
-  const { storage, now, sealer } = context
-  return {
+  const { storage, now, sealer, quotas } = context
+  const { storesPerProject: most, configBytes: config_bytes } = quotas
+  const stores: Stores = {
     async create(account, input, options = {}) {
       assertAccount(account)
       const fields = parseNewStore(input)
@@ -44,8 +67,10 @@ export function createStores(context: Context): Stores {
         created_at: formatInstant(now()),
       }
       const making = { asked: fields, made: store, subject: store.store_id }
+      const { account_id, project_id } = store
+      const quota = { account_id, project_id, stores: most, config_bytes }
       const made = await makeOnce(context, account, 'store.create', making, options, (trail) =>
-        storage.insertStore(sealStore(store, sealer), trail),
+        storage.insertStore(sealStore(store, sealer), { ...trail, quota }),
       )
       if (!made) throw invalidField('store_id', 'taken', 'is taken in this account')
       return made
@@ -57,26 +82,38 @@ export function createStores(context: Context): Stores {
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
       const trail = trailOf(context, account, 'store.update', store_id, options)
+      // A secret that is sealed on the way makes no change of a status too large.
+      const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const changed = await storage.updateStore(
         store,
-        (current) => sealStore(changeStore(current, change), sealer),
-        trail,
+        (current) => storeAfter(current, changeStore(current, change), sealer),
+        quota ? { ...trail, quota } : trail,
       )
       return shownTo(changed as Store, change.store_config) // no store is ever removed
     },
 
     async get(caller, store_id) {
-      const store = await storage.findStore(caller.account_id, store_id)
-      if (store && reaches(caller, store)) return withoutStoreSecrets(store)
+      const store = await findReachableStore(storage, caller, store_id)
+      if (store) return withoutStoreSecrets(store)
       throw new TillError('store_not_found', 'No store has this store_id')
     },
 
-    async list(caller, project_id) {
+    async list(caller, query) {
+      const { project_id, ...asked } = parseProjectStoreQuery(query)
       await getNamedProject(storage, caller, project_id, 'project_id')
-      const stores = await storage.listStores(project_id)
-      return stores.map(withoutStoreSecrets)
+      const { records, ...further } = await storage.listStores(project_id, pageFor(asked))
+      return { stores: records.map(withoutStoreSecrets), ...further }
+    },
+
+    async *all(caller, query) {
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        stores.list(caller, { limit, ...query, cursor }),
+      )) {
+        yield* page.stores
+      }
     },
   }
+  return stores
 }
 
 /** A secret goes back only to the one who sent it. */

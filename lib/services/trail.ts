@@ -2,7 +2,7 @@ import type { AuditAction } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Insertion, Trail } from '../storage/port.ts'
-import { type Caller, isSession } from './access.ts'
+import { authorityOf, type Caller, isSession } from './access.ts'
 import type { Context } from './context.ts'
 
 /** What comes along with a call: all of it optional. */
@@ -20,7 +20,10 @@ export interface CreateOptions extends CallOptions {
   readonly idempotency_key?: string | undefined
 }
 
-/** The entry of the audit log for a change. `caller` is undefined for the operator's own. */
+/**
+ * The entry of the audit log for a change, and the authority that it rests on. `caller` is
+ * undefined for the operator's own.
+ */
 export function trailOf(
   { now }: Context,
   caller: Caller | undefined,
@@ -36,7 +39,7 @@ export function trailOf(
     account_id: caller?.account_id ?? '',
     request_id: options.request_id ?? '',
   }
-  return { audit }
+  return { audit, authority: authorityOf(caller) }
 }
 
 function actorOf(caller: Caller | undefined): string {
@@ -80,6 +83,7 @@ export async function makeOnce<T extends object>(
   const findFirst = async (): Promise<T | undefined> => {
     const receipt = await storage.findReceipt(account_id, key)
     if (!receipt || receipt.expires_at <= formatInstant(now())) return undefined
+    if (trail.authority) await storage.verifyAuthority(trail.authority)
     if (!sealer.isDigest(receipt.fingerprint, request)) {
       throw invalidField('Idempotency-Key', 'reused', 'was used before with another request')
     }

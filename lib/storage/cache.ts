@@ -7,10 +7,10 @@ const READS = [
   'findProjectByPublicKey',
   'findFormerPublicKey',
   'findStore',
-  'listStores',
+  'listStoreSummaries',
   'findItem',
   'listItems',
-  'findTokenBound',
+  'findWatermark',
 ] as const satisfies readonly (keyof Storage)[]
 
 /** The verbs after which nothing remembered may be believed. Those of imports touch none of it. */
@@ -25,7 +25,8 @@ const WRITES = [
   'updateStore',
   'insertItem',
   'insertItems',
-  'insertTokenBound',
+  'revokeTokens',
+  'insertWatermark',
 ] as const satisfies readonly (keyof Storage)[]
 
 /** More than a request needs; who reads in a loop must let others have their turn. */
@@ -159,7 +160,9 @@ function isLaterPage([, page]: readonly unknown[]): boolean {
 /** A verb always has as many arguments, so that a key of one string is never one of two. */
 function keyOf(args: readonly unknown[]): string {
   const [first, second] = args
-  if (typeof first !== 'string') return JSON.stringify(args)
+  if (typeof first !== 'string' || typeof second === 'object' || args.length > 2) {
+    return JSON.stringify(args)
+  }
   return typeof second === 'string' ? `${first.length} ${first}${second}` : first
 }
 

@@ -4,8 +4,8 @@ import type { NewPurchase, Purchase } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { type Inventory, takeInventory } from './inventory.ts'
-import { pagesOf, purchasePages } from './pages.ts'
-import type { Storage, StoreKey } from './port.ts'
+import { pagesOf, purchasePages, recordsOf } from './pages.ts'
+import type { FormerPublicKey, Storage, StoreKey } from './port.ts'
 
 /** Told while a copy is under way: so many of a kind have been copied, or compared. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
@@ -58,13 +58,15 @@ async function copyAll(
   now: string,
 ): Promise<void> {
   const count = createCounter(onProgress)
-  for (const account of await from.listAccounts()) {
-    await copyAccount(from, to, account, now)
+  for await (const account of recordsOf((page) => from.listAccounts(page))) {
+    const { account_id } = account
+    await copyAccount(from, to, account)
+    await copyReceipts(from, to, account_id, now, (number) => count('receipts', number))
     count('accounts')
-    for (const project of await from.listProjects(account.account_id)) {
+    for await (const project of recordsOf((page) => from.listProjects(account_id, page))) {
       await copyProject(from, to, project.id)
       count('projects')
-      for (const store of await from.listStores(project.id)) {
+      for await (const store of recordsOf((page) => from.listStores(project.id, page))) {
         await copyStore(from, to, store, count)
         count('stores')
       }
@@ -84,30 +86,48 @@ function createCounter(onProgress: CopyProgress) {
 
 /** Refuses a target with accounts that are not the first ones of the source. */
 async function assertPrefix(from: Storage, to: Storage): Promise<void> {
-  const [source, target] = [await from.listAccounts(), await to.listAccounts()]
-  const isPrefix = target.every(({ account_id }, i) => source[i]?.account_id === account_id)
-  if (!isPrefix) throw holdsOthers('accounts')
+  const source = recordsOf((page) => from.listAccounts(page))
+  for await (const { account_id } of recordsOf((page) => to.listAccounts(page))) {
+    const { value } = await source.next()
+    if (value?.account_id !== account_id) throw holdsOthers('accounts')
+  }
 }
 
 function holdsOthers(what = 'contents'): TillError {
   return new TillError('invalid_request', `The target holds other ${what}: copy into an empty one`)
 }
 
-async function copyAccount(
+async function copyAccount(from: Storage, to: Storage, account: Account): Promise<void> {
+  const { account_id } = account
+  const known = new Set<string>()
+  for await (const key of recordsOf((page) => to.listAccountKeys(account_id, page))) {
+    known.add(key.key_id)
+  }
+  for await (const key of recordsOf((page) => from.listAccountKeys(account_id, page))) {
+    if (known.has(key.key_id)) continue
+    if (await to.findAccount(account_id)) await to.insertAccountKey(key)
+    else await to.insertAccount(account, key)
+  }
+}
+
+/** Page by page in the order of the keys, after the last one that the target has. */
+async function copyReceipts(
   from: Storage,
   to: Storage,
-  account: Account,
+  account_id: string,
   now: string,
+  count: (number: number) => void,
 ): Promise<void> {
-  const { account_id } = account
-  const [first, ...others] = await from.listAccountKeys(account_id)
-  if (!first) throw new Error('an account has a key')
-  if (!(await to.findAccount(account_id))) await to.insertAccount(account, first)
-  const known = new Set((await to.listAccountKeys(account_id)).map(({ key_id }) => key_id))
-  for (const key of others) if (!known.has(key.key_id)) await to.insertAccountKey(key)
-  for (const receipt of await from.listReceipts(account_id)) {
-    if (receipt.expires_at <= now) continue
-    if (!(await to.findReceipt(account_id, receipt.key))) await to.insertTrail({ receipt })
+  let last = ''
+  for await (const { records } of pagesOf((page) => to.listReceipts(account_id, page))) {
+    last = records.at(-1)?.key ?? last
+    count(records.length)
+  }
+  for await (const { records } of pagesOf((page) => from.listReceipts(account_id, page))) {
+    const fresh = records.filter(({ key, expires_at }) => key > last && expires_at > now)
+    if (fresh.length === 0) continue
+    await to.insertTrail(...fresh.map((receipt) => ({ receipt })))
+    count(fresh.length)
   }
 }
 
@@ -115,7 +135,8 @@ async function copyAccount(
 async function copyProject(from: Storage, to: Storage, id: string): Promise<void> {
   const project = await from.findProject(id)
   if (!project) throw new Error('a project that is listed is found')
-  const former = (await from.listFormerPublicKeys()).filter(({ project_id }) => project_id === id)
+  const former: FormerPublicKey[] = []
+  for await (const key of recordsOf((page) => from.listFormerPublicKeys(id, page))) former.push(key)
   const [first = project, ...later] = [...former, project]
   if (!(await to.findProject(id))) {
     await to.insertProject({ ...project, public_key: first.public_key })
@@ -127,7 +148,9 @@ async function copyProject(from: Storage, to: Storage, id: string): Promise<void
     const former_until = former[i]?.expires_at as string
     await to.rotatePublicKey(id, { public_key, former_until })
   }
-  for (const bound of await from.listTokenBounds(id)) await to.insertTokenBound(bound)
+  for await (const watermark of recordsOf((page) => from.listWatermarks(id, page))) {
+    await to.insertWatermark(watermark)
+  }
 }
 
 async function copyStore(

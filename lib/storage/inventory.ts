@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { pagesOf, purchasePages } from './pages.ts'
+import { pagesOf, purchasePages, recordsOf } from './pages.ts'
 import type { Storage } from './port.ts'
 
 /** How many records of each kind there are, and a checksum over all of them. */
@@ -25,24 +25,28 @@ export async function takeInventory(
     onCount(kind, counts[kind])
   }
   add('signing_keys', await storage.listSigningKeys())
-  add('former_public_keys', sorted(await storage.listFormerPublicKeys(), 'public_key'))
-  for (const account of await storage.listAccounts()) {
+  for await (const account of recordsOf((page) => storage.listAccounts(page))) {
     const { account_id } = account
     add('accounts', [account])
-    add('account_keys', await storage.listAccountKeys(account_id))
-    const receipts = await storage.listReceipts(account_id)
-    add(
-      'receipts',
-      receipts.filter(({ expires_at }) => expires_at > now),
-    )
-    for (const project of await storage.listProjects(account_id)) {
-      add('projects', [project])
-      const bounds = await storage.listTokenBounds(project.id)
+    for await (const { records } of pagesOf((page) => storage.listAccountKeys(account_id, page))) {
+      add('account_keys', records)
+    }
+    for await (const { records } of pagesOf((page) => storage.listReceipts(account_id, page))) {
       add(
-        'revocations',
-        bounds.toSorted((a, b) => (a.user_id < b.user_id ? -1 : 1)),
+        'receipts',
+        records.filter(({ expires_at }) => expires_at > now),
       )
-      for (const store of await storage.listStores(project.id)) {
+    }
+    for await (const project of recordsOf((page) => storage.listProjects(account_id, page))) {
+      const { id } = project
+      add('projects', [project])
+      for await (const { records } of pagesOf((page) => storage.listFormerPublicKeys(id, page))) {
+        add('former_public_keys', records)
+      }
+      for await (const { records } of pagesOf((page) => storage.listWatermarks(id, page))) {
+        add('revocations', records)
+      }
+      for await (const store of recordsOf((page) => storage.listStores(id, page))) {
         add('stores', [store])
         for await (const { items } of pagesOf((page) => storage.listItems(store, page))) {
           add('items', items)
@@ -69,9 +73,4 @@ function addTo(hash: Hash, record: unknown): void {
 
 function hex(bytes: ArrayBufferView): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
-}
-
-/** For lists whose order means nothing. */
-function sorted<T, K extends keyof T>(records: readonly T[], by: K): T[] {
-  return records.toSorted((a, b) => (a[by] < b[by] ? -1 : 1))
 }

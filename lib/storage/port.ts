@@ -1,5 +1,6 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
+import type { Authority } from '../domain/authority.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { NewPurchase, Purchase, PurchaseField } from '../domain/purchase.ts'
@@ -31,7 +32,29 @@ export interface Storage
   backup?(path: string): Promise<void>
   /** Leaves nothing in the file of what was replaced or deleted; only where it is a file. */
   forget?(): Promise<void>
+  /** What the database takes on the disk; only where there is one. */
+  size?(): Promise<StorageSize>
+  /** The connection pool of this process; only where there is one. */
+  poolState?(): PoolState
   close(): Promise<void>
+}
+
+/** Bytes on the disk. */
+export interface StorageSize {
+  readonly database: number
+  /** The write-ahead log; undefined for a server, which keeps one for all of its databases. */
+  readonly wal?: number
+  /** What the file system has left; undefined for a server. */
+  readonly free?: number
+}
+
+export interface PoolState {
+  /** The most connections that there may be. */
+  readonly size: number
+  readonly open: number
+  readonly inUse: number
+  /** Statements and transactions that wait for a connection. */
+  readonly waiting: number
 }
 
 export interface AccountVerbs {
@@ -40,11 +63,11 @@ export interface AccountVerbs {
   findAccount(account_id: string): Promise<Account | undefined>
   /** The account of a key that is not revoked, and that key's id. */
   findAccountByKeyHash(hash: string): Promise<KeyedAccount | undefined>
-  /** All accounts, in order of creation. */
-  listAccounts(): Promise<Account[]>
+  /** All accounts, in order of creation, one page. */
+  listAccounts(page: Page): Promise<RecordPage<Account>>
   insertAccountKey(key: AccountKey, trail?: Trail): Promise<void>
-  /** An account's keys, the revoked ones too, in order of creation. */
-  listAccountKeys(account_id: string): Promise<AccountKey[]>
+  /** An account's keys, the revoked ones too, in order of creation, one page. */
+  listAccountKeys(account_id: string, page: Page): Promise<RecordPage<AccountKey>>
   /** False when the account has no such key that is not revoked. */
   revokeAccountKey(
     account_id: string,
@@ -58,9 +81,12 @@ export interface ProjectVerbs {
   insertProject(project: Project, trail?: Trail): Promise<Insertion>
   findProject(id: string): Promise<Project | undefined>
   findProjectByPublicKey(public_key: string): Promise<Project | undefined>
-  /** An account's projects, in order of creation. */
-  listProjects(account_id: string): Promise<Project[]>
-  /** Replaces a project by what `change` makes of it; two at once follow one another. */
+  /** An account's projects, in order of creation, one page; it ends early as `listItems` does. */
+  listProjects(account_id: string, page: Page): Promise<RecordPage<Project>>
+  /**
+   * Replaces a project by what `change` makes of it; two at once follow one another. When that is
+   * the same object, nothing is written, the trail neither.
+   */
   updateProject(
     id: string,
     change: (current: Project) => Project,
@@ -72,17 +98,20 @@ export interface ProjectVerbs {
    */
   rotatePublicKey(project_id: string, rotation: KeyRotation, trail?: Trail): Promise<void>
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
-  /** All former keys, in order of their rotation. */
-  listFormerPublicKeys(): Promise<FormerPublicKey[]>
+  /** A project's former keys, in order of their rotation, one page. */
+  listFormerPublicKeys(project_id: string, page: Page): Promise<RecordPage<FormerPublicKey>>
 }
 
 export interface StoreVerbs {
   /** `taken` when the account has a store of that `store_id`. */
   insertStore(store: Store, trail?: Trail): Promise<Insertion>
-  findStore(account_id: string, store_id: string): Promise<Store | undefined>
-  /** A project's stores, in order of creation. */
-  listStores(project_id: string): Promise<Store[]>
-  /** Replaces a store by what `change` makes of it; two at once follow one another. */
+  /** Of one project alone when it is named: another's store is not even read. */
+  findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
+  /** A project's stores, in order of creation, one page; it ends early as `listItems` does. */
+  listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
+  /** The same without reading their configurations. */
+  listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>
+  /** The same as `updateProject`, for a store. */
   updateStore(
     store: StoreKey,
     change: (current: Store) => Store,
@@ -100,9 +129,10 @@ export interface ItemVerbs {
   findItem(id: string): Promise<Item | undefined>
   /**
    * A store's items in order of creation, one page; `after` is the id of an item of the store. It
-   * ends before the limit once its items have much text (`PAGE_TEXT`).
+   * ends before the limit once its items have much text (`PAGE_TEXT`). Throws `store_not_found`,
+   * before anything is read of the store, also when it is not of the project that is named.
    */
-  listItems(store: StoreKey, page: Page): Promise<ItemPage>
+  listItems(store: StoreOfProject, page: Page): Promise<ItemPage>
 }
 
 export interface PurchaseVerbs {
@@ -119,7 +149,10 @@ export interface TokenVerbs {
   insertSigningKey(key: StoredSigningKey): Promise<void>
   /** Adds a key unless there is one: of several that do so at once, one is added. */
   insertFirstSigningKey(key: StoredSigningKey): Promise<void>
-  /** The keys that sign tokens, oldest first. */
+  /**
+   * The keys that sign tokens, oldest first. Not paged: only the operator adds keys, and a rotation
+   * drops those that no valid token needs.
+   */
   listSigningKeys(): Promise<StoredSigningKey[]>
   /**
    * Adds a key and deletes those that `drop` chooses by their `kid`, of all that there are then;
@@ -131,27 +164,41 @@ export interface TokenVerbs {
     trail?: Trail,
   ): Promise<readonly string[]>
 
-  /** Moves a bound on; one that lies before the stored one changes nothing. */
-  insertTokenBound(bound: TokenBound, trail?: Trail): Promise<void>
   /**
-   * The later of the bounds of a project and of its user; 0 without any. Tokens that were issued
-   * under an earlier one are revoked.
+   * Raises the revocation watermark of a project, or of one of its users, to `at` or past all those
+   * that it covers, whichever is higher: of revocations at once each ends what was issued before.
    */
-  findTokenBound(project_id: string, user_id: string): Promise<number>
-  /** Those of a project and of its users. */
-  listTokenBounds(project_id: string): Promise<TokenBound[]>
+  revokeTokens(revocation: Revocation, trail?: Trail): Promise<void>
+  /** Adds a watermark of a copy; one that lies before the stored one changes nothing. */
+  insertWatermark(watermark: Watermark): Promise<void>
+  /**
+   * The higher of the revocation watermarks of a project and of its user; 0 without any. Tokens
+   * that were issued under an earlier one are revoked.
+   */
+  findWatermark(project_id: string, user_id: string): Promise<number>
+  /** Those of a project and of its users, by the bytes of `user_id`, one page. */
+  listWatermarks(project_id: string, page: Page): Promise<RecordPage<Watermark>>
 }
 
 export interface TrailVerbs {
+  /** Throws as a write does when the authority does not hold any more. */
+  verifyAuthority(authority: Authority): Promise<void>
   findReceipt(account_id: string, key: string): Promise<Receipt | undefined>
   /**
    * Trails of their own, in this order: for what changes nothing in the storage, and for copies.
    */
   insertTrail(...trails: readonly Trail[]): Promise<void>
-  /** An account's receipts, expired ones perhaps among them. */
-  listReceipts(account_id: string): Promise<Receipt[]>
+  /** Replaces the fingerprints of one page of all receipts by what `change` makes of them. */
+  updateFingerprints(
+    change: (fingerprint: string) => string,
+    page: Page,
+  ): Promise<UpdatedFingerprints>
+  /** An account's receipts, perhaps expired ones too, by the bytes of their keys, one page. */
+  listReceipts(account_id: string, page: Page): Promise<RecordPage<Receipt>>
   /** The audit log in its order, one page; of one account when it is named. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
+  /** Moves old entries from the log into a file, and resolves to their number; see `archive.ts`. */
+  archiveAudit(request: ArchiveRequest): Promise<number>
 }
 
 export interface BucketVerbs {
@@ -172,10 +219,31 @@ export interface CopyVerbs {
   endCopy(): Promise<void>
 }
 
-/** What is written in the same transaction as a change. */
+/** What is verified and written in the same transaction as a change. */
 export interface Trail {
+  /**
+   * What must still hold. When it does not, nothing is written, and the change is rejected as by
+   * `assertAuthority`. No revocation is acknowledged before the changes that it came too late for.
+   */
+  readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
   readonly receipt?: Receipt
+  /** Asserted after a change that grows what it counts. */
+  readonly quota?: Quota
+}
+
+/**
+ * What an account may have after a change. A change that exceeds it throws `quota_exceeded` and is
+ * undone.
+ */
+export interface Quota {
+  readonly account_id: string
+  /** The project whose stores are counted. */
+  readonly project_id?: string
+  readonly projects?: number
+  readonly stores?: number
+  /** Bytes of `config` and `store_config` as JSON, of all projects and stores together. */
+  readonly config_bytes?: number
 }
 
 /** `repeated`: the receipt's key has a receipt already. Nothing is written but by `inserted`. */
@@ -198,12 +266,21 @@ export interface FormerPublicKey {
 }
 
 /** Revokes what was issued before: a project's tokens, or those of one user when one is named. */
-export interface TokenBound {
+export interface Watermark {
   readonly project_id: string
   /** '' for all users. */
   readonly user_id: string
-  /** Unix seconds of the revocation, or one more than the bound before, if that is later. */
+  /** Unix seconds of the revocation, or one more than the watermark before, if that is later. */
   readonly not_after: number
+}
+
+/** Whose tokens are revoked, and when. */
+export interface Revocation {
+  readonly project_id: string
+  /** '' for all users. */
+  readonly user_id: string
+  /** Unix seconds. */
+  readonly at: number
 }
 
 /** Milliseconds by the name of a bucket. */
@@ -212,11 +289,23 @@ export type BucketTimes = ReadonlyMap<string, number>
 /** What names a store: its id is unique within its account only. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 
-/** `after` is a page's `next`, from the same storage. */
+/** A store, of one project alone when it is named. */
+export type StoreOfProject = StoreKey & { readonly project_id?: string }
+
+/** `after` is a page's `next`, from the same storage. A page may end before its limit. */
 export interface Page {
   readonly limit: number
   readonly after?: string
 }
+
+export interface RecordPage<T> {
+  readonly records: readonly T[]
+  /** Where the next page begins; absent on the last. */
+  readonly next?: string
+}
+
+/** What a client is told of a store. */
+export type StoreSummary = Pick<Store, 'store_id' | 'store_type' | 'is_sandbox' | 'status'>
 
 export interface ItemPage {
   readonly items: readonly Item[]
@@ -229,6 +318,25 @@ export interface ItemPage {
 export interface AuditPage {
   readonly entries: readonly AuditEntry[]
   readonly next?: string
+}
+
+export interface UpdatedFingerprints {
+  /** How many differ now. */
+  readonly updated: number
+  readonly next?: string
+}
+
+export interface ArchiveRequest {
+  /** Entries are moved up to the first that is not older than this; ISO 8601, UTC. */
+  readonly before: string
+  /** A new file, or the one of an earlier archive of the same log. */
+  readonly file: string
+  /** Written when anything is moved. */
+  readonly trail?: Trail
+  /** Told after each batch how many entries have been moved. */
+  readonly onProgress?: ((archived: number) => void) | undefined
+  /** Ends the archive between two batches. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface PurchasePage {
@@ -252,7 +360,7 @@ export interface PurchaseImport {
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Ends the staging: tells what became of all rows not yet told of. */
   finish(): Promise<StagedRows>
-  /** Lets all be seen; after `finish`. */
+  /** Lets all be seen; after `finish`. Throws when the trail's authority does not hold. */
   commit(trail?: Trail): Promise<void>
   /** Takes back all that was staged. */
   abort(): Promise<void>

@@ -1,4 +1,5 @@
 import { TillError } from '../errors.ts'
+import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { accountVerbs } from './postgres/accounts.ts'
 import { bucketVerbs } from './postgres/buckets.ts'
@@ -57,7 +58,6 @@ export async function openPostgresStorage(
   try {
     await migrate(db)
     if (!options.forCopy) await assertWhole(db)
-    await clearAbandonedImports(db)
     return storageOn(db)
   } catch (error) {
     await db.close()
@@ -93,6 +93,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   }
   const pool = createPool((onclose) => postgres(url, { ...settings, onclose }), {
     size,
+    pipeline: isPooled(inUrl) ? 1 : 100,
     wait: 1000 * (options.pool_timeout ?? 5),
     patience: statement_timeout + 5_000,
     idle: 1000 * setting('idle_timeout', 60),
@@ -100,7 +101,13 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   return databaseOn(pool)
 }
 
+/** `?prepare=false` says that a pooler is in between; postgres.js reads it the same way. */
+function isPooled(inUrl: URLSearchParams): boolean {
+  return /^(false|disable)$/.test(inUrl.get('prepare') ?? '')
+}
+
 function storageOn(db: Database): Storage {
+  const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   return {
     async ping() {
       await assertWhole(db)
@@ -116,6 +123,14 @@ function storageOn(db: Database): Storage {
     ...bucketVerbs(db),
     ...unfinishedVerbs(db),
     check: () => findProblems(db),
-    close: () => db.close(),
+    async size() {
+      const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')
+      return { database: Number(row?.bytes) }
+    },
+    poolState: () => db.poolState(),
+    async close() {
+      await cleanup.stop()
+      await db.close()
+    },
   }
 }

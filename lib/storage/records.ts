@@ -6,7 +6,8 @@ import type { Project } from '../domain/project.ts'
 import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../domain/purchase.ts'
 import type { Receipt } from '../domain/receipt.ts'
 import type { Store, StoreType } from '../domain/store.ts'
-import type { FormerPublicKey, StoredSigningKey, TokenBound } from './port.ts'
+import type { NumberedEntry } from './archive.ts'
+import type { FormerPublicKey, StoredSigningKey, StoreSummary, Watermark } from './port.ts'
 
 /**
  * A row of SQLite, which has objects as text and booleans as integers, or of PostgreSQL, which has
@@ -68,6 +69,15 @@ export function storeRecord(row: Row): Store {
   }
 }
 
+export function storeSummaryRecord(row: Row): StoreSummary {
+  return {
+    store_id: row.store_id as string,
+    store_type: row.store_type as StoreType,
+    is_sandbox: Boolean(row.is_sandbox),
+    status: row.status as string,
+  }
+}
+
 /** Of a row that holds its store's ids too, or of one beside the row of its store. */
 export function itemRecord(row: Row, store: Row = row): Item {
   return {
@@ -110,7 +120,7 @@ export function signingKeyRecord(row: Row): StoredSigningKey {
   }
 }
 
-export function tokenBoundRecord(row: Row): TokenBound {
+export function watermarkRecord(row: Row): Watermark {
   return {
     project_id: row.project_id as string,
     user_id: row.user_id as string,
@@ -138,6 +148,10 @@ export function auditRecord(row: Row): AuditEntry {
     account_id: row.account_id as string,
     request_id: row.request_id as string,
   }
+}
+
+export function numberedEntry(row: Row): NumberedEntry {
+  return { seq: numberOf(row.seq), ...auditRecord(row) }
 }
 
 /** The record of a row that may not be there. */

@@ -1,5 +1,6 @@
 import { TillError } from '../errors.ts'
 import { createReadCache } from './cache.ts'
+import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
 import { accountVerbs } from './sqlite/accounts.ts'
 import { writeBackup } from './sqlite/backup.ts'
@@ -8,7 +9,7 @@ import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { reasonOf, type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile } from './sqlite/file.ts'
-import { openImport } from './sqlite/imports.ts'
+import { clearAbandonedImports, openImport } from './sqlite/imports.ts'
 import { itemVerbs } from './sqlite/items.ts'
 import { projectVerbs } from './sqlite/projects.ts'
 import { listPurchases } from './sqlite/purchases.ts'
@@ -32,7 +33,8 @@ const CACHE_BYTES = 32 * 2 ** 20
 
 /**
  * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the
- * same file open. Throws `storage_unavailable` for a file that is not tillkit's, that a newer
+ * same file open. What processes that are gone have left is cleared in the background. Throws
+ * `storage_unavailable` for a file that is not tillkit's, that a newer
  * tillkit has written, that is a copy which was cut off, or that is not there, or empty, and not to
  * be made.
  */
@@ -58,6 +60,7 @@ function commitsOf(db: Connection): number {
 }
 
 function storageOn(db: Connection): Storage {
+  const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   return {
     async ping() {
       db.assertInPlace()
@@ -87,6 +90,10 @@ function storageOn(db: Connection): Storage {
       db.exec('VACUUM')
       await db.emptyLog()
     },
-    close: () => db.close(),
+    size: () => db.size(),
+    async close() {
+      // Together: what is asked for from now on is refused.
+      await Promise.all([db.close(), cleanup.stop()])
+    },
   }
 }

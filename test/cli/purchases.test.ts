@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { tillkit, tillkitJson } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { createShop } from '../support/till.ts'
 
 async function openShop(t: TestContext) {
   const folder = temporaryFolder(t)
   const db = join(folder, 'till.db')
   const json = (...args: string[]) => tillkitJson([...args, '--db', db])
-  const { account_id: account } = await json('account', 'create', '--name', 'Studio')
-  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
-  const { id: project } = await json('project', 'create', '--account', account, ...game)
+  // By the library, as six processes for each test take a second.
+  const till = createTill({ storage: await openSqliteStorage(db) })
+  const { account: owner, project: game } = await createShop(till)
+  const gem = { name: 'gem', display_name: 'Gem', price: '1', type: 'consumable' } as const
+  await till.items.create(owner, { store_id: 'main', ...gem })
+  await till.close()
+  const [account, project] = [owner.account_id, game.id]
   const newStore = (id: string) =>
     json(
       ...['store', 'create', '--account', account, '--project', project, '--store', id],
@@ -25,8 +31,6 @@ async function openShop(t: TestContext) {
       ...['item', 'create', '--account', account, '--store', store, '--name', name],
       ...['--display-name', name, '--price', '1', '--type', 'consumable'],
     )
-  await newStore('main')
-  for (const name of ['gold', 'gem']) await newItem('main', name)
   const run = (command: string, ...args: string[]) =>
     tillkit(['purchases', command, ...args, '--account', account, '--store', 'main', '--db', db])
   const write = (name: string, text: string) => {
@@ -74,11 +78,11 @@ test('a report holds the bad rows beside their own cells, and mended it imports 
   const [header, first, second, ...rest] = readFileSync(report, 'utf8').split('\r\n')
   assert.equal(
     header,
-    'line,column,code,message,transaction_id,sku,purchased_at,user_id,price,status,ip',
+    'line,column,code,message,tillkit_export,transaction_id,sku,purchased_at,user_id,price,status,ip',
   )
   assert.match(
     first ?? '',
-    /^4,"sku; purchased_at; price","unknown_sku; invalid; invalid",".*",T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
+    /^4,"sku; purchased_at; price","unknown_sku; invalid; invalid",".*",1,T-3,silver,yesterday,'=cmd\(\),4\.99,,x$/,
   )
   assert.match(second ?? '', /^6,,misplaced_quote,/)
   assert.deepEqual(rest, [''])
@@ -95,6 +99,39 @@ test('a report holds the bad rows beside their own cells, and mended it imports 
   assert.match(list.stdout, /^T-3 +gold/m)
 })
 
+test('reports, and reports on reports, import as the cells that the file has, apostrophes too', async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const ids = ['=1', "'=1", "''=1", "'-7", '-7', '\t1']
+  const rowsOf = (sku: string, written: readonly string[], end = '') =>
+    written.map((id) => `"${id}",${sku},2024-01-15T10:00:00Z,,,,,,${end}\n`).join('')
+  const columns = 'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata'
+  const files = [
+    { name: 'own', text: `${columns}\n${rowsOf('silver', ids)}`, sent: ids },
+    {
+      name: 'export',
+      text: `${columns},tillkit_export\n${rowsOf('silver', ["'=2", "'\t2", "'7"], ',1')}`,
+      sent: ['=2', '\t2', "'7"],
+    },
+  ]
+  const stored: string[] = []
+  for (const { name, text, sent } of files) {
+    const [first, second] = [join(folder, `${name}-1.csv`), join(folder, `${name}-2.csv`)]
+    await run('import', write(`${name}.csv`, text), '--report', first)
+    await run('import', first, '--report', second)
+    assert.equal(readFileSync(second, 'utf8'), readFileSync(first, 'utf8'))
+    writeFileSync(second, readFileSync(second, 'utf8').replaceAll(',silver,', ',gold,'))
+    const { code, stderr } = await run('import', second)
+    assert.deepEqual([code, stderr], [0, ''])
+    stored.push(...sent)
+  }
+  const { stdout } = await run('list', '--json')
+  const { purchases: listed } = JSON.parse(stdout) as { purchases: { transaction_id: string }[] }
+  assert.deepEqual(
+    listed.map(({ transaction_id }) => transaction_id),
+    stored,
+  )
+})
+
 test('a report keeps all cells of rows that are too narrow or too wide', async (t) => {
   const { run, write, folder } = await openShop(t)
   const wide = 'T-4,gold,2024-01-15T10:00:00Z,ann,1,,x,"y, z",=cmd()'
@@ -102,8 +139,8 @@ test('a report keeps all cells of rows that are too narrow or too wide', async (
   const report = join(folder, 'errors.csv')
   await run('import', file, '--report', report)
   const [, narrow, ...rest] = readFileSync(report, 'utf8').split('\r\n')
-  assert.match(narrow ?? '', /^4,,wrong_width,".*",T-3,gold$/)
-  assert.match(rest[0] ?? '', /^5,,wrong_width,".*",T-4,.*,x,"y, z",'=cmd\(\)$/)
+  assert.match(narrow ?? '', /^4,,wrong_width,".*",1,T-3,gold$/)
+  assert.match(rest[0] ?? '', /^5,,wrong_width,".*",1,T-4,.*,x,"y, z",'=cmd\(\)$/)
   assert.equal((await run('import', report)).code, 1)
 })
 
@@ -120,7 +157,7 @@ test('a report that is mended in part is reported on again, its own columns repl
   assert.deepEqual([again.code, /Bad rows in .*: 1$/m.test(again.stderr)], [1, true])
   assert.equal(
     readFileSync(second, 'utf8'),
-    `line,column,code,message,${header}\r\n3,sku,unknown_sku,names no item of this store,${rows[1]}\r\n`,
+    `line,column,code,message,tillkit_export,${header}\r\n3,sku,unknown_sku,names no item of this store,1,${rows[1]}\r\n`,
   )
   writeFileSync(second, readFileSync(second, 'utf8').replace('silver', 'gold'))
   const mended = await run('import', second, ...map)
@@ -135,10 +172,30 @@ test("a report keeps the file's own columns that are named like its own and mapp
   const map = ['transaction_id=t', 'sku=code', 'purchased_at=d'].flatMap((each) => ['--map', each])
   await run('import', file, ...map, '--report', report)
   const text = readFileSync(report, 'utf8')
-  assert.match(text, /^2,d,invalid,".*",1,x,gold,y,T-1,yesterday\r$/m)
+  assert.match(text, /^2,d,invalid,".*",1,1,x,gold,y,T-1,yesterday\r$/m)
   writeFileSync(report, text.replace('yesterday', '2024-01-15T10:00:00Z'))
   assert.equal((await run('import', report, ...map)).code, 0)
   assert.match((await run('list')).stdout, /T-1 +gold/)
+})
+
+test("a foreign file with columns named like a report's keeps its apostrophes, and is reported on", async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const header = 'line,column,code,message,transaction_id,sku,purchased_at'
+  const row = "1,x,y,z,'=1,silver,2024-01-15T10:00:00Z"
+  const report = join(folder, 'errors.csv')
+  await run('import', write('bad.csv', `${header}\n${row}\n`), '--report', report)
+  const text = readFileSync(report, 'utf8')
+  assert.match(text, /^line,column,code,message,tillkit_export,line,column,code,message,trans/)
+  assert.match(text, /,1,1,x,y,z,''=1,silver,/)
+  for (const mended of [text, `${header}\n${row}\n`]) {
+    const file = write('mended.csv', mended.replace('silver', 'gold'))
+    assert.deepEqual((await run('import', file)).code, 0)
+  }
+  const { purchases } = JSON.parse((await run('list', '--json')).stdout)
+  assert.deepEqual(
+    purchases.map((each: { transaction_id: string }) => each.transaction_id),
+    ["'=1"],
+  )
 })
 
 test('of a file that is no CSV the refusal and the report say what it is', async (t) => {
@@ -149,7 +206,7 @@ test('of a file that is no CSV the refusal and the report say what it is', async
   assert.deepEqual([code, /^ {2}line 1: This is no CSV but a web page/m.test(stderr)], [1, true])
   assert.match(
     readFileSync(report, 'utf8'),
-    /^line,column,code,message\r\n1,,unsupported_file,.*\r\n$/,
+    /^line,column,code,message,tillkit_export\r\n1,,unsupported_file,.*,1\r\n$/,
   )
 })
 
@@ -343,11 +400,11 @@ test('Ctrl-C while a file is written leaves no part of it', async (t) => {
   let said = ''
   child.stderr.on('data', (chunk) => (said += chunk))
   const closed = once(child, 'close')
-  while (!existsSync(`${out}.part`) && child.exitCode === null) {
+  while (readdirSync(dirname(out)).length === 0 && child.exitCode === null) {
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   child.kill('SIGINT')
   await closed
   assert.match(said, /out\.csv was not written/)
-  assert.deepEqual([existsSync(out), existsSync(`${out}.part`)], [false, false])
+  assert.deepEqual(readdirSync(dirname(out)), [])
 })

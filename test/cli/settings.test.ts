@@ -11,6 +11,8 @@ test('what serve can not work with is wrong usage, and names the option', async 
     [['--rate-limit', '0'], /--rate-limit must be/],
     [['--rate-limit', '1.5'], /--rate-limit must be/],
     [['--rate-limit-address', 'many'], /--rate-limit-address must be/],
+    [['--account-share', '0'], /--account-share must be/],
+    [['--account-share', '101'], /--account-share must be/],
     [['--drain-delay', '-1'], /--drain-delay/],
     [['--drain-delay', '5s'], /--drain-delay must be/],
     [['--log', 'some'], /--log must be all, errors or off/],
@@ -32,6 +34,33 @@ test('serve --help fits into 80 columns', async () => {
     stdout.split('\n').filter((line) => line.length > 80),
     [],
   )
+})
+
+test('--trust-proxy takes a number, and alone is 1', async (t) => {
+  const forwarded = '192.0.2.1, 192.0.2.2, 192.0.2.3'
+  for (const [args, client] of [
+    [['--trust-proxy', ...FREE], '192.0.2.3'],
+    [[...FREE, '--trust-proxy'], '192.0.2.3'],
+    [[...FREE, '--trust-proxy', '2'], '192.0.2.2'],
+    [[...FREE, '--trust-proxy=3'], '192.0.2.1'],
+  ] as const) {
+    const { url, log, child, closed } = await serveProcess(t, args)
+    await fetch(`${url}/healthz`, { headers: { 'x-forwarded-for': forwarded } })
+    child.kill('SIGTERM')
+    await closed
+    const line = log.find((each) => each.includes('/healthz')) ?? '{}'
+    assert.equal(JSON.parse(line).client, client, args.join(' '))
+  }
+  for (const wrong of ['0', 'x', '21']) {
+    const { code, stderr } = await tillkit(['serve', '--trust-proxy', wrong])
+    assert.deepEqual([code, /--trust-proxy must be a whole number/.test(stderr)], [2, true])
+  }
+})
+
+test('--keep-alive says how long an idle connection is kept', async (t) => {
+  const { url } = await serveProcess(t, [...FREE, '--keep-alive', '42'])
+  const { headers } = await fetch(`${url}/healthz`)
+  assert.equal(headers.get('keep-alive'), 'timeout=42')
 })
 
 test('each setting of serve reaches the server', async (t) => {

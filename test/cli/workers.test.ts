@@ -127,6 +127,7 @@ test('any worker tells the figures of all, and what a dead one counted still cou
   }
   while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
   assert.equal(await figure(REFUSED), 30)
+  assert.equal(await figure('tillkit_worker_restarts_total'), 1)
   await refuse(10)
   assert.equal(await figure(REFUSED), 40)
   assert.equal(await figure(DURATIONS), 40)

@@ -188,6 +188,17 @@ const malformed: Case[] = [
     events: [header('a', 'b'), row(2, '1', '2'), error(3, 'malformed_encoding'), row(4, '4', '5')],
   },
   {
+    name: 'a replacement character of the file itself is as good as any, beside malformed lines too',
+    file: raw('a\n\xEF\xBF\xBD\n\xFF\n\xEF\xBF\xBDx\n\xEF\xBF\xEF\xBF\xBD\n'),
+    events: [
+      header('a'),
+      row(2, '\uFFFD'),
+      error(3, 'malformed_encoding'),
+      row(4, '\uFFFDx'),
+      error(5, 'malformed_encoding'),
+    ],
+  },
+  {
     name: 'overlong forms, surrogates and cut sequences are not UTF-8',
     file: raw('a\n\xC0\xAF\n\xED\xA0\x80\n\xF4\x90\x80\x80\n\xE2\x82\n\x80\nok\n\xF0\x9F\x98'),
     events: [
@@ -503,16 +514,90 @@ test('what a handler throws reaches the caller of push', () => {
   assert.throws(() => parser.push(Buffer.from('a\n1\n'.repeat(20))), RangeError)
 })
 
+/** A header line of so many bytes, its end not counted. */
+const headerOf = (bytes: number, ...cells: string[]) => {
+  const others = cells.map((cell) => `,${cell}`).join('')
+  return `${'x'.repeat(bytes - others.length)}${others}`
+}
+const HEADER_LIMIT = 16 * 1024
+
+// Apart from the others, which are cut at every byte.
+const longHeaders: Case[] = [
+  {
+    name: 'a header line of 16 KiB is read',
+    file: `${headerOf(HEADER_LIMIT, 'b')}\n1,2\n`,
+    events: [header('x'.repeat(HEADER_LIMIT - 2), 'b'), row(2, '1', '2')],
+  },
+  {
+    name: 'a longer header line ends the parse, on the line where it begins',
+    file: `\n\n${headerOf(HEADER_LIMIT - 1, 'b')}\n1,2\n`,
+    events: [error(3, 'header_too_long')],
+  },
+  {
+    name: 'a header of 256 columns is read',
+    file: `${'x,'.repeat(255)}x\n`,
+    events: [header(...Array(256).fill('x'))],
+  },
+  {
+    name: 'a header of more columns ends the parse',
+    file: `${'x,'.repeat(256)}x\n1,2\n`,
+    events: [error(1, 'too_many_columns')],
+  },
+  {
+    name: 'a header line that is too long in UTF-16 ends the parse',
+    file: utf16le(`${headerOf(HEADER_LIMIT + 1, 'b')}\n1,2\n`),
+    events: [error(1, 'header_too_long')],
+  },
+  {
+    name: 'a header that is too long and malformed before that is malformed',
+    file: `\na"b,c\n${'1,2\n'.repeat(HEADER_LIMIT)}`,
+    events: [error(2, 'misplaced_quote')],
+  },
+  {
+    name: 'a header whose quote is never closed is too long',
+    file: `"a,b\n${'1,2\n'.repeat(HEADER_LIMIT)}`,
+    events: [error(1, 'header_too_long')],
+  },
+]
+
+describe('a long header', () => {
+  for (const { name, file, events } of longHeaders) {
+    test(name, () => {
+      const bytes = bytesOf(file)
+      assert.deepEqual(parse([bytes]), events)
+      assert.deepEqual(parse(cutAt(bytes, [1, 9, 16_000, 16_384, 16_385, 16_387])), events)
+    })
+  }
+})
+
+test('a header is refused before the rest of the file is looked at', () => {
+  for (const [start, isRefused] of [
+    ['sku,'.repeat(80_000), true],
+    ['sku,'.repeat(300), false],
+  ] as const) {
+    const parser = createCsvParser({ header() {}, row() {}, error() {} })
+    parser.push(Buffer.from(start))
+    assert.equal(parser.isClosed, isRefused)
+    parser.push(Buffer.from('\n'))
+    assert.equal(parser.isClosed, true)
+    // A gigabyte of this would take seconds to read.
+    const rest = { length: 2 ** 30, subarray: () => assert.fail('the rest is read') }
+    parser.push(rest as unknown as Uint8Array)
+    parser.end()
+  }
+})
+
 describe('memory stays bounded', () => {
   const chunk = Buffer.alloc(1 << 20, 'x')
   const endless = [
-    { name: 'by a line that never ends', start: 'a,b\n', fill: 'x' },
-    { name: 'by a header that never ends', start: '', fill: 'x' },
-    { name: 'by a quote that never closes', start: 'a,b\n"', fill: 'x' },
-    { name: 'by a quoted header of line ends', start: '"', fill: '\n' },
-    { name: 'by a quoted field of quotes', start: 'a,b\n"', fill: '""' },
+    { name: 'by a line that never ends', start: 'a,b\n', fill: 'x', code: 'row_too_long' },
+    { name: 'by a header that never ends', start: '', fill: 'x', code: 'header_too_long' },
+    { name: 'by a quote that never closes', start: 'a,b\n"', fill: 'x', code: 'row_too_long' },
+    { name: 'by a quoted header of line ends', start: '"', fill: '\n', code: 'header_too_long' },
+    { name: 'by a quoted field of quotes', start: 'a,b\n"', fill: '""', code: 'row_too_long' },
+    { name: 'by empty lines before a header', start: '', fill: '\n', code: 'header_too_long' },
   ]
-  for (const { name, start, fill } of endless) {
+  for (const { name, start, fill, code } of endless) {
     test(name, () => {
       const errors: string[] = []
       const parser = createCsvParser({ header() {}, row() {}, error: (e) => errors.push(e.code) })
@@ -525,7 +610,7 @@ describe('memory stays bounded', () => {
         most = Math.max(most, inUse() - before)
       }
       parser.end()
-      assert.deepEqual(errors, ['row_too_long'])
+      assert.deepEqual(errors, [code])
       assert.ok(most < 100 << 20, `${most} bytes more in use, of ${256 << 20} pushed`)
     })
   }

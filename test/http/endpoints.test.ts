@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { createMemoryStorage, type Storage, type Till, TillError } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import {
   assertProblem,
   importForm,
@@ -1278,7 +1279,7 @@ test('a secret that is kept comes back to no request but the one that sent it', 
     }),
     await send('GET /api/v1/items?store_id=mods', { token }),
   ]
-  const kept = (await till.projects.list(world.account))[0]
+  const kept = (await collect(till.projects.all(world.account)))[0]
   const inStorage = await put({ config: { webhook_secret: null } })
 
   for (const reply of replies) {
@@ -1368,7 +1369,7 @@ test('foreign and unknown answer alike but for the request id', async (t) => {
     assert.notEqual(first.headers.get('x-request-id'), second.headers.get('x-request-id'))
   }
   assert.deepEqual(
-    (await till.projects.list(world.account)).map(({ id }) => id).includes(project.id),
+    (await collect(till.projects.all(world.account))).map(({ id }) => id).includes(project.id),
     true,
   )
 })
@@ -1383,7 +1384,7 @@ function withoutRequestId({ status, headers, text }: Reply): unknown {
 const faults: readonly (readonly [verb: keyof Storage, send: (world: World) => Request])[] = [
   ['findProjectByPublicKey', ({ public_key }) => [`GET ${AUTH}/access-token`, { public_key }]],
   [
-    'listStores',
+    'listStoreSummaries',
     ({ public_key }) => [`POST ${AUTH}/init`, { public_key, json: { user_id: 'player' } }],
   ],
   [

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createConnection } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { assertProblem, rawRequest, startServer } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
@@ -96,3 +99,56 @@ test('a request of HTTP/1.0 is never told to continue', async (t) => {
 
   assertProblem(await client.reply(), 400, 'invalid_request')
 })
+
+test('a proxy that sends the refused body nevertheless reads the answer', {
+  timeout: 60_000,
+}, async (t) => {
+  const { url } = await startServer(t, { storage: createMemoryStorage() })
+  const length = 3_000_000
+  const head = [EXPECT, FORM, 'authorization: Bearer x', `content-length: ${length}`]
+
+  for (let i = 0; i < 20; i++) {
+    const socket = createConnection(Number(new URL(url).port), '127.0.0.1')
+    t.after(() => socket.destroy())
+    await once(socket, 'connect')
+    socket.pause() // it reads when it has written everything
+    socket.write(rawRequest('POST /api/v1/purchases/import', head))
+    await setTimeout(20)
+    await new Promise((resolve) => socket.write('x'.repeat(length), resolve))
+    let text = ''
+    socket
+      .setEncoding('utf8')
+      .on('data', (chunk) => (text += chunk))
+      .resume()
+    await once(socket, 'close') // rejects for a reset
+
+    assert.match(text, /^HTTP\/1.1 401 /)
+    assert.match(text, /connection: close/i)
+    assert.match(text, /"code":"token_required"/)
+  }
+})
+
+for (const { what, discardTimeout, body } of [
+  { what: 'neither sends the refused body nor', discardTimeout: 300, body: '' },
+  { what: 'sends the refused body and does not', discardTimeout: 60_000, body: 'x'.repeat(1000) },
+]) {
+  test(`a client that ${what} end its side is let go`, { timeout: 20_000 }, async (t) => {
+    const limits = { discardTimeout }
+    const options = { metrics: true }
+    const { connect, send } = await startServer(t, {
+      storage: createMemoryStorage(),
+      limits,
+      options,
+    })
+    const client = await connect()
+
+    client.write(rawRequest('POST /api/v1/items', [EXPECT, 'content-length: 1000']))
+
+    assertProblem(await client.reply(), 401, 'account_key_required')
+    assert.equal(await client.ended, '') // at once, whatever it sends
+    client.write(body)
+    const isGone = async () =>
+      /^tillkit_http_connections 1$/m.test((await send('GET /metrics')).text)
+    while (!(await isGone())) await setTimeout(20)
+  })
+}

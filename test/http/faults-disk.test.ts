@@ -45,7 +45,7 @@ async function startShop(t: TestContext, { folder, TMPDIR }: { folder?: string; 
 
 function assertNoRoom(reply: Reply): void {
   const { detail } = assertProblem(reply, 503, 'storage_unavailable')
-  assert.match(detail, /can not be used right now|no room/)
+  assert.match(detail, /^The disk of the database is full$|^There is no room for the upload/)
   assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
 }
 
@@ -97,6 +97,36 @@ test('on a full disk writes are 503, reads go on, and with room all goes on by i
     shop.log.filter((line) => line.includes('"status":500')),
     [],
   )
+})
+
+test('after an import larger than the disk, writes, restarts and imports work by themselves', async (t) => {
+  const folder = smallDisk(t, 12)
+  if (!folder) return
+  const shop = await startShop(t, { folder })
+  const larger = Array.from({ length: 20 }, (_, i) => csv.replaceAll('T-', `T-${i}-`)).join('')
+  const lines = larger.replaceAll(/(?<=\n)transaction_id.*\n/g, '')
+  const free = () => {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  }
+
+  const refused = await shop.load(lines)
+
+  assertNoRoom(refused)
+  assert.match(refused.text, /The disk of the database is full/)
+  assert.equal((await shop.create('first')).status, 200)
+  shop.child.kill('SIGKILL')
+  await shop.ended
+  const again = await shop.serve()
+  const send = createClient(again.url)
+  const { account_key, token } = shop
+  const created = await send('POST /api/v1/items', { account_key, json: itemNamed('second') })
+  assert.equal(created.status, 200, created.text)
+  const imported = await send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
+  assert.equal(imported.status, 200, imported.text)
+  assert.equal(await shop.purchases(), ROWS)
+  assert.ok(free() > 12 * 2 ** 20 * 0.25, String(free()))
+  assert.equal((await tillkit(['check', '--db', shop.db])).stdout, 'The database is sound\n')
 })
 
 test('an import that runs out of room leaves nothing, and the next need not wait for a lease', async (t) => {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { Agent } from 'node:http'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { tillkit } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { ask, assertWhole, eachOf, itemNamed, startWriters } from '../support/load.ts'
 import { childrenOf, createServedShop, type ServedProcess } from '../support/served.ts'
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
@@ -202,6 +206,30 @@ for (const workers of ['1', '2']) {
     assert.equal(await upload.ended, '')
   })
 }
+
+const hasNamespaces = spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0
+
+test('a second signal ends a stop at once as PID 1, as in a container', {
+  skip: hasNamespaces ? false : 'no unshare here, or no right to use it',
+}, async (t) => {
+  const db = join(temporaryFolder(t), 'till.db')
+  const serve = [process.execPath, 'dist/cli/main.js', 'serve', '--db', db, '--port', '0']
+  // It begins with 6 s of drain, which a second signal is to cut short.
+  const args = ['--pid', '--fork', '--kill-child', ...serve, '--drain-delay', '6']
+  const namespace = spawn('unshare', args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  t.after(() => namespace.kill('SIGKILL'))
+  await once(namespace.stdout, 'data')
+  const [pid = 0] = childrenOf(namespace.pid)
+  const ended = once(namespace, 'exit')
+  const started = performance.now()
+
+  process.kill(pid, 'SIGTERM')
+  await setTimeout(200)
+  process.kill(pid, 'SIGTERM')
+
+  assert.deepEqual(await ended, [143, null])
+  assert.ok(performance.now() - started < 5_000)
+})
 
 /** Resolves when a server answers no new connection any more. */
 async function refused({ url }: ServedProcess) {

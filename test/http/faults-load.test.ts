@@ -30,7 +30,7 @@ async function dripImport(t: TestContext, url: string, token: string): Promise<R
 
 test('a flood past the bound on writes is 503 with Retry-After, all else is served', async (t) => {
   const { serve, account_key, token } = await createServedShop(t)
-  const server = await serve()
+  const server = await serve(['--account-share', '100', '--metrics'])
   const send = createClient(server.url)
   const slow: RawClient[] = []
   t.after(() => {
@@ -50,6 +50,8 @@ test('a flood past the bound on writes is 503 with Retry-After, all else is serv
   // The last heads may still be on their way.
   let reply = await create()
   for (let i = 0; i < 100 && reply.status !== 503; i++) reply = await create()
+  const { text: figures } = await send('GET /metrics')
+  assert.match(figures, /^tillkit_http_requests_in_flight\{kind="writes"\} 1000$/m)
 
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, account_key, {
     clients: 64,

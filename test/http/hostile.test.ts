@@ -294,7 +294,7 @@ test('what is refused before it is a request has a line in the log too', async (
     const { time, ...entry } = await entryOf(id)
     assert.match(time, /Z$/)
     const expected = { level: 'info', method: '', route: null, status, ms: 0, request_id: id }
-    assert.deepEqual(entry, expected)
+    assert.deepEqual(entry, { ...expected, client: '127.0.0.1' })
   }
   assert.ok(!JSON.stringify(log).includes(MARK))
 })

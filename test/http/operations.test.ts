@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createMemoryStorage, openSqliteStorage, TillError } from '../../lib/index.ts'
@@ -196,6 +197,67 @@ test('metrics count requests, their durations, refusals and imports', async (t) 
   }
 })
 
+test('metrics count the imports that failed, by whose fault it was', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
+  const { token } = await createShop(till)
+  const upload = (csv: string, bearer = token) =>
+    send('POST /api/v1/purchases/import', { token: bearer, body: importForm(csv) })
+  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
+
+  assert.equal((await upload(csv.replace('gold', 'unknown'))).status, 400)
+  assert.equal((await upload(csv, 'x')).status, 401)
+  storage.openImport = async () => {
+    throw new TillError('storage_unavailable', 'The disk is full')
+  }
+  assert.equal((await upload(csv)).status, 503)
+
+  const figures = parseFigures((await send('GET /metrics')).text)
+  assert.equal(figures.get('tillkit_imports_failed_total{cause="client"}'), 1)
+  assert.equal(figures.get('tillkit_imports_failed_total{cause="server"}'), 1)
+  assert.equal(figures.get('tillkit_imports_total'), 0)
+})
+
+test('metrics tell the version, the open files and how late the event loop is', async (t) => {
+  const { send } = await startServer(t, {
+    storage: createMemoryStorage(),
+    options: { metrics: true },
+  })
+  await send('GET /metrics')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const until = performance.now() + 300
+  while (performance.now() < until); // the event loop stands still
+  await new Promise((resolve) => setTimeout(resolve, 100))
+
+  const figures = parseFigures((await send('GET /metrics')).text)
+
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const build = `tillkit_build_info{version="${version}",node="${process.version}"}`
+  assert.equal(figures.get(build), 1)
+  const delay = (quantile: number) =>
+    figures.get(`tillkit_event_loop_delay_seconds{quantile="${quantile}"}`) ?? Number.NaN
+  assert.ok(delay(1) > 0.2, `${delay(1)} s`)
+  assert.ok(delay(0.5) <= delay(0.99) && delay(0.99) <= delay(1))
+  if (process.platform === 'linux') {
+    const open = figures.get('process_open_fds') ?? 0
+    assert.ok(open > 3 && open < (figures.get('process_max_fds') ?? 0), String(open))
+  }
+})
+
+test('metrics tell what a file and its log take, and what is left for them', async (t) => {
+  const path = join(temporaryFolder(t), 'till.db')
+  const storage = await openSqliteStorage(path)
+  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
+  await createShop(till)
+
+  const figures = parseFigures((await send('GET /metrics')).text)
+
+  assert.equal(figures.get('tillkit_database_bytes'), statSync(path).size)
+  assert.equal(figures.get('tillkit_database_wal_bytes'), statSync(`${path}-wal`).size)
+  assert.ok((figures.get('tillkit_database_free_bytes') ?? 0) > 0)
+  assert.ok(!figures.has('tillkit_pool_waiting'))
+})
+
 test('metrics tell what is in flight', async (t) => {
   const storage = createMemoryStorage()
   const entered = createSignal()
@@ -236,6 +298,47 @@ test('a log of errors alone has the requests that failed here', async (t) => {
   const { level, error } = await entryOf('fails')
   assert.deepEqual([level, log.length], ['error', 1])
   assert.match(error ?? '', /for the log/)
+})
+
+test('a line of the log has the client, its account and its project, and no user', async (t) => {
+  const storage = createMemoryStorage()
+  const { till, send, log, entryOf, connect } = await startServer(t, {
+    storage,
+    options: { trustProxy: true },
+  })
+  const { account, project, token } = await createShop(till)
+  const { account_id, account_key } = account
+  const { public_key, id: project_id } = project
+  const client = '2001:db8::7'
+  const json = { user_id: 'player-one' }
+  const sent = (id: string) => ({ headers: { 'x-request-id': id, 'x-forwarded-for': client } })
+
+  await send(LIST, { token, ...sent('token') })
+  await send('POST /api/v1/identity/auth/init', { public_key, json, ...sent('public') })
+  await send('POST /api/v1/items', { account_key, json: {}, ...sent('account') })
+  await send(LIST, { token: 'x', ...sent('unknown') })
+  await send('GET /healthz', sent('open'))
+  const raw = await connect()
+  raw.write('what is this?\r\n\r\n')
+  const { request_id } = assertProblem(await raw.reply(), 400, 'malformed_request')
+
+  const rows: [id: string, expected: object][] = [
+    ['token', { client, account_id, project_id }],
+    ['public', { client, account_id, project_id }],
+    ['account', { client, account_id }],
+    ['unknown', { client }],
+    ['open', { client }],
+    [request_id, { client: '127.0.0.1' }],
+  ]
+  for (const [id, expected] of rows) {
+    const { time, level, method, route, status, ms, request_id, ...rest } = await entryOf(id)
+    assert.deepEqual(rest, expected, `${method} ${route} ${status} ${level} ${ms} ${time}`)
+    assert.equal(request_id, id)
+  }
+  const text = JSON.stringify(log)
+  for (const secret of [token, account_key, public_key, 'player', 'gold']) {
+    assert.ok(!text.includes(secret), secret)
+  }
 })
 
 test('why a storage can not be used is for the log, not for the caller', async (t) => {

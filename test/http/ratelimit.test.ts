@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
+import { clientAddress, networkOf } from '../../http/address.ts'
+import type { SentHeaders } from '../../http/headers.ts'
 import { createHandler } from '../../http/index.ts'
 import { createRateLimiter, type Verdict } from '../../http/ratelimit.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
@@ -100,12 +106,15 @@ test('without the settings nothing is limited, and no answer speaks of it', asyn
   assert.equal(reply.headers.get('ratelimit-policy'), null)
 })
 
-test('a user’s tokens share one limit, past which 429 says when to come again', async (t) => {
+test('the tokens that an account issues to a user share one limit, past which 429 says when to come again', async (t) => {
   const options = { rateLimit: 3 }
   const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
-  const { project, token } = await createShop(till)
-  const { token: second } = await till.sessions.token(project.public_key, { user_id: 'player' })
-  const { token: other } = await till.sessions.token(project.public_key, { user_id: 'other' })
+  const { account, project } = await createShop(till)
+  const issue = (user_id: string) =>
+    till.sessions.issue(account, { project_id: project.id, user_id })
+  const { token } = await issue('player')
+  const { token: second } = await issue('player')
+  const { token: other } = await issue('other')
 
   const first = await send(LIST, { token })
   assert.equal(first.headers.get('ratelimit-policy'), '"key";q=3;w=60')
@@ -150,13 +159,64 @@ test('an account’s keys have one limit, and clients with one public key have o
       await send(TOKEN, { public_key, headers }),
     ]
     assertProblem(await send(TOKEN, { public_key, headers }), 429, 'rate_limited')
-    // The token of endpoint 1 may be with many clients too.
+    // Tokens that were got with the key are with many clients too.
     const { access_token: token } = tokens[0]?.json<{ access_token: string }>() ?? {}
     for (const status of [200, 200, 429]) {
       assert.equal((await send(LIST, { token, headers })).status, status)
     }
   }
 })
+
+test('nobody with the public key uses up the limit of a user by naming that user', async (t) => {
+  const options = { rateLimit: 3 }
+  const { till, send, url } = await startServer(t, { storage: createMemoryStorage(), options })
+  const { account, project, token } = await createShop(till)
+  const project_id = project.id
+  const issued = await till.sessions.issue(account, { project_id, user_id: 'player' })
+  const { public_key } = project
+  const { access_token } = await till.sessions.accessToken(public_key)
+  const attack = (from: string, token: string) => statusFrom(url, from, token)
+
+  // With tokens of the same user, of others and of the project, all from another address.
+  const statuses: number[] = []
+  for (const user_id of ['player', 'player', 'player', 'player', 'other', project_id]) {
+    const session = await till.sessions.token(public_key, { user_id })
+    statuses.push(await attack('127.0.0.2', session.token))
+  }
+  assert.deepEqual(statuses, [200, 200, 200, 429, 429, 429])
+
+  for (let i = 0; i < 3; i++) assert.equal((await send(LIST, { token })).status, 200)
+  assertProblem(await send(LIST, { token: access_token }), 429, 'rate_limited')
+  // What the account issued counts by user, and public tokens of its own address do not touch it.
+  for (const from of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
+    assert.equal(await attack(from, issued.token), 200)
+  }
+  assert.equal(await attack('127.0.0.4', issued.token), 429)
+})
+
+test('tokens got with a public key count by the /64 of an IPv6 address', async (t) => {
+  const options = { rateLimit: 2, trustProxy: true }
+  const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
+  const { project } = await createShop(till)
+  const ask = async (address: string, user_id: string) => {
+    const { token } = await till.sessions.token(project.public_key, { user_id })
+    return (await send(LIST, { token, headers: { 'x-forwarded-for': address } })).status
+  }
+
+  assert.equal(await ask('2001:db8::1', 'a'), 200)
+  assert.equal(await ask('2001:db8::ffff:1', 'b'), 200)
+  assert.equal(await ask('2001:db8::2', 'c'), 429)
+  assert.equal(await ask('2001:db8:0:1::1', 'a'), 200)
+})
+
+/** The status of a list that is asked for from an address of the loopback. */
+async function statusFrom(url: string, localAddress: string, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` }
+  const asked = request(`${url}/api/v1/items?store_id=main`, { localAddress, headers })
+  const [response] = (await once(asked.end(), 'response')) as [IncomingMessage]
+  response.resume()
+  return response.statusCode ?? 0
+}
 
 test('an address is limited before its credential is judged, which ends the guessing of keys', async (t) => {
   const options = { rateLimitAddress: 3, rateLimit: 100 }
@@ -212,6 +272,49 @@ test('the address is the connection’s, or the last hop that a trusted proxy na
       assert.equal(100 - Number(left), taken.get(bucket), headers.join())
     }
   }
+})
+
+test('behind several proxies the address is the entry of the outermost', async (t) => {
+  const rows: [hops: number, headers: string[], address: string][] = [
+    [1, ['x-forwarded-for: 198.51.100.1, 198.51.100.2, 198.51.100.3'], '198.51.100.3'],
+    [2, ['x-forwarded-for: 198.51.100.1, 198.51.100.2, 198.51.100.3'], '198.51.100.2'],
+    [3, ['x-forwarded-for: 198.51.100.1, 198.51.100.2, 198.51.100.3'], '198.51.100.1'],
+    [2, ['x-forwarded-for: 198.51.100.1', 'x-forwarded-for: 198.51.100.2:80'], '198.51.100.1'],
+    [2, ['x-forwarded-for: 198.51.100.2'], '198.51.100.2'],
+    [2, ['x-forwarded-for: ,198.51.100.2'], '127.0.0.1'],
+    [2, ['x-forwarded-for: nobody,198.51.100.2'], '127.0.0.1'],
+    [2, [], '127.0.0.1'],
+  ]
+  for (const [trustProxy, headers, address] of rows) {
+    const options = { trustProxy }
+    const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage(), options })
+    const client = await connect()
+    client.write(rawRequest('GET /healthz', ['x-request-id: hop', ...headers]))
+    await client.reply()
+    assert.equal((await entryOf('hop')).client, address, `${trustProxy} ${headers}`)
+  }
+})
+
+test('an address that is remembered keeps no header in memory', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const padding = '198.51.100.100, '.repeat(1000)
+  const remembered = new Set<string>()
+  collect()
+  const before = process.memoryUsage().heapUsed
+
+  for (let i = 0; i < 2_000; i++) {
+    for (const last of [`198.51.${100 + (i >> 8)}.${100 + (i & 127)}`, `2001:db8:0:${i}::abcd`]) {
+      const forwarded_for = Buffer.from(padding + last).toString('latin1')
+      const request = { socket: {} } as IncomingMessage
+      remembered.add(networkOf(clientAddress(request, { forwarded_for } as SentHeaders, 1)))
+    }
+  }
+
+  collect()
+  const grown = process.memoryUsage().heapUsed - before
+  assert.ok(remembered.size > 2_000)
+  assert.ok(grown < 8 * 1024 ** 2, `${grown} bytes for ${remembered.size} addresses`)
 })
 
 test('servers on one storage share a limit, and what they let through unknowingly is a debt', async (t) => {

@@ -16,7 +16,7 @@ import {
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
-const postgres = await startPostgres()
+const postgres = await startPostgres({ restarts: true })
 
 interface Server extends Awaited<ReturnType<typeof serveProcess>> {
   readonly send: Send

@@ -1,4 +1,12 @@
-import { type Account, type Caller, type Project, type Till, TillError } from '../../lib/index.ts'
+import {
+  type Account,
+  type Caller,
+  type Project,
+  type StoreSummary,
+  type Till,
+  TillError,
+} from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
 
 /** What an action came to, in terms that are the same wherever it is done. */
@@ -56,6 +64,9 @@ export function playLibrary(till: Till): Player {
     const { account_id, project_id, created_at: _, ...rest } = store
     const places = { project: projects.indexOf(project_id), account: accountOf(account_id) }
     return { ...rest, ...places, store_id: store_id.startsWith('str_') ? 'made' : store_id }
+  }
+  const shownSummary = ({ store_id, ...rest }: StoreSummary) => {
+    return { ...rest, store_id: store_id.startsWith('str_') ? 'made' : store_id }
   }
   const shownItem = (item: Awaited<ReturnType<Till['items']['get']>>) => {
     const { id, account_id, project_id, created_at: _, ...rest } = item
@@ -115,7 +126,7 @@ export function playLibrary(till: Till): Player {
     getProject: async ({ caller, project }) =>
       shownProject(await till.projects.get(await callerOf(caller), projectId(project))),
     listProjects: async ({ caller }) =>
-      (await till.projects.list(await holderOf(caller))).map(shownProject),
+      (await collect(till.projects.all(await holderOf(caller)))).map(shownProject),
     async createStore({ do: _, caller, project, config, key, ...input }) {
       const fields = { ...input, project_id: projectId(project), store_config: config }
       const options = { idempotency_key: key }
@@ -124,7 +135,9 @@ export function playLibrary(till: Till): Player {
     getStore: async ({ caller, store_id }) =>
       shownStore(await till.stores.get(await callerOf(caller), store_id)),
     listStores: async ({ caller, project }) =>
-      (await till.stores.list(await callerOf(caller), projectId(project))).map(shownStore),
+      (
+        await collect(till.stores.all(await callerOf(caller), { project_id: projectId(project) }))
+      ).map(shownStore),
     async createItem({ do: _, caller, key, ...input }) {
       const fields = { ...input, display_name: 'An item', type: 'consumable' as const }
       const options = { idempotency_key: key }
@@ -166,7 +179,7 @@ export function playLibrary(till: Till): Player {
       }
       if (how === 'token') return shownToken(await till.sessions.token(key, { user_id }))
       const { project, session, stores } = await till.sessions.init(key, { user_id })
-      const shown = { project: shownProject(project), stores: stores.map(shownStore) }
+      const shown = { project: shownProject(project), stores: stores.map(shownSummary) }
       return { ...shown, ...shownToken(session) }
     },
     async authenticate({ token, scope }) {

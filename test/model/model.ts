@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Scope } from '../../lib/index.ts'
 import type { Action, AnyCaller, Row } from './actions.ts'
 import { nth, type Outcome, type Player, placeIn, plain, sorted, timeOf } from './library.ts'
@@ -247,6 +248,7 @@ export function createModel(): Player {
         ...projectConfigChecks(config, 'change'),
       })
       const project = named(holder, index, 'id')
+      const before = structuredClone(project)
       project.name = name ?? project.name
       if (isAccount) project.status = status ?? project.status
       if (config) {
@@ -254,7 +256,9 @@ export function createModel(): Player {
         const { webhook_secret = kept, ...rest } = config
         project.config = webhook_secret ? { ...rest, webhook_secret } : rest
       }
-      log('project.update', actorOf(caller), project.account)
+      if (!isDeepStrictEqual(project, before)) {
+        log('project.update', actorOf(caller), project.account)
+      }
       const sent = config?.webhook_secret
       const shown = withoutSecrets(project)
       return sent ? { ...shown, config: { ...shown.config, webhook_secret: sent } } : shown
@@ -355,7 +359,7 @@ export function createModel(): Player {
       assertValid({ store_id: isStoreId(store_id) })
       const store = namedStore(holder, store_id)
       const { summary, purchases } = imported(store, rows)
-      if (dry_run) return summary
+      if (dry_run || summary.added + summary.updated === 0) return summary
       store.purchases.splice(0, Number.POSITIVE_INFINITY, ...purchases)
       log('purchases.import', actorOf(caller), store.account)
       return summary
@@ -403,7 +407,9 @@ export function createModel(): Player {
       assertValid({ user_id: user_id !== '' && user_id !== 'a\nb' })
       if (how === 'token') return issue(project, user_id)
       const own = stores.filter((store) => store.project === project.project && isActive(store))
-      const shown = own.map((store) => shownStore(store))
+      const shown = own.map(({ store_id, store_type, is_sandbox, status }) => {
+        return { store_id, store_type, is_sandbox, status }
+      })
       return { project: withoutSecrets(project), stores: shown, ...issue(project, user_id) }
     },
     authenticate({ token: index, scope }) {

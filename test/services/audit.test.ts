@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -41,14 +42,6 @@ const accountChanges: Record<string, Change> = {
     action: 'account_key.add',
     make: async ({ till, key }) => (await till.accounts.addKey(key, OPTIONS)).key_id,
     fail: ({ till, session }) => till.accounts.addKey(session as never, OPTIONS),
-  },
-  'accounts.revokeKey': {
-    action: 'account_key.revoke',
-    async make({ till, key }) {
-      await till.accounts.revokeKey(key, key.key_id, OPTIONS)
-      return key.key_id
-    },
-    fail: ({ till, key }) => till.accounts.revokeKey(key, 'key_nobody', OPTIONS),
   },
   'projects.create': {
     action: 'project.create',
@@ -112,6 +105,15 @@ const accountChanges: Record<string, Change> = {
     fail: ({ till, key, project: { id: project_id } }) =>
       till.sessions.revoke(key, { project_id, user_id: '' }, OPTIONS),
   },
+  // The last: the key makes no change after it.
+  'accounts.revokeKey': {
+    action: 'account_key.revoke',
+    async make({ till, key }) {
+      await till.accounts.revokeKey(key, key.key_id, OPTIONS)
+      return key.key_id
+    },
+    fail: ({ till, key }) => till.accounts.revokeKey(key, 'key_nobody', OPTIONS),
+  },
 }
 
 /** Every call of a session that changes something. */
@@ -141,6 +143,7 @@ await describePlaces('the audit log', (newPlace) => {
   }
   describeOperator(newPlace)
   describePages(newPlace)
+  describeArchive(newPlace)
 })
 
 for (const { driver, skip } of await sqliteDrivers()) {
@@ -234,6 +237,61 @@ function describeOperator(newPlace: NewPlace): void {
     assert.deepEqual(await entriesOf(till), before)
   })
 
+  for (const [keys, masterKeys] of Object.entries({ none: [], one: [new Uint8Array(32)] })) {
+    test(`tells nothing of an update that changes nothing, with ${keys} as master key`, async (t) => {
+      const shop = await newShop(newPlace(t), { masterKeys })
+      const { till, key, session, project } = shop
+      const { id } = project
+      const config = { webhook_secret: 'whs_1', custom_settings: { a: [1, 0], b: { c: null } } }
+      const { webhook_secret: _, ...withoutSecret } = config
+      const reordered = { custom_settings: { b: { c: null }, a: [1, -0] }, webhook_secret: 'whs_1' }
+      const payment = { store_type: 'custom' as const, store_config: { api_key: 'api_1', x: 1 } }
+      await till.stores.create(key, { project_id: id, store_id: 'pay', ...payment })
+      const answer = await till.projects.update(key, { id, name: 'Game', config, status: 'active' })
+      const before = await entriesOf(till)
+
+      const again = await till.projects.update(session, { id, config })
+      await till.projects.update(session, { id, config: reordered })
+      await till.projects.update(session, { id, config: withoutSecret })
+      await till.projects.update(session, { id, name: 'Game' })
+      await till.projects.update(key, { id })
+      await till.stores.update(key, { store_id: 'pay', store_config: payment.store_config })
+      await till.stores.update(key, { store_id: 'pay', store_config: { x: 1 }, status: 'active' })
+      await till.purchases.import(session, file('transaction_id,sku,purchased_at\n'))
+
+      assert.deepEqual(again, answer)
+      assert.deepEqual(await entriesOf(till), before)
+      await till.projects.update(session, { id, config: { ...config, webhook_secret: 'whs_2' } })
+      await till.stores.update(key, { store_id: 'pay', store_config: { api_key: 'api_2', x: 1 } })
+      assert.equal((await entriesOf(till)).length, before.length + 2)
+    })
+  }
+
+  test('tells nothing of an import whose rows are all there already', async (t) => {
+    const { till, session } = await newShop(newPlace(t))
+    await till.purchases.import(session, file(FILE))
+    const before = await entriesOf(till)
+
+    const { skipped } = await till.purchases.import(session, file(FILE))
+
+    assert.equal(skipped, 1)
+    assert.deepEqual(await entriesOf(till), before)
+  })
+
+  test('tells of a secret that is sent again once, when it lay in clear', async (t) => {
+    const place = newPlace(t)
+    const { till, account, project } = await newShop(place)
+    const change = { id: project.id, config: { webhook_secret: 'whs_1' } }
+    await till.projects.update(account, change)
+    const sealing = await place.till({ now: () => NOW, masterKeys: [new Uint8Array(32)] })
+    const before = await entriesOf(till)
+
+    await sealing.projects.update(account, change)
+    await sealing.projects.update(account, change)
+
+    assert.equal((await entriesOf(till)).length, before.length + 1)
+  })
+
   test('holds no key, no token and no secret', async (t) => {
     const shop = await newShop(newPlace(t))
     const { till, key, project } = shop
@@ -279,23 +337,70 @@ function describePages(newPlace: NewPlace): void {
   })
 }
 
+function describeArchive(newPlace: NewPlace): void {
+  test('is archived up to one hour ago at most, and tells of it once', async (t) => {
+    const { till, clock } = await newShop(newPlace(t))
+    const before = await entriesOf(till)
+    const file = join(temporaryFolder(t), 'audit.jsonl')
+    const at = formatInstant(NOW + 1)
+
+    for (const time of [at, '2030-01-01']) {
+      const refused = till.operations.archiveAudit({ before: time, file })
+      await assert.rejects(refused, { code: 'invalid_request', message: /one hour ago/ })
+    }
+    clock.pass(3_600_000)
+    const young = till.operations.archiveAudit({ before: at, file })
+    await assert.rejects(young, { code: 'invalid_request' })
+    assert.deepEqual(await entriesOf(till), before)
+    clock.pass(1)
+    const archived = await till.operations.archiveAudit({ before: at, file }, OPTIONS)
+    const again = await till.operations.archiveAudit({ before: at, file }, OPTIONS)
+
+    assert.deepEqual([archived, again], [before.length, 0])
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+    const entries = lines.map((line) => JSON.parse(line))
+    assert.deepEqual(
+      entries.map(({ seq: _, ...entry }) => entry),
+      before,
+    )
+    const made = { at: formatInstant(NOW + 3_600_001), account_id: '', ...OPTIONS }
+    const entry = { ...made, actor: 'operator', action: 'audit.archive', subject: at }
+    assert.deepEqual(await entriesOf(till), [entry])
+  })
+
+  test('is not archived by a request that can not be', async (t) => {
+    const { till } = await newShop(newPlace(t))
+    const good = { before: '2024-01-01', file: join(temporaryFolder(t), 'audit.jsonl') }
+    for (const change of [{ before: 'now' }, { before: '' }, { file: '' }, { out: 'x' }]) {
+      const refused = till.operations.archiveAudit({ ...good, ...change })
+      await assert.rejects(refused, { code: 'invalid_request' })
+    }
+  })
+}
+
 async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promise<void> {
-  const path = join(temporaryFolder(t), 'till.db')
-  const till = createTill({ storage: await openSqliteStorage(path, { driver }) })
+  const folder = temporaryFolder(t)
+  const path = join(folder, 'till.db')
+  const clock = createClock(NOW)
+  const till = createTill({ storage: await openSqliteStorage(path, { driver }), now: clock.now })
   await createShop(till)
+  clock.pass(2 * 3_600_000)
+  await createShop(till)
+  const archive = { before: formatInstant(NOW + 1), file: join(folder, 'audit.jsonl') }
+  assert.equal(await till.operations.archiveAudit(archive), 4)
   const before = await entriesOf(till)
   const db = await openSqliteDriver(path, driver)
-  const values = "(1, '', '', '', '', '', '')"
+  const values = "(6, '', '', '', '', '', '')"
   const attacks = [
     "UPDATE audit SET actor = 'nobody'",
-    "UPDATE audit SET actor = 'nobody' WHERE seq = 1",
+    "UPDATE audit SET actor = 'nobody' WHERE seq = 6",
     'UPDATE audit SET seq = seq + 100',
     'DELETE FROM audit',
-    'DELETE FROM audit WHERE seq = 1',
+    'DELETE FROM audit WHERE seq = 6',
     `REPLACE INTO audit VALUES ${values}`,
     `INSERT OR REPLACE INTO audit VALUES ${values}`,
     `INSERT INTO audit VALUES ${values} ON CONFLICT DO UPDATE SET actor = 'nobody'`,
-    'UPDATE OR REPLACE audit SET seq = 1 WHERE seq = 2',
+    'UPDATE OR REPLACE audit SET seq = 6 WHERE seq = 7',
   ]
 
   for (const sql of attacks) assert.throws(() => db.exec(sql), /append-only/, sql)

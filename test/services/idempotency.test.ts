@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Account, CreateOptions, Till, TillOptions } from '../../lib/index.ts'
+import {
+  type Account,
+  type CreateOptions,
+  openSqliteStorage,
+  type Till,
+  type TillOptions,
+} from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import { describeFiles, describePlaces, type Place } from '../support/place.ts'
 import { createClock, createShop } from '../support/till.ts'
 
@@ -208,7 +215,32 @@ function describeReceipts(newPlace: NewPlace): void {
 
     assert.deepEqual(await create(await on([newer, older])), first)
     await assert.rejects(create(await on([newer])), { code: 'invalid_request' })
-    assert.equal((await shop.till.projects.list(shop.account)).length, 2)
+    assert.equal((await collect(shop.till.projects.all(shop.account))).length, 2)
+  })
+
+  test('is put under the newest master key when secrets are sealed, and is still known', async (t) => {
+    const place = newPlace(t)
+    const shop = await newShop(place)
+    const create = creations['stores.create'] as Create
+    const first = await create(shop)
+    const plain = await fingerprintIn(place, shop.account)
+    assert.ok(place.bytes().includes(plain))
+    const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
+    const on = async (masterKeys: Uint8Array[]) => {
+      return { ...shop, till: await place.till({ now: shop.clock.now, masterKeys }) }
+    }
+    const seal = async ({ till }: Shop) => (await till.operations.sealSecrets()).idempotency_records
+
+    const sealed = await on([older])
+    assert.deepEqual([await seal(sealed), await seal(sealed)], [1, 0])
+    assert.equal(place.bytes().includes(plain), false)
+    assert.deepEqual(await create(sealed), first)
+    const both = await on([newer, older])
+    await create(both, {}, { idempotency_key: 'of the newer key' })
+    assert.deepEqual([await seal(both), await seal(both)], [1, 0])
+    assert.deepEqual(await create(both), first)
+    await assert.rejects(create(both, another('stores.create')), { code: 'invalid_request' })
+    await assert.rejects(create(await on([newer])), { code: 'invalid_request' })
   })
 
   test('of before there was a master key is still known', async (t) => {
@@ -241,10 +273,22 @@ function another(creation: string): object {
   return creation === 'items.create' ? { name: 'bronze' } : { store_id: 'another' }
 }
 
+/** The hash of a request as its database file keeps it. */
+async function fingerprintIn({ path }: Place, { account_id }: Account): Promise<string> {
+  const storage = await openSqliteStorage(path)
+  const receipt = await storage.findReceipt(account_id, KEY.idempotency_key)
+  await storage.close()
+  return receipt?.fingerprint ?? assert.fail('there is no idempotency record')
+}
+
 /** All records of an account, and the log of what was changed. */
 async function everything({ till, account }: Shop) {
-  const projects = await till.projects.list(account)
-  const stores = (await Promise.all(projects.map(({ id }) => till.stores.list(account, id)))).flat()
+  const projects = await collect(till.projects.all(account))
+  const stores = (
+    await Promise.all(
+      projects.map(({ id }) => collect(till.stores.all(account, { project_id: id }))),
+    )
+  ).flat()
   const items = await Promise.all(stores.map((store) => till.items.list(account, store)))
   const { entries: audit } = await till.operations.listAudit({ account_id: account.account_id })
   return { projects, stores, items, audit }

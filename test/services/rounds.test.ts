@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createTill } from '../../lib/index.ts'
 import { drivenBy, openPostgres, startPostgres } from '../support/postgres.ts'
 import { createSignal } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
+import { createShop, failureOf } from '../support/till.ts'
 
 const server = await startPostgres()
 
@@ -61,9 +61,45 @@ test('what does not depend on one another is asked of the database at once', asy
     bearer: { statements: 2, rounds: 1 },
     account: { statements: 1, rounds: 1 },
     item: { statements: 1, rounds: 1 },
-    list: { statements: 2, rounds: 1 },
-    page: { statements: 3, rounds: 2 },
+    list: { statements: 1, rounds: 1 },
+    page: { statements: 2, rounds: 2 },
     create: { statements: 2, rounds: 2 },
-    init: { statements: 3, rounds: 2 },
+    init: { statements: 4, rounds: 3 },
   })
+})
+
+test('a foreign store costs the statements and rows of one that does not exist', async (t) => {
+  const work: [statement: string, rows: number][] = []
+  const driver = drivenBy((sql, send) => {
+    const sent = send()
+    sent.then(
+      ({ length }) => work.push([sql, length]),
+      () => {},
+    )
+    return sent
+  })
+  const url = await server.createSchema(t)
+  const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
+  const { account, item, token } = await createShop(till)
+  const session = await till.sessions.authenticate(token)
+  const other = await till.projects.create(account, {
+    account_id: account.account_id,
+    name: 'Other',
+    bundle_id: 'com.example.other',
+    platform: 'mobile',
+  })
+  const store = { project_id: other.id, store_id: 'foreign', store_type: 'web' as const }
+  await till.stores.create(account, store)
+
+  for (const query of [{}, { cursor: item.id }]) {
+    const workOf = async (store_id: string) => {
+      work.length = 0
+      const failure = await failureOf(till.items.list(session, { store_id, ...query }))
+      return { failure, work: [...work] }
+    }
+    const unknown = await workOf('unknown')
+
+    assert.equal(unknown.work.at(-1)?.[1], 0)
+    assert.deepEqual(await workOf('foreign'), unknown)
+  }
 })

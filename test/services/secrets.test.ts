@@ -10,6 +10,7 @@ import {
 } from '../../lib/index.ts'
 import { createSealer, type Sealed, sealProject, sealStore } from '../../lib/services/secrets.ts'
 import type { Storage } from '../../lib/storage/port.ts'
+import { all, collect } from '../support/collect.ts'
 import { describeFiles, describePlaces, type Place } from '../support/place.ts'
 import { createShop } from '../support/till.ts'
 
@@ -17,6 +18,11 @@ const OLD = new Uint8Array(32).fill(1)
 const NEW = new Uint8Array(32).fill(2)
 const STRANGE = new Uint8Array(32).fill(3)
 const SECRETS = ['whs_of_project', 'shared_of_iap', 'whs_of_iap', 'api_of_custom', 'whs_of_web']
+
+/** What a sealing tells where there are no idempotency records. */
+function sealedOf(sealed: number, unreadable: number) {
+  return { sealed, unreadable, idempotency_records: 0 }
+}
 
 type NewPlace = (t: TestContext) => Place
 
@@ -111,9 +117,9 @@ function describeSecrets(newPlace: NewPlace): void {
 
       const shown = JSON.stringify([
         await till.projects.get(shop.account, shop.project.id),
-        await till.projects.list(shop.account),
+        await collect(till.projects.all(shop.account)),
         await till.projects.authenticate(shop.project.public_key),
-        await till.stores.list(shop.account, shop.project.id),
+        await collect(till.stores.all(shop.account, { project_id: shop.project.id })),
         await till.stores.get(shop.account, 'iap'),
         await till.sessions.init(shop.project.public_key, { user_id: 'ann' }),
         await till.projects.rotateKey(shop.account, { id: shop.project.id }),
@@ -164,7 +170,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.ok(place.bytes().includes('whs_removed'))
 
     const till = await place.till({ masterKeys: [OLD] })
-    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 3, unreadable: 0 })
+    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(3, 0))
 
     assertAbsent(place, [...SECRETS, 'whs_removed'])
     assert.deepEqual(await clear.operations.check(), [])
@@ -177,8 +183,8 @@ function describeFile(newPlace: NewPlace): void {
     const { account, project } = await createSecrets(old)
     const both = await place.till({ masterKeys: [NEW, OLD] })
 
-    assert.deepEqual(await both.operations.sealSecrets(), { sealed: 4, unreadable: 0 })
-    assert.deepEqual(await both.operations.sealSecrets(), { sealed: 0, unreadable: 0 })
+    assert.deepEqual(await both.operations.sealSecrets(), sealedOf(4, 0))
+    assert.deepEqual(await both.operations.sealSecrets(), sealedOf(0, 0))
 
     const storage = await storageOf(t, place)
     const opener = createSealer([NEW])
@@ -211,15 +217,15 @@ function describeFile(newPlace: NewPlace): void {
 
     const till = await place.till({ masterKeys: [NEW] })
 
-    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 0, unreadable: 5 })
+    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 5))
     assert.deepEqual((await till.projects.update(account, { id, config: { a: 1 } })).config, {
       a: 1,
     })
     await till.sessions.init(project.public_key, { user_id: 'ann' })
     const back = await place.till({ masterKeys: [NEW, STRANGE] })
-    assert.deepEqual(await back.operations.sealSecrets(), { sealed: 4, unreadable: 0 })
+    assert.deepEqual(await back.operations.sealSecrets(), sealedOf(4, 0))
     const removed = await place.till({ masterKeys: [NEW] })
-    assert.deepEqual(await removed.operations.sealSecrets(), { sealed: 0, unreadable: 0 })
+    assert.deepEqual(await removed.operations.sealSecrets(), sealedOf(0, 0))
   })
 
   test('are named and dropped where no master key opens them, and can be set again', async (t) => {
@@ -305,7 +311,7 @@ function describeFile(newPlace: NewPlace): void {
       return { ...current, store_config: { webhook_secret, shared_secret } }
     })
 
-    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 0, unreadable: 3 })
+    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 3))
   })
 
   test('keeps what is no text under the name of a secret that its type does not know', async (t) => {
@@ -342,12 +348,12 @@ function describeFile(newPlace: NewPlace): void {
     const till = await place.till()
     await createSecrets(till)
 
-    assert.deepEqual(await till.operations.sealSecrets(), { sealed: 0, unreadable: 5 })
+    assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 5))
     const storage = await storageOf(t, place)
     const kept = await storage.findProject(project.id)
     assert.ok(kept)
     assert.equal(sealProject(kept, createSealer([OLD])), kept)
-    const [store] = await storage.listStores(project.id)
+    const [store] = await all((page) => storage.listStores(project.id, page))
     assert.ok(store)
     assert.equal(sealStore(store, createSealer([OLD])), store)
   })

@@ -65,7 +65,9 @@ describe('tokens', () => {
       project_id: project.id,
       user_id: 'player',
       scopes: ['items:read', 'projects:write', 'purchases:import'],
+      issued_by: 'public_key',
       token_id: jose.decodeJwt(token).jti,
+      issued_at: jose.decodeJwt(token).iat,
     })
   })
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { createMemoryStorage, createTill } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import { describePlaces, type Place } from '../support/place.ts'
 import { createShop, failureOf, fileOf } from '../support/till.ts'
 
@@ -101,3 +103,18 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
     )
   })
 }
+
+test('all stores of a project are read from the first on: a cursor does not compile', async (t) => {
+  const till = createTill({ storage: createMemoryStorage() })
+  t.after(() => till.close())
+  const { account, project } = await createShop(till)
+
+  const all = await collect(till.stores.all(account, { project_id: project.id }))
+  // @ts-expect-error: only a page has a cursor.
+  till.stores.all(account, { project_id: project.id, cursor: '1' })
+
+  assert.deepEqual(
+    all.map(({ store_id }) => store_id),
+    ['main'],
+  )
+})

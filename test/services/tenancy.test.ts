@@ -9,6 +9,7 @@ import {
   type SessionRequest,
   type Till,
 } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
 import { failureOf, fileOf } from '../support/till.ts'
 
 /** What a caller may name of others: an id that is foreign to it, and one that nobody has. */
@@ -26,7 +27,8 @@ const operations: Record<string, (till: Till, caller: Caller, name: Naming) => P
   'projects.update of a config': (till, caller, { project }) =>
     till.projects.update(caller, { id: project, config: { webhook_secret: null } }),
   'stores.get': (till, caller, { store }) => till.stores.get(caller, store),
-  'stores.list': (till, caller, { project }) => till.stores.list(caller, project),
+  'stores.list': (till, caller, { project }) =>
+    collect(till.stores.all(caller, { project_id: project })),
   'items.get': (till, caller, { item }) => till.items.get(caller, item),
   'items.list': (till, caller, { store }) => till.items.list(caller, { store_id: store }),
   'purchases.import': (till, caller, { store }) =>
@@ -73,10 +75,10 @@ describe('an account', () => {
   test('lists its own projects only', async () => {
     const { till, a, b } = await createTenants()
 
-    const ids = (await till.projects.list(a.account)).map(({ id }) => id)
+    const ids = (await collect(till.projects.all(a.account))).map(({ id }) => id)
 
     assert.deepEqual(ids, [a.first.project, a.second.project])
-    assert.deepEqual((await till.projects.list(b.account)).length, 2)
+    assert.deepEqual((await collect(till.projects.all(b.account))).length, 2)
   })
 
   test('reaches its own store where another has one of the same id', async () => {
@@ -120,7 +122,7 @@ describe('an account', () => {
 
     assert.equal(foreign.code, 'invalid_request')
     assert.deepEqual(foreign, await create('acc_nobody'))
-    assert.equal((await till.projects.list(b.account)).length, 2)
+    assert.equal((await collect(till.projects.all(b.account))).length, 2)
   })
 
   test('can not put an item of a foreign store among its own by project', async () => {
@@ -182,7 +184,7 @@ describe('a session', () => {
     const { account_id } = a.account
 
     await assert.rejects(till.projects.create(session, { ...project, account_id }), TypeError)
-    await assert.rejects(till.projects.list(session), TypeError)
+    await assert.rejects(collect(till.projects.all(session)), TypeError)
   })
 
   test('is given the stores of its own project only', async () => {
@@ -225,10 +227,10 @@ test('secrets come back to the one who sends them, and to nobody later', async (
   assert.deepEqual(later.config, { other: 2 })
   assert.deepEqual((await till.projects.get(session, a.first.project)).config, { other: 2 })
   assert.deepEqual((await till.projects.get(a.account, a.first.project)).config, { other: 2 })
-  assert.deepEqual((await till.projects.list(a.account))[0]?.config, { other: 2 })
+  assert.deepEqual((await collect(till.projects.all(a.account)))[0]?.config, { other: 2 })
   const { project, stores } = await till.sessions.init(a.keys[0], { user_id: 'player' })
   assert.deepEqual(project.config, { other: 2 })
-  const shown = [stores, await till.stores.list(session, a.first.project)]
+  const shown = [stores, await collect(till.stores.all(session, { project_id: a.first.project }))]
   assert.ok(!JSON.stringify(shown).includes('ak_of_provider'))
   assert.ok(!JSON.stringify(await till.stores.get(a.account, 'main')).includes('ak_of_provider'))
 })
@@ -240,7 +242,7 @@ test('a caller that is nobody is a programming mistake, whatever it asks for', a
   for (const operation of Object.values({ ...operations, ...accountOperations })) {
     await assert.rejects(operation(till, nobody, a.first), TypeError)
   }
-  await assert.rejects(till.projects.list(nobody), TypeError)
+  await assert.rejects(collect(till.projects.all(nobody)), TypeError)
 })
 
 /**
@@ -292,8 +294,12 @@ async function sessionOf(till: Till, publicKey: string | undefined) {
 
 /** All that an account can see of its own. */
 async function everything(till: Till, { account }: { account: Account }) {
-  const projects = await till.projects.list(account)
-  const stores = (await Promise.all(projects.map(({ id }) => till.stores.list(account, id)))).flat()
+  const projects = await collect(till.projects.all(account))
+  const stores = (
+    await Promise.all(
+      projects.map(({ id }) => collect(till.stores.all(account, { project_id: id }))),
+    )
+  ).flat()
   const items = await Promise.all(stores.map((store) => till.items.list(account, store)))
   const purchases = await Promise.all(
     stores.map(({ store_id }) => till.purchases.list(account, { store_id })),

@@ -100,6 +100,37 @@ function describeIssuing(newPlace: NewPlace): void {
     )
   })
 
+  test('are known as the account’s own, which no token of a public key can claim', async (t) => {
+    const { till, shop } = await newShop(newPlace(t))
+    const { account, project } = shop
+    const issued = await till.sessions.issue(account, { project_id: project.id, ...USER })
+    assert.equal((await till.sessions.authenticate(issued.token)).issued_by, 'account')
+
+    const { access_token } = await till.sessions.accessToken(project.public_key)
+    const { token: second } = await till.sessions.token(project.public_key, USER)
+    for (const token of [shop.token, second, access_token]) {
+      assert.equal((await till.sessions.authenticate(token)).issued_by, 'public_key')
+      const [header, , signature] = token.split('.')
+      const claims = decodeJwt(token)
+      const jti = String(claims.jti).replace('.', 'a.')
+      const payload = Buffer.from(JSON.stringify({ ...claims, jti })).toString('base64url')
+      const forged = till.sessions.authenticate(`${header}.${payload}.${signature}`)
+      await assert.rejects(forged, { code: 'token_required' })
+    }
+  })
+
+  test('that carry no mark, as before it was introduced, are taken for a public key’s', async (t) => {
+    const { till, shop } = await newShop(newPlace(t), { tokenSecret: SECRET })
+    const keyring = createFixedKeyring(SECRET)
+    for (const jti of ['0.aaaaaaaaaaaaaaaaaaaaaa', 'a', '0a.', '0a.aaaaaaaaaaaaaaaaaaaaaaa']) {
+      const token = await keyring.sign({
+        ...{ iss: 'tillkit', sub: 'player', project_id: shop.project.id, scope: 'items:read' },
+        ...{ jti, iat: SECONDS, exp: SECONDS + 60 },
+      })
+      assert.equal((await till.sessions.authenticate(token)).issued_by, 'public_key', jti)
+    }
+  })
+
   for (const lifetime of [60, 86_400]) {
     test(`live ${lifetime} s when they are given so much`, async (t) => {
       const { till, shop } = await newShop(newPlace(t))

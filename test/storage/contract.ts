@@ -1,14 +1,18 @@
 import { describe } from 'node:test'
 import { describeAccounts } from './contract/accounts.ts'
+import { describeArchives } from './contract/archives.ts'
+import { describeAuthority } from './contract/authority.ts'
 import { describeBuckets } from './contract/buckets.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
 import { describeItemPages, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
+import { describePages } from './contract/pages.ts'
 import { describeProjects } from './contract/projects.ts'
 import { describePurchases } from './contract/purchases.ts'
+import { describeQuotas } from './contract/quotas.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
-import { describeSigningKeys, describeTokenBounds } from './contract/tokens.ts'
+import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeAtomicity, describeTrails } from './contract/trails.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 
@@ -25,6 +29,8 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('accounts', () => describeAccounts(open))
     describe('projects', () => describeProjects(open))
     describe('stores', () => describeStores(open))
+    describe('pages of records', () => describePages(open))
+    describe('quotas', () => describeQuotas(open))
     describe('items', () => describeItems(open))
     describe('pages of items', () => describeItemPages(open))
     describe('imports', () => describeImports(open))
@@ -32,8 +38,10 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('imports side by side', () => describeTurns(open))
     describe('purchases', () => describePurchases(open))
     describe('signing keys', () => describeSigningKeys(open))
-    describe('token bounds', () => describeTokenBounds(open))
+    describe('revocation watermarks', () => describeWatermarks(open))
     describe('trails', () => describeTrails(open))
+    describe('archives', () => describeArchives(open))
+    describe('authority', () => describeAuthority(open))
     if (options.isDatabase ?? true) describe('changes', () => describeAtomicity(open))
     describe('buckets', () => describeBuckets(open))
     describe('upkeep', () => describeUpkeep(open))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
+import { all } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, fileOf } from '../support/till.ts'
 
@@ -72,11 +73,46 @@ for (const { name, open, skip } of await allTargets()) {
         expires_at: '9999-01-01T00:00:00.000Z',
       }
       // PostgreSQL has both, when it had more to drop than it drops at a time.
-      source.listReceipts = async () => [expired, kept]
+      source.listReceipts = async () => ({ records: [expired, kept] })
       const target = await open(t)
 
       assert.equal((await copyStorage(source, target)).counts.receipts, 1)
-      assert.deepEqual(await target.listReceipts(account_id), [kept])
+      assert.deepEqual(await all((page) => target.listReceipts(account_id, page)), [kept])
+    })
+
+    test('brings idempotency records in batches, tells how many, and goes on after the last', async (t) => {
+      const source = createMemoryStorage()
+      const { account_id } = (await createShop(createTill({ storage: source }))).account
+      const times = {
+        created_at: '2024-03-02T00:00:00.000Z',
+        expires_at: '9999-01-01T00:00:00.000Z',
+      }
+      const receipts = Array.from({ length: 2500 }, (_, i) => {
+        const key = `key_${String((i * 7919) % 2500).padStart(4, '0')}`
+        return { account_id, key, fingerprint: 'f', answer: '{"text":"\\"\\u2028"}', ...times }
+      })
+      await source.insertTrail(...receipts.map((receipt) => ({ receipt })))
+      const target = await open(t)
+      const { insertTrail } = target
+      const sizes: number[] = []
+      target.insertTrail = (...trails) => {
+        sizes.push(trails.length)
+        return sizes.length === 2 ? Promise.reject(new Error('cut off')) : insertTrail(...trails)
+      }
+      await assert.rejects(copyStorage(source, target), { message: 'cut off' })
+      const told: number[] = []
+
+      const { counts } = await copyStorage(source, target, (step, kind, count) => {
+        if (step === 'copying' && kind === 'receipts') told.push(count)
+      })
+
+      assert.equal(counts.receipts, 2500)
+      assert.deepEqual(sizes.slice(0, 4), [1000, 1000, 1000, 500])
+      assert.equal(told.at(-1), 2500)
+      assert.deepEqual(
+        await all((page) => target.listReceipts(account_id, page)),
+        await all((page) => source.listReceipts(account_id, page)),
+      )
     })
 
     test('that was interrupted anywhere is finished by the next one', async (t) => {

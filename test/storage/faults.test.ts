@@ -194,7 +194,9 @@ function describePlaces(driver: SqliteDriverName): void {
       message: /^Cannot open the database .*till\.db: .*(full|disk I\/O error)/,
     })
 
-    const tried = exec.mock.calls.filter(({ arguments: [sql] }) => /journal_mode/.test(String(sql)))
+    const tried = exec.mock.calls.filter(({ arguments: [sql] }) =>
+      /auto_vacuum|journal_mode/.test(String(sql)),
+    )
     assert.equal(tried.length, 1)
   })
 

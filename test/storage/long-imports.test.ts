@@ -147,6 +147,18 @@ function describeRows(driver: SqliteDriverName): void {
     )
   })
 
+  test('long ids in any order wait for a block of 2 MiB, not of 40,000', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const current = await openImport(storage, MAIN)
+    const ids = Array.from({ length: 12_000 }, (_, i) =>
+      `${(i * 7919) % 12_000}`.padStart(255, 'é'),
+    )
+    const added = await addedBeforeEnd(current, ids)
+    assert.ok(added >= 4_000, String(added))
+    assert.equal(added + (await current.finish()).added, ids.length)
+    await current.abort()
+  })
+
   test('ids in any order are unique, however long they wait to be indexed', async (t) => {
     const { storage } = await openShop(t, driver)
     const first = await openImport(storage, MAIN)
@@ -164,6 +176,14 @@ function describeRows(driver: SqliteDriverName): void {
       [...ids, 'one more'],
     )
   })
+}
+
+/** Told of by the storage before the end, as only ids that are indexed are. */
+async function addedBeforeEnd(current: PurchaseImport, ids: readonly string[]): Promise<number> {
+  const rows = ids.map((transaction_id, i) => newRow(i + 2, { transaction_id }))
+  let added = 0
+  for (const slice of cut(rows)) added += (await current.stage(slice)).added
+  return added
 }
 
 /** Ids of one beginning and of many lengths, some with characters of two to four bytes. */

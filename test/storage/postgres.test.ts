@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { openPostgresStorage, type Storage } from '../../lib/index.ts'
+import { all } from '../support/collect.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import {
   AT,
@@ -18,8 +22,9 @@ import {
   newStore,
   stage,
 } from './fixtures/records.ts'
+import { auditOf, newEntry } from './fixtures/trails.ts'
 
-const server = await startPostgres()
+const server = await startPostgres({ restarts: true })
 
 function failure(code: string): Error {
   return Object.assign(new Error(`failed with ${code}`), { code })
@@ -87,12 +92,37 @@ describe('PostgreSQL databases that are shared', () => {
       ),
     )
 
-    assert.equal((await storages[0]?.listAccounts())?.length, 10)
+    const [first] = storages
+    assert.equal((await first?.listAccounts({ limit: 99 }))?.records.length, 10)
     const versions = await rawPostgres(t, url)`SELECT version FROM tillkit_migrations`
     assert.deepEqual(
       versions.map(({ version }) => version),
       versions.map((_, index) => index + 1),
     )
+  })
+
+  test('the audit log takes no change, no deletion and no truncation', async (t) => {
+    const url = await server.createSchema(t)
+    const storage = await openPostgres(t, url)
+    const at = '2024-01-01T00:00:00.000Z'
+    await storage.insertTrail({ audit: newEntry({ at }) }, { audit: newEntry() })
+    const file = join(temporaryFolder(t), 'audit.jsonl')
+    assert.equal(await storage.archiveAudit({ before: AT, file }), 1)
+    const sql = rawPostgres(t, url)
+    const attacks = [
+      "UPDATE audit SET actor = 'nobody'",
+      'UPDATE audit SET actor = actor WHERE false',
+      'DELETE FROM audit',
+      'DELETE FROM audit WHERE seq = 2',
+      'TRUNCATE audit',
+      'INSERT INTO audit SELECT * FROM audit',
+    ]
+
+    for (const attack of attacks) {
+      await assert.rejects(sql.unsafe(attack), /append-only|cannot insert/, attack)
+    }
+
+    assert.deepEqual(await auditOf(storage), [newEntry()])
   })
 
   test('two servers see what the other writes at once', async (t) => {
@@ -151,7 +181,28 @@ describe('PostgreSQL databases that are shared', () => {
 
     await a.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'))
 
-    assert.deepEqual(await b.listAccounts(), [])
+    assert.deepEqual(await all((page) => b.listAccounts(page)), [])
+  })
+
+  test('a change by hand from another search path is counted where it belongs', async (t) => {
+    const url = await server.createSchema(t)
+    await insertShops(await openPostgres(t, url))
+    const sql = rawPostgres(t, url)
+    const [here] = await sql`SELECT current_schema() AS name`
+    const other = new URL(url)
+    other.searchParams.set('search_path', 'pg_catalog')
+
+    await rawPostgres(t, other.href).unsafe(
+      `UPDATE ${here?.name}.projects SET config = '{"text":"0123"}' WHERE id = 'prj_1'`,
+    )
+
+    const [counted] = await sql`SELECT
+      (SELECT config_bytes FROM accounts WHERE account_id = 'acc_1')::int AS bytes,
+      ((SELECT sum(octet_length(config::text)) FROM projects WHERE account_id = 'acc_1') +
+       (SELECT sum(octet_length(store_config::text)) FROM stores
+        WHERE account_id = 'acc_1'))::int AS expected`
+    assert.ok(counted?.expected > 10)
+    assert.equal(counted?.bytes, counted?.expected)
   })
 
   test('without prepared statements, as pgbouncer wants it, all is as before', async (t) => {
@@ -253,7 +304,8 @@ describe('PostgreSQL connections', () => {
     await write
     await unlock()
 
-    assert.equal(await nameOf(storage), 'Game')
+    // Another connection of the pool may be the next to be found dead.
+    await eventuallyHolds(async () => assert.equal(await nameOf(storage), 'Game'))
     await rename(storage, 'Later')
     assert.equal(await nameOf(storage), 'Later')
   })
@@ -262,7 +314,7 @@ describe('PostgreSQL connections', () => {
     const url = await server.createDatabase(t)
     let kills = false
     const driver = drivenBy((sql, send) => {
-      if (!kills || !sql.includes('FOR UPDATE')) return send()
+      if (!kills || !sql.includes('FOR NO KEY UPDATE')) return send()
       const late = async () => {
         const rows = await send()
         await killConnections(t, url)
@@ -328,14 +380,14 @@ describe('PostgreSQL connections', () => {
   test('those without work are closed after a while, and opened again', async (t) => {
     const url = await server.createDatabase(t)
     const storage = await openPostgres(t, url, { idle_timeout: 0.1 })
-    await storage.listAccounts()
+    await all((page) => storage.listAccounts(page))
     const sql = rawPostgres(t, url)
     const open = () => sql`SELECT 1 FROM pg_stat_activity
       WHERE application_name = 'tillkit' AND datname = current_database()`
 
     while ((await open()).length > 0) await setTimeout(50)
 
-    assert.deepEqual(await storage.listAccounts(), [])
+    assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
   })
 
   test('a storage closed under load refuses who waits, and opens nothing for them', async (t) => {
@@ -364,7 +416,10 @@ describe('PostgreSQL connections', () => {
     await storage.close()
     await storage.close()
 
-    await assert.rejects(storage.listAccounts(), UNAVAILABLE)
+    await assert.rejects(
+      all((page) => storage.listAccounts(page)),
+      UNAVAILABLE,
+    )
     await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
   })
 
@@ -435,7 +490,9 @@ describe('PostgreSQL connections', () => {
   test('a serialization failure is tried again, and none of the updates is lost', async (t) => {
     let left = 4
     const driver = drivenBy((sql, send) => {
-      return sql.includes('FOR UPDATE') && left-- > 0 ? Promise.reject(failure('40001')) : send()
+      return sql.includes('FOR NO KEY UPDATE') && left-- > 0
+        ? Promise.reject(failure('40001'))
+        : send()
     })
     const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
     await insertProjects(storage)
@@ -453,7 +510,7 @@ describe('PostgreSQL connections', () => {
   test('what conflicts again and again is storage_unavailable', async (t) => {
     let attempts = 0
     const driver = drivenBy((sql, send) => {
-      if (!sql.includes('FOR UPDATE')) return send()
+      if (!sql.includes('FOR NO KEY UPDATE')) return send()
       attempts++
       return Promise.reject(failure('40P01'))
     })
@@ -473,7 +530,10 @@ describe('PostgreSQL connections', () => {
 
       fails = true
 
-      await assert.rejects(storage.listAccounts(), UNAVAILABLE)
+      await assert.rejects(
+        all((page) => storage.listAccounts(page)),
+        UNAVAILABLE,
+      )
       await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
     })
   }

@@ -7,6 +7,7 @@ import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { createWriteQueue, type GroupTransaction } from '../../lib/storage/sqlite/queue.ts'
 import { hurry } from '../support/clock.ts'
+import { all } from '../support/collect.ts'
 import { pragma, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -278,7 +279,7 @@ function describeLocks(driver: SqliteDriverName): void {
       importOne(storage),
     ])
 
-    assert.equal((await storage.listAccounts()).length, 2 + 4 * WRITES)
+    assert.equal((await all((page) => storage.listAccounts(page))).length, 2 + 4 * WRITES)
     assert.equal((await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases.length, 1)
     assert.deepEqual(await storage.check(), [])
   })

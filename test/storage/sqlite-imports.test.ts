@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { startWorker } from '../support/worker.ts'
 import { openImport } from './fixtures/imports.ts'
-import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
+import { insertShops, MAIN, newRow, SIDE, stage } from './fixtures/records.ts'
 import {
   giveAway,
   importOne,
+  migrate,
   NO_ROWS,
   newPath,
   open,
@@ -20,12 +23,68 @@ import {
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
     describe('and imports that are cut off', () => describeInterruptions(driver))
+    describe('and the room that imports take', () => describeRoom(driver))
     describe('and imports that are taken over', () => describeTakeOver(driver))
   })
 }
 
+const LONG = 'x'.repeat(200)
+/** Rows that take some 1 MiB. */
+const ROWS = Array.from({ length: 5_000 }, (_, i) => newRow(i + 2, { metadata: { i, x: LONG } }))
+
+function describeRoom(driver: SqliteDriverName): void {
+  test('aborted imports, one after the other and at once, leave the file as it was', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const db = await raw(t, path, driver)
+    const before = sizeOf(db, path)
+
+    for (let i = 0; i < 5; i++) {
+      const both = [MAIN, SIDE].map(async (store) => {
+        const current = await openImport(storage, store, `imp_${store.store_id}_${i}`)
+        await stage(current, ROWS)
+        await current.abort()
+      })
+      await Promise.all(both)
+    }
+
+    assert.ok(sizeOf(db, path) < before + 64 * 1024, `${before}, then ${sizeOf(db, path)}`)
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a file made without the release of pages uses them again, and gets it when secrets are sealed', async (t) => {
+    const path = newPath(t)
+    const old = await raw(t, path, driver)
+    migrate(old)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const abortOne = async (import_id: string) => {
+      const current = await openImport(storage, MAIN, import_id)
+      await stage(current, ROWS)
+      await current.abort()
+      return sizeOf(old, path)
+    }
+    const first = await abortOne('imp_1')
+
+    const second = await abortOne('imp_2')
+    await storage.forget?.()
+    const third = await abortOne('imp_3')
+
+    assert.ok(second < first + 64 * 1024, `${first}, then ${second}`)
+    assert.ok(third < first / 2, `${first}, then ${third}`)
+  })
+}
+
+/** The bytes of the file once its WAL is empty. */
+function sizeOf(db: SqliteDriver, path: string): number {
+  db.prepare('SELECT 1 FROM accounts').get() // knows of the WAL only then
+  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+  return statSync(path).size
+}
+
 function describeInterruptions(driver: SqliteDriverName): void {
-  test('what a killed process had staged is never seen, and is cleared at the next open', async (t) => {
+  test('what a killed process had staged is never seen, and is cleared after the next open', async (t) => {
     const path = newPath(t)
     const witness = await open(t, path, driver)
     await insertShops(witness)
@@ -41,7 +100,9 @@ function describeInterruptions(driver: SqliteDriverName): void {
 
     assert.deepEqual(await transactions(witness), ['tx_2'])
     const next = await open(t, path, driver)
-    assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 })
+    await eventuallyHolds(() =>
+      assert.deepEqual(rowsIn(db), { purchases: 1, imports: 1, changes: 0 }),
+    )
     const { purchases } = await next.listPurchases(MAIN, {}, { limit: 10 })
     assert.deepEqual(
       purchases.map(({ transaction_id, status }) => [transaction_id, status]),

@@ -5,8 +5,10 @@ import { openSqliteStorage } from '../../lib/index.ts'
 import type { Storage } from '../../lib/storage/port.ts'
 import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
+import { all } from '../support/collect.ts'
 import { pragma, prototypeOf, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { startWorker } from '../support/worker.ts'
 import { openImport } from './fixtures/imports.ts'
 import {
@@ -24,11 +26,13 @@ import {
   stage,
 } from './fixtures/records.ts'
 import { migrate, NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
+import { newEntry } from './fixtures/trails.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
     describe('that are shared and kept', () => describeSharing(driver))
     describe('and how they are kept', () => describeSettings(driver))
+    describe('of earlier versions', () => describeMigrations(driver))
     describe('and many processes', () => describeProcesses(driver))
   })
 }
@@ -105,7 +109,8 @@ function describeSharing(driver: SqliteDriverName): void {
 
     const after = await open(t, path, driver)
 
-    assert.deepEqual(rowsIn(await raw(t, path, driver)), NO_ROWS)
+    const db = await raw(t, path, driver)
+    await eventuallyHolds(() => assert.deepEqual(rowsIn(db), NO_ROWS))
     assert.deepEqual(await transactions(after), [])
   })
 }
@@ -153,6 +158,38 @@ function describeSettings(driver: SqliteDriverName): void {
   })
 }
 
+/** How many migrations a file had before its audit log could be archived. */
+const WITHOUT_ARCHIVE = 3
+
+function describeMigrations(driver: SqliteDriverName): void {
+  test('a file with an audit log that could not be archived keeps its entries and triggers', async (t) => {
+    const path = newPath(t)
+    const old = await raw(t, path, driver)
+    migrate(old, WITHOUT_ARCHIVE)
+    const insert =
+      "INSERT INTO audit VALUES (?, '2024-01-01', 'operator', 'store.create', ?, 'a', '')"
+    for (const seq of [1, 2, 5]) old.prepare(insert).run(seq, `${seq}`)
+    const before = old.prepare('SELECT * FROM audit').all()
+
+    const storage = await open(t, path, driver)
+
+    const db = await raw(t, path, driver)
+    assert.deepEqual(db.prepare('SELECT * FROM audit').all(), before)
+    assert.equal((await storage.listAudit('a', { limit: 10 })).entries.length, 3)
+    assert.throws(() => db.exec('DELETE FROM audit'), /append-only/)
+    assert.throws(() => db.exec("UPDATE audit SET actor = ''"), /append-only/)
+    const file = `${path}.jsonl`
+    assert.equal(await storage.archiveAudit({ before: '2024-01-02', file }), 3)
+    await storage.insertTrail({ audit: newEntry() })
+    const seqs = db.prepare('SELECT seq FROM audit').all()
+    assert.deepEqual(
+      seqs.map((row) => ({ ...(row as object) })),
+      [{ seq: 6 }],
+    )
+    assert.deepEqual(await storage.check(), [])
+  })
+}
+
 function describeProcesses(driver: SqliteDriverName): void {
   for (const look of [1, 2, 3]) {
     test(`a file may be migrated by another process before look ${look} of the one that opens it`, async (t) => {
@@ -168,7 +205,7 @@ function describeProcesses(driver: SqliteDriverName): void {
 
       const storage = await open(t, path, driver)
 
-      assert.deepEqual(await storage.listAccounts(), [])
+      assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
     })
   }
 
@@ -183,7 +220,9 @@ function describeProcesses(driver: SqliteDriverName): void {
 
     for (const path of paths) {
       const storage = await open(t, path, driver)
-      const ids = (await storage.listAccounts()).map(({ account_id }) => account_id)
+      const ids = (await all((page) => storage.listAccounts(page))).map(
+        ({ account_id }) => account_id,
+      )
       assert.deepEqual(ids.sort(), ['acc_0', 'acc_1', 'acc_2', 'acc_3', 'acc_4', 'acc_5'])
       assert.equal(pragma(await raw(t, path, driver), 'user_version'), MIGRATIONS.length)
     }
@@ -200,10 +239,10 @@ const FULL = 2
 
 async function everything(storage: Storage) {
   return {
-    accounts: await storage.listAccounts(),
+    accounts: await all((page) => storage.listAccounts(page)),
     byKey: await storage.findAccountByKeyHash('hash-2'),
-    projects: await storage.listProjects('acc_1'),
-    stores: await storage.listStores('prj_1'),
+    projects: await all((page) => storage.listProjects('acc_1', page)),
+    stores: await all((page) => storage.listStores('prj_1', page)),
     items: await itemsOf(storage, MAIN),
     purchases: await storage.listPurchases(MAIN, {}, { limit: 10 }),
     side: await storage.listPurchases(SIDE, {}, { limit: 10 }),

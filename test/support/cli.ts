@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 
@@ -43,9 +44,11 @@ export async function tillkit(
   return { code, ...output }
 }
 
-/** Whether another user may run the CLI here: Node itself may lie in a folder of root's. */
+/** Whether another user may run the CLI here: Node or the temporary files may be root's alone. */
 export function mayRun(uid: number): boolean {
-  return spawnSync(process.execPath, [MAIN, '--version'], { uid }).status === 0
+  const script = 'cd "$0" && cd "$OLDPWD" && "$@"'
+  const words = ['-c', script, tmpdir(), process.execPath, MAIN, '--version']
+  return spawnSync('sh', words, { uid }).status === 0
 }
 
 /** The JSON document that a command printed; fails when the command did. */

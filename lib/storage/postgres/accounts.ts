@@ -1,6 +1,8 @@
 import type { AccountKey } from '../../domain/account.ts'
+import { recordPage } from '../pages.ts'
 import type { AccountVerbs } from '../port.ts'
 import { accountKeyRecord, accountRecord, maybe } from '../records.ts'
+import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Connection, Database } from './connection.ts'
 import { writeTrail } from './trail.ts'
 
@@ -8,6 +10,7 @@ export function accountVerbs(db: Database): AccountVerbs {
   return {
     insertAccount(account, key, trail = {}) {
       return db.transaction(async (tx) => {
+        await verifyAuthority(tx, trail.authority)
         await tx.run(
           'INSERT INTO accounts (account_id, name, created_at) VALUES ($1, $2, $3)',
           account.account_id,
@@ -30,21 +33,31 @@ export function accountVerbs(db: Database): AccountVerbs {
       )
       return row && { ...accountRecord(row), key_id: row.key_id as string }
     },
-    async listAccounts() {
-      return (await db.all('SELECT * FROM accounts ORDER BY seq')).map(accountRecord)
+    async listAccounts(page) {
+      const sql = 'SELECT * FROM accounts WHERE seq > $1::bigint ORDER BY seq LIMIT $2'
+      const rows = await db.all(sql, page.after ?? '0', page.limit + 1)
+      return recordPage(rows, page, accountRecord, ({ seq }) => seq)
     },
     insertAccountKey(key, trail = {}) {
       return db.transaction(async (tx) => {
+        await verifyAuthority(tx, trail.authority)
         await insertKey(tx, key)
         await writeTrail(tx, trail)
       })
     },
-    async listAccountKeys(account_id) {
-      const sql = 'SELECT * FROM account_keys WHERE account_id = $1 ORDER BY seq'
-      return (await db.all(sql, account_id)).map(accountKeyRecord)
+    async listAccountKeys(account_id, page) {
+      const sql =
+        'SELECT * FROM account_keys WHERE account_id = $1 AND seq > $2::bigint ORDER BY seq LIMIT $3'
+      const rows = await db.all(sql, account_id, page.after ?? '0', page.limit + 1)
+      return recordPage(rows, page, accountKeyRecord, ({ seq }) => seq)
     },
     revokeAccountKey(account_id, key_id, revoked_at, trail = {}) {
       return db.transaction(async (tx) => {
+        // The rows in the order of their ids: of two keys that revoke each other, one waits.
+        const acting = trail.authority?.key_id ?? key_id
+        await lockAuthority(tx, undefined, lockOf.key(key_id), lockOf.key(acting))
+        await tx.all(LOCK_KEYS, key_id, acting)
+        await verifyAuthority(tx, trail.authority)
         const revoked = await tx.run(
           `UPDATE account_keys SET revoked_at = $1
            WHERE account_id = $2 AND key_id = $3 AND revoked_at IS NULL`,
@@ -58,6 +71,8 @@ export function accountVerbs(db: Database): AccountVerbs {
     },
   }
 }
+
+const LOCK_KEYS = 'SELECT 1 FROM account_keys WHERE key_id IN ($1, $2) ORDER BY key_id FOR UPDATE'
 
 async function insertKey(on: Connection, key: AccountKey): Promise<void> {
   await on.run(

@@ -19,6 +19,10 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
        AND NOT EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NOT NULL)`,
   ],
   [
+    'watermarks of an archive are left, which open the audit log for deletion',
+    'SELECT count(*) AS n FROM audit_archive',
+  ],
+  [
     'changes name a purchase that is not there',
     `SELECT count(*) AS n FROM purchase_changes c
      WHERE NOT EXISTS (SELECT 1 FROM purchases p WHERE p.store = c.store AND p.seq = c.purchase)`,

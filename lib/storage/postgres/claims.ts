@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { TillError } from '../../errors.ts'
+import type { Pause } from '../cleanup.ts'
 import { numberOf } from '../records.ts'
 import type { Connection, Database } from './connection.ts'
 
@@ -36,16 +37,22 @@ export async function lastPurchase(db: Database, { store }: Claim): Promise<numb
   return numberOf(row?.last_purchase)
 }
 
-/** Clears what processes that are gone have left of imports that never ended. */
-export async function clearAbandonedImports(db: Database): Promise<void> {
+/**
+ * Clears what processes that are gone have left of imports that never ended. False when others are
+ * under way, which may be abandoned later.
+ */
+export async function clearAbandonedImports(db: Database, pause: Pause): Promise<boolean> {
   const rows = await db.all(
-    `SELECT seq, store, owner FROM imports
-     WHERE owner IS NOT NULL AND alive_at < now() - ${LEASE}`,
+    `SELECT seq, store, owner, alive_at < now() - ${LEASE} AS abandoned FROM imports
+     WHERE owner IS NOT NULL`,
   )
-  for (const { seq, store, owner } of rows) {
+  const abandoned = rows.filter((row) => row.abandoned)
+  for (const { seq, store, owner } of abandoned) {
+    await pause()
     const claim = { import: seq as number, store: store as number, owner: owner as string }
-    await clearImport(db, claim, 'abandoned')
+    await clearImport(db, claim, 'abandoned', pause)
   }
+  return abandoned.length === rows.length
 }
 
 const CLEARED_A_STATEMENT = 20_000
@@ -54,7 +61,12 @@ const CLEARED_A_STATEMENT = 20_000
  * Takes an import over, so that no one can commit what is half deleted, and deletes it. One that
  * has ended meanwhile, or is another's, is left alone.
  */
-export async function clearImport(db: Database, claim: Claim, only?: 'abandoned'): Promise<void> {
+export async function clearImport(
+  db: Database,
+  claim: Claim,
+  only?: 'abandoned',
+  pause: Pause = async () => {},
+): Promise<void> {
   const taken = { ...claim, owner: randomUUID() }
   // A commit that takes long is not dead: it holds its row.
   const isTakeable = only ? `AND alive_at < now() - ${LEASE} FOR UPDATE SKIP LOCKED` : ''
@@ -66,11 +78,22 @@ export async function clearImport(db: Database, claim: Claim, only?: 'abandoned'
     claim.owner,
   )
   if (changed === 0) return
+  try {
+    await deleteImport(db, taken, pause)
+  } catch (error) {
+    // Whoever comes next need not wait for the lease.
+    const release = "UPDATE imports SET alive_at = 'epoch' WHERE seq = $1 AND owner = $2"
+    await db.run(release, taken.import, taken.owner).catch(() => {})
+    throw error
+  }
+}
+
+async function deleteImport(db: Database, claim: Claim, pause: Pause): Promise<void> {
   const row = await db.find('SELECT max(seq) AS last FROM purchases WHERE store = $1', claim.store)
   const last = Number(row?.last)
   for (let from = await lastPurchase(db, claim); from < last; from += CLEARED_A_STATEMENT) {
     await db.transaction(async (tx) => {
-      await assertOwned(tx, taken)
+      await assertOwned(tx, claim)
       await tx.run(
         'DELETE FROM purchases WHERE store = $1 AND seq > $2 AND seq <= $3',
         claim.store,
@@ -78,9 +101,10 @@ export async function clearImport(db: Database, claim: Claim, only?: 'abandoned'
         from + CLEARED_A_STATEMENT,
       )
     })
+    await pause()
   }
   await db.transaction(async (tx) => {
-    await assertOwned(tx, taken)
+    await assertOwned(tx, claim)
     await tx.run('DELETE FROM purchase_changes WHERE store = $1', claim.store)
     await tx.run('DELETE FROM imports WHERE seq = $1', claim.import)
   })

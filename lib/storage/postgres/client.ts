@@ -13,6 +13,8 @@ export interface Client {
   readonly pending: number
   /** Milliseconds since it last answered, or began to wait for an answer. */
   readonly quiet: number
+  /** How many single statements have acquired it. */
+  shares: number
   /** Whether a transaction has it to itself. */
   isReserved: boolean
   /** How many milliseconds of silence are too many while statements wait. */
@@ -62,6 +64,7 @@ export function openClient(
     get quiet() {
       return Date.now() - heardAt
     },
+    shares: 0,
     isReserved: false,
     patience,
     isSuspect: false,

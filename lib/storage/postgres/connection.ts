@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import type { PoolState } from '../port.ts'
 import type { Client } from './client.ts'
 import { copyInto } from './copy.ts'
 import {
@@ -33,6 +34,7 @@ export interface Database extends Connection {
    * it has changed nothing, unless the connection was lost during the commit: then no one knows.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limits?: Limits): Promise<T>
+  poolState(): PoolState
   close(): Promise<void>
 }
 
@@ -60,11 +62,13 @@ export function databaseOn(pool: Pool): Database {
     all: (...statement) => read(...statement),
     transaction: (work, limits) =>
       persistently(() => pool.reserve((client) => inTransaction(client, work, limits))),
+    poolState: () => pool.state(),
     close: () => pool.close(),
   }
 }
 
 function connectionOn(client: Client): Connection {
+  // Prepares a statement unless the URL has `?prepare=false`, which goes before this in postgres.js.
   const query = (sql: string, values: PostgresValue[]) =>
     client.send((driver) => driver.unsafe(sql, values, { prepare: true, simple: false }))
   return {

@@ -63,6 +63,9 @@ const CONNECTION_LOST =
  */
 const UNAVAILABLE = /^(08...|28...|3D000|25006|25P03|40...|53...|55P03|57...|58...|XX001|XX002)$/
 
+const DISK_FULL = '53100'
+const UNAVAILABLE_NOW = 'The database can not be used right now'
+
 /**
  * A driver's error as the port names it: one of the server or the way to it becomes
  * `storage_unavailable`, any other passes through.
@@ -71,7 +74,8 @@ export function translatePostgresError(error: unknown): unknown {
   const { code = '' } = error as { code?: string }
   if (!isConnectionLost(error) && !UNAVAILABLE.test(code)) return error
   // What these say names hosts, roles and databases: for the operator, not for who sent a request.
-  const fault = new TillError('storage_unavailable', 'The database can not be used right now')
+  const message = code === DISK_FULL ? 'The disk of the database is full' : UNAVAILABLE_NOW
+  const fault = new TillError('storage_unavailable', message)
   return Object.assign(fault, { cause: error })
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { PurchaseImport, Storage, StoreKey } from '../port.ts'
+import { verifyAuthority } from './authority.ts'
 import { assertOwned, beatOf, type Claim, clearImport, LEASE, lastPurchase } from './claims.ts'
 import type { Database } from './connection.ts'
 import type { Row } from './drivers.ts'
@@ -79,6 +80,8 @@ async function createImport(db: Database, claim: Claim): Promise<PurchaseImport>
           )
           await tx.run('DELETE FROM purchase_changes WHERE store = $1', claim.store)
           await tx.run('UPDATE imports SET owner = NULL WHERE seq = $1', claim.import)
+          // Not before: a commit may take minutes, and a revocation would wait as long.
+          await verifyAuthority(tx, trail.authority)
           const last = staging.lastPurchase
           await tx.run('UPDATE stores SET last_purchase = $1 WHERE seq = $2', last, claim.store)
           await writeTrail(tx, trail)

@@ -1,4 +1,4 @@
-import { fillPage, PAGE_TEXT } from '../pages.ts'
+import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
 import type { ItemVerbs } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
 import type { Database } from './connection.ts'
@@ -12,8 +12,8 @@ export function itemVerbs(db: Database): ItemVerbs {
         trail,
         `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
            created_at)
-         VALUES ($1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
-           $4, $5, $6, $7, $8, $9, $10)
+         SELECT $1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
+           $4, $5, $6, $7, $8, $9, $10 FROM authority
          ON CONFLICT (store, name) DO NOTHING`,
         item.id,
         item.account_id,
@@ -33,8 +33,9 @@ export function itemVerbs(db: Database): ItemVerbs {
     async findItem(id) {
       return maybe(itemRecord, await db.find(FIND, id))
     },
-    async listItems({ account_id, store_id }, { limit, after }) {
-      const rows = await db.all(LIST, account_id, store_id, after ?? null, limit + 1)
+    async listItems({ account_id, store_id, project_id = null }, { limit, after = null }) {
+      const rows = await db.all(LIST, account_id, store_id, after, limit + 1, project_id)
+      if (rows.length === 0) throw storeNotFound()
       // A store without items on this page has one row that holds none.
       const found = rows.filter(({ id }) => id !== null)
       const { taken, ...further } = fillPage(found, limit, ({ text }) => text as number)
@@ -76,5 +77,5 @@ const LIST = `
       SELECT *, octet_length(description) + octet_length(metadata::text) AS text FROM items
       WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
       ORDER BY seq LIMIT $4) candidates) i ON coalesce(text_before, 0) < ${PAGE_TEXT}
-  WHERE s.account_id = $1 AND s.store_id = $2
+  WHERE s.account_id = $1 AND s.store_id = $2 AND ($5::text IS NULL OR s.project_id = $5)
   ORDER BY i.seq`

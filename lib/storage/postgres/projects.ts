@@ -1,7 +1,11 @@
 import type { Project } from '../../domain/project.ts'
+import { recordPage } from '../pages.ts'
 import type { ProjectVerbs } from '../port.ts'
 import { formerPublicKeyRecord, maybe, projectRecord } from '../records.ts'
+import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
+import { configuredQuery, listConfigured } from './configured.ts'
 import type { Connection, Database } from './connection.ts'
+import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, writeTrail } from './trail.ts'
 
 export function projectVerbs(db: Database): ProjectVerbs {
@@ -11,7 +15,7 @@ export function projectVerbs(db: Database): ProjectVerbs {
         db,
         trail,
         `INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme,
-           public_key, config, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+           public_key, config, created_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM authority`,
         project.id,
         project.account_id,
         project.name,
@@ -31,24 +35,27 @@ export function projectVerbs(db: Database): ProjectVerbs {
       const sql = 'SELECT * FROM projects WHERE public_key = $1'
       return maybe(projectRecord, await db.find(sql, public_key))
     },
-    async listProjects(account_id) {
-      const sql = 'SELECT * FROM projects WHERE account_id = $1 ORDER BY seq'
-      return (await db.all(sql, account_id)).map(projectRecord)
-    },
+    listProjects: (account_id, page) => listConfigured(db, LIST, account_id, page, projectRecord),
     updateProject(id, change, trail = {}) {
       return db.transaction(async (tx) => {
+        await lockAuthority(tx, trail.authority, lockOf.project(id))
         const current = await lockProject(tx, id)
         if (!current) return undefined
+        await verifyAuthority(tx, trail.authority)
         const changed = change(current)
+        if (changed === current) return current
         await updateProject(tx, id, changed)
+        await assertQuotaOfGrowth(tx, trail.quota, current.config, changed.config)
         await writeTrail(tx, trail)
         return changed
       })
     },
     rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
       return db.transaction(async (tx) => {
+        await lockAuthority(tx, trail.authority, lockOf.project(project_id))
         const current = await lockProject(tx, project_id)
         if (!current) return
+        await verifyAuthority(tx, trail.authority)
         await tx.run(
           `UPDATE former_public_keys SET expires_at = $1
            WHERE project_id = $2 AND expires_at > $1`,
@@ -70,16 +77,20 @@ export function projectVerbs(db: Database): ProjectVerbs {
       const sql = 'SELECT * FROM former_public_keys WHERE public_key = $1'
       return maybe(formerPublicKeyRecord, await db.find(sql, public_key))
     },
-    async listFormerPublicKeys() {
-      const sql = 'SELECT * FROM former_public_keys ORDER BY seq'
-      return (await db.all(sql)).map(formerPublicKeyRecord)
+    async listFormerPublicKeys(project_id, page) {
+      const sql =
+        'SELECT * FROM former_public_keys WHERE project_id = $1 AND seq > $2::bigint ORDER BY seq LIMIT $3'
+      const rows = await db.all(sql, project_id, page.after ?? '0', page.limit + 1)
+      return recordPage(rows, page, formerPublicKeyRecord, ({ seq }) => seq)
     },
   }
 }
 
+const LIST = configuredQuery('projects', 'account_id', 'config')
+
 /** The project as it stays until the end of the transaction. */
 async function lockProject(on: Connection, id: string): Promise<Project | undefined> {
-  const sql = 'SELECT * FROM projects WHERE id = $1 FOR UPDATE'
+  const sql = 'SELECT * FROM projects WHERE id = $1 FOR NO KEY UPDATE'
   return maybe(projectRecord, await on.find(sql, id))
 }
 

@@ -178,4 +178,54 @@ export const MIGRATIONS: readonly string[] = [
     began_at timestamptz NOT NULL DEFAULT now()
   );
   `,
+  `
+  -- The watermark of an archive: has a row only within the transaction that deletes the entries up
+  -- to it. No other transaction sees the row.
+  CREATE TABLE audit_archive (
+    last_seq bigint NOT NULL
+  );
+  CREATE FUNCTION refuse_audit_deletion() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      IF EXISTS (SELECT 1 FROM audit_archive WHERE last_seq >= OLD.seq) THEN RETURN OLD; END IF;
+      RAISE 'the audit log is append-only';
+    END $$;
+  DROP TRIGGER audit_append_only ON audit;
+  CREATE TRIGGER audit_append_only BEFORE UPDATE OR TRUNCATE ON audit
+    EXECUTE FUNCTION refuse_audit_change();
+  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+    FOR EACH ROW EXECUTE FUNCTION refuse_audit_deletion();
+  `,
+  `
+  -- Bytes of "config" and "store_config" of an account together. Triggers count them, so that copies,
+  -- servers of the version before and changes by hand are counted too.
+  LOCK TABLE projects, stores IN SHARE ROW EXCLUSIVE MODE;
+  ALTER TABLE accounts ADD COLUMN config_bytes bigint NOT NULL DEFAULT 0;
+  CREATE FUNCTION count_config_bytes() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    DECLARE
+      added bigint;
+    BEGIN
+      IF TG_TABLE_NAME = 'projects' THEN
+        added := octet_length(new.config::text);
+        IF TG_OP = 'UPDATE' THEN added := added - octet_length(old.config::text); END IF;
+      ELSE
+        added := octet_length(new.store_config::text);
+        IF TG_OP = 'UPDATE' THEN added := added - octet_length(old.store_config::text); END IF;
+      END IF;
+      IF added <> 0 THEN
+        UPDATE accounts SET config_bytes = config_bytes + added WHERE account_id = new.account_id;
+      END IF;
+      RETURN NULL;
+    END $$;
+  CREATE TRIGGER projects_config_bytes AFTER INSERT OR UPDATE OF config ON projects
+    FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
+  CREATE TRIGGER stores_config_bytes AFTER INSERT OR UPDATE OF store_config ON stores
+    FOR EACH ROW EXECUTE FUNCTION count_config_bytes();
+  UPDATE accounts SET config_bytes =
+    (SELECT coalesce(sum(octet_length(config::text)), 0) FROM projects p
+      WHERE p.account_id = accounts.account_id) +
+    (SELECT coalesce(sum(octet_length(store_config::text)), 0) FROM stores s
+      WHERE s.account_id = accounts.account_id);
+  `,
 ]

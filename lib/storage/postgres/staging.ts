@@ -25,10 +25,13 @@ export interface Staging {
 }
 
 const BLOCK_ROWS = 10_000
+/** Of the texts of its rows. Two blocks at most are in memory. */
+const BLOCK_CHARS = 2 * 1024 * 1024
 
 export function createStaging(db: Database, claim: Claim, lastPurchase: number): Staging {
   const itemsOf = createItemLookup(db, claim.store)
   let block: Entry[] = []
+  let blockChars = 0
   let underWay: Promise<StagedRows> | undefined
   let last = lastPurchase
   let expectsRepeats = false
@@ -84,13 +87,19 @@ export function createStaging(db: Database, claim: Claim, lastPurchase: number):
       const results: StagedRows[] = []
       for (const row of rows) {
         const item = items.get(row.sku)
-        if (item === undefined) unknown.push(row.line)
-        else block.push(entryOf(row, item))
-        if (block.length < BLOCK_ROWS) continue
+        if (item === undefined) {
+          unknown.push(row.line)
+          continue
+        }
+        const entry = entryOf(row, item)
+        block.push(entry)
+        blockChars += charsOf(entry)
+        if (block.length < BLOCK_ROWS && blockChars < BLOCK_CHARS) continue
         results.push(await told())
         underWay = write(block)
         underWay.catch(() => {}) // told when it is asked for
         block = []
+        blockChars = 0
       }
       return { ...sumStaged(results), unknown }
     },
@@ -125,6 +134,10 @@ function entryOf(row: NewPurchase, item: number): Entry {
     status: row.status,
     metadata: metadataText(row),
   }
+}
+
+function charsOf({ transaction_id, user_id, metadata }: Entry): number {
+  return transaction_id.length + (user_id?.length ?? 0) + (metadata?.length ?? 0)
 }
 
 function metadataText({ metadata }: NewPurchase): string | null {

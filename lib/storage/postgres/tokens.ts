@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer'
+import { recordPage } from '../pages.ts'
 import type { StoredSigningKey, TokenVerbs } from '../port.ts'
-import { numberOf, signingKeyRecord, tokenBoundRecord } from '../records.ts'
+import { signingKeyRecord, watermarkRecord } from '../records.ts'
+import { findWatermark, lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Connection, Database, Transaction } from './connection.ts'
 import { writeTrail } from './trail.ts'
 
@@ -16,6 +18,7 @@ export function tokenVerbs(db: Database): TokenVerbs {
     listSigningKeys: () => listSigningKeys(db),
     rotateSigningKeys(key, drop, trail = {}) {
       return db.transaction(async (tx) => {
+        await verifyAuthority(tx, trail.authority)
         await lockSigningKeys(tx)
         await insertSigningKey(tx, key)
         const kids = drop(await listSigningKeys(tx))
@@ -25,31 +28,42 @@ export function tokenVerbs(db: Database): TokenVerbs {
         return kids
       })
     },
-    insertTokenBound({ project_id, user_id, not_after }, trail = {}) {
+    revokeTokens({ project_id, user_id, at }, trail = {}) {
       return db.transaction(async (tx) => {
+        await lockAuthority(tx, trail.authority, lockOf.project(project_id))
+        // The project's row: a watermark may have none yet.
+        await tx.find('SELECT 1 FROM projects WHERE id = $1 FOR NO KEY UPDATE', project_id)
+        await verifyAuthority(tx, trail.authority)
         await tx.run(
-          `INSERT INTO token_bounds AS known (project_id, user_id, not_after) VALUES ($1, $2, $3)
-           ON CONFLICT (project_id, user_id)
-           DO UPDATE SET not_after = greatest(known.not_after, excluded.not_after)`,
+          `INSERT INTO token_bounds (project_id, user_id, not_after)
+           SELECT $1, $2, greatest($3, coalesce(max(not_after), 0) + 1) FROM token_bounds
+           WHERE project_id = $1 AND ($2 = '' OR user_id IN ('', $2))
+           ON CONFLICT (project_id, user_id) DO UPDATE SET not_after = excluded.not_after`,
           project_id,
           user_id,
-          not_after,
+          at,
         )
         await writeTrail(tx, trail)
       })
     },
-    async findTokenBound(project_id, user_id) {
-      const row = await db.find(
-        `SELECT coalesce(max(not_after), 0) AS bound FROM token_bounds
-         WHERE project_id = $1 AND user_id IN ('', $2)`,
+    async insertWatermark({ project_id, user_id, not_after }) {
+      await db.run(
+        `INSERT INTO token_bounds AS known (project_id, user_id, not_after) VALUES ($1, $2, $3)
+         ON CONFLICT (project_id, user_id)
+         DO UPDATE SET not_after = greatest(known.not_after, excluded.not_after)`,
         project_id,
         user_id,
+        not_after,
       )
-      return numberOf(row?.bound)
     },
-    async listTokenBounds(project_id) {
-      const sql = 'SELECT * FROM token_bounds WHERE project_id = $1'
-      return (await db.all(sql, project_id)).map(tokenBoundRecord)
+    findWatermark: (project_id, user_id) => findWatermark(db, project_id, user_id),
+    async listWatermarks(project_id, page) {
+      // The first may be that of all users, ''.
+      const from = page.after === undefined ? '>=' : '>'
+      const sql = `SELECT * FROM token_bounds WHERE project_id = $1 AND user_id ${from} $2
+        ORDER BY user_id LIMIT $3`
+      const rows = await db.all(sql, project_id, page.after ?? '', page.limit + 1)
+      return recordPage(rows, page, watermarkRecord, ({ user_id }) => user_id)
     },
   }
 }

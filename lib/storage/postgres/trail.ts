@@ -1,56 +1,66 @@
-import type { AuditEntry } from '../../domain/audit.ts'
 import type { Receipt } from '../../domain/receipt.ts'
+import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
+import { afterReceipts, changedFingerprints, FIRST_RECEIPT } from '../fingerprints.ts'
+import { recordPage } from '../pages.ts'
 import type { Insertion, Trail, TrailVerbs } from '../port.ts'
-import { auditRecord, maybe, receiptRecord } from '../records.ts'
-import type { Connection, Database } from './connection.ts'
+import { auditRecord, maybe, numberedEntry, receiptRecord } from '../records.ts'
+import { findLockedKey, verifyAuthority } from './authority.ts'
+import type { Connection, Database, Transaction } from './connection.ts'
 import type { PostgresValue } from './drivers.ts'
+import { assertQuota } from './quota.ts'
 
 /**
  * Inserts one row unless the trail's receipt is there already, and writes the trail with it. `sql`
- * inserts nothing where the row's name is taken.
+ * inserts what it selects `FROM authority`, and nothing where the row's name is taken. Throws when
+ * the trail's authority does not hold.
  */
 export async function insertOnce(
   db: Database,
-  { audit, receipt }: Trail,
+  trail: Trail,
   sql: string,
   ...values: PostgresValue[]
 ): Promise<Insertion> {
-  const insert = async (on: Connection) => (await runAudited(on, audit, sql, ...values)) === 1
-  if (!receipt) return (await insert(db)) ? 'inserted' : 'taken'
+  const { receipt, authority, quota } = trail
+  if (!receipt && !quota && !authority?.token && !authority?.store) {
+    if ((await runAudited(db, trail, sql, values)) === 1) return 'inserted'
+    await db.transaction((tx) => verifyAuthority(tx, authority)) // else the name is taken
+    return 'taken'
+  }
   return db.transaction(async (tx) => {
-    if (!(await insertReceipt(tx, receipt))) return 'repeated'
-    if (await insert(tx)) return 'inserted'
+    await verifyAuthority(tx, authority)
+    if (receipt && !(await insertReceipt(tx, receipt))) return 'repeated'
+    if ((await runAudited(tx, trail, sql, values)) === 1) {
+      await assertQuota(tx, quota)
+      return 'inserted'
+    }
     tx.undo()
     return 'taken'
   })
 }
 
 /**
- * Runs a change and writes its entry of the audit log with it: one statement, one way there and
- * back.
+ * Runs an insertion under an account key and writes its entry of the audit log with it: one
+ * statement, one round trip. A revocation updates the key's row: whoever has waited for its lock
+ * finds it revoked.
  */
 async function runAudited(
   on: Connection,
-  audit: AuditEntry | undefined,
+  { audit, authority }: Trail,
   sql: string,
-  ...values: PostgresValue[]
+  values: readonly PostgresValue[],
 ): Promise<number> {
-  if (!audit) return on.run(sql, ...values)
-  const entry = [
-    audit.at,
-    audit.actor,
-    audit.action,
-    audit.subject,
-    audit.account_id,
-    audit.request_id,
-  ]
-  const places = entry.map((_, index) => `$${values.length + index + 1}`)
+  const all = [...values]
+  const place = (value: PostgresValue) => `$${all.push(value)}`
+  const key = authority?.key_id
+  const lock = key === undefined ? 'SELECT 1' : findLockedKey(key, place)
+  if (!audit) return on.run(`WITH authority AS (${lock}) ${sql}`, ...all)
+  const { at, actor, action, subject, account_id, request_id } = audit
+  const entry = [at, actor, action, subject, account_id, request_id].map(place)
   return on.run(
-    `WITH changed AS (${sql} RETURNING 1)
+    `WITH authority AS (${lock}), changed AS (${sql} RETURNING 1)
      INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-     SELECT ${places.join()} FROM changed`,
-    ...values,
-    ...entry,
+     SELECT ${entry.join()} FROM changed`,
+    ...all,
   )
 }
 
@@ -58,7 +68,10 @@ async function runAudited(
 export async function writeTrail(on: Connection, ...trails: readonly Trail[]): Promise<void> {
   const entries = trails.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) await on.run(INSERT_ENTRIES, entries)
-  for (const { receipt } of trails) if (receipt) await insertReceipt(on, receipt)
+  const receipts = trails.flatMap(({ receipt }) => receipt ?? [])
+  const [first, ...others] = receipts
+  if (first && others.length === 0) await insertReceipt(on, first)
+  else if (first) await on.run(INSERT_RECEIPTS, receipts)
 }
 
 // The rows of a function come in their order, and are numbered in it.
@@ -66,6 +79,13 @@ const INSERT_ENTRIES = `
   INSERT INTO audit (at, actor, action, subject, account_id, request_id)
   SELECT * FROM json_to_recordset($1)
     AS r (at text, actor text, action text, subject text, account_id text, request_id text)`
+
+// Of a copy, whose target has none of them.
+const INSERT_RECEIPTS = `
+  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
+  SELECT account_id, key, fingerprint, answer, created_at, expires_at FROM json_to_recordset($1)
+    AS r (account_id text, key text, fingerprint text, answer text, created_at text,
+      expires_at text)`
 
 /**
  * False when the key has a receipt that is not expired; of two at once, the second waits for what
@@ -96,16 +116,36 @@ async function insertReceipt(on: Connection, receipt: Receipt): Promise<boolean>
 
 export function trailVerbs(db: Database): TrailVerbs {
   return {
+    verifyAuthority(authority) {
+      return db.transaction((tx) => verifyAuthority(tx, authority))
+    },
     async findReceipt(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key = $2'
       return maybe(receiptRecord, await db.find(sql, account_id, key))
     },
     insertTrail(...trails) {
-      return db.transaction((tx) => writeTrail(tx, ...trails))
+      return db.transaction(async (tx) => {
+        for (const { authority } of trails) await verifyAuthority(tx, authority)
+        await writeTrail(tx, ...trails)
+      })
     },
-    async listReceipts(account_id) {
-      const sql = 'SELECT * FROM receipts WHERE account_id = $1 ORDER BY key'
-      return (await db.all(sql, account_id)).map(receiptRecord)
+    updateFingerprints(change, { limit, after = FIRST_RECEIPT }) {
+      return db.transaction(async (tx) => {
+        const rows = await tx.all(
+          `SELECT account_id, key, fingerprint FROM receipts WHERE (account_id, key) > ($1, $2)
+           ORDER BY account_id, key LIMIT $3 FOR UPDATE`,
+          ...(JSON.parse(after) as [string, string]),
+          limit,
+        )
+        const changed = changedFingerprints(rows, change)
+        if (changed.length > 0) await tx.run(UPDATE_FINGERPRINTS, changed)
+        return { updated: changed.length, ...afterReceipts(rows, limit) }
+      })
+    },
+    async listReceipts(account_id, page) {
+      const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key > $2 ORDER BY key LIMIT $3'
+      const rows = await db.all(sql, account_id, page.after ?? '', page.limit + 1)
+      return recordPage(rows, page, receiptRecord, ({ key }) => key)
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const rows =
@@ -125,5 +165,32 @@ export function trailVerbs(db: Database): TrailVerbs {
       if (rows.length <= limit) return { entries }
       return { entries, next: String(rows[limit - 1]?.seq) }
     },
+    archiveAudit(request) {
+      return archiveInto(request, (step) => db.transaction((tx) => archivePage(tx, step)))
+    },
   }
+}
+
+const UPDATE_FINGERPRINTS = `
+  UPDATE receipts r SET fingerprint = n.fingerprint
+  FROM json_to_recordset($1) AS n (account_id text, key text, fingerprint text)
+  WHERE r.account_id = n.account_id AND r.key = n.key`
+
+async function archivePage(
+  tx: Transaction,
+  { before, page, keep, trail }: Parameters<ArchivePage>[0],
+): ReturnType<ArchivePage> {
+  await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // one archive at a time
+  const sql = 'SELECT * FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2'
+  const rows = await tx.all(sql, page.after ?? '0', page.limit)
+  const { old, ...further } = splitPage(rows.map(numberedEntry), before, page)
+  if (old.length === 0) return { archived: 0, ...further }
+  keep(old)
+  const seqs = old.map(({ seq }) => seq)
+  await tx.run('INSERT INTO audit_archive (last_seq) VALUES ($1)', Math.max(...seqs))
+  const chosen = 'seq IN (SELECT value::bigint FROM json_array_elements_text($1) AS value)'
+  await tx.run(`DELETE FROM audit WHERE ${chosen}`, seqs)
+  await tx.run('DELETE FROM audit_archive')
+  await writeTrail(tx, trail)
+  return { archived: old.length, ...further }
 }

@@ -1,6 +1,8 @@
 import type { AccountKey } from '../../domain/account.ts'
+import { recordPage } from '../pages.ts'
 import type { AccountVerbs } from '../port.ts'
 import { accountKeyRecord, accountRecord, maybe } from '../records.ts'
+import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
 import { writeTrail } from './trail.ts'
 
@@ -8,6 +10,7 @@ export function accountVerbs(db: Connection): AccountVerbs {
   return {
     insertAccount(account, key, trail = {}) {
       return db.write(() => {
+        verifyAuthority(db, trail.authority)
         db.run(
           'INSERT INTO accounts (account_id, name, created_at) VALUES (?, ?, ?)',
           account.account_id,
@@ -30,21 +33,31 @@ export function accountVerbs(db: Connection): AccountVerbs {
       )
       return row && { ...accountRecord(row), key_id: row.key_id as string }
     },
-    async listAccounts() {
-      return db.all('SELECT * FROM accounts ORDER BY seq').map(accountRecord)
+    async listAccounts(page) {
+      const sql = 'SELECT * FROM accounts WHERE seq > ? ORDER BY seq LIMIT ?'
+      const rows = db.all(sql, page.after ?? 0, page.limit + 1)
+      return recordPage(rows, page, accountRecord, ({ seq }) => seq)
     },
     insertAccountKey(key, trail = {}) {
       return db.write(() => {
+        verifyAuthority(db, trail.authority)
         insertKey(db, key)
         writeTrail(db, trail)
       })
     },
-    async listAccountKeys(account_id) {
-      const sql = 'SELECT * FROM account_keys WHERE account_id = ? ORDER BY rowid'
-      return db.all(sql, account_id).map(accountKeyRecord)
+    async listAccountKeys(account_id, page) {
+      const rows = db.all(
+        `SELECT rowid AS seq, * FROM account_keys WHERE account_id = ? AND rowid > ?
+         ORDER BY rowid LIMIT ?`,
+        account_id,
+        page.after ?? 0,
+        page.limit + 1,
+      )
+      return recordPage(rows, page, accountKeyRecord, ({ seq }) => seq)
     },
     revokeAccountKey(account_id, key_id, revoked_at, trail = {}) {
       return db.write(() => {
+        verifyAuthority(db, trail.authority)
         const revoked = db.run(
           `UPDATE account_keys SET revoked_at = ?
            WHERE account_id = ? AND key_id = ? AND revoked_at IS NULL`,

@@ -11,6 +11,8 @@ import type { Entry } from './repeats.ts'
  */
 export interface Block {
   readonly size: number
+  /** How many bytes the ids take; until all are taken, the taken ones too. */
+  readonly bytes: number
   add(entry: Entry): void
   /** The next entries, at most `count`; none when none are left. */
   take(count: number): Entry[]
@@ -64,6 +66,9 @@ export function createBlock(): Block {
   return {
     get size() {
       return size - taken
+    },
+    get bytes() {
+      return startOf(size)
     },
     add({ transaction_id, line, purchase }) {
       const start = startOf(size)

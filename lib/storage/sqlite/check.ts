@@ -29,6 +29,10 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
        WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)`,
   ],
   [
+    'watermarks of an archive are left, which open the audit log for deletion',
+    'SELECT count(*) AS n FROM audit_archive',
+  ],
+  [
     'changes name a purchase that is not there',
     'SELECT count(*) AS n FROM purchase_changes WHERE purchase NOT IN (SELECT seq FROM purchases)',
   ],

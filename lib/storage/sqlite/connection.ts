@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { statfs } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
+import type { StorageSize } from '../port.ts'
 import {
   isBusy,
   nameOf,
@@ -44,6 +46,8 @@ export interface Connection {
   emptyLog(): Promise<void>
   /** Throws when another file has taken the place of this one, or none is there. */
   assertInPlace(): void
+  /** The bytes of the file and its log, and those that the file system has left. */
+  size(): Promise<StorageSize>
   /** Lets the writes that wait be committed first; all that is asked for later is refused. */
   close(): Promise<void>
 }
@@ -160,6 +164,10 @@ export function connect(driver: SqliteDriver, path: string): Connection {
         return done?.busy === 0 ? { result: undefined } : undefined
       }),
     assertInPlace,
+    async size() {
+      const { bavail, bsize } = await statfs(dirname(place))
+      return { database: bytesOf(place), wal: bytesOf(`${place}-wal`), free: bavail * bsize }
+    },
     close() {
       closing ??= queue.end().then(() => {
         isClosed = true
@@ -190,6 +198,10 @@ function fileAt(path: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 function closed(): TillError {

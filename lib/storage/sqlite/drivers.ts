@@ -93,9 +93,21 @@ export function translateSqliteError(error: unknown): unknown {
   const { code = '', errcode = 0 } = error as { code?: string; errcode?: number }
   const name = /^SQLITE_([A-Z]+)/.exec(code)?.[1] ?? UNAVAILABLE[errcode & 0xff]
   if (!name || !Object.values(UNAVAILABLE).includes(name)) return error
+  if (name === 'FULL') return diskFullError(error)
   // What these say is for the operator, not for who sent a request.
   const fault = new TillError('storage_unavailable', 'The database can not be used right now')
   return Object.assign(fault, { cause: error })
+}
+
+const DISK_FULL = 'The disk of the database is full'
+
+export function diskFullError(cause?: unknown): TillError {
+  const fault = new TillError('storage_unavailable', DISK_FULL)
+  return cause === undefined ? fault : Object.assign(fault, { cause })
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return (error as Error).message === DISK_FULL
 }
 
 /** What the driver said of an error that may be translated. */

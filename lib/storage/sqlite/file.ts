@@ -4,11 +4,10 @@ import { TillError } from '../../errors.ts'
 import type { SqliteOptions } from '../sqlite.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
 import { isBusy, openSqliteDriver, type SqliteDriver } from './drivers.ts'
-import { clearAbandonedImports } from './imports.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 import { assertWhole } from './unfinished.ts'
 
-/** A connection to a file that is ours, of today's schema, and rid of what dead processes left. */
+/** A connection to a file that is ours, of today's schema. */
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
   if (options.create === false) assertMade(path)
   createPrivately(path)
@@ -19,7 +18,6 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
     await configure(db, driver)
     await migrate(db)
     if (!options.forCopy) assertWhole(db)
-    await clearAbandonedImports(db)
     return db
   } catch (error) {
     await db.close()
@@ -44,7 +42,14 @@ function assertMade(path: string): void {
 // of its other connections too (sqlite.org/howtocorrupt.html section 2.2), and another process
 // would then take the WAL away from under them.
 function createPrivately(path: string): void {
-  if (path !== ':memory:' && !existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+  if (path === ':memory:' || existsSync(path)) return
+  try {
+    closeSync(openSync(path, 'wx', 0o600)) // fails for a link, which may lead anywhere
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error
+    if (existsSync(path)) return // another process has made it meanwhile
+    throw new TillError('storage_unavailable', 'it is a symbolic link to a file that is not there')
+  }
 }
 
 // Before SQLite has the file, which it would open for reading alone, and make a WAL beside it that
@@ -62,10 +67,21 @@ function assertWritable(path: string): void {
 async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   versionOf(db) // refuses a file that is not ours before its journal mode is changed
+  releaseFreePages(db)
   await enterWal(driver)
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
   db.exec('PRAGMA cache_size = -4000') // KiB; more makes no import faster (bench/)
+  // What the WAL of an import may have. A longer one is cut when it starts anew.
+  db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
+}
+
+// Each commit gives the pages that it frees back to the file system. Without it the file keeps the
+// size of all dry runs and aborted imports that were under way at once. Must come before the first
+// page is written; a file that was made without it gets it with its next VACUUM.
+function releaseFreePages(db: Connection): void {
+  // Where it is set already, setting it would take the write lock.
+  if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
 }
 
 // Changing the journal mode does not wait for the busy timeout: several processes that open a new

@@ -3,10 +3,14 @@ import { hostname } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../domain/purchase.ts'
 import { TillError } from '../../errors.ts'
+import type { Pause } from '../cleanup.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import { sumStaged } from '../staged.ts'
+import { verifyAuthority } from './authority.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Connection, Row } from './connection.ts'
+import { isDiskFull } from './drivers.ts'
+import { assertRoom, makeRoom } from './room.ts'
 import { createStaging } from './staging.ts'
 import { writeTrail } from './trail.ts'
 
@@ -50,6 +54,7 @@ function createImport(db: Connection, row: Row): PurchaseImport {
 
   /** One step of the import in a transaction of its own; then others have their turn. */
   const slice = async <T>(work: () => T): Promise<T> => {
+    await assertRoom(db)
     const result = await db.lazyTransaction(() => {
       assertOwned(db, seq)
       return work()
@@ -79,6 +84,7 @@ function createImport(db: Connection, row: Row): PurchaseImport {
       if (staging.isWaiting) throw new TypeError('finish the import before its commit')
       await db.transaction(() => {
         assertOwned(db, seq)
+        verifyAuthority(db, trail.authority)
         db.run(
           `UPDATE imports SET owner = NULL, last_purchase = (SELECT coalesce(max(seq), 0) FROM purchases)
            WHERE seq = ?`,
@@ -106,7 +112,7 @@ function createImport(db: Connection, row: Row): PurchaseImport {
 const CHANGED_A_SLICE = 2_000
 
 /** Moves the changes of imports that are done into the purchases. They are seen already. */
-async function applyChanges(db: Connection): Promise<void> {
+async function applyChanges(db: Connection, pause: Pause = setImmediate): Promise<void> {
   const applySlice = () =>
     db.transaction(() => {
       const changes = db.all(
@@ -120,7 +126,10 @@ async function applyChanges(db: Connection): Promise<void> {
       }
       return changes.length
     })
-  while (db.find('SELECT 1 FROM purchase_changes') && (await applySlice()) > 0) await setImmediate()
+  while (db.find('SELECT 1 FROM purchase_changes')) {
+    if ((await applySlice()) === 0) return
+    await pause()
+  }
 }
 
 // Whose import it is: an import whose process is gone is cleared by whoever comes next. On the same
@@ -133,12 +142,18 @@ const underWay = new Set<unknown>()
 const HEARTBEAT_MS = 5_000
 const LEASE_MS = 30_000
 
+interface Owner {
+  readonly host: string
+  readonly pid: number
+  readonly instance: string
+}
+
+function ownerOf(row: Row): Owner {
+  return JSON.parse(row.owner as string) as Owner
+}
+
 function isAlive(row: Row): boolean {
-  const { host, pid, instance } = JSON.parse(row.owner as string) as {
-    host: string
-    pid: number
-    instance: string
-  }
+  const { host, pid, instance } = ownerOf(row)
   // No lease: what a full disk kept from being cleared would keep others out until it ends.
   if (instance === INSTANCE) return underWay.has(row.import_id)
   if (host === hostname() && (pid === process.pid || !isRunning(pid))) return false
@@ -184,20 +199,30 @@ function assertOwned(db: Connection, seq: number): void {
   throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
 }
 
-/** Puts right what processes that are gone have left: rows of imports that never ended, changes. */
-export async function clearAbandonedImports(db: Connection): Promise<void> {
-  const open = db.all('SELECT * FROM imports WHERE owner IS NOT NULL')
-  for (const row of open) if (!isAlive(row)) await clearImport(db, row)
-  await applyChanges(db)
+/**
+ * Puts right what processes that are gone have left: rows of imports that never ended, changes.
+ * False when other processes have imports under way, which may be abandoned later.
+ */
+export async function clearAbandonedImports(db: Connection, pause: Pause): Promise<boolean> {
+  let others = 0
+  for (const row of db.all('SELECT * FROM imports WHERE owner IS NOT NULL')) {
+    if (!isAlive(row)) await clearImport(db, row, pause)
+    else if (ownerOf(row).instance !== INSTANCE) others++
+  }
+  await applyChanges(db, pause)
+  return others === 0
 }
 
 const CLEARED_A_SLICE = 2_000
+/** Slices get smaller while they take longer: others wait for each (2,000 rows: up to 1 s). */
+const SLICE_MS = 50
+const MIN_SLICE = 125
 
 /**
  * Takes an import over from its owner, who can then not commit what is half deleted, and deletes
  * it. One that its owner has ended meanwhile is left alone.
  */
-async function clearImport(db: Connection, row: Row): Promise<void> {
+async function clearImport(db: Connection, row: Row, pause: Pause = setImmediate): Promise<void> {
   const taken = await db.transaction(() =>
     db.run(
       'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?',
@@ -211,21 +236,24 @@ async function clearImport(db: Connection, row: Row): Promise<void> {
   if (taken === 0) return
   underWay.add(row.import_id)
   try {
-    await deleteImport(db, row)
+    await deleteImport(db, row, pause)
   } finally {
     underWay.delete(row.import_id)
   }
 }
 
-async function deleteImport(db: Connection, row: Row): Promise<void> {
+async function deleteImport(db: Connection, row: Row, pause: Pause): Promise<void> {
   const { seq, store, first_purchase } = numbersOf(row)
+  let size = CLEARED_A_SLICE
   const clearSlice = (from: number) =>
-    db.transaction(() => {
+    db.lazyTransaction(() => {
+      const alive = 'UPDATE imports SET alive_at = ? WHERE seq = ? AND owner = ?'
+      if (db.run(alive, Date.now(), seq, CLEARING) === 0) return undefined // another clears it
       const rows = db.all(
         'SELECT seq, transaction_id FROM purchases WHERE seq >= ? AND import = ? ORDER BY seq LIMIT ?',
         from,
         seq,
-        CLEARED_A_SLICE,
+        size,
       ) as { seq: number; transaction_id: string }[]
       for (const { seq: purchase, transaction_id } of rows) {
         db.run(
@@ -238,14 +266,29 @@ async function deleteImport(db: Connection, row: Row): Promise<void> {
       }
       return rows.at(-1)?.seq
     })
-  let last = await clearSlice(first_purchase)
+  /** In smaller slices while the WAL has no room for more. */
+  const clearWithRoom = async (from: number): Promise<number | undefined> => {
+    await makeRoom(db)
+    try {
+      const start = performance.now()
+      const last = await clearSlice(from)
+      const isFast = performance.now() - start < SLICE_MS
+      size = isFast ? Math.min(2 * size, CLEARED_A_SLICE) : Math.max(Math.ceil(size / 2), MIN_SLICE)
+      return last
+    } catch (error) {
+      if (!isDiskFull(error) || size === 1) throw error
+      size = Math.ceil(size / 10)
+      return clearWithRoom(from)
+    }
+  }
+  let last = await clearWithRoom(first_purchase)
   while (last !== undefined) {
-    await setImmediate()
-    last = await clearSlice(last)
+    await pause()
+    last = await clearWithRoom(last)
   }
   await db.transaction(() => {
-    db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
-    db.run('DELETE FROM imports WHERE seq = ?', seq)
+    const isOwn = db.run('DELETE FROM imports WHERE seq = ? AND owner = ?', seq, CLEARING) === 1
+    if (isOwn) db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
   })
 }
 

@@ -1,9 +1,9 @@
 import type { Item } from '../../domain/item.ts'
-import { fillPage } from '../pages.ts'
+import { fillPage, storeNotFound } from '../pages.ts'
 import type { ItemVerbs } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
 import type { Connection, Row } from './connection.ts'
-import { rowOfStore } from './stores.ts'
+import { findRowOfStore } from './stores.ts'
 import { insertOnce } from './trail.ts'
 
 export function itemVerbs(db: Connection): ItemVerbs {
@@ -22,7 +22,9 @@ export function itemVerbs(db: Connection): ItemVerbs {
       return maybe(itemRecord, db.find(FIND, id))
     },
     async listItems(store, { limit, after }) {
-      const owner = rowOfStore(db, store)
+      const owner = findRowOfStore(db, store)
+      const { project_id = owner?.project_id } = store
+      if (!owner || owner.project_id !== project_id) throw storeNotFound()
       const seq = owner.seq as number
       // Items are added and never changed, and the numbers of a file's rows ascend with their
       // commits. Its id, not its number: after a backup was restored a number may be given anew.

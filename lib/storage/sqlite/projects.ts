@@ -1,7 +1,10 @@
 import type { Project } from '../../domain/project.ts'
+import { recordPage } from '../pages.ts'
 import type { ProjectVerbs } from '../port.ts'
 import { formerPublicKeyRecord, maybe, projectRecord } from '../records.ts'
-import type { Connection } from './connection.ts'
+import { verifyAuthority } from './authority.ts'
+import type { Connection, Row } from './connection.ts'
+import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, writeTrail } from './trail.ts'
 
 export function projectVerbs(db: Connection): ProjectVerbs {
@@ -16,22 +19,31 @@ export function projectVerbs(db: Connection): ProjectVerbs {
       const sql = 'SELECT * FROM projects WHERE public_key = ?'
       return maybe(projectRecord, db.find(sql, public_key))
     },
-    async listProjects(account_id) {
-      const sql = 'SELECT * FROM projects WHERE account_id = ? ORDER BY seq'
-      return db.all(sql, account_id).map(projectRecord)
+    async listProjects(account_id, page) {
+      return db.some(
+        (rows) => recordPage(rows, page, projectRecord, ({ seq }) => seq, textOf),
+        'SELECT * FROM projects WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        account_id,
+        page.after ?? 0,
+        page.limit + 1,
+      )
     },
     updateProject(id, change, trail = {}) {
       return db.write(() => {
+        verifyAuthority(db, trail.authority)
         const current = findProject(db, id)
         if (!current) return undefined
         const changed = change(current)
+        if (changed === current) return current
         updateProject(db, id, changed)
+        assertQuotaOfGrowth(db, trail.quota, current.config, changed.config)
         writeTrail(db, trail)
         return changed
       })
     },
     rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
       return db.write(() => {
+        verifyAuthority(db, trail.authority)
         db.run(
           `INSERT INTO former_public_keys (public_key, project_id, expires_at)
            SELECT public_key, id, ? FROM projects WHERE id = ?`,
@@ -51,10 +63,21 @@ export function projectVerbs(db: Connection): ProjectVerbs {
       const sql = 'SELECT * FROM former_public_keys WHERE public_key = ?'
       return maybe(formerPublicKeyRecord, db.find(sql, public_key))
     },
-    async listFormerPublicKeys() {
-      return db.all('SELECT * FROM former_public_keys ORDER BY rowid').map(formerPublicKeyRecord)
+    async listFormerPublicKeys(project_id, page) {
+      const rows = db.all(
+        `SELECT rowid AS seq, * FROM former_public_keys WHERE project_id = ? AND rowid > ?
+         ORDER BY rowid LIMIT ?`,
+        project_id,
+        page.after ?? 0,
+        page.limit + 1,
+      )
+      return recordPage(rows, page, formerPublicKeyRecord, ({ seq }) => seq)
     },
   }
+}
+
+function textOf({ config }: Row): number {
+  return (config as string).length
 }
 
 function findProject(db: Connection, id: string): Project | undefined {

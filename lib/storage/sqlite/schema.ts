@@ -184,4 +184,66 @@ export const MIGRATIONS: readonly string[] = [
     began_at TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  -- AUTOINCREMENT: the numbers of entries that were archived are not given anew.
+  CREATE TABLE numbered_audit (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    request_id TEXT NOT NULL
+  ) STRICT;
+  INSERT INTO numbered_audit SELECT * FROM audit ORDER BY seq;
+  DROP TABLE audit;
+  ALTER TABLE numbered_audit RENAME TO audit;
+  CREATE INDEX audit_account ON audit (account_id);
+
+  -- The watermark of an archive: has a row only within the transaction that deletes the entries up
+  -- to it. No other transaction sees the row.
+  CREATE TABLE audit_archive (
+    last_seq INTEGER NOT NULL
+  ) STRICT;
+
+  -- Before an INSERT, a number that SQLite is still to choose is -1. REPLACE fires no DELETE trigger.
+  CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
+  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
+  CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+    WHEN NOT EXISTS (SELECT 1 FROM audit_archive WHERE last_seq >= old.seq)
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
+  `,
+  `
+  -- Bytes of "config" and "store_config" of an account together. Triggers count them, so that copies,
+  -- servers of the version before and changes by hand are counted too.
+  ALTER TABLE accounts ADD COLUMN config_bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE accounts SET config_bytes =
+    (SELECT coalesce(sum(length(CAST(config AS BLOB))), 0) FROM projects p
+      WHERE p.account_id = accounts.account_id) +
+    (SELECT coalesce(sum(length(CAST(store_config AS BLOB))), 0) FROM stores s
+      WHERE s.account_id = accounts.account_id);
+  CREATE TRIGGER projects_insert_config AFTER INSERT ON projects BEGIN
+    UPDATE accounts SET config_bytes = config_bytes + length(CAST(new.config AS BLOB))
+    WHERE account_id = new.account_id;
+  END;
+  CREATE TRIGGER projects_update_config AFTER UPDATE OF config ON projects
+    WHEN new.config <> old.config BEGIN
+    UPDATE accounts SET config_bytes = config_bytes
+      + length(CAST(new.config AS BLOB)) - length(CAST(old.config AS BLOB))
+    WHERE account_id = new.account_id;
+  END;
+  CREATE TRIGGER stores_insert_config AFTER INSERT ON stores BEGIN
+    UPDATE accounts SET config_bytes = config_bytes + length(CAST(new.store_config AS BLOB))
+    WHERE account_id = new.account_id;
+  END;
+  CREATE TRIGGER stores_update_config AFTER UPDATE OF store_config ON stores
+    WHEN new.store_config <> old.store_config BEGIN
+    UPDATE accounts SET config_bytes = config_bytes
+      + length(CAST(new.store_config AS BLOB)) - length(CAST(old.store_config AS BLOB))
+    WHERE account_id = new.account_id;
+  END;
+  CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
+  `,
 ]

@@ -25,6 +25,7 @@ export interface Staging {
 }
 
 const BLOCK_ROWS = 40_000
+const BLOCK_BYTES = 2 * 1024 * 1024
 const INDEXED_A_SLICE = 2_000
 
 export function createStaging(
@@ -79,7 +80,7 @@ export function createStaging(
       return { ...NOTHING_STAGED, unknown }
     },
     get isBlockFull() {
-      return waitingIds() >= BLOCK_ROWS
+      return waitingIds() >= BLOCK_ROWS || waiting.bytes + ordered.bytes >= BLOCK_BYTES
     },
     get isWaiting() {
       return waitingIds() > 0

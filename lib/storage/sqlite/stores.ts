@@ -1,7 +1,10 @@
 import type { Store } from '../../domain/store.ts'
+import { recordPage } from '../pages.ts'
 import type { StoreKey, StoreVerbs } from '../port.ts'
-import { maybe, storeRecord } from '../records.ts'
+import { maybe, storeRecord, storeSummaryRecord } from '../records.ts'
+import { verifyAuthority } from './authority.ts'
 import type { Connection, Row } from './connection.ts'
+import { assertQuotaOfGrowth } from './quota.ts'
 import { insertOnce, writeTrail } from './trail.ts'
 
 export function storeVerbs(db: Connection): StoreVerbs {
@@ -9,18 +12,37 @@ export function storeVerbs(db: Connection): StoreVerbs {
     insertStore(store, trail = {}) {
       return db.write(() => insertOnce(db, trail, () => insertStore(db, store)))
     },
-    async findStore(account_id, store_id) {
-      return findStore(db, { account_id, store_id })
+    async findStore(account_id, store_id, project_id) {
+      if (project_id === undefined) return findStore(db, { account_id, store_id })
+      const sql = `${FIND} AND project_id = ?`
+      return maybe(storeRecord, db.find(sql, account_id, store_id, project_id))
     },
-    async listStores(project_id) {
-      const sql = 'SELECT * FROM stores WHERE project_id = ? ORDER BY seq'
-      return db.all(sql, project_id).map(storeRecord)
+    async listStores(project_id, page) {
+      return db.some(
+        (rows) => recordPage(rows, page, storeRecord, ({ seq }) => seq, textOf),
+        'SELECT * FROM stores WHERE project_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        project_id,
+        page.after ?? 0,
+        page.limit + 1,
+      )
+    },
+    async listStoreSummaries(project_id, page) {
+      const rows = db.all(
+        `SELECT seq, store_id, store_type, is_sandbox, status FROM stores
+         WHERE project_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+        project_id,
+        page.after ?? 0,
+        page.limit + 1,
+      )
+      return recordPage(rows, page, storeSummaryRecord, ({ seq }) => seq)
     },
     updateStore(key, change, trail = {}) {
       return db.write(() => {
+        verifyAuthority(db, trail.authority)
         const current = findStore(db, key)
         if (!current) return undefined
         const changed = change(current)
+        if (changed === current) return current
         db.run(
           `UPDATE stores SET is_sandbox = ?, status = ?, store_config = ?
            WHERE account_id = ? AND store_id = ?`,
@@ -30,6 +52,7 @@ export function storeVerbs(db: Connection): StoreVerbs {
           key.account_id,
           key.store_id,
         )
+        assertQuotaOfGrowth(db, trail.quota, current.store_config, changed.store_config)
         writeTrail(db, trail)
         return changed
       })
@@ -39,22 +62,30 @@ export function storeVerbs(db: Connection): StoreVerbs {
 
 /** The number by which the rows of a store name it. */
 export function seqOfStore(db: Connection, store: StoreKey): number {
-  return rowOfStore(db, store).seq as number
+  const row = findRowOfStore(db, store)
+  if (!row) throw new Error('the store must be inserted before what it holds')
+  return row.seq as number
 }
 
 /** What the rows of a store have in common. */
-export function rowOfStore(db: Connection, { account_id, store_id }: StoreKey): Row {
+export function findRowOfStore(
+  db: Connection,
+  { account_id, store_id }: StoreKey,
+): Row | undefined {
   const sql = `
     SELECT seq, account_id, project_id, store_id FROM stores WHERE account_id = ? AND store_id = ?`
-  const row = db.find(sql, account_id, store_id)
-  if (!row) throw new Error('the store must be inserted before what it holds')
-  return row
+  return db.find(sql, account_id, store_id)
+}
+
+function textOf({ store_config }: Row): number {
+  return (store_config as string).length
 }
 
 function findStore(db: Connection, { account_id, store_id }: StoreKey): Store | undefined {
-  const sql = 'SELECT * FROM stores WHERE account_id = ? AND store_id = ?'
-  return maybe(storeRecord, db.find(sql, account_id, store_id))
+  return maybe(storeRecord, db.find(FIND, account_id, store_id))
 }
+
+const FIND = 'SELECT * FROM stores WHERE account_id = ? AND store_id = ?'
 
 function insertStore(db: Connection, store: Store): boolean {
   const inserted = db.run(

@@ -1,5 +1,7 @@
+import { recordPage } from '../pages.ts'
 import type { StoredSigningKey, TokenVerbs } from '../port.ts'
-import { signingKeyRecord, tokenBoundRecord } from '../records.ts'
+import { signingKeyRecord, watermarkRecord } from '../records.ts'
+import { findWatermark, verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
 import { writeTrail } from './trail.ts'
 
@@ -18,6 +20,7 @@ export function tokenVerbs(db: Connection): TokenVerbs {
     },
     rotateSigningKeys(key, drop, trail = {}) {
       return db.write(() => {
+        verifyAuthority(db, trail.authority)
         insertSigningKey(db, key)
         const kids = drop(listSigningKeys(db))
         for (const kid of kids) db.run('DELETE FROM signing_keys WHERE kid = ?', kid)
@@ -25,7 +28,25 @@ export function tokenVerbs(db: Connection): TokenVerbs {
         return kids
       })
     },
-    insertTokenBound({ project_id, user_id, not_after }, trail = {}) {
+    revokeTokens({ project_id, user_id, at }, trail = {}) {
+      return db.write(() => {
+        verifyAuthority(db, trail.authority)
+        db.run(
+          `INSERT INTO token_bounds (project_id, user_id, not_after)
+           SELECT ?, ?, max(?, coalesce(max(not_after), 0) + 1) FROM token_bounds
+           WHERE project_id = ? AND (? = '' OR user_id IN ('', ?))
+           ON CONFLICT DO UPDATE SET not_after = excluded.not_after`,
+          project_id,
+          user_id,
+          at,
+          project_id,
+          user_id,
+          user_id,
+        )
+        writeTrail(db, trail)
+      })
+    },
+    insertWatermark({ project_id, user_id, not_after }) {
       return db.write(() => {
         db.run(
           `INSERT INTO token_bounds (project_id, user_id, not_after) VALUES (?, ?, ?)
@@ -34,21 +55,18 @@ export function tokenVerbs(db: Connection): TokenVerbs {
           user_id,
           not_after,
         )
-        writeTrail(db, trail)
       })
     },
-    async findTokenBound(project_id, user_id) {
-      const row = db.find(
-        `SELECT max(not_after) AS bound FROM token_bounds
-         WHERE project_id = ? AND user_id IN ('', ?)`,
-        project_id,
-        user_id,
-      )
-      return (row?.bound as number | null) ?? 0
+    async findWatermark(project_id, user_id) {
+      return findWatermark(db, project_id, user_id)
     },
-    async listTokenBounds(project_id) {
-      const sql = 'SELECT * FROM token_bounds WHERE project_id = ?'
-      return db.all(sql, project_id).map(tokenBoundRecord)
+    async listWatermarks(project_id, page) {
+      // The first may be that of all users, ''.
+      const from = page.after === undefined ? '>=' : '>'
+      const sql = `SELECT * FROM token_bounds WHERE project_id = ? AND user_id ${from} ?
+        ORDER BY user_id LIMIT ?`
+      const rows = db.all(sql, project_id, page.after ?? '', page.limit + 1)
+      return recordPage(rows, page, watermarkRecord, ({ user_id }) => user_id)
     },
   }
 }

@@ -1,14 +1,24 @@
+import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
+import { afterReceipts, changedFingerprints, FIRST_RECEIPT } from '../fingerprints.ts'
+import { recordPage } from '../pages.ts'
 import type { Insertion, Trail, TrailVerbs } from '../port.ts'
-import { auditRecord, maybe, receiptRecord } from '../records.ts'
+import { auditRecord, maybe, numberedEntry, receiptRecord } from '../records.ts'
+import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
+import { assertQuota } from './quota.ts'
 
-/** Runs an insertion unless its receipt is there already, and writes the trail if it succeeds. */
+/**
+ * Runs an insertion unless its receipt is there already, and writes the trail if it succeeds. Throws
+ * when the trail's authority does not hold.
+ */
 export function insertOnce(db: Connection, trail: Trail, insert: () => boolean): Insertion {
-  const { receipt } = trail
+  const { authority, receipt } = trail
+  verifyAuthority(db, authority)
   if (receipt && isRepeated(db, receipt.account_id, receipt.key, receipt.created_at)) {
     return 'repeated'
   }
   if (!insert()) return 'taken'
+  assertQuota(db, trail.quota)
   writeTrail(db, trail)
   return 'inserted'
 }
@@ -49,18 +59,39 @@ function isRepeated(db: Connection, account_id: string, key: string, now: string
 
 export function trailVerbs(db: Connection): TrailVerbs {
   return {
+    async verifyAuthority(authority) {
+      verifyAuthority(db, authority)
+    },
     async findReceipt(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = ? AND key = ?'
       return maybe(receiptRecord, db.find(sql, account_id, key))
     },
     insertTrail(...trails) {
       return db.write(() => {
+        for (const { authority } of trails) verifyAuthority(db, authority)
         for (const trail of trails) writeTrail(db, trail)
       })
     },
-    async listReceipts(account_id) {
-      const sql = 'SELECT * FROM receipts WHERE account_id = ? ORDER BY key'
-      return db.all(sql, account_id).map(receiptRecord)
+    updateFingerprints(change, { limit, after = FIRST_RECEIPT }) {
+      return db.write(() => {
+        const rows = db.all(
+          `SELECT account_id, key, fingerprint FROM receipts WHERE (account_id, key) > (?, ?)
+           ORDER BY account_id, key LIMIT ?`,
+          ...(JSON.parse(after) as [string, string]),
+          limit,
+        )
+        const changed = changedFingerprints(rows, change)
+        const sql = 'UPDATE receipts SET fingerprint = ? WHERE account_id = ? AND key = ?'
+        for (const { fingerprint, account_id, key } of changed) {
+          db.run(sql, fingerprint, account_id, key)
+        }
+        return { updated: changed.length, ...afterReceipts(rows, limit) }
+      })
+    },
+    async listReceipts(account_id, page) {
+      const sql = 'SELECT * FROM receipts WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?'
+      const rows = db.all(sql, account_id, page.after ?? '', page.limit + 1)
+      return recordPage(rows, page, receiptRecord, ({ key }) => key)
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const rows =
@@ -76,5 +107,26 @@ export function trailVerbs(db: Connection): TrailVerbs {
       if (rows.length <= limit) return { entries }
       return { entries, next: String(rows[limit - 1]?.seq) }
     },
+    archiveAudit(request) {
+      return archiveInto(request, (step) => db.transaction(() => archivePage(db, step)))
+    },
   }
+}
+
+function archivePage(
+  db: Connection,
+  { before, page, keep, trail }: Parameters<ArchivePage>[0],
+): Awaited<ReturnType<ArchivePage>> {
+  const sql = 'SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?'
+  const rows = db.all(sql, page.after ?? '0', page.limit)
+  const { old, ...further } = splitPage(rows.map(numberedEntry), before, page)
+  if (old.length === 0) return { archived: 0, ...further }
+  keep(old)
+  const seqs = old.map(({ seq }) => seq)
+  db.run('INSERT INTO audit_archive (last_seq) VALUES (?)', Math.max(...seqs))
+  const chosen = 'seq IN (SELECT value FROM json_each(?))'
+  db.run(`DELETE FROM audit WHERE ${chosen}`, JSON.stringify(seqs))
+  db.run('DELETE FROM audit_archive')
+  writeTrail(db, trail)
+  return { archived: old.length, ...further }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { all } from '../../support/collect.ts'
 import { AT, insertAccounts, newAccount, newKey } from '../fixtures/records.ts'
 import { rename } from '../fixtures/spoil.ts'
 import { LATER } from '../fixtures/trails.ts'
@@ -31,13 +32,13 @@ export function describeAccounts(open: OpenStorage): void {
 
   test('accounts are listed in order of creation, whatever their ids', async (t) => {
     const storage = await open(t)
-    assert.deepEqual(await storage.listAccounts(), [])
+    assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
 
     for (const id of ['acc_c', 'acc_a', 'acc_b']) {
       await storage.insertAccount(newAccount(id), newKey(id, `hash-${id}`))
     }
 
-    const listed = await storage.listAccounts()
+    const listed = await all((page) => storage.listAccounts(page))
     assert.deepEqual(listed, [newAccount('acc_c'), newAccount('acc_a'), newAccount('acc_b')])
   })
 
@@ -49,7 +50,7 @@ export function describeAccounts(open: OpenStorage): void {
     rename(account)
     rename(await storage.findAccount('acc_1'))
     rename(await storage.findAccountByKeyHash('hash-1'))
-    rename((await storage.listAccounts())[0])
+    rename((await all((page) => storage.listAccounts(page)))[0])
 
     assert.deepEqual(await storage.findAccount('acc_1'), newAccount('acc_1'))
   })
@@ -75,7 +76,7 @@ export function describeAccounts(open: OpenStorage): void {
     assert.equal(await storage.revokeAccountKey('acc_1', 'key_hash-b', AT), false)
 
     assert.equal(await storage.findAccountByKeyHash('hash-b'), undefined)
-    const listed = await storage.listAccountKeys('acc_1')
+    const listed = await all((page) => storage.listAccountKeys('acc_1', page))
     assert.deepEqual(listed, [newKey('acc_1', 'hash-1'), { ...key, revoked_at: LATER }])
   })
 

@@ -4,6 +4,7 @@ import type { Storage, StoreKey } from '../../../lib/storage/port.ts'
 import {
   awkwardObject,
   FOREIGN,
+  insertShops,
   insertStores,
   itemsOf,
   MAIN,
@@ -111,6 +112,23 @@ export function describeItems(open: OpenStorage): void {
 }
 
 export function describeItemPages(open: OpenStorage): void {
+  test('a list is of a store that is there, and of the project that is named', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const page = { limit: 9 }
+    const own = await storage.listItems(MAIN, page)
+
+    assert.deepEqual(await storage.listItems({ ...MAIN, project_id: 'prj_1' }, page), own)
+    assert.equal((await storage.findStore('acc_1', 'main', 'prj_1'))?.store_id, 'main')
+    for (const project_id of ['prj_2', 'prj_foreign', 'prj_nobody']) {
+      const foreign = storage.listItems({ ...MAIN, project_id }, page)
+      await assert.rejects(foreign, { code: 'store_not_found' })
+      assert.equal(await storage.findStore('acc_1', 'main', project_id), undefined)
+    }
+    const unknown = storage.listItems({ ...MAIN, store_id: 'none' }, page)
+    await assert.rejects(unknown, { code: 'store_not_found' })
+  })
+
   test('pages follow one another without a gap or a repeat, whatever their size', async (t) => {
     const storage = await open(t)
     await insertStores(storage)

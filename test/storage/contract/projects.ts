@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Project } from '../../../lib/domain/project.ts'
+import { all } from '../../support/collect.ts'
 import {
   AT,
   awkwardObject,
@@ -36,15 +37,15 @@ export function describeProjects(open: OpenStorage): void {
   test("an account's projects are listed in order of creation, without another's", async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
-    assert.deepEqual(await storage.listProjects('acc_1'), [])
+    assert.deepEqual(await all((page) => storage.listProjects('acc_1', page)), [])
 
     await storage.insertProject(newProject('prj_c'))
     await storage.insertProject(newProject('prj_other', { account_id: 'acc_2' }))
     await storage.insertProject(newProject('prj_a'))
 
-    const listed = await storage.listProjects('acc_1')
+    const listed = await all((page) => storage.listProjects('acc_1', page))
     assert.deepEqual(listed, [newProject('prj_c'), newProject('prj_a')])
-    assert.deepEqual(await storage.listProjects('acc_3'), [])
+    assert.deepEqual(await all((page) => storage.listProjects('acc_3', page)), [])
   })
 
   test('an update replaces the fields that changed, and resolves to the new project', async (t) => {
@@ -75,7 +76,10 @@ export function describeProjects(open: OpenStorage): void {
 
     await storage.updateProject('prj_1', (current) => ({ ...current, name: 'New' }))
 
-    const names = (await storage.listProjects('acc_1')).map(({ id, name }) => [id, name])
+    const names = (await all((page) => storage.listProjects('acc_1', page))).map(({ id, name }) => [
+      id,
+      name,
+    ])
     assert.deepEqual(names, [
       ['prj_1', 'New'],
       ['prj_2', 'Game'],
@@ -142,7 +146,7 @@ export function describeProjects(open: OpenStorage): void {
     spoilProject(project)
     spoilProject(await storage.findProject('prj_1'))
     spoilProject(await storage.findProjectByPublicKey('pk_prj_1'))
-    spoilProject((await storage.listProjects('acc_1'))[0])
+    spoilProject((await all((page) => storage.listProjects('acc_1', page)))[0])
     spoilProject(await storage.updateProject('prj_1', (current) => ({ ...current })))
     await assert.rejects(
       storage.updateProject('prj_1', (current) => {
@@ -164,7 +168,7 @@ export function describeProjects(open: OpenStorage): void {
       { audit: newEntry() },
     )
 
-    assert.deepEqual(await storage.listFormerPublicKeys(), [])
+    assert.deepEqual(await all((page) => storage.listFormerPublicKeys('prj_1', page)), [])
     assert.deepEqual(await storage.listAudit(undefined, { limit: 10 }), { entries: [] })
   })
 
@@ -183,7 +187,8 @@ export function describeProjects(open: OpenStorage): void {
     const former = { public_key: 'pk_prj_1', project_id: 'prj_1', expires_at: LATER }
     assert.deepEqual(await storage.findFormerPublicKey('pk_prj_1'), former)
     assert.equal(await storage.findFormerPublicKey('pk_new'), undefined)
-    assert.deepEqual(await storage.listFormerPublicKeys(), [former])
+    assert.deepEqual(await all((page) => storage.listFormerPublicKeys('prj_1', page)), [former])
+    assert.deepEqual(await all((page) => storage.listFormerPublicKeys('prj_2', page)), [])
   })
 
   test('former public keys expire no later than the one that follows them', async (t) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { all } from '../../support/collect.ts'
 import { awkwardObject, insertProjects, insertStores, MAIN, newStore } from '../fixtures/records.ts'
 import { append, assertUnchanged } from '../fixtures/spoil.ts'
 import type { OpenStorage } from './open.ts'
@@ -27,7 +28,7 @@ export function describeStores(open: OpenStorage): void {
     assert.equal(await storage.insertStore(again), 'taken')
 
     assert.deepEqual(await storage.findStore('acc_1', 'main'), newStore('main'))
-    assert.deepEqual(await storage.listStores('prj_2'), [])
+    assert.deepEqual(await all((page) => storage.listStores('prj_2', page)), [])
   })
 
   test('two accounts may each have a store of one id, and find their own', async (t) => {
@@ -57,13 +58,16 @@ export function describeStores(open: OpenStorage): void {
   test("a project's stores are listed in order of creation, without another's", async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
-    assert.deepEqual(await storage.listStores('prj_1'), [])
+    assert.deepEqual(await all((page) => storage.listStores('prj_1', page)), [])
 
     await storage.insertStore(newStore('c'))
     await storage.insertStore(newStore('other', { project_id: 'prj_2' }))
     await storage.insertStore(newStore('a'))
 
-    assert.deepEqual(await storage.listStores('prj_1'), [newStore('c'), newStore('a')])
+    assert.deepEqual(await all((page) => storage.listStores('prj_1', page)), [
+      newStore('c'),
+      newStore('a'),
+    ])
   })
 
   test('changing a store outside does not change the stored one', async (t) => {
@@ -75,7 +79,7 @@ export function describeStores(open: OpenStorage): void {
 
     append(store.store_config)
     append((await storage.findStore('acc_1', 'main'))?.store_config)
-    append((await storage.listStores('prj_1'))[0]?.store_config)
+    append((await all((page) => storage.listStores('prj_1', page)))[0]?.store_config)
 
     assert.deepEqual(await storage.findStore('acc_1', 'main'), expected)
   })

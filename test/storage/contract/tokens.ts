@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Storage } from '../../../lib/storage/port.ts'
+import { all } from '../../support/collect.ts'
 import { AT, insertProjects } from '../fixtures/records.ts'
 import { newEntry } from '../fixtures/trails.ts'
 import type { OpenStorage } from './open.ts'
@@ -111,23 +112,60 @@ export function describeSigningKeys(open: OpenStorage): void {
   })
 }
 
-export function describeTokenBounds(open: OpenStorage): void {
+export function describeWatermarks(open: OpenStorage): void {
   test('the later bound of a project and its user counts, and no bound moves back', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
-    assert.equal(await storage.findTokenBound('prj_1', 'ann'), 0)
+    assert.equal(await storage.findWatermark('prj_1', 'ann'), 0)
 
-    await storage.insertTokenBound({ project_id: 'prj_1', user_id: 'ann', not_after: 200 })
-    await storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 100 })
-    await storage.insertTokenBound({ project_id: 'prj_1', user_id: 'ann', not_after: 150 })
+    await storage.insertWatermark({ project_id: 'prj_1', user_id: 'ann', not_after: 200 })
+    await storage.insertWatermark({ project_id: 'prj_1', user_id: '', not_after: 100 })
+    await storage.insertWatermark({ project_id: 'prj_1', user_id: 'ann', not_after: 150 })
 
-    assert.equal(await storage.findTokenBound('prj_1', 'ann'), 200)
-    assert.equal(await storage.findTokenBound('prj_1', 'bob'), 100)
-    assert.equal(await storage.findTokenBound('prj_2', 'ann'), 0)
-    assert.equal((await storage.listTokenBounds('prj_1')).length, 2)
+    assert.equal(await storage.findWatermark('prj_1', 'ann'), 200)
+    assert.equal(await storage.findWatermark('prj_1', 'bob'), 100)
+    assert.equal(await storage.findWatermark('prj_2', 'ann'), 0)
+    assert.equal((await all((page) => storage.listWatermarks('prj_1', page))).length, 2)
 
-    await storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 300 })
-    assert.equal(await storage.findTokenBound('prj_1', 'ann'), 300)
+    await storage.insertWatermark({ project_id: 'prj_1', user_id: '', not_after: 300 })
+    assert.equal(await storage.findWatermark('prj_1', 'ann'), 300)
+  })
+
+  test('a revocation raises the watermark past all that it covers, or to its time', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    const revoke = async (user_id: string, at: number) => {
+      await storage.revokeTokens({ project_id: 'prj_1', user_id, at })
+      const users = ['ann', 'bob', 'eve'] as const
+      return Promise.all(users.map((user) => storage.findWatermark('prj_1', user)))
+    }
+
+    assert.deepEqual(await revoke('ann', 100), [100, 0, 0])
+    assert.deepEqual(await revoke('ann', 100), [101, 0, 0])
+    assert.deepEqual(await revoke('bob', 200), [101, 200, 0])
+    assert.deepEqual(await revoke('ann', 50), [102, 200, 0])
+    assert.deepEqual(await revoke('', 100), [201, 201, 201])
+    assert.deepEqual(await revoke('ann', 100), [202, 201, 201])
+    assert.deepEqual(await revoke('', 300), [300, 300, 300])
+    assert.equal(await storage.findWatermark('prj_2', 'ann'), 0)
+  })
+
+  test('of revocations at once each raises the watermark', async (t) => {
+    const storage = await open(t)
+    await insertProjects(storage)
+    const users = ['ann', '', 'ann', 'bob', '', 'ann', '']
+
+    await Promise.all(
+      users.map((user_id) => storage.revokeTokens({ project_id: 'prj_1', user_id, at: 100 })),
+    )
+
+    const { records } = await storage.listWatermarks('prj_1', { limit: 10 })
+    const watermarks = records.map(({ not_after }) => not_after)
+    assert.ok(Math.max(...watermarks) >= 102, String(watermarks))
+    const others = { project_id: 'prj_1', user_id: 'ann', at: 100 }
+    const before = await storage.findWatermark('prj_1', 'ann')
+    await Promise.all([storage.revokeTokens(others), storage.revokeTokens(others)])
+    assert.equal(await storage.findWatermark('prj_1', 'ann'), before + 2)
   })
 }
 

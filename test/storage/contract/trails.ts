@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { takeInventory } from '../../../lib/storage/inventory.ts'
-import type { Storage, Trail } from '../../../lib/storage/port.ts'
+import type { Page, Storage, Trail } from '../../../lib/storage/port.ts'
+import { all } from '../../support/collect.ts'
 import {
   AT,
   insertAccounts,
@@ -27,16 +28,15 @@ export function describeTrails(open: OpenStorage): void {
     await storage.insertAccountKey(newKey('acc_1', 'hash-b'), entry('2'))
     await storage.revokeAccountKey('acc_1', 'key_hash-b', AT, entry('3'))
     await storage.insertProject(newProject('prj_1'), entry('4'))
-    await storage.updateProject('prj_1', (project) => project, entry('5'))
+    await storage.updateProject('prj_1', (project) => ({ ...project }), entry('5'))
     const rotation = { public_key: 'pk_new', former_until: LATER }
     await storage.rotatePublicKey('prj_1', rotation, entry('6'))
     await storage.insertStore(newStore('main'), entry('7'))
-    await storage.updateStore(MAIN, (store) => store, entry('8'))
+    await storage.updateStore(MAIN, (store) => ({ ...store }), entry('8'))
     await storage.insertItem(newItem('gold'), entry('9'))
     const key = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
     await storage.rotateSigningKeys(key, () => [], entry('10'))
-    const bound = { project_id: 'prj_1', user_id: '', not_after: 1 }
-    await storage.insertTokenBound(bound, entry('11'))
+    await storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 1 }, entry('11'))
     const current = await storage.openImport(MAIN, 'imp_1')
     await current?.finish()
     await current?.commit(entry('12'))
@@ -57,6 +57,8 @@ export function describeTrails(open: OpenStorage): void {
 
     await storage.insertItem(newItem('gold', { id: 'itm_again' }), trail)
     await storage.insertStore(newStore('main'), trail)
+    await storage.updateProject('prj_1', (project) => project, trail)
+    await storage.updateStore(MAIN, (store) => store, trail)
     await storage.updateProject('prj_none', (project) => project, trail)
     await storage.updateStore({ account_id: 'acc_1', store_id: 'none' }, (store) => store, trail)
     await storage.revokeAccountKey('acc_1', 'key_none', AT, trail)
@@ -147,8 +149,39 @@ export function describeTrails(open: OpenStorage): void {
     const foreign = newReceipt({ account_id: 'acc_2' })
     await storage.insertTrail(...[...receipts, foreign].map((receipt) => ({ receipt })))
 
-    assert.deepEqual(await storage.listReceipts('acc_1'), [newReceipt({ key: 'a' }), receipts[0]])
-    assert.deepEqual(await storage.listReceipts('acc_2'), [foreign])
+    assert.deepEqual(await all((page) => storage.listReceipts('acc_1', page)), [
+      newReceipt({ key: 'a' }),
+      receipts[0],
+    ])
+    assert.deepEqual(await all((page) => storage.listReceipts('acc_2', page)), [foreign])
+  })
+
+  test('fingerprints of all receipts are changed page by page, and only those that differ', async (t) => {
+    const storage = await open(t)
+    await insertAccounts(storage)
+    const named = [1, 2, 3, 4, 5].map((i) => newReceipt({ key: `k"${i}`, fingerprint: `f${i}` }))
+    const foreign = newReceipt({ account_id: 'acc_2', key: 'k', fingerprint: 'f6' })
+    await storage.insertTrail(...[...named, foreign].map((receipt) => ({ receipt })))
+    const seen: string[] = []
+    const change = (fingerprint: string) => {
+      seen.push(fingerprint)
+      return fingerprint === 'f2' ? fingerprint : `new ${fingerprint}`
+    }
+
+    let updated = 0
+    let page: Page | undefined = { limit: 2 }
+    while (page) {
+      const done = await storage.updateFingerprints(change, page)
+      updated += done.updated
+      page = done.next === undefined ? undefined : { limit: 2, after: done.next }
+    }
+
+    assert.deepEqual(seen.toSorted(), ['f1', 'f2', 'f3', 'f4', 'f5', 'f6'])
+    assert.equal(updated, 5)
+    const expected = ['new f1', 'f2', 'new f3', 'new f4', 'new f5']
+    const own = named.map((each, i) => ({ ...each, fingerprint: expected[i] as string }))
+    assert.deepEqual(await all((page) => storage.listReceipts('acc_1', page)), own)
+    assert.equal((await storage.findReceipt('acc_2', 'k'))?.fingerprint, 'new f6')
   })
 
   test('of two that send one receipt at once, one inserts', async (t) => {
@@ -169,10 +202,10 @@ export function describeTrails(open: OpenStorage): void {
 const KEY = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
 
 /** Each verb that takes a trail and changes what is there. */
-const CHANGES: Record<string, (storage: Storage, trail: Trail) => Promise<unknown>> = {
+export const CHANGES: Record<string, (storage: Storage, trail: Trail) => Promise<unknown>> = {
   insertAccount: (storage, trail) =>
     storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), trail),
-  insertAccountKey: (storage, trail) => storage.insertAccountKey(newKey('acc_1', 'hash-9'), trail),
+  insertAccountKey: (storage, trail) => storage.insertAccountKey(newKey('acc_1', 'hash-8'), trail),
   revokeAccountKey: (storage, trail) =>
     storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, trail),
   insertProject: (storage, trail) => storage.insertProject(newProject('prj_9'), trail),
@@ -185,8 +218,8 @@ const CHANGES: Record<string, (storage: Storage, trail: Trail) => Promise<unknow
     storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), trail),
   insertItem: (storage, trail) => storage.insertItem(newItem('more'), trail),
   rotateSigningKeys: (storage, trail) => storage.rotateSigningKeys(KEY, () => ['old'], trail),
-  insertTokenBound: (storage, trail) =>
-    storage.insertTokenBound({ project_id: 'prj_1', user_id: '', not_after: 9 }, trail),
+  revokeTokens: (storage, trail) =>
+    storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, trail),
 }
 
 /** The part of the contract that only a database can break: the memory writes nothing halfway. */

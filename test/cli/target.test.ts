@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { mayRun, tillkit } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { createServedShop } from '../support/served.ts'
+
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+const windows = process.platform === 'win32' && 'Windows gives links to administrators alone'
+const asNobody = isRoot
+  ? !mayRun(NOBODY) && 'others may not read this folder'
+  : 'only root has others'
+
+/** A shop, a file of another program that nothing may touch, and a folder that others may use. */
+async function openShared(t: TestContext) {
+  const { db, account_id } = await createServedShop(t)
+  const folder = temporaryFolder(t)
+  const victim = join(temporaryFolder(t), 'passwd')
+  writeFileSync(victim, 'kept', { mode: 0o644 })
+  const bad = join(temporaryFolder(t), 'bad.csv')
+  writeFileSync(bad, 'transaction_id,sku,purchased_at\nT-1,none,never\n')
+  const shop = ['--account', account_id, '--store', 'main', '--db', db]
+  return {
+    db,
+    folder,
+    victim,
+    untouched: () =>
+      assert.deepEqual(
+        [readFileSync(victim, 'utf8'), statSync(victim).mode & 0o777],
+        ['kept', 0o644],
+      ),
+    exportTo: (out: string, uid?: number) =>
+      tillkit(['purchases', 'export', '--out', out, ...shop], { uid }),
+    reportTo: (out: string) => tillkit(['purchases', 'import', bad, '--report', out, ...shop]),
+    shop,
+  }
+}
+
+test('a link under the old name of the temporary file is not followed', {
+  skip: windows,
+}, async (t) => {
+  const { folder, victim, untouched, exportTo, reportTo } = await openShared(t)
+  const [out, report] = [join(folder, 'out.csv'), join(folder, 'errors.csv')]
+  for (const path of [out, report]) symlinkSync(victim, `${path}.part`)
+  assert.equal((await exportTo(out)).code, 0)
+  assert.equal((await reportTo(report)).code, 1)
+  untouched()
+  for (const path of [out, report]) {
+    assert.ok(lstatSync(path).isFile())
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.equal(readlinkSync(`${path}.part`), victim)
+  }
+  assert.equal(readdirSync(folder).length, 4, 'no temporary file is left')
+})
+
+test('a link in place of the file itself is replaced, not followed', {
+  skip: windows,
+}, async (t) => {
+  const { folder, victim, untouched, exportTo } = await openShared(t)
+  for (const [name, to] of [
+    ['file.csv', victim],
+    ['device.csv', '/dev/full'], // an export into it fails
+    ['nowhere.csv', join(folder, 'made.csv')],
+  ] as const) {
+    const out = join(folder, name)
+    symlinkSync(to, out)
+    assert.equal((await exportTo(out)).code, 0, name)
+    assert.ok(lstatSync(out).isFile(), name)
+    assert.equal(statSync(out).mode & 0o777, 0o600, name)
+  }
+  untouched()
+  assert.equal(readdirSync(folder).length, 3, 'no link’s target was made')
+})
+
+test('a file that another user opened to all is replaced by a private one', {
+  skip: asNobody,
+}, async (t) => {
+  const { folder, exportTo } = await openShared(t)
+  const out = join(folder, 'out.csv')
+  writeFileSync(out, '')
+  chmodSync(out, 0o666)
+  chownSync(out, NOBODY, NOBODY)
+  assert.equal((await exportTo(out)).code, 0)
+  const { uid, mode } = statSync(out)
+  assert.deepEqual([uid, mode & 0o777], [0, 0o600])
+})
+
+test('a directory is refused as wrong usage before any work', async (t) => {
+  const { folder, exportTo, reportTo } = await openShared(t)
+  const path = join(folder, 'backups')
+  mkdirSync(path)
+  if (!windows) symlinkSync(path, join(folder, 'link'))
+  for (const each of windows ? [path] : [path, join(folder, 'link'), join(folder, 'none/')]) {
+    for (const write of [exportTo, reportTo]) {
+      const { code, stderr } = await write(each)
+      assert.deepEqual([code, /is a directory, not a file/.test(stderr)], [2, true], stderr)
+    }
+  }
+})
+
+test('a directory that may not be written is wrong usage', { skip: asNobody }, async (t) => {
+  const { folder, db, exportTo } = await openShared(t)
+  for (const path of [db, dirname(db)]) chownSync(path, NOBODY, NOBODY)
+  chmodSync(folder, 0o755)
+  const { code, stderr } = await exportTo(join(folder, 'out.csv'), NOBODY)
+  assert.deepEqual([code, /--out: EACCES/.test(stderr)], [2, true], stderr)
+})
+
+const linux = process.platform !== 'linux' && 'only Linux has /proc'
+
+test('a descriptor’s name takes the text as it comes and stays', { skip: linux }, async (t) => {
+  const { folder, exportTo, shop } = await openShared(t)
+  const [whole, sent] = [join(folder, 'whole.csv'), join(folder, 'sent.csv')]
+  await exportTo(whole)
+  writeFileSync(sent, 'before\n')
+  const stdout = openSync(sent, 'a')
+  t.after(() => closeSync(stdout))
+  const args = ['purchases', 'export', '--out', '/proc/self/fd/1', ...shop]
+  const child = spawn(process.execPath, ['dist/cli/main.js', ...args], {
+    stdio: ['ignore', stdout, 'inherit'],
+  })
+  assert.deepEqual(await once(child, 'close'), [0, null])
+  assert.equal(readFileSync(sent, 'utf8'), `before\n${readFileSync(whole, 'utf8')}`)
+})
+
+test('a temporary file is private and new, and goes when the text breaks off', async (t) => {
+  const folder = temporaryFolder(t)
+  const { createTarget } = await import('../../cli/target.ts')
+  const out = join(folder, 'out.csv')
+  writeFileSync(out, 'before')
+  const target = createTarget('--out', out, [])
+  const names = new Set<string>()
+  for (const _ of [1, 2]) {
+    async function* breakingOff() {
+      yield 'half'
+      const [name = ''] = readdirSync(folder).filter((each) => each !== 'out.csv')
+      names.add(name)
+      if (!windows) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600)
+      throw new Error('broken off')
+    }
+    await assert.rejects(target.write(breakingOff()), /broken off/)
+  }
+  assert.equal(names.size, 2, 'another name each time')
+  assert.deepEqual(readdirSync(folder), ['out.csv'])
+  assert.equal(readFileSync(out, 'utf8'), 'before')
+})
+
+test('no database is made through a link to nowhere', { skip: windows }, async (t) => {
+  const folder = temporaryFolder(t)
+  const db = join(folder, 'till.db')
+  symlinkSync(join(folder, 'elsewhere.db'), db)
+  const { code, stderr } = await tillkit(['account', 'create', '--name', 'Studio', '--db', db])
+  assert.equal(code, 1)
+  assert.match(stderr, /symbolic link to a file that is not there/)
+  assert.deepEqual(readdirSync(folder), ['till.db'])
+})

@@ -1,0 +1,37 @@
+// Asks for /healthz every 20 ms from a thread of its own, and tells the longest wait.
+import { Agent, get } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+
+const agent = new Agent({ keepAlive: true })
+let isStopped = false
+let longest = 0
+let failure
+
+parentPort.once('message', () => {
+  isStopped = true
+})
+
+function ask() {
+  return new Promise((resolve, reject) => {
+    const request = get(`${workerData}/healthz`, { agent }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode))
+    })
+    request.setTimeout(20_000, () => request.destroy(new Error('no answer within 20 s')))
+    request.once('error', reject)
+  })
+}
+
+while (!isStopped) {
+  const started = performance.now()
+  try {
+    const status = await ask()
+    if (status !== 200) failure ??= `status ${status}`
+  } catch (error) {
+    failure ??= error.message
+  }
+  longest = Math.max(longest, performance.now() - started)
+  await setTimeout(20)
+}
+agent.destroy()
+parentPort.postMessage({ longest, failure })

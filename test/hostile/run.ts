@@ -1,0 +1,215 @@
+// Sends each hostile input at size n and at size 2n to a server with a small heap, beside a probe
+// of /healthz. Prints a table, and ends with 1 when a bound is broken.
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createConnection, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { type Attack, type HostileInput, inputs } from './inputs.ts'
+import { createTarget, HEAP_MIB, type Server, startServer } from './target.ts'
+
+/** Twice the input may cost so many times as much. */
+const MAX_RATIO = 2.5
+/** Below these costs a ratio says nothing: V8 compiles and collects when it likes. */
+const FEW_MS = 80
+const FEW_BYTES = 48 * 1024 ** 2
+const MAX_WAIT_MS = 1_000
+/** Cheap requests are sent more often than their row says, so many times at the most. */
+const MAX_FACTOR = 8
+/** A broken ratio is measured again, so often at the most. */
+const MAX_ROUNDS = 4
+const ANSWER_TIMEOUT_MS = 30_000
+const UNREAD_MS = 1_000
+
+interface Cost {
+  readonly ms: number
+  readonly bytes: number
+}
+
+/** The costs at size n and at size 2n. */
+interface Costs {
+  readonly small: Cost
+  readonly large: Cost
+}
+
+const WORST: Cost = { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+
+const wanted = process.argv[2] ?? ''
+const chosen = inputs.filter(({ name }) => name.includes(wanted))
+const broken: string[] = []
+console.log(`${chosen.length} hostile inputs, each at n and 2n, a heap of ${HEAP_MIB} MiB`)
+console.log(`${'input'.padEnd(48)}     n ms    2n ms   n MiB  2n MiB  /healthz  statuses`)
+for (const input of chosen) await measure(input)
+console.log(`${chosen.length - broken.length} passed, ${broken.length} failed`)
+process.exitCode = broken.length > 0 || chosen.length === 0 ? 1 : 0
+
+async function measure(input: HostileInput): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'tillkit-hostile-'))
+  const log: string[] = []
+  const db = join(folder, 'till.db')
+  const target = await createTarget(db)
+  for (const size of [input.n, 2 * input.n]) await input.prepare?.(target, size)
+  await target.close()
+  const server = await startServer(db, (line) => log.push(line))
+  const probe = new Worker(new URL('probe.mjs', import.meta.url), { workerData: server.url })
+  try {
+    const statuses = new Set<number>()
+    const attack = input.attack(target, input.n)
+    await cost(server, { ...attack, times: 1 }, 0, statuses) // warms up the code
+    const times = attack.how ? attack.times : await enough(server, attack, statuses)
+    const small = { ...attack, times }
+    const larger = input.attack(target, 2 * input.n)
+    const large = larger.how ? larger : { ...larger, times }
+
+    const base = server.memory().now
+    let costs = { small: WORST, large: WORST }
+    // Other work on the machine only ever adds: the least of several rounds counts.
+    for (let round = 1; round <= MAX_ROUNDS && (round === 1 || isBroken(costs)); round++) {
+      costs = {
+        small: least(costs.small, await cost(server, small, base, statuses)),
+        large: least(costs.large, await cost(server, large, base, statuses)),
+      }
+    }
+    const waited = await endProbe(probe)
+    report(input, costs, waited, statuses, server)
+  } catch (error) {
+    await setTimeout(500) // the end of a process is told after that of its connections
+    const reason = server.isAlive() ? String(error) : `the server died: ${log.join('').slice(-300)}`
+    fail(input, reason)
+    await probe.terminate()
+  } finally {
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function endProbe(probe: Worker): Promise<{ longest: number; failure?: string }> {
+  probe.postMessage('stop')
+  const [waited] = await once(probe, 'message')
+  return waited
+}
+
+function least(a: Cost, b: Cost): Cost {
+  return { ms: Math.min(a.ms, b.ms), bytes: Math.min(a.bytes, b.bytes) }
+}
+
+function isBroken({ small, large }: Costs): boolean {
+  return isTooSlow({ small, large }) || isTooLarge({ small, large })
+}
+
+function isTooSlow({ small, large }: Costs): boolean {
+  return large.ms > Math.max(FEW_MS, MAX_RATIO * small.ms)
+}
+
+function isTooLarge({ small, large }: Costs): boolean {
+  return large.bytes > Math.max(FEW_BYTES, MAX_RATIO * small.bytes)
+}
+
+/** So many requests that their cost can be measured. */
+async function enough(server: Server, attack: Attack, statuses: Set<number>): Promise<number> {
+  const { ms } = await cost(server, attack, 0, statuses)
+  const factor = Math.min(MAX_FACTOR, Math.max(1, FEW_MS / Math.max(ms, 1)))
+  return Math.ceil(attack.times * factor)
+}
+
+/** What an attack costs the server; memory as the peak above `base`. */
+async function cost(
+  server: Server,
+  attack: Attack,
+  base: number,
+  statuses: Set<number>,
+): Promise<Cost> {
+  server.resetPeak()
+  const before = server.cpuTime()
+  for (const status of await sendAll(server.url, attack)) statuses.add(status)
+  return { ms: server.cpuTime() - before, bytes: Math.max(0, server.memory().peak - base) }
+}
+
+/** The statuses of the answers; 0 where a connection ended without one. */
+async function sendAll(url: string, { request, times, how }: Attack): Promise<number[]> {
+  const all = Array.from({ length: times })
+  if (how === 'together' || how === 'unread') {
+    const clients = await Promise.all(all.map(() => connect(url)))
+    for (const client of clients) client.socket.write(request.subarray(0, -1))
+    await setTimeout(UNREAD_MS)
+    if (how === 'unread') for (const { socket } of clients) socket.pause()
+    for (const client of clients) client.socket.write(request.subarray(-1))
+    if (how === 'together') return Promise.all(clients.map(({ status }) => status))
+    await setTimeout(UNREAD_MS)
+    for (const { socket } of clients) socket.destroy()
+    await Promise.all(clients.map(({ status }) => status))
+    return []
+  }
+  const statuses: number[] = []
+  const sender = async (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const { socket, status } = await connect(url)
+      socket.write(request)
+      statuses.push(await status)
+    }
+  }
+  await Promise.all([sender(Math.ceil(times / 2)), sender(Math.floor(times / 2))])
+  return statuses
+}
+
+/** A connection, and the status of the first answer on it; 0 when it ends without one. */
+async function connect(url: string): Promise<{ socket: Socket; status: Promise<number> }> {
+  const { hostname, port } = new URL(url)
+  const socket = createConnection({ host: hostname, port: Number(port) })
+  let head = ''
+  const status = new Promise<number>((resolve, reject) => {
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => {
+      reject(new Error('no answer within 30 s'))
+      socket.destroy()
+    })
+    socket.on('data', (chunk) => {
+      if (head.length < 12) head += chunk.toString('latin1')
+    })
+    socket.on('error', () => {}) // a reset behind the answer
+    socket.on('close', () => resolve(Number(head.slice(9, 12))))
+  })
+  status.catch(() => {}) // of those that nobody waits for
+  await once(socket, 'connect')
+  return { socket, status }
+}
+
+function report(
+  input: HostileInput,
+  costs: Costs,
+  waited: { longest: number; failure?: string },
+  statuses: ReadonlySet<number>,
+  server: Server,
+): void {
+  const { small, large } = costs
+  const mib = (bytes: number) => (bytes / 1024 ** 2).toFixed(1)
+  const columns = [
+    small.ms.toFixed(0).padStart(9),
+    large.ms.toFixed(0).padStart(9),
+    mib(small.bytes).padStart(8),
+    mib(large.bytes).padStart(8),
+    `${Math.round(waited.longest)} ms`.padStart(10),
+    `  ${[...statuses].sort().join(' ')}`,
+  ]
+  console.log(input.name.padEnd(48) + columns.join(''))
+  const { failure } = waited
+  if (!server.isAlive()) fail(input, 'the server died')
+  if (failure) fail(input, `/healthz: ${failure}`)
+  if (waited.longest > MAX_WAIT_MS) fail(input, `/healthz waited ${Math.round(waited.longest)} ms`)
+  if (statuses.has(500)) fail(input, 'an answer was 500')
+  if (isTooSlow(costs)) {
+    fail(
+      input,
+      `twice the input took ${large.ms.toFixed(0)} ms in place of ${small.ms.toFixed(0)} ms`,
+    )
+  }
+  if (isTooLarge(costs)) {
+    fail(input, `twice the input took ${mib(large.bytes)} MiB in place of ${mib(small.bytes)} MiB`)
+  }
+}
+
+function fail(input: HostileInput, reason: string): void {
+  console.log(`  FAILED ${input.name}: ${reason}`)
+  if (!broken.includes(input.name)) broken.push(input.name)
+}

@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { createConnection } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { createMemoryStorage } from '../../lib/index.ts'
+import {
+  assertProblem,
+  eventually,
+  type RawClient,
+  rawRequest,
+  startServer,
+} from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const IMPORT = 'POST /api/v1/purchases/import'
+const FORM = 'content-type: multipart/form-data; boundary=x'
+const LARGE = 12_000_000
+
+async function start(t: TestContext, limits = {}) {
+  const server = await startServer(t, { storage: createMemoryStorage(), limits })
+  const { account, token } = await createShop(server.till)
+  return {
+    ...server,
+    token,
+    withToken: `authorization: Bearer ${token}`,
+    withKey: `x-account-key: ${account.account_key}`,
+  }
+}
+
+type Started = Awaited<ReturnType<typeof start>>
+
+/** A body of a length, whose beginning decides what becomes of it. */
+function bodyOf(beginning: string, length = LARGE): string {
+  return beginning + 'x'.repeat(length - beginning.length)
+}
+
+const PART = '--x\r\ncontent-disposition: form-data; name="file"\r\n\r\n'
+
+interface Refusal {
+  readonly stage: string
+  readonly headers: (started: Started) => string[]
+  readonly body: string
+  readonly reply: readonly [status: number, code: string]
+}
+
+const refusals: Refusal[] = [
+  {
+    stage: 'its credential',
+    headers: () => ['authorization: Bearer x', FORM],
+    body: bodyOf(PART),
+    reply: [401, 'token_required'],
+  },
+  {
+    stage: 'its media type',
+    headers: ({ withToken }) => [withToken, 'content-type: text/csv'],
+    body: bodyOf(PART),
+    reply: [415, 'unsupported_media_type'],
+  },
+  {
+    stage: 'its boundary',
+    headers: ({ withToken }) => [withToken, 'content-type: multipart/form-data'],
+    body: bodyOf(PART),
+    reply: [400, 'malformed_request'],
+  },
+  {
+    stage: 'a malformed delimiter',
+    headers: ({ withToken }) => [withToken, FORM],
+    body: bodyOf('--x malformed\r\n'),
+    reply: [400, 'malformed_request'],
+  },
+  {
+    stage: 'a malformed delimiter in its middle',
+    headers: ({ withToken }) => [withToken, FORM],
+    body: bodyOf(`${PART}${'x'.repeat(3_000_000)}\r\n--x malformed\r\n`),
+    reply: [400, 'malformed_request'],
+  },
+  {
+    stage: 'a part that is sent twice',
+    headers: ({ withToken }) => [withToken, FORM],
+    body: bodyOf(`${PART}\r\n${PART}`),
+    reply: [400, 'invalid_request'],
+  },
+  {
+    stage: 'a field that is too large',
+    headers: ({ withToken }) => [withToken, FORM],
+    body: bodyOf(PART.replace('file', 'store_id')),
+    reply: [413, 'body_too_large'],
+  },
+  {
+    stage: 'a file that is too large',
+    headers: ({ withToken }) => [withToken, FORM],
+    body: bodyOf(PART, LARGE + 1_000_000),
+    reply: [413, 'body_too_large'],
+  },
+]
+
+const framings = [
+  { name: 'with its length', frame: (body: string) => [`content-length: ${body.length}`, body] },
+  {
+    name: 'in chunks',
+    frame: (body: string) => {
+      const chunks = (body.match(/[\s\S]{1,65536}/g) ?? []).map(
+        (chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`,
+      )
+      return ['transfer-encoding: chunked', `${chunks.join('')}0\r\n\r\n`]
+    },
+  },
+]
+
+test('an import that is refused before its end is answered, and its connection goes on', {
+  timeout: 60_000,
+}, async (t) => {
+  // The discard timeout is over before the last request comes.
+  const started = await start(t, {
+    uploadBytes: LARGE,
+    discardTimeout: 2_000,
+    keepAliveTimeout: 60_000,
+  })
+  const open: RawClient[] = []
+  for (const { stage, headers, body, reply: expected } of refusals) {
+    for (const { name, frame } of framings) {
+      await t.test(`for ${stage}, ${name}`, { timeout: 10_000 }, async () => {
+        const [framing = '', bytes = ''] = frame(body)
+        const client = await started.connect()
+        client.socket.pause() // a client that reads when it has written everything
+        const head = rawRequest(IMPORT, [...headers(started), framing])
+        await new Promise((resolve) => client.socket.write(head + bytes, resolve))
+        client.socket.resume()
+
+        assertProblem(await client.reply(), ...expected)
+        client.write(rawRequest('GET /healthz', []))
+        assert.equal((await client.reply()).status, 200)
+        open.push(client)
+      })
+    }
+  }
+
+  await setTimeout(2_500)
+  for (const client of open) {
+    client.write(rawRequest('GET /healthz', []))
+    assert.equal((await client.reply()).status, 200)
+  }
+})
+
+test('an import without room in the memory budget is 503, and its connection goes on', {
+  timeout: 60_000,
+}, async (t) => {
+  const { connect, withToken, withKey } = await start(t, { memoryBytes: 1024 ** 2 })
+  const client = await connect()
+
+  client.write(rawRequest(IMPORT, [withToken, FORM], bodyOf(PART)))
+  const reply = await client.reply()
+
+  assertProblem(reply, 503, 'overloaded')
+  assert.equal(reply.headers.get('retry-after'), '1')
+  client.write(rawRequest('POST /api/v1/items', [withKey], '{}'))
+  assertProblem(await client.reply(), 400, 'invalid_request')
+})
+
+test('a refused import kills no other request of its keep-alive agent', {
+  timeout: 60_000,
+}, async (t) => {
+  const { url, token } = await start(t, { discardTimeout: 300 })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  const ask = (path: string, method: string, body = '') =>
+    new Promise<{ status: number | undefined; port: number | undefined }>((resolve, reject) => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'content-type': 'multipart/form-data; boundary=x',
+      }
+      const sent = request(url + path, { agent, method, headers }, (response) => {
+        const port = response.socket.localPort
+        response.resume().on('end', () => resolve({ status: response.statusCode, port }))
+      })
+      sent.on('error', reject).end(body)
+    })
+
+  const refused = await ask('/api/v1/purchases/import', 'POST', bodyOf('--x malformed\r\n'))
+  assert.equal(refused.status, 400)
+  for (let i = 0; i < 12; i++) {
+    const again = await ask('/api/v1/items?store_id=main', 'GET')
+    assert.deepEqual(again, { status: 200, port: refused.port })
+    await setTimeout(50)
+  }
+})
+
+test('a client that asked for the end of its connection reads its refusal first', {
+  timeout: 60_000,
+}, async (t) => {
+  const { url, withToken } = await start(t)
+
+  for (const body of [bodyOf('--x malformed\r\n'), bodyOf('--x malformed\r\n', 300_000)]) {
+    const socket = createConnection(Number(new URL(url).port), '127.0.0.1')
+    t.after(() => socket.destroy())
+    await once(socket, 'connect')
+    socket.pause()
+    const head = rawRequest(IMPORT, [withToken, FORM, 'connection: close'], body)
+    await new Promise((resolve) => socket.write(head, resolve))
+    await setTimeout(50)
+    let text = ''
+    socket
+      .setEncoding('utf8')
+      .on('data', (chunk) => (text += chunk))
+      .resume()
+    await once(socket, 'close') // rejects for a reset
+
+    assert.match(text, /^HTTP\/1.1 400 /)
+    assert.match(text, /connection: close/i)
+    assert.match(text, /"code":"malformed_request"/)
+  }
+})
+
+test('a body past the discard bound gets its answer, then the end of the connection', {
+  timeout: 60_000,
+}, async (t) => {
+  const limits = { discardBytes: 1_000_000, discardTimeout: 1_000 }
+  const { connect, withToken } = await start(t, limits)
+  for (const connection of ['connection: keep-alive', 'connection: close']) {
+    const client = await connect()
+    const length = 'content-length: 200000000'
+    client.write(rawRequest(IMPORT, [withToken, FORM, length, connection]))
+    client.write(bodyOf('--x malformed\r\n', 50_000_000))
+
+    assertProblem(await client.reply(), 400, 'malformed_request')
+    assert.equal(await client.ended, '')
+    await eventually(() => client.socket.closed || undefined, 'an end of the connection')
+  }
+})
+
+test('a refused body that comes slowly is waited for as long as the bound says', {
+  timeout: 60_000,
+}, async (t) => {
+  const { connect, withToken } = await start(t, { discardTimeout: 1_000 })
+  const slow = async (pause: number) => {
+    const client = await connect()
+    client.write(rawRequest(IMPORT, [withToken, FORM, 'content-length: 27']))
+    client.write('--x malformed\r\n')
+    assertProblem(await client.reply(), 400, 'malformed_request')
+    for (let i = 0; i < 12 && !client.socket.destroyed; i++) {
+      await setTimeout(pause)
+      if (client.socket.writable) client.write('x')
+    }
+    return client
+  }
+
+  const [inTime, late] = await Promise.all([slow(10), slow(200)])
+
+  inTime.write(rawRequest('GET /healthz', []))
+  assert.equal((await inTime.reply()).status, 200)
+  assert.equal(await late.ended, '')
+})
+
+test('answers that are due before a refused body come before it is given up', {
+  timeout: 60_000,
+}, async (t) => {
+  const storage = createMemoryStorage()
+  const limits = { discardBytes: 100_000, discardTimeout: 300 }
+  const { till, connect } = await startServer(t, { storage, limits })
+  const { token } = await createShop(till)
+  const { listItems } = storage
+  storage.listItems = async (store, page) => {
+    await setTimeout(1_500)
+    return listItems(store, page)
+  }
+  const withToken = `authorization: Bearer ${token}`
+  const client = await connect()
+  const refused = rawRequest(IMPORT, [withToken, 'content-type: text/csv'], bodyOf('', 1_000_000))
+
+  client.write(rawRequest('GET /api/v1/items?store_id=main', [withToken]) + refused)
+
+  assert.equal((await client.reply()).status, 200)
+  assertProblem(await client.reply(), 415, 'unsupported_media_type')
+  assert.equal(await client.ended, '')
+})

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { countJsonValues } from '../../http/json-scan.ts'
+
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
+
+function scan(text: string, maxValues = NO_LIMIT, maxDepth = NO_LIMIT) {
+  return countJsonValues(Buffer.from(text), maxValues, maxDepth)
+}
+
+/** The same by parsing: each value counts, and each key. */
+function count(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  const keys = Array.isArray(value) ? 0 : Object.keys(value).length
+  return Object.values(value).reduce((sum: number, each) => sum + count(each), 1 + keys)
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
+}
+
+const texts = fc
+  .tuple(fc.jsonValue(), fc.constantFrom('', ' ', '\n', '\t\r\n'))
+  .map(([value, indent]) => ({
+    value,
+    text: indent + JSON.stringify(value, null, indent) + indent,
+  }))
+
+test('a scan counts the values and keys that JSON.parse makes', () => {
+  fc.assert(
+    fc.property(texts, ({ text }) => {
+      assert.equal(scan(text), count(JSON.parse(text)))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('a scan ends at the first value or level past its limit, and not before', () => {
+  fc.assert(
+    fc.property(texts, ({ text }) => {
+      const value: unknown = JSON.parse(text)
+      const [values, depth] = [count(value), depthOf(value)]
+      assert.equal(scan(text, values, depth), values)
+      assert.equal(scan(text, values - 1), 'too_many_values')
+      if (depth > 0) assert.equal(scan(text, NO_LIMIT, depth - 1), 'too_deep')
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('strings are one value each, whatever is in them', () => {
+  const rows: [text: string, values: number][] = [
+    ['""', 1],
+    [String.raw`"[{,:\"}]"`, 1],
+    [String.raw`["\\",0]`, 3],
+    [String.raw`["\\\"",0]`, 3],
+    [String.raw`{"\u0022":"é日\ud83d"}`, 3],
+  ]
+  for (const [text, values] of rows) {
+    assert.equal(count(JSON.parse(text)), values)
+    assert.equal(scan(text), values, text)
+  }
+})
+
+test('a text that is no JSON ends the scan too', () => {
+  const broken = ['', ' ', '"', '"\\', '"\\"', '[[', ']]]', '}{', '\\', 'nul', '[1,,2', '\ud800']
+  for (const text of broken) assert.equal(typeof scan(text), 'number', text)
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => {
+      const values = countJsonValues(bytes, NO_LIMIT, NO_LIMIT)
+      assert.ok(typeof values === 'number' && values <= bytes.length)
+    }),
+    { numRuns: 300 },
+  )
+})

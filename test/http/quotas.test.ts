@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  createTill,
+  DEFAULT_QUOTAS,
+  openPostgresStorage,
+  openSqliteStorage,
+  type Storage,
+} from '../../lib/index.ts'
+import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { newStore } from '../storage/fixtures/records.ts'
+import { newPath } from '../storage/fixtures/sqlite.ts'
+import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import { rawPostgres, startPostgres } from '../support/postgres.ts'
+import { startServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const postgres = await startPostgres()
+
+const EXCEEDED = 'urn:tillkit:error:quota_exceeded'
+
+describe('a create or change past a quota is 400 and names it', () => {
+  const project = {
+    name: 'Game',
+    bundle_id: 'com.example.game',
+    platform: 'mobile',
+    config: { text: 'x'.repeat(100) },
+  }
+
+  async function serveShop(t: TestContext) {
+    const quotas = { projects: 2, storesPerProject: 2, configBytes: 300 }
+    const server = await startServer(t, { quotas })
+    const shop = await createShop(server.till)
+    const { account } = shop
+    const { account_key, account_id } = account
+    const idempotent = (key: string) => ({ headers: { 'idempotency-key': key }, account_key })
+    return {
+      shop,
+      createProject: (key: string, config: object = {}) =>
+        server.send('POST /api/v1/projects', {
+          ...idempotent(key),
+          json: { ...project, account_id, config },
+        }),
+      createStore: (key: string) =>
+        server.send('POST /api/v1/stores', {
+          ...idempotent(key),
+          json: { project_id: shop.project.id, store_type: 'web' },
+        }),
+      update: (change: object) =>
+        server.send('PUT /api/v1/projects', {
+          token: shop.token,
+          json: { id: shop.project.id, ...change },
+        }),
+    }
+  }
+
+  function assertExceeded(reply: { status: number; text: string }, detail: string): void {
+    const { type, status, detail: said, code } = JSON.parse(reply.text)
+    assert.deepEqual(
+      { type, status, said, code },
+      { type: EXCEEDED, status: 400, said: detail, code: 'quota_exceeded' },
+    )
+  }
+
+  test('projects of an account; a repeat of a create that was done needs no room', async (t) => {
+    const { createProject } = await serveShop(t)
+    const first = await createProject('first')
+    assert.equal(first.status, 200)
+
+    assertExceeded(await createProject('second'), 'An account may have at most 2 projects')
+
+    const again = await createProject('first')
+    assert.deepEqual([again.status, again.text], [200, first.text])
+  })
+
+  test('stores of a project', async (t) => {
+    const { createStore } = await serveShop(t)
+    assert.equal((await createStore('first')).status, 200)
+
+    assertExceeded(await createStore('second'), 'A project may have at most 2 stores')
+  })
+
+  test('bytes of configuration, which a project that grows takes too', async (t) => {
+    const detail = 'The config and store_config of an account may have at most 300 bytes together'
+    const { createProject, update } = await serveShop(t)
+
+    assertExceeded(await createProject('large', { text: 'x'.repeat(300) }), detail)
+    assert.equal((await update({ config: { text: 'x'.repeat(200) } })).status, 200)
+    assertExceeded(await update({ config: { text: 'x'.repeat(300) } }), detail)
+    assert.equal((await update({ name: 'Renamed' })).status, 200)
+    assert.equal((await update({ config: {} })).status, 200)
+  })
+})
+
+test('a quota that is no number is refused', async (t) => {
+  const storage = await openSqliteStorage(newPath(t))
+  t.after(() => storage.close())
+  for (const [quotas, message] of [
+    [{ projects: -1 }, /the quota projects must be a whole number/],
+    [{ configBytes: Number.NaN }, /the quota configBytes must be/],
+    [{ stores: 1 }, /createTill has no quota stores/],
+  ] as const) {
+    assert.throws(() => createTill({ storage, quotas: quotas as object }), {
+      name: 'TypeError',
+      message,
+    })
+  }
+})
+
+test('the environment sets the quotas of every command', async (t) => {
+  const db = newPath(t)
+  const { account_id } = await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
+  const create = (env: NodeJS.ProcessEnv) => {
+    const named = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
+    return tillkit(['project', 'create', '--account', account_id, ...named, '--db', db], { env })
+  }
+
+  const refused = await create({ TILLKIT_QUOTA_PROJECTS: '0' })
+  assert.deepEqual([refused.code, refused.stdout], [1, ''])
+  assert.match(refused.stderr, /An account may have at most 0 projects/)
+  assert.match((await create({ TILLKIT_QUOTA_CONFIG: '1' })).stderr, /at most 1 bytes together/)
+  assert.equal((await create({ TILLKIT_QUOTA_STORES: 'many' })).code, 2)
+  assert.equal((await create({})).code, 0)
+})
+
+const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=256' }
+
+interface Place {
+  readonly name: string
+  /** A new database, as `--db` names it. */
+  readonly newDb: (t: TestContext) => Promise<string>
+  readonly open: (db: string) => Promise<Storage>
+  /** Runs SQL past the storage, which is faster for many records. */
+  readonly run: (t: TestContext, db: string, sql: string) => Promise<unknown>
+}
+
+const places: readonly Place[] = [
+  {
+    name: 'SQLite',
+    newDb: async (t) => newPath(t),
+    open: (db) => openSqliteStorage(db),
+    async run(_, db, sql) {
+      const driver = await openSqliteDriver(db)
+      driver.exec(sql)
+      driver.close()
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    newDb: (t) => postgres.createSchema(t),
+    open: (db) => openPostgresStorage(db),
+    run: async (t, db, sql) => rawPostgres(t, db).unsafe(sql),
+  },
+]
+
+/** 64 KiB as JSON, and some 20 times as much in memory. */
+const EXPANDING = JSON.stringify({ list: Array(21_000).fill({}) })
+
+/** SQL for as many projects, and stores of one of them, with 64 KiB each. */
+function fillSql(account_id: string, project_id: string, count: number): string {
+  const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`
+  return `
+    INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme, public_key,
+      config, created_at)
+    ${numbers} SELECT 'prj_' || i, '${account_id}', '', '', '', '', '', 'pk_' || i, '${EXPANDING}', ''
+    FROM n;
+    INSERT INTO stores (account_id, project_id, store_id, store_type, is_sandbox, status,
+      store_config, created_at)
+    ${numbers} SELECT '${account_id}', '${project_id}', 'large_' || i, 'web', FALSE, 'active',
+      '${EXPANDING}', '' FROM n;`
+}
+
+const serve = (t: TestContext, db: string) =>
+  serveProcess(t, ['--db', db, '--port', '0', '--log', 'errors'], SMALL_HEAP)
+
+async function init(url: string, public_key: string) {
+  const response = await fetch(`${url}/api/v1/identity/auth/init`, {
+    method: 'POST',
+    headers: { 'x-public-project-key': public_key, 'content-type': 'application/json' },
+    body: '{"user_id":"player"}',
+  })
+  const { stores = [] } = (await response.json()) as { stores?: readonly object[] }
+  return { status: response.status, stores: stores.length }
+}
+
+for (const { name, newDb, open, run } of places) {
+  describe(`a server with a small heap on ${name}`, () => {
+    test('starts whatever its tenants store, and opens a session of a project past its quota', async (t) => {
+      const db = await newDb(t)
+      const storage = await open(db)
+      const { account, project } = await createShop(createTill({ storage }))
+      await storage.close()
+      await run(t, db, fillSql(account.account_id, project.id, 3200))
+
+      const { url, child } = await serve(t, db)
+
+      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: 3201 })
+      assert.equal(child.exitCode, null)
+    })
+
+    test('survives a thousand sessions at once of a project at its quota', async (t) => {
+      const db = await newDb(t)
+      const storage = await open(db)
+      const till = createTill({ storage })
+      const { account, project } = await createShop(till)
+      const { account_id } = account
+      const fields = { account_id, project_id: project.id, status: 's'.repeat(64) }
+      const { storesPerProject } = DEFAULT_QUOTAS
+      for (let i = 1; i < storesPerProject; i++) {
+        await storage.insertStore(newStore(`${i}`.padStart(64, 's'), fields))
+      }
+      const another = { project_id: project.id, store_type: 'web' } as const
+      await assert.rejects(till.stores.create(account, another), { code: 'quota_exceeded' })
+      await storage.close()
+      const { url, child } = await serve(t, db)
+
+      const answers = await Promise.all(
+        Array.from({ length: 1000 }, () => init(url, project.public_key)),
+      )
+
+      // Where the database is slow, some wait too long for a connection to it.
+      const full = { status: 200, stores: storesPerProject }
+      for (const each of answers) if (each.status !== 503) assert.deepEqual(each, full)
+      assert.deepEqual(await init(url, project.public_key), full)
+      assert.equal(child.exitCode, null)
+    })
+  })
+}

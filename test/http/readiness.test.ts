@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { openPostgresStorage, openSqliteStorage } from '../../lib/index.ts'
+import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { rawPostgres, startPostgres } from '../support/postgres.ts'
+import { childrenOf } from '../support/served.ts'
+import { assertProblem, startServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const server = await startPostgres()
+
+/** Stops all processes of the PostgreSQL server where they are, until the result is called. */
+async function freeze(t: TestContext, url: string): Promise<() => void> {
+  const sql = rawPostgres(t, url)
+  const [row] = await sql<{ file: string }[]>`SELECT pg_read_file('postmaster.pid') AS file`
+  await sql.end()
+  const postmaster = Number.parseInt(row?.file ?? '', 10)
+  const pids = [postmaster, ...childrenOf(postmaster)]
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of pids) process.kill(pid, name)
+  }
+  signal('SIGSTOP')
+  let isFrozen = true
+  const thaw = () => {
+    if (isFrozen) signal('SIGCONT')
+    isFrozen = false
+  }
+  t.after(thaw)
+  return thaw
+}
+
+test('a frozen PostgreSQL server is not ready before its statements are given up', {
+  skip: server.isForeign,
+}, async (t) => {
+  const url = await server.createDatabase(t)
+  const storage = await openPostgresStorage(url, { max: 1 })
+  const { send } = await startServer(t, { storage, options: { metrics: true } })
+  assert.equal((await send('GET /readyz')).status, 200)
+  const thaw = await freeze(t, url)
+  let isAnswered = false
+  const read = storage.listAccounts({ limit: 1 }).finally(() => {
+    isAnswered = true
+  })
+
+  const [refused, metrics] = await Promise.all([send('GET /readyz'), send('GET /metrics')])
+
+  assertProblem(refused, 503, 'storage_unavailable')
+  assert.match(metrics.text, /^tillkit_storage_up 0$/m)
+  assert.ok(!isAnswered, 'it waited as long as a statement does')
+  thaw()
+  assert.deepEqual((await read).records, [])
+  assert.equal((await send('GET /readyz')).status, 200)
+})
+
+test('a SQLite file that another process has locked is ready while writes wait', async (t) => {
+  const path = join(temporaryFolder(t), 'till.db')
+  const storage = await openSqliteStorage(path)
+  const { till, send } = await startServer(t, { storage })
+  const { account } = await createShop(till)
+  const other = await openSqliteDriver(path)
+  other.exec('BEGIN EXCLUSIVE')
+  let isWritten = false
+  const write = till.accounts.create({ name: 'Later' }).finally(() => {
+    isWritten = true
+  })
+
+  assert.equal((await send('GET /readyz')).status, 200)
+
+  assert.ok(!isWritten)
+  other.exec('ROLLBACK')
+  other.close()
+  assert.notEqual((await write).account_id, account.account_id)
+})
+
+test('metrics tell how many connections to PostgreSQL are in use, and who waits', async (t) => {
+  const url = await server.createDatabase(t)
+  const storage = await openPostgresStorage(url, { max: 2 })
+  const { till, send } = await startServer(t, { storage, options: { metrics: true } })
+  const { account } = await createShop(till)
+  const { account_key } = account
+  const poolOf = (text: string) =>
+    Object.fromEntries(
+      [...text.matchAll(/^tillkit_pool_(\w+) (\d+)$/gm)].map(([, name, value]) => [
+        name,
+        Number(value),
+      ]),
+    )
+  const insert = (name: string) => {
+    const json = { store_id: 'main', name, display_name: name, price: '1', type: 'consumable' }
+    return send('POST /api/v1/items', { account_key, json })
+  }
+  const sql = rawPostgres(t, url)
+
+  const until = async (waiting: number) => {
+    for (let i = 0; i < 500; i++) {
+      const state = poolOf((await send('GET /metrics')).text)
+      if (state.waiting === waiting) return state
+      await setTimeout(10)
+    }
+    throw new Error(`never did ${waiting} wait`)
+  }
+
+  const { during, inserts } = await sql.begin(async (tx) => {
+    await tx.unsafe('LOCK TABLE items IN EXCLUSIVE MODE') // reads go on
+    const inserts = ['a', 'b', 'c'].map(insert)
+    return { during: await until(2), inserts }
+  })
+
+  assert.deepEqual(during, {
+    connections_max: 2,
+    connections_open: 2,
+    connections_in_use: 1,
+    waiting: 2,
+  })
+  for (const { status, text } of await Promise.all(inserts)) assert.equal(status, 200, text)
+  const { text } = await send('GET /metrics')
+  assert.equal(poolOf(text).waiting, 0)
+  assert.ok(Number(/^tillkit_database_bytes (\d+)$/m.exec(text)?.[1]) > 1_000_000)
+})

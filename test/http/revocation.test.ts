@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  type Account,
+  openPostgresStorage,
+  openSqliteStorage,
+  type Storage,
+} from '../../lib/index.ts'
+import { takeInventory } from '../../lib/storage/inventory.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { assertProblem, rawRequest, startServer, type TestServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const server = await startPostgres()
+
+const STORAGES: Record<string, (t: TestContext) => Promise<Storage>> = {
+  SQLite: (t) => openSqliteStorage(join(temporaryFolder(t), 'till.db')),
+  PostgreSQL: async (t) => openPostgresStorage(await server.createSchema(t)),
+}
+
+interface Shop {
+  readonly running: TestServer
+  readonly storage: Storage
+  /** Has no key, as the operator. */
+  readonly operator: Account
+  readonly account_key: string
+  readonly key_id: string
+  readonly project_id: string
+  readonly token: string
+}
+
+interface Write {
+  readonly request: string
+  headers(shop: Shop): string[]
+  body(shop: Shop): string
+}
+
+const JSON_TYPE = 'content-type: application/json'
+const byKey = ({ account_key }: Shop) => [JSON_TYPE, `x-account-key: ${account_key}`]
+const byToken = ({ token }: Shop) => [JSON_TYPE, `authorization: Bearer ${token}`]
+const json = (make: (shop: Shop) => object) => (shop: Shop) => JSON.stringify(make(shop))
+
+const createItem: Write = {
+  request: 'POST /api/v1/items',
+  headers: byKey,
+  body: json(() => ({
+    store_id: 'main',
+    name: 'silver',
+    display_name: 'Silver',
+    price: '99',
+    type: 'consumable',
+  })),
+}
+const createProject: Write = {
+  request: 'POST /api/v1/projects',
+  headers: byKey,
+  body: json(({ operator: { account_id } }) => ({
+    account_id,
+    name: 'New',
+    bundle_id: 'com.example.new',
+    platform: 'web',
+  })),
+}
+const createStore: Write = {
+  request: 'POST /api/v1/stores',
+  headers: byKey,
+  body: json(({ project_id }) => ({ project_id, store_id: 'new', store_type: 'web' })),
+}
+const updateProject: Write = {
+  request: 'PUT /api/v1/projects',
+  headers: byToken,
+  body: json(({ project_id }) => ({ id: project_id, name: 'Taken over' })),
+}
+const importPurchases = (fields: { [name: string]: string } = {}): Write => ({
+  request: 'POST /api/v1/purchases/import',
+  headers: ({ token }) => [
+    'content-type: multipart/form-data; boundary=cut',
+    `authorization: Bearer ${token}`,
+  ],
+  body: () => {
+    const file = 'transaction_id,sku,purchased_at\r\nT-1,gold,2024-03-01T12:34:56Z\r\n'
+    const parts = Object.entries({ store_id: 'main', ...fields, 'file"; filename="f.csv': file })
+    const texts = parts.map(
+      ([name, value]) =>
+        `--cut\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+    )
+    return `${texts.join('')}--cut--`
+  },
+})
+
+const KEY_WRITES: Record<string, Write> = {
+  'POST /items': createItem,
+  'POST /projects': createProject,
+  'POST /stores': createStore,
+}
+const TOKEN_WRITES: Record<string, Write> = {
+  'PUT /projects': updateProject,
+  'an import': importPurchases(),
+  'a dry run': importPurchases({ dry_run: 'true' }),
+}
+
+type Revoke = (shop: Shop) => Promise<unknown>
+
+const revokeKey: Revoke = ({ running: { till }, operator, key_id }) =>
+  till.accounts.revokeKey(operator, key_id)
+const setStatus =
+  (status: string): Revoke =>
+  ({ running: { till }, operator, project_id: id }) =>
+    till.projects.update(operator, { id, status })
+const disableStore: Revoke = ({ running: { till }, operator }) =>
+  till.stores.update(operator, { store_id: 'main', status: 'disabled' })
+
+const TOKEN_REVOCATIONS: Record<string, Revoke> = {
+  'the tokens of its user were revoked': ({ running: { till }, operator, project_id }) =>
+    till.sessions.revoke(operator, { project_id, user_id: 'player' }),
+  'the tokens of its project were revoked': ({ running: { till }, operator, project_id }) =>
+    till.sessions.revoke(operator, { project_id }),
+  'its project was disabled': setStatus('disabled'),
+  'its project was archived': setStatus('archived'),
+}
+
+for (const [name, open] of Object.entries(STORAGES)) {
+  describe(`a request whose last byte comes after a revocation, on ${name}`, () => {
+    for (const [what, write] of Object.entries(KEY_WRITES)) {
+      test(`writes nothing once its account key was revoked: ${what}`, async (t) => {
+        const shop = await openShop(t, open)
+        const reply = await sendAround(shop, write, revokeKey)
+        assertProblem(reply, 401, 'account_key_required')
+      })
+
+      test(`nor with an idempotency key: ${what}`, async (t) => {
+        const shop = await openShop(t, open)
+        const reply = await sendAround(shop, write, revokeKey, ['idempotency-key: k-1'])
+        assertProblem(reply, 401, 'account_key_required')
+      })
+
+      test(`nor is it answered what the first of its kind was: ${what}`, async (t) => {
+        const shop = await openShop(t, open)
+        const first = await sendAround(shop, write, async () => {}, ['idempotency-key: k-1'])
+        assert.equal(first.status, 200, first.text)
+        const again = await sendAround(shop, write, revokeKey, ['idempotency-key: k-1'])
+        assertProblem(again, 401, 'account_key_required')
+      })
+    }
+
+    for (const [what, write] of Object.entries(TOKEN_WRITES)) {
+      for (const [when, revoke] of Object.entries(TOKEN_REVOCATIONS)) {
+        test(`writes nothing once ${when}: ${what}`, async (t) => {
+          const shop = await openShop(t, open)
+          const reply = await sendAround(shop, write, revoke)
+          assertProblem(reply, 401, 'token_required')
+        })
+      }
+      if (write === updateProject) continue
+
+      test(`writes nothing once its store was disabled: ${what}`, async (t) => {
+        const shop = await openShop(t, open)
+        const reply = await sendAround(shop, write, disableStore)
+        assertProblem(reply, 400, 'store_inactive')
+      })
+    }
+
+    for (const [what, write] of Object.entries({ ...KEY_WRITES, ...TOKEN_WRITES })) {
+      test(`is done when others were revoked: ${what}`, async (t) => {
+        const shop = await openShop(t, open)
+        const { operator, project_id, running } = shop
+        const { till } = running
+        const reply = await sendAround(shop, write, async () => {
+          const other = await till.accounts.addKey(operator)
+          await till.accounts.revokeKey(operator, other.key_id)
+          await till.sessions.revoke(operator, { project_id, user_id: 'other' })
+        })
+        assert.equal(reply.status, 200, reply.text)
+      })
+    }
+  })
+}
+
+async function openShop(t: TestContext, open: (t: TestContext) => Promise<Storage>): Promise<Shop> {
+  const storage = await open(t)
+  const running = await startServer(t, { storage })
+  const { account, project, token } = await createShop(running.till)
+  const { account_id, account_key, key_id } = account
+  const operator = await running.till.accounts.get(account_id)
+  return { running, storage, operator, account_key, key_id, project_id: project.id, token }
+}
+
+/** Holds back the last byte of a request until its credential was verified and then revoked. */
+async function sendAround(shop: Shop, write: Write, revoke: Revoke, headers: string[] = []) {
+  const client = await shop.running.connect()
+  const body = write.body(shop)
+  const expecting = [...write.headers(shop), ...headers, 'expect: 100-continue']
+  const head = rawRequest(write.request, [
+    ...expecting,
+    `content-length: ${Buffer.byteLength(body)}`,
+  ])
+  client.write(head)
+  assert.equal((await client.reply()).status, 100)
+  client.write(body.slice(0, -1))
+
+  await revoke(shop)
+  const before = await takeInventory(shop.storage, new Date().toISOString())
+  client.write(body.slice(-1))
+  const reply = await client.reply()
+
+  if (reply.status !== 200) {
+    assert.deepEqual(await takeInventory(shop.storage, new Date().toISOString()), before)
+  }
+  return reply
+}

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { createHandler } from '../../http/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { createGatedStorage } from '../support/gated.ts'
+import {
+  assertProblem,
+  createSignal,
+  eventually,
+  importForm,
+  rawRequest,
+  startServer,
+  type TestServer,
+} from '../support/server.ts'
+import { createShop, memoryTill } from '../support/till.ts'
+
+const LIST = 'GET /api/v1/items?store_id=main'
+const CREATE = 'POST /api/v1/items'
+const IMPORT = 'POST /api/v1/purchases/import'
+const TOKEN = 'POST /api/v1/identity/auth/token'
+const ACCESS_TOKEN = '/api/v1/identity/auth/access-token'
+const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
+const FORM = 'content-type: multipart/form-data; boundary=x'
+
+/** Sends requests whose bodies never come, and waits until so many of them are refused. */
+async function sendSlowly(server: TestServer, heads: readonly string[], refused: number) {
+  const before = server.log.length
+  const clients = []
+  for (const head of heads) {
+    const client = await server.connect()
+    client.write(head)
+    clients.push(client)
+  }
+  const refusals = () => server.log.slice(before).filter(({ status }) => status === 503).length
+  await eventually(() => refusals() === refused || undefined, `${refused} refusals`)
+  return clients
+}
+
+function slowCreate(account_key: string, id = 'slow'): string {
+  const headers = [`x-account-key: ${account_key}`, 'content-length: 100', `x-request-id: ${id}`]
+  return rawRequest(CREATE, headers)
+}
+
+function slowImport(token: string): string {
+  return rawRequest(IMPORT, [`authorization: Bearer ${token}`, FORM, 'content-length: 1000'])
+}
+
+test('an account whose bodies come slowly holds half of the writes, and keeps no other from writing', async (t) => {
+  const storage = createMemoryStorage()
+  const server = await startServer(t, { storage, limits: { writesInFlight: 6 } })
+  const { till, send } = server
+  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const slow = await sendSlowly(server, Array(5).fill(slowCreate(one.account.account_key)), 2)
+
+  const json = { user_id: 'player' }
+  const { account_key } = one.account
+  const refused = assertProblem(await send(CREATE, { account_key, json: {} }), 503, 'overloaded')
+  assert.equal(refused.detail, 'This account has its share of the writes in flight')
+  // Whichever credential of the account a request has.
+  const reply = await send(TOKEN, { public_key: one.project.public_key, json })
+  assertProblem(reply, 503, 'overloaded')
+  assert.equal(reply.headers.get('retry-after'), '1')
+  const update = { json: { id: one.project.id }, token: one.token }
+  assertProblem(await send('PUT /api/v1/projects', update), 503, 'overloaded')
+
+  assert.equal((await send(LIST, { token: one.token })).status, 200)
+  for (let i = 0; i < 5; i++) {
+    assert.equal((await send(TOKEN, { public_key: other.project.public_key, json })).status, 200)
+    const mine = { account_key: other.account.account_key, json: {} }
+    assert.equal((await send(CREATE, mine)).status, 400)
+  }
+
+  for (const { socket } of slow) socket.destroy()
+  const ended = () => server.log.filter(({ status }) => status === 499).length
+  await eventually(() => ended() === 3 || undefined, 'ends of those that were slow')
+  assert.equal((await send(CREATE, { account_key, json: {} })).status, 400)
+})
+
+test('an account holds half of the imports, however many projects it has', async (t) => {
+  const storage = createMemoryStorage()
+  const server = await startServer(t, { storage })
+  const { till, send } = server
+  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const tokens = [one.token]
+  for (let i = 0; i < 5; i++) {
+    const { account_id } = one.account
+    const fields = { account_id, name: 'Free', bundle_id: 'com.example.free', platform: 'web' }
+    const { public_key } = await till.projects.create(one.account, fields)
+    tokens.push((await till.sessions.token(public_key, { user_id: 'player' })).token)
+  }
+  const load = (token: string) => send(IMPORT, { token, body: importForm(CSV) })
+
+  // Four of one project, which would queue for one store; sixteen of the account.
+  const heads = tokens.flatMap((token) => Array(5).fill(slowImport(token)))
+  const slow = await sendSlowly(server, heads, 30 - 16)
+
+  for (const token of tokens) {
+    const reply = await load(token)
+    assertProblem(reply, 503, 'overloaded')
+    assert.equal(reply.headers.get('retry-after'), '5')
+  }
+  assert.equal((await load(other.token)).status, 200)
+  assert.equal((await send(LIST, { token: one.token })).status, 200)
+
+  for (const { socket } of slow) socket.destroy()
+  const ended = () => server.log.filter(({ status }) => status === 499).length
+  await eventually(() => ended() === 16 || undefined, 'ends of those that were slow')
+  assert.equal((await load(one.token)).status, 200)
+})
+
+test('an account whose reads take long holds half of them, and keeps no other from reading', async (t) => {
+  const { storage, waiting, open } = createGatedStorage()
+  const server = await startServer(t, { storage, limits: { readsInFlight: 5 } })
+  const { till, send } = server
+  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const lists = [send(LIST, { token: one.token }), send(LIST, { token: one.token })]
+  await eventually(() => waiting() === 2 || undefined, 'two reads in flight')
+
+  for (let i = 0; i < 3; i++) {
+    const { detail } = assertProblem(await send(LIST, { token: one.token }), 503, 'overloaded')
+    assert.equal(detail, 'This account has its share of the reads in flight')
+  }
+  const { token, item } = other
+  assert.equal((await send(`GET /api/v1/items/${item.id}`, { token })).status, 200)
+
+  open()
+  for (const list of lists) assert.equal((await list).status, 200)
+  assert.equal((await send(LIST, { token: one.token })).status, 200)
+})
+
+test('the pages of a long list that follow the first count as reads of its account', async (t) => {
+  const storage = createMemoryStorage()
+  const { listItems } = storage
+  const opened = createSignal()
+  let waiting = 0
+  storage.listItems = async (store, page) => {
+    if (page.after !== undefined) {
+      waiting++
+      await opened.given
+    }
+    return listItems(store, { ...page, limit: Math.min(page.limit, 5) })
+  }
+  const server = await startServer(t, { storage, limits: { readsInFlight: 5 } })
+  const { till, send, url } = server
+  const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
+  const fields = { store_id: 'main', display_name: 'Gold', price: '1', type: 'consumable' as const }
+  for (let i = 0; i < 11; i++) {
+    await till.items.create(one.account, { ...fields, name: `gold_${i}` })
+  }
+  const texts = []
+  for (let i = 1; i <= 2; i++) {
+    const headers = { authorization: `Bearer ${one.token}` }
+    const response = await fetch(`${url}/api/v1/items?store_id=main`, { headers })
+    assert.equal(response.status, 200)
+    texts.push(response.text())
+    await eventually(() => waiting === i || undefined, 'a further page that is being read')
+  }
+
+  assertProblem(await send(LIST, { token: one.token }), 503, 'overloaded')
+  assert.equal((await send(LIST, { token: other.token })).status, 200)
+  opened.give()
+  for (const text of texts) assert.equal(JSON.parse(await text).items.length, 12)
+})
+
+test('a request that fails in any way gives its share back', async (t) => {
+  const storage = createMemoryStorage()
+  const limits = { readsInFlight: 2, writesInFlight: 2, uploadsInFlight: 2, jsonBytes: 1000 }
+  const options = { rateLimit: 1_000_000, metrics: true }
+  const server = await startServer(t, { storage, limits, options })
+  const { till, send, entryOf } = server
+  const { account, token, project } = await createShop(till)
+  const { account_key } = account
+  const { listItems } = storage
+  storage.listItems = async () => {
+    throw new Error('of the storage')
+  }
+  const refusals: [status: number, request: string, parts: Parameters<typeof send>[1]][] = [
+    [500, LIST, { token }],
+    [401, LIST, { token: 'x' }],
+    [401, CREATE, { account_key: 'ak_x', json: {} }],
+    [400, TOKEN, { public_key: 'pk_x', json: {} }],
+    [400, TOKEN, { public_key: project.public_key, json: {} }],
+    [400, CREATE, { account_key, body: '{' }],
+    [413, CREATE, { account_key, body: ' '.repeat(1001) }],
+    [415, CREATE, { account_key, body: '{}', headers: { 'content-type': 'text/csv' } }],
+    [415, IMPORT, { token, body: 'x', headers: { 'content-type': 'text/csv' } }],
+    [400, IMPORT, { token, body: importForm(CSV, { store_id: 'nowhere' }) }],
+  ]
+  for (const [status, request, parts] of [...refusals, ...refusals]) {
+    assert.equal((await send(request, parts)).status, status, request)
+  }
+  for (const id of ['gone-1', 'gone-2']) {
+    const client = await server.connect()
+    client.write(slowCreate(account_key, id))
+    await setTimeout(10)
+    client.socket.resetAndDestroy()
+    assert.equal((await entryOf(id)).status, 499)
+  }
+  storage.listItems = listItems
+
+  assert.equal((await send(LIST, { token })).status, 200)
+  assert.equal((await send(CREATE, { account_key, json: {} })).status, 400)
+  assert.equal((await send(IMPORT, { token, body: importForm(CSV) })).status, 200)
+  const { text } = await send('GET /metrics')
+  const inFlight = text.split('\n').filter((line) => /^tillkit_http_requests_in_flight/.test(line))
+  assert.deepEqual(
+    inFlight.map((line) => line.slice(line.indexOf('{'))),
+    ['reads', 'writes', 'uploads', 'verifications'].map((kind) => `{kind="${kind}"} 0`),
+  )
+})
+
+test('requests whose credential is being verified take no account’s place, and half of theirs are an address’s', async (t) => {
+  const storage = createMemoryStorage()
+  const { findProjectByPublicKey } = storage
+  const opened = createSignal()
+  let waiting = 0
+  storage.findProjectByPublicKey = async (key) => {
+    if (key !== 'pk_guess') return findProjectByPublicKey(key)
+    waiting++
+    await opened.given
+    return undefined
+  }
+  const limits = { verificationsInFlight: 4, readsInFlight: 2 }
+  const { till, send, url } = await startServer(t, { storage, limits })
+  const { project } = await createShop(till)
+  const guess = (localAddress: string) => statusOf(url, localAddress, 'pk_guess')
+  const guesses = [guess('127.0.0.2'), guess('127.0.0.2')]
+  await eventually(() => waiting === 2 || undefined, 'two guesses')
+
+  assert.equal(await guess('127.0.0.2'), 503)
+  const { public_key } = project
+  for (let i = 0; i < 3; i++) {
+    assert.equal((await send(`GET ${ACCESS_TOKEN}`, { public_key })).status, 200)
+  }
+
+  opened.give()
+  assert.deepEqual(await Promise.all(guesses), [400, 400])
+  assert.equal(await guess('127.0.0.2'), 400)
+})
+
+test('a server with one account may give it all places', async (t) => {
+  const storage = createMemoryStorage()
+  const limits = { writesInFlight: 4, accountShare: 100 }
+  const server = await startServer(t, { storage, limits })
+  const { account, token } = await createShop(server.till)
+
+  await sendSlowly(server, Array(5).fill(slowCreate(account.account_key)), 1)
+
+  assert.equal((await server.send(LIST, { token })).status, 200)
+  for (const accountShare of [0, 101, 1.5, Number.NaN]) {
+    assert.throws(() => createHandler(memoryTill(), { limits: { accountShare } }), TypeError)
+  }
+})
+
+/** The status of a request for an access token from an address of the loopback. */
+async function statusOf(url: string, localAddress: string, public_key: string): Promise<number> {
+  const headers = { 'x-public-project-key': public_key }
+  const asked = request(url + ACCESS_TOKEN, { localAddress, headers, agent: false })
+  const [response] = (await once(asked.end(), 'response')) as [IncomingMessage]
+  response.resume()
+  return response.statusCode ?? 0
+}

@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { createTill, type Session, type Storage } from '../../lib/index.ts'
+import { takeInventory } from '../../lib/storage/inventory.ts'
+import type { KeyedAccount } from '../../lib/storage/port.ts'
+import { createSignal } from '../support/server.ts'
+import { allTargets } from '../support/targets.ts'
+import { createShop, fileOf } from '../support/till.ts'
+
+type Verb = keyof Storage
+
+/** What a call does after it has read, and the verb of the storage with which it does it. */
+interface Write {
+  readonly verb: Verb
+  readonly call: (shop: Shop) => Promise<unknown>
+}
+
+const HEADER = 'transaction_id,sku,purchased_at\n'
+const ROW = 'T-1,gold,2024-03-01T12:34:56Z\n'
+const ONCE = { idempotency_key: 'k-1' }
+const SILVER = {
+  store_id: 'main',
+  name: 'silver',
+  display_name: 'Silver',
+  price: '99',
+  type: 'consumable',
+} as const
+
+const createSilver = ({ till, key }: Shop) => till.items.create(key, SILVER)
+const newGame = ({ account_id }: KeyedAccount) => {
+  return { account_id, name: 'New', bundle_id: 'com.example.new', platform: 'web' as const }
+}
+
+/** Every write of an account. */
+const KEY_WRITES: Record<string, Write> = {
+  'accounts.addKey': {
+    verb: 'insertAccountKey',
+    call: ({ till, key }) => till.accounts.addKey(key),
+  },
+  'accounts.revokeKey': {
+    verb: 'revokeAccountKey',
+    call: ({ till, key, spare }) => till.accounts.revokeKey(key, spare),
+  },
+  'projects.create': {
+    verb: 'insertProject',
+    call: ({ till, key }) => till.projects.create(key, newGame(key)),
+  },
+  'projects.create with an idempotency key': {
+    verb: 'insertProject',
+    call: ({ till, key }) => till.projects.create(key, newGame(key), ONCE),
+  },
+  'projects.update': {
+    verb: 'updateProject',
+    call: ({ till, key, project_id: id }) => till.projects.update(key, { id, name: 'New' }),
+  },
+  'projects.rotateKey': {
+    verb: 'rotatePublicKey',
+    call: ({ till, key, project_id: id }) => till.projects.rotateKey(key, { id }),
+  },
+  'stores.create': {
+    verb: 'insertStore',
+    call: ({ till, key, project_id }) => till.stores.create(key, { project_id, store_type: 'web' }),
+  },
+  'stores.update': {
+    verb: 'updateStore',
+    call: ({ till, key }) => till.stores.update(key, { store_id: 'main', status: 'paused' }),
+  },
+  'items.create': { verb: 'insertItem', call: createSilver },
+  'items.create of a name that is taken': {
+    verb: 'insertItem',
+    call: ({ till, key }) => till.items.create(key, { ...SILVER, name: 'gold' }),
+  },
+  'sessions.issue': {
+    verb: 'insertTrail',
+    call: ({ till, key, project_id }) => till.sessions.issue(key, { project_id }),
+  },
+  'sessions.revoke': {
+    verb: 'revokeTokens',
+    call: ({ till, key, project_id }) => till.sessions.revoke(key, { project_id }),
+  },
+}
+
+type Revoke = (shop: Shop) => Promise<unknown>
+
+const revokeKey: Revoke = ({ till, operator, key }) => till.accounts.revokeKey(operator, key.key_id)
+const revokeTokens: Revoke = ({ till, operator, project_id }) =>
+  till.sessions.revoke(operator, { project_id })
+const disableProject: Revoke = ({ till, operator, project_id: id }) =>
+  till.projects.update(operator, { id, status: 'disabled' })
+const disableStore: Revoke = ({ till, operator }) =>
+  till.stores.update(operator, { store_id: 'main', status: 'disabled' })
+
+const IMPORTS: [string, (shop: Shop) => KeyedAccount | Session, Revoke, string][] = [
+  ['the tokens were revoked', ({ session }) => session, revokeTokens, 'token_required'],
+  ['the project was disabled', ({ session }) => session, disableProject, 'token_required'],
+  ['the store was disabled', ({ session }) => session, disableStore, 'store_inactive'],
+  ['the account key was revoked', ({ key }) => key, revokeKey, 'account_key_required'],
+  ["an account's store was disabled", ({ key }) => key, disableStore, 'store_inactive'],
+  [
+    'the store was disabled to the operator',
+    (s) => s.operator as never,
+    disableStore,
+    'store_inactive',
+  ],
+]
+
+for (const { name, open, skip } of await allTargets()) {
+  describe(`between a check and its write, on ${name}`, { skip }, () => {
+    for (const [what, { verb, call }] of Object.entries(KEY_WRITES)) {
+      test(`the account key is revoked: ${what}`, async (t) => {
+        const shop = await openShop(t, open)
+
+        const failed = shop.interrupt(
+          verb,
+          () => call(shop),
+          () => revokeKey(shop),
+        )
+
+        await assert.rejects(failed, { code: 'account_key_required' })
+        await shop.assertUnchanged()
+      })
+    }
+
+    test('the account key is revoked: a repeat', async (t) => {
+      const shop = await openShop(t, open)
+      const create = () => shop.till.projects.create(shop.key, newGame(shop.key), ONCE)
+      await create()
+
+      const failed = shop.interrupt('findReceipt', create, () => revokeKey(shop))
+
+      await assert.rejects(failed, { code: 'account_key_required' })
+      await shop.assertUnchanged()
+    })
+
+    for (const [what, revoke] of Object.entries({ revokeTokens, disableProject })) {
+      test(`${what}: projects.update by a token`, async (t) => {
+        const shop = await openShop(t, open)
+        const { till, session, project_id: id } = shop
+        const update = () => till.projects.update(session, { id, name: 'New' })
+
+        const failed = shop.interrupt('updateProject', update, () => revoke(shop))
+
+        await assert.rejects(failed, { code: 'token_required' })
+        await shop.assertUnchanged()
+      })
+    }
+
+    for (const dry_run of [false, true]) {
+      for (const [what, callerOf, revoke, code] of IMPORTS) {
+        test(`${what} in the middle of ${dry_run ? 'a dry run' : 'a file'}`, async (t) => {
+          const shop = await openShop(t, open)
+          async function* file() {
+            yield* fileOf(HEADER, ROW)
+            await shop.revoke(() => revoke(shop))
+            yield* fileOf(ROW.replace('T-1', 'T-2'))
+          }
+          const request = { store_id: 'main', file: file(), dry_run }
+
+          const failed = shop.till.purchases.import(callerOf(shop), request)
+
+          await assert.rejects(failed, { code })
+          await shop.assertUnchanged()
+          // Nothing of it is in the way of the next one.
+          await shop.till.stores.update(shop.operator, { store_id: 'main', status: 'active' })
+          const next = { store_id: 'main', file: fileOf(HEADER, ROW) }
+          assert.equal((await shop.till.purchases.import(shop.operator, next)).added, 1)
+        })
+      }
+    }
+
+    for (const user_id of ['player', undefined]) {
+      test(`another revocation ends, and a token is issued: ${user_id ?? 'a project'}`, async (t) => {
+        const shop = await openShop(t, open)
+        const { till, operator, project_id, public_key } = shop
+        const named = user_id === undefined ? { project_id } : { project_id, user_id }
+        const revoke = () => till.sessions.revoke(operator, named)
+        let token = ''
+
+        await shop.interrupt('revokeTokens', revoke, async () => {
+          await revoke()
+          token = (await till.sessions.token(public_key, { user_id: 'player' })).token
+          await till.sessions.authenticate(token)
+        })
+
+        await assert.rejects(till.sessions.authenticate(token), { code: 'token_required' })
+      })
+    }
+
+    for (const opens of ['init', 'token', 'accessToken'] as const) {
+      test(`the public key is rotated and its tokens are revoked: ${opens}`, async (t) => {
+        const shop = await openShop(t, open)
+        const { till, operator, project_id: id, public_key } = shop
+        const call = async (): Promise<unknown> =>
+          till.sessions[opens](public_key, { user_id: 'player' })
+
+        const failed = shop.interrupt('findWatermark', call, async () => {
+          await till.projects.rotateKey(operator, { id, grace_seconds: 0 })
+          await till.sessions.revoke(operator, { project_id: id })
+        })
+
+        await assert.rejects(failed, { code: 'invalid_public_key' })
+      })
+    }
+
+    test('another takes the name, the store_id or the key', async (t) => {
+      const shop = await openShop(t, open)
+      const { till, key, spare, project_id } = shop
+      const store = { project_id, store_id: 'side', store_type: 'web' as const }
+      const races: [Verb, () => Promise<unknown>, string][] = [
+        ['insertItem', () => createSilver(shop), 'invalid_request'],
+        ['insertStore', () => till.stores.create(key, store), 'invalid_request'],
+        ['revokeAccountKey', () => till.accounts.revokeKey(key, spare), 'account_key_not_found'],
+      ]
+      for (const [verb, call, code] of races) {
+        await assert.rejects(shop.interrupt(verb, call, call), { code })
+        await shop.assertUnchanged()
+      }
+    })
+
+    test('another changes other fields, and neither change is lost', async (t) => {
+      const shop = await openShop(t, open)
+      const { till, key, project_id: id } = shop
+
+      await shop.interrupt(
+        'updateProject',
+        () => till.projects.update(key, { id, name: 'New' }),
+        () => till.projects.update(key, { id, platform: 'web' }),
+      )
+      await shop.interrupt(
+        'updateStore',
+        () => till.stores.update(key, { store_id: 'main', status: 'paused' }),
+        () => till.stores.update(key, { store_id: 'main', is_sandbox: true }),
+      )
+
+      const { name, platform } = await till.projects.get(key, id)
+      assert.deepEqual([name, platform], ['New', 'web'])
+      const { status, is_sandbox } = await till.stores.get(key, 'main')
+      assert.deepEqual([status, is_sandbox], ['paused', true])
+    })
+
+    test('another rotates the public key, and one of three is the new one', async (t) => {
+      const shop = await openShop(t, open)
+      const { till, key, project_id: id, public_key } = shop
+      const rotate = () => till.projects.rotateKey(key, { id, grace_seconds: 0 })
+      let second = ''
+
+      const { public_key: first } = await shop.interrupt('rotatePublicKey', rotate, async () => {
+        second = (await rotate()).public_key
+      })
+
+      assert.equal((await till.projects.authenticate(first)).id, id)
+      for (const former of [public_key, second]) {
+        await assert.rejects(till.projects.authenticate(former), { code: 'invalid_public_key' })
+      }
+    })
+  })
+}
+
+type Shop = Awaited<ReturnType<typeof openShop>>
+
+/** A till on a storage that holds one call of a verb back until something else is done. */
+async function openShop(t: TestContext, open: (t: TestContext) => Promise<Storage>) {
+  const storage = await open(t)
+  const held: Storage = { ...storage }
+  const till = createTill({ storage: held })
+  const { account, project, token } = await createShop(till)
+  const { account_id, account_key } = account
+  const { key_id: spare } = await till.accounts.addKey(account)
+  const inventory = () => takeInventory(storage, new Date().toISOString())
+  let before = await inventory()
+
+  /** Does something else; what is there then is what should be there in the end. */
+  const revoke = async (meanwhile: () => Promise<unknown>) => {
+    await meanwhile()
+    before = await inventory()
+  }
+
+  return {
+    till,
+    key: await till.accounts.authenticate(account_key),
+    session: await till.sessions.authenticate(token),
+    operator: await till.accounts.get(account_id),
+    spare,
+    project_id: project.id,
+    public_key: project.public_key,
+    revoke,
+    /** Makes a call, and does something else when it comes to a verb of the storage. */
+    async interrupt<T>(verb: Verb, call: () => Promise<T>, meanwhile: () => Promise<unknown>) {
+      const entered = createSignal()
+      const opened = createSignal()
+      const original = storage[verb] as (...args: unknown[]) => Promise<unknown>
+      const hold = async (...args: unknown[]) => {
+        Object.assign(held, { [verb]: original })
+        entered.give()
+        await opened.given
+        return original(...args)
+      }
+      Object.assign(held, { [verb]: hold })
+      const called = call()
+      called.catch(() => {}) // told below
+      await Promise.race([entered.given, called])
+      await revoke(meanwhile)
+      opened.give()
+      return called
+    },
+    async assertUnchanged() {
+      assert.deepEqual(await inventory(), before)
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import fs, { readFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createTarget } from '../../cli/target.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { newEntry } from './fixtures/trails.ts'
+
+for (const code of ['EPERM', 'EINVAL']) {
+  test(`an archive is written where a directory can not be synced: ${code}`, async (t) => {
+    const storage = createMemoryStorage()
+    await storage.insertTrail({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
+    const file = join(temporaryFolder(t), 'audit.jsonl')
+    refuseToSyncFolders(t, code)
+
+    const archived = await storage.archiveAudit({ before: '2024-02-01T00:00:00.000Z', file })
+
+    assert.equal(archived, 1)
+    assert.equal(readFileSync(file, 'utf8').split('\n').length, 2)
+  })
+
+  test(`an export is written where a directory can not be synced: ${code}`, async (t) => {
+    const out = join(temporaryFolder(t), 'out.csv')
+    refuseToSyncFolders(t, code)
+    async function* text() {
+      yield 'T-1'
+    }
+
+    await createTarget('--out', out, []).write(text())
+
+    assert.equal(readFileSync(out, 'utf8'), 'T-1')
+  })
+}
+
+test('an archive ends, and deletes nothing, when its directory fails to sync', async (t) => {
+  const storage = createMemoryStorage()
+  await storage.insertTrail({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
+  const file = join(temporaryFolder(t), 'audit.jsonl')
+  refuseToSyncFolders(t, 'EIO')
+
+  const refused = storage.archiveAudit({ before: '2024-02-01T00:00:00.000Z', file })
+
+  await assert.rejects(refused, { code: 'invalid_request' })
+  assert.equal((await storage.listAudit(undefined, { limit: 10 })).entries.length, 1)
+})
+
+/** Windows opens a directory and refuses to sync it. */
+function refuseToSyncFolders(t: TestContext, code: string): void {
+  const sync = fs.fsyncSync
+  const mocked = t.mock.method(fs, 'fsyncSync', (fd: number) => {
+    if (!fs.fstatSync(fd).isDirectory()) return sync(fd)
+    throw Object.assign(new Error(`${code}: fsync`), { code })
+  })
+  syncBuiltinESMExports()
+  t.after(() => {
+    mocked.mock.restore()
+    syncBuiltinESMExports()
+  })
+}

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { pgbouncerPath, startPgbouncer } from '../support/pgbouncer.ts'
+import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { insertProjects } from './fixtures/records.ts'
+
+const server = await startPostgres()
+const skip = pgbouncerPath === undefined && 'pgbouncer is not installed'
+
+describe('behind pgbouncer in transaction mode', { skip }, () => {
+  /** A storage of six connections that have two connections to the database between them. */
+  async function openBehindPgbouncer(t: TestContext) {
+    const url = await server.createDatabase(t)
+    const pgbouncer = await startPgbouncer(url, { size: 2 })
+    t.after(() => pgbouncer.stop())
+    const storage = await openPostgres(t, pgbouncer.url, { max: 6, statement_timeout: 1 })
+    await insertProjects(storage)
+    return { storage, pgbouncer, sql: rawPostgres(t, url) }
+  }
+
+  test('probes and statements at once get each their own answer', async (t) => {
+    const { storage, pgbouncer } = await openBehindPgbouncer(t)
+
+    const client = async (id: number) => {
+      for (let n = 0; n < 15; n++) {
+        if (id % 3 === 0) await storage.ping()
+        else if (id % 3 === 1) assert.equal((await storage.findProject('prj_1'))?.id, 'prj_1')
+        else {
+          await storage.updateProject('prj_1', (project) => ({ ...project, config: { id, n } }))
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: 30 }, (_, id) => client(id)))
+
+    assert.doesNotMatch(pgbouncer.log(), /when not linked/)
+  })
+
+  test('terminated backends fail what they were at as storage_unavailable', async (t) => {
+    const { storage, sql } = await openBehindPgbouncer(t)
+    const others: unknown[] = []
+    let isOver = false
+
+    const client = async (id: number) => {
+      for (let n = 0; !isOver; n++) {
+        const config = { id, n, nested: { list: [n] } }
+        const work =
+          id % 3 === 0
+            ? storage.ping()
+            : storage.updateProject('prj_1', (project) => ({ ...project, config }))
+        await work.catch((error) => error.code === 'storage_unavailable' || others.push(error))
+      }
+    }
+    const clients = Array.from({ length: 20 }, (_, id) => client(id))
+    for (let fault = 0; fault < 6; fault++) {
+      await setTimeout(150)
+      await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'tillkit' AND datname = current_database()`
+    }
+    isOver = true
+    await Promise.all(clients)
+
+    assert.deepEqual(others, [])
+    assert.equal((await storage.findProject('prj_1'))?.id, 'prj_1')
+  })
+})
+
+describe('without prepared statements, as pgbouncer needs it', () => {
+  test('a connection has one statement at a time, and a write waits its turn', async (t) => {
+    const url = new URL(await server.createSchema(t))
+    url.searchParams.set('prepare', 'false')
+    let underWay = 0
+    let most = 0
+    const driver = drivenBy(async (_, send) => {
+      most = Math.max(most, ++underWay)
+      try {
+        return await send()
+      } finally {
+        underWay--
+      }
+    })
+    const storage = await openPostgres(t, url.href, { postgres: driver, max: 1 })
+    await insertProjects(storage)
+
+    let isWritten = false
+    const reader = async () => {
+      while (!isWritten) await Promise.all([storage.ping(), storage.findProject('prj_1')])
+    }
+    const readers = Array.from({ length: 20 }, reader)
+    await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
+    isWritten = true
+    await Promise.all(readers)
+
+    assert.equal(most, 1)
+    assert.equal((await storage.findProject('prj_1'))?.name, 'New')
+  })
+})

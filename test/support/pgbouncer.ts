@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+
+/** The installed pgbouncer; undefined where there is none. */
+export const pgbouncerPath = [
+  ...(process.env.PATH ?? '').split(':'),
+  '/usr/sbin',
+  '/usr/local/sbin',
+]
+  .map((folder) => join(folder, 'pgbouncer'))
+  .find(existsSync)
+
+/** The setting that docs/scaling.md asks for. */
+const IGNORED = 'statement_timeout,idle_in_transaction_session_timeout'
+
+// pgbouncer refuses to run as root: it runs as nobody then.
+const NOBODY = 65_534
+const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+
+/**
+ * Starts pgbouncer in transaction mode in front of the database at `url`, with at most `size`
+ * connections to it. The URL of the result leads to the same database through pgbouncer.
+ */
+export async function startPgbouncer(url: string, { size = 10 } = {}) {
+  if (pgbouncerPath === undefined) throw new Error('pgbouncer is not installed')
+  const { hostname, port, username, password, pathname } = new URL(url)
+  const folder = mkdtempSync(join(tmpdir(), 'tillkit-pgbouncer-'))
+  const config = join(folder, 'pgbouncer.ini')
+  const ownPort = await freePort()
+  const lines = [
+    '[databases]',
+    `* = host=${hostname} port=${port} user=${username} password=${password}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${ownPort}`,
+    'unix_socket_dir =',
+    'auth_type = any',
+    'pool_mode = transaction',
+    `default_pool_size = ${size}`,
+    'max_client_conn = 200',
+    `ignore_startup_parameters = ${IGNORED}`,
+  ]
+  writeFileSync(config, lines.join('\n'))
+  chmodSync(folder, 0o755)
+  const child = spawn(pgbouncerPath, [config], { ...user, stdio: ['ignore', 'ignore', 'pipe'] })
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => (log += text))
+  const ended = once(child, 'exit')
+  await untilOpen(ownPort, child, () => log)
+  return {
+    url: `postgres://${username}:${password}@127.0.0.1:${ownPort}${pathname}?prepare=false`,
+    log: () => log,
+    async stop() {
+      child.kill('SIGTERM') // at once; SIGINT waits for the clients
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function untilOpen(port: number, child: ChildProcess, log: () => string): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`pgbouncer ended: ${log()}`)
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    socket.destroy()
+    if (isOpen) return
+    await setTimeout(20)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
