@@ -4,7 +4,7 @@ import { isFile } from './open.ts'
 import { formatValue } from './text.ts'
 
 /** What a server that starts so leaves open, a sentence each. */
-export function openDoors({ db, lockdown, masterKeys }: Config, host: string): string[] {
+export function findStartupWarnings({ db, lockdown, masterKeys }: Config, host: string): string[] {
   const mode = isFile(db) ? openMode(db) : undefined
   return [
     ...(lockdown ? [] : ['Any token got with a public key changes its project: see --lockdown']),

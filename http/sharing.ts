@@ -34,7 +34,7 @@ export function shareLimits(limits: readonly RateLimit[], operations: Operations
       limit.taken = new Map()
     }
     if (charges.size === 0) return
-    const waits = await operations.chargeBuckets(charges, elapsed)
+    const waits = await operations.consumeBuckets(charges, elapsed)
     for (const [bucket, wait] of waits) if (wait < MAX_WAIT_MS) learn.get(bucket)?.(wait)
   }
 

@@ -13,7 +13,7 @@ import type { Storage } from './storage/port.ts'
 import {
   createFixedKeyring,
   createStoredKeyring,
-  type KeyShelf,
+  type KeyStore,
   MAX_LIFETIME,
 } from './token/keyring.ts'
 
@@ -99,12 +99,12 @@ function createContext(options: TillOptions): Context {
   if (!Number.isInteger(tokenLifetime) || tokenLifetime < 60 || tokenLifetime > MAX_LIFETIME) {
     throw new TypeError(`tokenLifetime must be whole seconds from 60 to ${MAX_LIFETIME}`)
   }
-  const shelf: KeyShelf = {
+  const keyStore: KeyStore = {
     list: () => storage.listSigningKeys(),
     insertFirst: (key) => storage.insertFirstSigningKey(key),
   }
   const keyring =
-    tokenSecret === undefined ? createStoredKeyring(shelf, now) : createFixedKeyring(tokenSecret)
+    tokenSecret === undefined ? createStoredKeyring(keyStore, now) : createFixedKeyring(tokenSecret)
   const sealer = createSealer(masterKeys)
   return {
     storage,

@@ -6,7 +6,7 @@ import { pooledFigures, poolFigures } from '../figures.ts'
 import { createLineWriter } from '../lines.ts'
 import { isPostgres } from '../open.ts'
 import { oneOf, type ValueParser, wholeNumber } from '../values.ts'
-import { openDoors } from '../warnings.ts'
+import { findStartupWarnings } from '../warnings.ts'
 import { isWorker, startCrew } from '../workers.ts'
 
 const portNumber = wholeNumber(0, 65_535)
@@ -110,7 +110,7 @@ export const serve = command({
     const { url } = server
     // A demo tells of itself; any other server on a new file may be one on a mistyped path.
     const made = isNew && !options.demo ? [`Made a new database ${db}`] : []
-    for (const message of [...made, ...openDoors(config, options.host ?? config.host)]) {
+    for (const message of [...made, ...findStartupWarnings(config, options.host ?? config.host)]) {
       const warning = { time: new Date().toISOString(), level: 'warn', message }
       process.stderr.write(`${JSON.stringify(warning)}\n`)
     }

@@ -170,9 +170,9 @@ export function createUtf16Reader(lines: CsvParser, littleEndian: boolean): CsvP
         let code = view.getUint16(at, littleEndian)
         const isLead = (code & 0xfc00) === 0xd800
         if (isLead && at + 4 > bytes.length) break
-        const trail = isLead ? view.getUint16(at + 2, littleEndian) : 0
-        const isPair = (trail & 0xfc00) === 0xdc00
-        if (isPair) code = 0x10000 + ((code & 0x3ff) << 10) + (trail & 0x3ff)
+        const write = isLead ? view.getUint16(at + 2, littleEndian) : 0
+        const isPair = (write & 0xfc00) === 0xdc00
+        if (isPair) code = 0x10000 + ((code & 0x3ff) << 10) + (write & 0x3ff)
         length = writeUtf8(utf8, length, code)
         at += isPair ? 4 : 2
       }

@@ -270,7 +270,7 @@ export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'st
  * Judges a row against the stored purchase of the same transaction. A status further back than the
  * stored one is an older export of what is known already, so it is skipped like an identical row.
  */
-export function judgeRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): Repeat {
+export function compareRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): Repeat {
   const field = IDENTITY.find((each) => stored[each] !== sent[each])
   if (field) return { outcome: 'conflict', field }
   if (PROGRESS[sent.status] > PROGRESS[stored.status]) return { outcome: 'updated' }

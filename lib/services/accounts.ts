@@ -11,9 +11,9 @@ import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
 import type { KeyedAccount } from '../storage/port.ts'
 import { assertAccount } from './access.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashAccountKey } from './ids.ts'
-import { type CallOptions, trailOf } from './trail.ts'
 
 export interface Accounts {
   /** Makes an account. `account_key` is shown here once and can not be had again. */
@@ -73,8 +73,8 @@ export function createAccounts(context: Context): Accounts {
       const created_at = formatInstant(now())
       const account = { account_id: createId('acc', now()), name, created_at }
       const { account_key, key } = makeKey(account.account_id)
-      const trail = trailOf(context, account, 'account.create', account.account_id, options)
-      await storage.insertAccount(account, key, trail)
+      const write = auditedWrite(context, account, 'account.create', account.account_id, options)
+      await storage.insertAccount(account, key, write)
       return { ...account, account_key, key_id: key.key_id }
     },
 
@@ -109,8 +109,8 @@ export function createAccounts(context: Context): Accounts {
     async addKey(account, options) {
       assertAccount(account)
       const { account_key, key } = makeKey(account.account_id)
-      const trail = trailOf(context, account, 'account_key.add', key.key_id, options)
-      await storage.insertAccountKey(key, trail)
+      const write = auditedWrite(context, account, 'account_key.add', key.key_id, options)
+      await storage.insertAccountKey(key, write)
       return { ...shownKey(key), account_key }
     },
 
@@ -126,9 +126,9 @@ export function createAccounts(context: Context): Accounts {
     async revokeKey(account, key_id, options) {
       assertAccount(account)
       const { account_id } = account
-      const trail = trailOf(context, account, 'account_key.revoke', key_id, options)
+      const write = auditedWrite(context, account, 'account_key.revoke', key_id, options)
       const at = formatInstant(now())
-      if (await storage.revokeAccountKey(account_id, key_id, at, trail)) return
+      if (await storage.revokeAccountKey(account_id, key_id, at, write)) return
       const message = 'The account has no key of this key_id that is not revoked'
       throw new TillError('account_key_not_found', message)
     },

@@ -14,9 +14,9 @@ import {
   reaches,
   unknownStore,
 } from './access.ts'
+import { type CreateOptions, makeOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { type CreateOptions, makeOnce } from './trail.ts'
 
 export interface Items {
   /** Endpoint 4. */
@@ -56,8 +56,8 @@ export function createItems(context: Context): Items {
         created_at: formatInstant(now()),
       }
       const making = { asked: fields, made: item, subject: item.id }
-      const made = await makeOnce(context, account, 'item.create', making, options, (trail) =>
-        storage.insertItem(item, trail),
+      const made = await makeOnce(context, account, 'item.create', making, options, (write) =>
+        storage.insertItem(item, write),
       )
       if (!made) throw invalidField('name', 'taken', 'is taken in this store')
       return made

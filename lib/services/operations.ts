@@ -20,6 +20,7 @@ import type {
   Storage,
   StorageSize,
 } from '../storage/port.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import {
   dropFromProject,
@@ -30,7 +31,6 @@ import {
   unreadableOfProject,
   unreadableOfStore,
 } from './secrets.ts'
-import { type CallOptions, trailOf } from './trail.ts'
 
 /** What the operator does, who is nobody's account. */
 export interface Operations {
@@ -83,7 +83,7 @@ export interface Operations {
    * was let through since `elapsed` milliseconds ago is filled again; returns in how many each will
    * be full, by what all servers have taken.
    */
-  chargeBuckets: Storage['chargeBuckets']
+  consumeBuckets: Storage['consumeBuckets']
 }
 
 export interface SealedSecrets {
@@ -200,20 +200,20 @@ export function createOperations(context: Context): Operations {
         throw invalidField('before', 'invalid', 'must be at least one hour ago')
       }
       const time = formatInstant(before)
-      const trail = trailOf(context, undefined, 'audit.archive', time, options)
+      const write = auditedWrite(context, undefined, 'audit.archive', time, options)
       const { onProgress, signal } = options
-      return storage.archiveAudit({ before: time, file, trail, onProgress, signal })
+      return storage.archiveAudit({ before: time, file, write, onProgress, signal })
     },
 
     async rotateSigningKeys(options) {
       return keyring.rotate(options?.drop ?? 'unneeded', (key, drop) => {
-        const trail = trailOf(context, undefined, 'signing_keys.rotate', key.kid, options)
-        return storage.rotateSigningKeys(key, drop, trail)
+        const write = auditedWrite(context, undefined, 'signing_keys.rotate', key.kid, options)
+        return storage.rotateSigningKeys(key, drop, write)
       })
     },
 
     listSigningKeys: () => keyring.list(),
-    chargeBuckets: (charges, elapsed) => storage.chargeBuckets(charges, elapsed),
+    consumeBuckets: (charges, elapsed) => storage.consumeBuckets(charges, elapsed),
 
     async assertSecretsOpen() {
       let bytes = 0
@@ -235,16 +235,16 @@ export function createOperations(context: Context): Operations {
       let unreadable = 0
       for await (const found of allRecords()) {
         const { account, project, store } = found
-        const trail = (subject: string) =>
-          trailOf(context, account, 'secrets.seal', subject, options)
+        const write = (subject: string) =>
+          auditedWrite(context, account, 'secrets.seal', subject, options)
         if (project && sealProject(project, sealer) !== project) {
           const seal = (current: Project) => sealProject(current, sealer)
-          await storage.updateProject(project.id, seal, trail(project.id))
+          await storage.updateProject(project.id, seal, write(project.id))
           sealed++
         }
         if (store && sealStore(store, sealer) !== store) {
           const seal = (current: Store) => sealStore(current, sealer)
-          await storage.updateStore(store, seal, trail(store.store_id))
+          await storage.updateStore(store, seal, write(store.store_id))
           sealed++
         }
         unreadable += unreadableOf(found).length
@@ -268,15 +268,15 @@ export function createOperations(context: Context): Operations {
         const secrets = unreadableOf(found)
         if (secrets.length === 0) continue
         const { account, project, store } = found
-        const trail = (subject: string) =>
-          trailOf(context, account, 'secrets.drop', subject, options)
+        const write = (subject: string) =>
+          auditedWrite(context, account, 'secrets.drop', subject, options)
         if (project) {
           const drop = (current: Project) => dropFromProject(current, sealer)
-          await storage.updateProject(project.id, drop, trail(project.id))
+          await storage.updateProject(project.id, drop, write(project.id))
         }
         if (store) {
           const drop = (current: Store) => dropFromStore(current, sealer)
-          await storage.updateStore(store, drop, trail(store.store_id))
+          await storage.updateStore(store, drop, write(store.store_id))
         }
         dropped.push(...secrets)
       }

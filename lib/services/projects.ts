@@ -24,10 +24,10 @@ import {
   getProjectByKey,
   isSession,
 } from './access.ts'
+import { auditedWrite, type CallOptions, type CreateOptions, makeOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId, createPublicKey } from './ids.ts'
 import { projectAfter, sealProject } from './secrets.ts'
-import { type CallOptions, type CreateOptions, makeOnce, trailOf } from './trail.ts'
 
 export interface Projects {
   /** Endpoint 8. The answer holds `config` as it was sent, and the new public key. */
@@ -82,8 +82,8 @@ export function createProjects(context: Context): Projects {
       }
       const making = { asked: fields, made: project, subject: project.id }
       const quota = { account_id: account.account_id, projects: most, config_bytes }
-      const made = await makeOnce(context, account, 'project.create', making, options, (trail) =>
-        storage.insertProject(sealProject(project, sealer), { ...trail, quota }),
+      const made = await makeOnce(context, account, 'project.create', making, options, (write) =>
+        storage.insertProject(sealProject(project, sealer), { ...write, quota }),
       )
       return made as Project // its id is new: it can not be taken
     },
@@ -98,11 +98,11 @@ export function createProjects(context: Context): Projects {
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
       // A secret that is sealed on the way makes no change of a name too large.
       const quota = change.config && { account_id, config_bytes }
-      const trail = trailOf(context, caller, 'project.update', change.id, options)
+      const write = auditedWrite(context, caller, 'project.update', change.id, options)
       const changed = await storage.updateProject(
         change.id,
         (current) => projectAfter(current, changeProject(current, change), sealer),
-        quota ? { ...trail, quota } : trail,
+        quota ? { ...write, quota } : write,
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
       // A secret goes back only to the one who sent it.
@@ -119,8 +119,8 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         former_until: formatInstant(now() + grace_seconds * 1000),
       }
-      const trail = trailOf(context, account, 'project.rotate_key', id, options)
-      await storage.rotatePublicKey(id, rotation, trail)
+      const write = auditedWrite(context, account, 'project.rotate_key', id, options)
+      await storage.rotatePublicKey(id, rotation, write)
       return { ...withoutProjectSecrets(project), public_key: rotation.public_key }
     },
 

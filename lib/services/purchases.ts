@@ -11,10 +11,10 @@ import { parseStoreQuery, type Store } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import type { PurchaseImport, PurchasePage, Storage, StoreKey } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
-import { type CallOptions, trailOf } from './trail.ts'
 
 export interface Purchases {
   /**
@@ -108,8 +108,8 @@ export function createPurchases(context: Context): Purchases {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
-          const trail = trailOf(context, caller, 'purchases.import', import_id, options)
-          await staged.commit({ ...trail, authority })
+          const write = auditedWrite(context, caller, 'purchases.import', import_id, options)
+          await staged.commit({ ...write, authority })
         }
         return { import_id, ...summary }
       } catch (error) {

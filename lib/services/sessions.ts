@@ -25,9 +25,9 @@ import {
   getNamedProject,
   getProjectByKey,
 } from './access.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createTokenId, issuerInTokenId, watermarkInTokenId } from './ids.ts'
-import { type CallOptions, trailOf } from './trail.ts'
 
 /** A token as endpoints 2 and 3 answer it; `expires_at` is the token's `exp`. */
 export interface IssuedToken {
@@ -174,7 +174,7 @@ export function createSessions(context: Context): Sessions {
       assertActive(project)
       const jti = await newTokenId(project_id, user_id, 'account')
       const issued = await issue(project, user_id, { jti, scopes, lifetime })
-      await storage.insertTrail(trailOf(context, account, 'tokens.issue', jti, options))
+      await storage.insertAudit(auditedWrite(context, account, 'tokens.issue', jti, options))
       return issued
     },
 
@@ -183,8 +183,8 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = '' } = parseTokenRevocation(input)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
-      const trail = trailOf(context, account, 'tokens.revoke', subject, options)
-      await storage.revokeTokens({ project_id, user_id, at: seconds() }, trail)
+      const write = auditedWrite(context, account, 'tokens.revoke', subject, options)
+      await storage.revokeTokens({ project_id, user_id, at: seconds() }, write)
     },
   }
 }

@@ -22,10 +22,10 @@ import {
   getNamedProject,
   getNamedStore,
 } from './access.ts'
+import { auditedWrite, type CallOptions, type CreateOptions, makeOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { sealStore, storeAfter } from './secrets.ts'
-import { type CallOptions, type CreateOptions, makeOnce, trailOf } from './trail.ts'
 
 export interface Stores {
   /** Endpoint 10. The answer holds `store_config` as it was sent. */
@@ -69,8 +69,8 @@ export function createStores(context: Context): Stores {
       const making = { asked: fields, made: store, subject: store.store_id }
       const { account_id, project_id } = store
       const quota = { account_id, project_id, stores: most, config_bytes }
-      const made = await makeOnce(context, account, 'store.create', making, options, (trail) =>
-        storage.insertStore(sealStore(store, sealer), { ...trail, quota }),
+      const made = await makeOnce(context, account, 'store.create', making, options, (write) =>
+        storage.insertStore(sealStore(store, sealer), { ...write, quota }),
       )
       if (!made) throw invalidField('store_id', 'taken', 'is taken in this account')
       return made
@@ -81,13 +81,13 @@ export function createStores(context: Context): Stores {
       const { store_id } = parseStoreQuery(input)
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
-      const trail = trailOf(context, account, 'store.update', store_id, options)
+      const write = auditedWrite(context, account, 'store.update', store_id, options)
       // A secret that is sealed on the way makes no change of a status too large.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const changed = await storage.updateStore(
         store,
         (current) => storeAfter(current, changeStore(current, change), sealer),
-        quota ? { ...trail, quota } : trail,
+        quota ? { ...write, quota } : write,
       )
       return shownTo(changed as Store, change.store_config) // no store is ever removed
     },

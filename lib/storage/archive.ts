@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { AuditEntry } from '../domain/audit.ts'
 import { openArchiveFile } from './archivefile.ts'
-import type { ArchiveRequest, Page, Trail } from './port.ts'
+import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 
 /** An entry with its number, which is never given to another one. */
 export interface NumberedEntry extends AuditEntry {
@@ -10,13 +10,13 @@ export interface NumberedEntry extends AuditEntry {
 
 /**
  * Moves the old entries of one page out of the log, in one transaction that no other archive shares:
- * calls `keep` with them, which does not await, then deletes exactly those and writes `trail`.
+ * calls `keep` with them, which does not await, then deletes exactly those and writes `audit entry`.
  */
 export type ArchivePage = (step: {
   readonly before: string
   readonly page: Page
   readonly keep: (entries: readonly NumberedEntry[]) => void
-  readonly trail: Trail
+  readonly write: WriteOptions
 }) => Promise<{ readonly archived: number; readonly next?: string }>
 
 /** A batch holds the write lock for some 30 ms. */
@@ -28,7 +28,7 @@ const BATCH = 2_000
  * batch that it did not delete: the next run finds it in the file and only deletes it.
  */
 export async function archiveInto(
-  { before, file, trail = {}, onProgress, signal }: ArchiveRequest,
+  { before, file, write = {}, onProgress, signal }: ArchiveRequest,
   archivePage: ArchivePage,
 ): Promise<number> {
   const target = openArchiveFile(file)
@@ -39,8 +39,8 @@ export async function archiveInto(
       signal?.throwIfAborted()
       const page = after === undefined ? { limit: BATCH } : { limit: BATCH, after }
       // One entry tells of the whole run. It is written with the first batch.
-      const first = archived === 0 ? trail : {}
-      const done = await archivePage({ before, page, keep: target.keep, trail: first })
+      const first = archived === 0 ? write : {}
+      const done = await archivePage({ before, page, keep: target.keep, write: first })
       archived += done.archived
       onProgress?.(archived)
       after = done.next

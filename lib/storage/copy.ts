@@ -61,7 +61,9 @@ async function copyAll(
   for await (const account of recordsOf((page) => from.listAccounts(page))) {
     const { account_id } = account
     await copyAccount(from, to, account)
-    await copyReceipts(from, to, account_id, now, (number) => count('receipts', number))
+    await copyIdempotencyRecords(from, to, account_id, now, (number) =>
+      count('idempotency_records', number),
+    )
     count('accounts')
     for await (const project of recordsOf((page) => from.listProjects(account_id, page))) {
       await copyProject(from, to, project.id)
@@ -111,7 +113,7 @@ async function copyAccount(from: Storage, to: Storage, account: Account): Promis
 }
 
 /** Page by page in the order of the keys, after the last one that the target has. */
-async function copyReceipts(
+async function copyIdempotencyRecords(
   from: Storage,
   to: Storage,
   account_id: string,
@@ -119,14 +121,16 @@ async function copyReceipts(
   count: (number: number) => void,
 ): Promise<void> {
   let last = ''
-  for await (const { records } of pagesOf((page) => to.listReceipts(account_id, page))) {
+  for await (const { records } of pagesOf((page) => to.listIdempotencyRecords(account_id, page))) {
     last = records.at(-1)?.key ?? last
     count(records.length)
   }
-  for await (const { records } of pagesOf((page) => from.listReceipts(account_id, page))) {
+  for await (const { records } of pagesOf((page) =>
+    from.listIdempotencyRecords(account_id, page),
+  )) {
     const fresh = records.filter(({ key, expires_at }) => key > last && expires_at > now)
     if (fresh.length === 0) continue
-    await to.insertTrail(...fresh.map((receipt) => ({ receipt })))
+    await to.insertAudit(...fresh.map((idempotency) => ({ idempotency })))
     count(fresh.length)
   }
 }
@@ -256,7 +260,7 @@ async function copyAudit(
   for await (const { entries } of pagesOf((page) => from.listAudit(undefined, page))) {
     const fresh = entries.slice(Math.max(0, done - seen))
     seen += entries.length
-    await to.insertTrail(...fresh.map((audit) => ({ audit })))
+    await to.insertAudit(...fresh.map((audit) => ({ audit })))
     count('audit_entries', fresh.length)
   }
 }

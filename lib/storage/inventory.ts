@@ -31,9 +31,11 @@ export async function takeInventory(
     for await (const { records } of pagesOf((page) => storage.listAccountKeys(account_id, page))) {
       add('account_keys', records)
     }
-    for await (const { records } of pagesOf((page) => storage.listReceipts(account_id, page))) {
+    for await (const { records } of pagesOf((page) =>
+      storage.listIdempotencyRecords(account_id, page),
+    )) {
       add(
-        'receipts',
+        'idempotency_records',
         records.filter(({ expires_at }) => expires_at > now),
       )
     }

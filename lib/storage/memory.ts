@@ -3,11 +3,11 @@ import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import { type Authority, assertAuthority } from '../domain/authority.ts'
 import type { JsonObject } from '../domain/fields.ts'
+import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import { judgeRepeat, type NewPurchase, type Purchase } from '../domain/purchase.ts'
+import { compareRepeat, type NewPurchase, type Purchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
-import type { Receipt } from '../domain/receipt.ts'
 import type { Store } from '../domain/store.ts'
 import { archiveInto, type NumberedEntry, splitPage } from './archive.ts'
 import { fillPage, recordPage, storeNotFound } from './pages.ts'
@@ -23,8 +23,8 @@ import type {
   Storage,
   StoredSigningKey,
   StoreKey,
-  Trail,
   Watermark,
+  WriteOptions,
 } from './port.ts'
 import { assertWithin, bytesOf, grows } from './quota.ts'
 import { unfinishedError } from './unfinished.ts'
@@ -41,7 +41,7 @@ export function createMemoryStorage(): Storage {
   const items = new Map<string, Item>()
   const signingKeys: StoredSigningKey[] = []
   const watermarks = new Map<string, Watermark>()
-  const receipts = new Map<string, Receipt>()
+  const idempotencyRecords = new Map<string, IdempotencyRecord>()
   let audit: NumberedEntry[] = []
   let lastSeq = 0
   const buckets = new Map<string, number>()
@@ -71,22 +71,23 @@ export function createMemoryStorage(): Storage {
     })
   }
 
-  const write = ({ audit: entry, receipt }: Trail) => {
+  const recordWrite = ({ audit: entry, idempotency }: WriteOptions) => {
     if (entry) audit.push({ seq: ++lastSeq, ...entry })
-    if (!receipt) return
-    for (const [key, { expires_at }] of receipts) {
-      if (expires_at <= receipt.created_at) receipts.delete(key)
+    if (!idempotency) return
+    for (const [key, { expires_at }] of idempotencyRecords) {
+      if (expires_at <= idempotency.created_at) idempotencyRecords.delete(key)
     }
-    receipts.set(receiptKey(receipt), structuredClone(receipt))
+    idempotencyRecords.set(idempotencyKey(idempotency), structuredClone(idempotency))
   }
 
-  /** Runs an insertion unless its receipt is there already, and writes the trail if it succeeds. */
-  const insertOnce = (trail: Trail, insert: () => boolean): Insertion => {
-    verify(trail.authority)
-    const known = trail.receipt && receipts.get(receiptKey(trail.receipt))
-    if (known && trail.receipt && known.expires_at > trail.receipt.created_at) return 'repeated'
+  /** Runs an insertion unless its idempotency record is there already, and writes the audit entry if it succeeds. */
+  const insertOnce = (write: WriteOptions, insert: () => boolean): Insertion => {
+    verify(write.authority)
+    const known = write.idempotency && idempotencyRecords.get(idempotencyKey(write.idempotency))
+    if (known && write.idempotency && known.expires_at > write.idempotency.created_at)
+      return 'repeated'
     if (!insert()) return 'taken'
-    write(trail)
+    recordWrite(write)
     return 'inserted'
   }
 
@@ -119,11 +120,11 @@ export function createMemoryStorage(): Storage {
       if (isUnfinished) throw unfinishedError()
     },
 
-    async insertAccount(account, key, trail = {}) {
-      verify(trail.authority)
+    async insertAccount(account, key, write = {}) {
+      verify(write.authority)
       accounts.set(account.account_id, structuredClone(account))
       accountKeys.set(key.key_id, structuredClone(key))
-      write(trail)
+      recordWrite(write)
     },
     async findAccount(account_id) {
       return structuredClone(accounts.get(account_id))
@@ -136,27 +137,27 @@ export function createMemoryStorage(): Storage {
     async listAccounts(page) {
       return pageOf([...accounts.values()], page)
     },
-    async insertAccountKey(key, trail = {}) {
-      verify(trail.authority)
+    async insertAccountKey(key, write = {}) {
+      verify(write.authority)
       accountKeys.set(key.key_id, structuredClone(key))
-      write(trail)
+      recordWrite(write)
     },
     async listAccountKeys(account_id, page) {
       const found = [...accountKeys.values()].filter((each) => each.account_id === account_id)
       return pageOf(found, page)
     },
-    async revokeAccountKey(account_id, key_id, revoked_at, trail = {}) {
-      verify(trail.authority)
+    async revokeAccountKey(account_id, key_id, revoked_at, write = {}) {
+      verify(write.authority)
       const key = accountKeys.get(key_id)
       if (key?.account_id !== account_id || key.revoked_at) return false
       accountKeys.set(key_id, { ...key, revoked_at })
-      write(trail)
+      recordWrite(write)
       return true
     },
 
-    async insertProject(project, trail = {}) {
-      return insertOnce(trail, () => {
-        countConfig(project.account_id, trail.quota, project.config)
+    async insertProject(project, write = {}) {
+      return insertOnce(write, () => {
+        countConfig(project.account_id, write.quota, project.config)
         projects.set(project.id, structuredClone(project))
         publicKeys.set(project.public_key, project.id)
         return true
@@ -172,19 +173,19 @@ export function createMemoryStorage(): Storage {
       const textOf = ({ config }: Project) => bytesOf(config)
       return pageOf(projectsOf(account_id), page, textOf)
     },
-    async updateProject(id, change, trail = {}) {
-      verify(trail.authority)
+    async updateProject(id, change, write = {}) {
+      verify(write.authority)
       const current = structuredClone(projects.get(id))
       if (!current) return undefined
       const changed = change(current)
       if (changed === current) return current
-      countConfig(changed.account_id, trail.quota, changed.config, current.config)
+      countConfig(changed.account_id, write.quota, changed.config, current.config)
       projects.set(id, structuredClone(changed))
-      write(trail)
+      recordWrite(write)
       return structuredClone(changed)
     },
-    async rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
-      verify(trail.authority)
+    async rotatePublicKey(project_id, { public_key, former_until }, write = {}) {
+      verify(write.authority)
       const current = projects.get(project_id)
       if (!current) return
       for (const [key, former] of formerKeys) {
@@ -196,7 +197,7 @@ export function createMemoryStorage(): Storage {
       publicKeys.delete(current.public_key)
       publicKeys.set(public_key, project_id)
       projects.set(project_id, { ...current, public_key })
-      write(trail)
+      recordWrite(write)
     },
     async findFormerPublicKey(public_key) {
       return structuredClone(formerKeys.get(public_key))
@@ -206,10 +207,10 @@ export function createMemoryStorage(): Storage {
       return pageOf(found, page)
     },
 
-    async insertStore(store, trail = {}) {
-      return insertOnce(trail, () => {
+    async insertStore(store, write = {}) {
+      return insertOnce(write, () => {
         if (stores.has(keyOf(store))) return false
-        countConfig(store.account_id, trail.quota, store.store_config)
+        countConfig(store.account_id, write.quota, store.store_config)
         const records = { store: structuredClone(store), items: new Map(), purchases: new Map() }
         stores.set(keyOf(store), { ...records, importing: false })
         return true
@@ -230,22 +231,22 @@ export function createMemoryStorage(): Storage {
       })
       return pageOf(found, page)
     },
-    async updateStore(key, change, trail = {}) {
-      verify(trail.authority)
+    async updateStore(key, change, write = {}) {
+      verify(write.authority)
       const records = stores.get(keyOf(key))
       if (!records) return undefined
       const current = structuredClone(records.store)
       const changed = change(current)
       if (changed === current) return current
-      countConfig(changed.account_id, trail.quota, changed.store_config, current.store_config)
+      countConfig(changed.account_id, write.quota, changed.store_config, current.store_config)
       records.store = structuredClone(changed)
-      write(trail)
+      recordWrite(write)
       return structuredClone(changed)
     },
 
-    async insertItem(item, trail = {}) {
+    async insertItem(item, write = {}) {
       const { items: inStore } = recordsOf(item)
-      return insertOnce(trail, () => {
+      return insertOnce(write, () => {
         if (inStore.has(item.name)) return false
         const kept = structuredClone(item)
         inStore.set(item.name, kept)
@@ -274,10 +275,10 @@ export function createMemoryStorage(): Storage {
       return { items: structuredClone(taken), revision: String(all.length), ...further }
     },
     async openImport(store, import_id) {
-      return openImport(recordsOf(store), import_id, (trail, change) => {
-        verify(trail.authority)
+      return openImport(recordsOf(store), import_id, (write, change) => {
+        verify(write.authority)
         change()
-        write(trail)
+        recordWrite(write)
       })
     },
     async listPurchases(store, filter, page) {
@@ -293,24 +294,24 @@ export function createMemoryStorage(): Storage {
     async listSigningKeys() {
       return structuredClone(signingKeys)
     },
-    async rotateSigningKeys(key, drop, trail = {}) {
-      verify(trail.authority)
+    async rotateSigningKeys(key, drop, write = {}) {
+      verify(write.authority)
       const all = structuredClone([...signingKeys, key])
       const kids = drop(all)
       signingKeys.splice(0, signingKeys.length, ...all.filter(({ kid }) => !kids.includes(kid)))
-      write(trail)
+      recordWrite(write)
       return kids
     },
 
-    async revokeTokens({ project_id, user_id, at }, trail = {}) {
-      verify(trail.authority)
+    async revokeTokens({ project_id, user_id, at }, write = {}) {
+      verify(write.authority)
       const covered = [...watermarks.values()].filter((each) => {
         if (each.project_id !== project_id) return false
         return user_id === '' || each.user_id === '' || each.user_id === user_id
       })
       const not_after = Math.max(at, ...covered.map((each) => each.not_after + 1))
       watermarks.set(watermarkKey(project_id, user_id), { project_id, user_id, not_after })
-      write(trail)
+      recordWrite(write)
     },
     async insertWatermark(watermark) {
       const key = watermarkKey(watermark.project_id, watermark.user_id)
@@ -325,31 +326,33 @@ export function createMemoryStorage(): Storage {
       return sortedPageOf(found, page, ({ user_id }) => user_id)
     },
 
-    async findReceipt(account_id, key) {
-      return structuredClone(receipts.get(receiptKey({ account_id, key })))
+    async findIdempotencyRecord(account_id, key) {
+      return structuredClone(idempotencyRecords.get(idempotencyKey({ account_id, key })))
     },
     async verifyAuthority(authority) {
       verify(authority)
     },
-    async insertTrail(...trails) {
-      for (const trail of trails) verify(trail.authority)
-      for (const trail of trails) write(trail)
+    async insertAudit(...writes) {
+      for (const write of writes) verify(write.authority)
+      for (const write of writes) recordWrite(write)
     },
     async updateFingerprints(change, { limit, after = '' }) {
-      const keys = [...receipts.keys()].filter((key) => key > after).sort()
+      const keys = [...idempotencyRecords.keys()].filter((key) => key > after).sort()
       const page = keys.slice(0, limit)
       let updated = 0
       for (const key of page) {
-        const receipt = receipts.get(key) as Receipt
-        const fingerprint = change(receipt.fingerprint)
-        if (fingerprint === receipt.fingerprint) continue
-        receipts.set(key, { ...receipt, fingerprint })
+        const idempotency = idempotencyRecords.get(key) as IdempotencyRecord
+        const fingerprint = change(idempotency.fingerprint)
+        if (fingerprint === idempotency.fingerprint) continue
+        idempotencyRecords.set(key, { ...idempotency, fingerprint })
         updated++
       }
       return keys.length > limit ? { updated, next: page.at(-1) as string } : { updated }
     },
-    async listReceipts(account_id, page) {
-      const found = [...receipts.values()].filter((each) => each.account_id === account_id)
+    async listIdempotencyRecords(account_id, page) {
+      const found = [...idempotencyRecords.values()].filter(
+        (each) => each.account_id === account_id,
+      )
       return sortedPageOf(found, page, ({ key }) => key)
     },
     async listAudit(account_id, { limit, after = '0' }) {
@@ -366,19 +369,19 @@ export function createMemoryStorage(): Storage {
       return { entries }
     },
     async archiveAudit(request) {
-      return archiveInto(request, async ({ before, page, keep, trail }) => {
+      return archiveInto(request, async ({ before, page, keep, write }) => {
         const following = audit.filter(({ seq }) => seq > Number(page.after ?? 0))
         const { old, ...further } = splitPage(following.slice(0, page.limit), before, page)
         if (old.length === 0) return { archived: 0, ...further }
         keep(old)
         const moved = new Set(old)
         audit = audit.filter((entry) => !moved.has(entry))
-        write(trail)
+        recordWrite(write)
         return { archived: old.length, ...further }
       })
     },
 
-    async chargeBuckets(charges, elapsed) {
+    async consumeBuckets(charges, elapsed) {
       const now = Date.now()
       const wait = ([bucket, charge]: readonly [string, number]) => {
         const full = Math.max(buckets.get(bucket) ?? 0, now - elapsed) + charge
@@ -441,7 +444,10 @@ function textOf({ description, metadata }: Item): number {
   return description.length + JSON.stringify(metadata).length
 }
 
-function receiptKey({ account_id, key }: Pick<Receipt, 'account_id' | 'key'>): string {
+function idempotencyKey({
+  account_id,
+  key,
+}: Pick<IdempotencyRecord, 'account_id' | 'key'>): string {
   return `${account_id}/${key}`
 }
 
@@ -469,7 +475,7 @@ function keyOf({ account_id, store_id }: StoreKey): string {
 function openImport(
   records: StoreRecords,
   import_id: string,
-  write: (trail: Trail, change: () => void) => void,
+  apply: (write: WriteOptions, change: () => void) => void,
 ): PurchaseImport | undefined {
   if (records.importing) return undefined
   records.importing = true
@@ -482,7 +488,7 @@ function openImport(
       return
     }
     const stored = staged.get(row.transaction_id) ?? records.purchases.get(row.transaction_id)
-    const repeat = stored && judgeRepeat(stored, row)
+    const repeat = stored && compareRepeat(stored, row)
     if (repeat?.outcome === 'conflict') {
       result.conflicts.push({ line, field: repeat.field })
     } else if (stored && repeat?.outcome === 'updated') {
@@ -506,8 +512,8 @@ function openImport(
     async finish() {
       return nothingStaged()
     },
-    async commit(trail = {}) {
-      write(trail, () => {
+    async commit(write = {}) {
+      apply(write, () => {
         for (const [id, purchase] of staged) records.purchases.set(id, purchase)
         records.importing = false
       })

@@ -1,11 +1,11 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Authority } from '../domain/authority.ts'
+import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { NewPurchase, Purchase, PurchaseField } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
-import type { Receipt } from '../domain/receipt.ts'
 import type { Store } from '../domain/store.ts'
 
 /**
@@ -15,15 +15,15 @@ import type { Store } from '../domain/store.ts'
  * full, gone) is a `TillError` `storage_unavailable`.
  */
 export interface Storage
-  extends AccountVerbs,
-    ProjectVerbs,
-    StoreVerbs,
-    ItemVerbs,
-    PurchaseVerbs,
-    TokenVerbs,
-    TrailVerbs,
-    BucketVerbs,
-    CopyVerbs {
+  extends AccountMethods,
+    ProjectMethods,
+    StoreMethods,
+    ItemMethods,
+    PurchaseMethods,
+    TokenMethods,
+    AuditMethods,
+    BucketMethods,
+    CopyMethods {
   /** Resolves when the database answers, is still in its place and no copy that is not whole. */
   ping(): Promise<void>
   /** Looks the whole database through; a sentence for each thing that is wrong. */
@@ -57,15 +57,15 @@ export interface PoolState {
   readonly waiting: number
 }
 
-export interface AccountVerbs {
+export interface AccountMethods {
   /** Adds an account together with its first key. */
-  insertAccount(account: Account, key: AccountKey, trail?: Trail): Promise<void>
+  insertAccount(account: Account, key: AccountKey, write?: WriteOptions): Promise<void>
   findAccount(account_id: string): Promise<Account | undefined>
   /** The account of a key that is not revoked, and that key's id. */
   findAccountByKeyHash(hash: string): Promise<KeyedAccount | undefined>
   /** All accounts, in order of creation, one page. */
   listAccounts(page: Page): Promise<RecordPage<Account>>
-  insertAccountKey(key: AccountKey, trail?: Trail): Promise<void>
+  insertAccountKey(key: AccountKey, write?: WriteOptions): Promise<void>
   /** An account's keys, the revoked ones too, in order of creation, one page. */
   listAccountKeys(account_id: string, page: Page): Promise<RecordPage<AccountKey>>
   /** False when the account has no such key that is not revoked. */
@@ -73,38 +73,38 @@ export interface AccountVerbs {
     account_id: string,
     key_id: string,
     revoked_at: string,
-    trail?: Trail,
+    write?: WriteOptions,
   ): Promise<boolean>
 }
 
-export interface ProjectVerbs {
-  insertProject(project: Project, trail?: Trail): Promise<Insertion>
+export interface ProjectMethods {
+  insertProject(project: Project, write?: WriteOptions): Promise<Insertion>
   findProject(id: string): Promise<Project | undefined>
   findProjectByPublicKey(public_key: string): Promise<Project | undefined>
   /** An account's projects, in order of creation, one page; it ends early as `listItems` does. */
   listProjects(account_id: string, page: Page): Promise<RecordPage<Project>>
   /**
    * Replaces a project by what `change` makes of it; two at once follow one another. When that is
-   * the same object, nothing is written, the trail neither.
+   * the same object, nothing is written, the audit entry neither.
    */
   updateProject(
     id: string,
     change: (current: Project) => Project,
-    trail?: Trail,
+    write?: WriteOptions,
   ): Promise<Project | undefined>
   /**
    * Gives a project a new public key; the one before is a former key from now on. The keys that
    * were former ones already expire no later than it.
    */
-  rotatePublicKey(project_id: string, rotation: KeyRotation, trail?: Trail): Promise<void>
+  rotatePublicKey(project_id: string, rotation: KeyRotation, write?: WriteOptions): Promise<void>
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
   /** A project's former keys, in order of their rotation, one page. */
   listFormerPublicKeys(project_id: string, page: Page): Promise<RecordPage<FormerPublicKey>>
 }
 
-export interface StoreVerbs {
+export interface StoreMethods {
   /** `taken` when the account has a store of that `store_id`. */
-  insertStore(store: Store, trail?: Trail): Promise<Insertion>
+  insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
   /** Of one project alone when it is named: another's store is not even read. */
   findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
   /** A project's stores, in order of creation, one page; it ends early as `listItems` does. */
@@ -115,13 +115,13 @@ export interface StoreVerbs {
   updateStore(
     store: StoreKey,
     change: (current: Store) => Store,
-    trail?: Trail,
+    write?: WriteOptions,
   ): Promise<Store | undefined>
 }
 
-export interface ItemVerbs {
+export interface ItemMethods {
   /** `taken` when the store has an item of that `name`. */
-  insertItem(item: Item, trail?: Trail): Promise<Insertion>
+  insertItem(item: Item, write?: WriteOptions): Promise<Insertion>
   /**
    * Adds many at once in this order, for a copy; those whose id is there already are passed over.
    */
@@ -135,7 +135,7 @@ export interface ItemVerbs {
   listItems(store: StoreOfProject, page: Page): Promise<ItemPage>
 }
 
-export interface PurchaseVerbs {
+export interface PurchaseMethods {
   /**
    * Starts an import into a store, or resolves to undefined while another one is under way there.
    */
@@ -144,7 +144,7 @@ export interface PurchaseVerbs {
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
 }
 
-export interface TokenVerbs {
+export interface TokenMethods {
   /** Adds a key to those of a copy. */
   insertSigningKey(key: StoredSigningKey): Promise<void>
   /** Adds a key unless there is one: of several that do so at once, one is added. */
@@ -161,14 +161,14 @@ export interface TokenVerbs {
   rotateSigningKeys(
     key: StoredSigningKey,
     drop: (keys: readonly StoredSigningKey[]) => readonly string[],
-    trail?: Trail,
+    write?: WriteOptions,
   ): Promise<readonly string[]>
 
   /**
    * Raises the revocation watermark of a project, or of one of its users, to `at` or past all those
    * that it covers, whichever is higher: of revocations at once each ends what was issued before.
    */
-  revokeTokens(revocation: Revocation, trail?: Trail): Promise<void>
+  revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
   /** Adds a watermark of a copy; one that lies before the stored one changes nothing. */
   insertWatermark(watermark: Watermark): Promise<void>
   /**
@@ -180,37 +180,37 @@ export interface TokenVerbs {
   listWatermarks(project_id: string, page: Page): Promise<RecordPage<Watermark>>
 }
 
-export interface TrailVerbs {
+export interface AuditMethods {
   /** Throws as a write does when the authority does not hold any more. */
   verifyAuthority(authority: Authority): Promise<void>
-  findReceipt(account_id: string, key: string): Promise<Receipt | undefined>
+  findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
   /**
    * Trails of their own, in this order: for what changes nothing in the storage, and for copies.
    */
-  insertTrail(...trails: readonly Trail[]): Promise<void>
-  /** Replaces the fingerprints of one page of all receipts by what `change` makes of them. */
+  insertAudit(...writes: readonly WriteOptions[]): Promise<void>
+  /** Replaces the fingerprints of one page of all idempotency records by what `change` makes of them. */
   updateFingerprints(
     change: (fingerprint: string) => string,
     page: Page,
   ): Promise<UpdatedFingerprints>
-  /** An account's receipts, perhaps expired ones too, by the bytes of their keys, one page. */
-  listReceipts(account_id: string, page: Page): Promise<RecordPage<Receipt>>
+  /** An account's idempotency records, perhaps expired ones too, by the bytes of their keys, one page. */
+  listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
   /** The audit log in its order, one page; of one account when it is named. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
   /** Moves old entries from the log into a file, and resolves to their number; see `archive.ts`. */
   archiveAudit(request: ArchiveRequest): Promise<number>
 }
 
-export interface BucketVerbs {
+export interface BucketMethods {
   /**
    * Takes from buckets of rate limits, for all servers that share them: what each is charged is the
    * time in which it fills again, in milliseconds, and was taken since `elapsed` ago. In how many
    * milliseconds each will be full, by what all have taken. May be forgotten at a crash.
    */
-  chargeBuckets(charges: BucketTimes, elapsed: number): Promise<BucketTimes>
+  consumeBuckets(charges: BucketTimes, elapsed: number): Promise<BucketTimes>
 }
 
-export interface CopyVerbs {
+export interface CopyMethods {
   /**
    * Marks an empty storage as a copy that is not whole, which opens for a copy alone, until
    * `endCopy`. False, and nothing is marked, when it holds something and is no such copy.
@@ -220,14 +220,14 @@ export interface CopyVerbs {
 }
 
 /** What is verified and written in the same transaction as a change. */
-export interface Trail {
+export interface WriteOptions {
   /**
    * What must still hold. When it does not, nothing is written, and the change is rejected as by
    * `assertAuthority`. No revocation is acknowledged before the changes that it came too late for.
    */
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
-  readonly receipt?: Receipt
+  readonly idempotency?: IdempotencyRecord
   /** Asserted after a change that grows what it counts. */
   readonly quota?: Quota
 }
@@ -246,7 +246,7 @@ export interface Quota {
   readonly config_bytes?: number
 }
 
-/** `repeated`: the receipt's key has a receipt already. Nothing is written but by `inserted`. */
+/** `repeated`: the idempotency record's key has a idempotency record already. Nothing is written but by `inserted`. */
 export type Insertion = 'inserted' | 'taken' | 'repeated'
 
 export interface KeyedAccount extends Account {
@@ -332,7 +332,7 @@ export interface ArchiveRequest {
   /** A new file, or the one of an earlier archive of the same log. */
   readonly file: string
   /** Written when anything is moved. */
-  readonly trail?: Trail
+  readonly write?: WriteOptions
   /** Told after each batch how many entries have been moved. */
   readonly onProgress?: ((archived: number) => void) | undefined
   /** Ends the archive between two batches. */
@@ -360,13 +360,13 @@ export interface PurchaseImport {
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Ends the staging: tells what became of all rows not yet told of. */
   finish(): Promise<StagedRows>
-  /** Lets all be seen; after `finish`. Throws when the trail's authority does not hold. */
-  commit(trail?: Trail): Promise<void>
+  /** Lets all be seen; after `finish`. Throws when the audit entry's authority does not hold. */
+  commit(write?: WriteOptions): Promise<void>
   /** Takes back all that was staged. */
   abort(): Promise<void>
 }
 
-/** What became of rows. A transaction that is there already is judged by `judgeRepeat`. */
+/** What became of rows. A transaction that is there already is judged by `compareRepeat`. */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number

@@ -1,23 +1,23 @@
 import { TillError } from '../errors.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
-import { accountVerbs } from './postgres/accounts.ts'
-import { bucketVerbs } from './postgres/buckets.ts'
+import { accountMethods } from './postgres/accounts.ts'
+import { auditMethods } from './postgres/audit.ts'
+import { bucketMethods } from './postgres/buckets.ts'
 import { findProblems } from './postgres/check.ts'
-import { clearAbandonedImports } from './postgres/claims.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { loadPostgresDriver, type PostgresDriver, reasonOf } from './postgres/drivers.ts'
-import { importVerbs } from './postgres/imports.ts'
-import { itemVerbs } from './postgres/items.ts'
+import { importMethods } from './postgres/imports.ts'
+import { itemMethods } from './postgres/items.ts'
+import { clearAbandonedImports } from './postgres/leases.ts'
 import { migrate } from './postgres/migrations.ts'
 import { createPool } from './postgres/pool.ts'
-import { projectVerbs } from './postgres/projects.ts'
-import { purchaseVerbs } from './postgres/purchases.ts'
+import { projectMethods } from './postgres/projects.ts'
+import { purchaseMethods } from './postgres/purchases.ts'
 import { createSockets } from './postgres/socket.ts'
-import { storeVerbs } from './postgres/stores.ts'
-import { tokenVerbs } from './postgres/tokens.ts'
-import { trailVerbs } from './postgres/trail.ts'
-import { assertWhole, unfinishedVerbs } from './postgres/unfinished.ts'
+import { storeMethods } from './postgres/stores.ts'
+import { tokenMethods } from './postgres/tokens.ts'
+import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
 
 /**
  * Times are in seconds. What the URL says (`?max=20&connect_timeout=2`) goes before the default.
@@ -112,16 +112,16 @@ function storageOn(db: Database): Storage {
     async ping() {
       await assertWhole(db)
     },
-    ...accountVerbs(db),
-    ...projectVerbs(db),
-    ...storeVerbs(db),
-    ...itemVerbs(db),
-    ...importVerbs(db),
-    ...purchaseVerbs(db),
-    ...tokenVerbs(db),
-    ...trailVerbs(db),
-    ...bucketVerbs(db),
-    ...unfinishedVerbs(db),
+    ...accountMethods(db),
+    ...projectMethods(db),
+    ...storeMethods(db),
+    ...itemMethods(db),
+    ...importMethods(db),
+    ...purchaseMethods(db),
+    ...tokenMethods(db),
+    ...auditMethods(db),
+    ...bucketMethods(db),
+    ...unfinishedMethods(db),
     check: () => findProblems(db),
     async size() {
       const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')

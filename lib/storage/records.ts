@@ -1,10 +1,10 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import type { JsonObject } from '../domain/fields.ts'
+import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../domain/purchase.ts'
-import type { Receipt } from '../domain/receipt.ts'
 import type { Store, StoreType } from '../domain/store.ts'
 import type { NumberedEntry } from './archive.ts'
 import type { FormerPublicKey, StoredSigningKey, StoreSummary, Watermark } from './port.ts'
@@ -128,7 +128,7 @@ export function watermarkRecord(row: Row): Watermark {
   }
 }
 
-export function receiptRecord(row: Row): Receipt {
+export function idempotencyRecord(row: Row): IdempotencyRecord {
   return {
     account_id: row.account_id as string,
     key: row.key as string,

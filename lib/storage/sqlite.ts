@@ -2,21 +2,21 @@ import { TillError } from '../errors.ts'
 import { createReadCache } from './cache.ts'
 import { startCleanup } from './cleanup.ts'
 import type { Storage } from './port.ts'
-import { accountVerbs } from './sqlite/accounts.ts'
+import { accountMethods } from './sqlite/accounts.ts'
+import { auditMethods } from './sqlite/audit.ts'
 import { writeBackup } from './sqlite/backup.ts'
-import { bucketVerbs } from './sqlite/buckets.ts'
+import { bucketMethods } from './sqlite/buckets.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { reasonOf, type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile } from './sqlite/file.ts'
 import { clearAbandonedImports, openImport } from './sqlite/imports.ts'
-import { itemVerbs } from './sqlite/items.ts'
-import { projectVerbs } from './sqlite/projects.ts'
+import { itemMethods } from './sqlite/items.ts'
+import { projectMethods } from './sqlite/projects.ts'
 import { listPurchases } from './sqlite/purchases.ts'
-import { seqOfStore, storeVerbs } from './sqlite/stores.ts'
-import { tokenVerbs } from './sqlite/tokens.ts'
-import { trailVerbs } from './sqlite/trail.ts'
-import { assertWhole, unfinishedVerbs } from './sqlite/unfinished.ts'
+import { seqOfStore, storeMethods } from './sqlite/stores.ts'
+import { tokenMethods } from './sqlite/tokens.ts'
+import { assertWhole, unfinishedMethods } from './sqlite/unfinished.ts'
 
 export interface SqliteOptions {
   /** Which driver to use; without it node:sqlite where Node has it, else better-sqlite3. */
@@ -66,20 +66,20 @@ function storageOn(db: Connection): Storage {
       db.assertInPlace()
       assertWhole(db)
     },
-    ...accountVerbs(db),
-    ...projectVerbs(db),
-    ...storeVerbs(db),
-    ...itemVerbs(db),
+    ...accountMethods(db),
+    ...projectMethods(db),
+    ...storeMethods(db),
+    ...itemMethods(db),
     async openImport(store, import_id) {
       return openImport(db, seqOfStore(db, store), import_id)
     },
     async listPurchases(store, filter, page) {
       return listPurchases(db, seqOfStore(db, store), store.store_id, filter, page)
     },
-    ...tokenVerbs(db),
-    ...trailVerbs(db),
-    ...bucketVerbs(db),
-    ...unfinishedVerbs(db),
+    ...tokenMethods(db),
+    ...auditMethods(db),
+    ...bucketMethods(db),
+    ...unfinishedMethods(db),
     async check() {
       return findProblems(db)
     },

@@ -13,7 +13,7 @@ export interface Keyring {
   /**
    * Adds a key, which signs from `HANDOVER_MS` on, and drops those that no valid token needs; or
    * all others, when one may have leaked: then every token ends within that time. `replace` does
-   * it on the shelf.
+   * it on the keyStore.
    */
   rotate(
     drop: 'unneeded' | 'others',
@@ -29,7 +29,7 @@ export interface KeptKey extends SigningKey {
 }
 
 /** Where the ring is kept. */
-export interface KeyShelf {
+export interface KeyStore {
   /** Oldest first. */
   list(): Promise<readonly KeptKey[]>
   /** Adds a key unless there is one. */
@@ -37,7 +37,7 @@ export interface KeyShelf {
 }
 
 /**
- * Adds a key to a shelf and takes those away that `drop` chooses by their `kid`, of all that there
+ * Adds a key to a keyStore and takes those away that `drop` chooses by their `kid`, of all that there
  * are then: both or neither. Resolves to those taken away.
  */
 export type ReplaceKeys = (
@@ -62,21 +62,21 @@ const RELOAD_MS = 1_000
 const NEEDED_MS = HANDOVER_MS + (MAX_LIFETIME + LEEWAY) * 1_000
 
 /**
- * A ring kept on a shelf, shared with every process that uses the same one. `now` in Unix
- * milliseconds. The first use of an empty shelf puts a key there, which signs at once.
+ * A ring kept on a keyStore, shared with every process that uses the same one. `now` in Unix
+ * milliseconds. The first use of an empty keyStore puts a key there, which signs at once.
  */
-export function createStoredKeyring(shelf: KeyShelf, now: () => number): Keyring {
+export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyring {
   let keys: readonly KeptKey[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | undefined
 
   const reload = async () => {
-    // What is added to the shelf from here on may not be in the answer.
+    // What is added to the keyStore from here on may not be in the answer.
     const askedAt = now()
-    let kept = await shelf.list()
+    let kept = await keyStore.list()
     if (kept.length === 0) {
-      await shelf.insertFirst(createKey(now()))
-      kept = await shelf.list()
+      await keyStore.insertFirst(createKey(now()))
+      kept = await keyStore.list()
     }
     keys = kept.map((key) => keys.find((known) => isSame(known, key)) ?? key)
     loadedAt = askedAt
@@ -113,7 +113,7 @@ export function createStoredKeyring(shelf: KeyShelf, now: () => number): Keyring
       return { kid: key.kid, dropped: await replace(key, choose) }
     },
     async list() {
-      const kept = await shelf.list()
+      const kept = await keyStore.list()
       return kept.map(({ kid, created_at }) => ({ kid, created_at }))
     },
   }

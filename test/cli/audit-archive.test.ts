@@ -90,7 +90,7 @@ async function newLog(t: TestContext, count: number) {
   const db = join(folder, 'till.db')
   const storage = await openSqliteStorage(db)
   const entries = Array.from({ length: count }, (_, i) => ({ ...ENTRY, subject: String(i) }))
-  await storage.insertTrail(...entries.map((audit) => ({ audit })))
+  await storage.insertAudit(...entries.map((audit) => ({ audit })))
   await storage.close()
   return { db, out: join(folder, 'audit.jsonl') }
 }

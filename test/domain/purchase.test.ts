@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  judgeRepeat,
+  compareRepeat,
   type NewPurchase,
   PURCHASE_FIELDS,
   PURCHASE_STATUSES,
@@ -279,7 +279,7 @@ describe('parsePurchase', () => {
   })
 })
 
-describe('judgeRepeat', () => {
+describe('compareRepeat', () => {
   const stored = { sku: 'gold', user_id: 'player', price: 499, currency: 'USD', quantity: 2 }
   const { user_id: _user, ...withoutUser } = stored
   const { price: _price, currency: _currency, ...withoutPrice } = stored
@@ -314,7 +314,7 @@ describe('judgeRepeat', () => {
   for (const from of PURCHASE_STATUSES) {
     for (const to of PURCHASE_STATUSES) {
       test(`${to} after ${from} is ${steps[from][to]}`, () => {
-        const repeat = judgeRepeat({ ...stored, status: from }, { ...stored, status: to })
+        const repeat = compareRepeat({ ...stored, status: from }, { ...stored, status: to })
 
         assert.equal(repeat.outcome, steps[from][to])
         if (repeat.outcome === 'conflict') assert.equal(repeat.field, 'status')
@@ -341,7 +341,7 @@ describe('judgeRepeat', () => {
         const known = { ...before, status: 'pending' } as NewPurchase
         const sent = { ...after, status } as NewPurchase
 
-        assert.deepEqual(judgeRepeat(known, sent), { outcome: 'conflict', field })
+        assert.deepEqual(compareRepeat(known, sent), { outcome: 'conflict', field })
       }
     })
   }

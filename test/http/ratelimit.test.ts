@@ -331,7 +331,7 @@ test('servers on one storage share a limit, and what they let through unknowingl
 test('a server whose storage does not share limits for itself', async (t) => {
   const storage = {
     ...createMemoryStorage(),
-    chargeBuckets: async () => {
+    consumeBuckets: async () => {
       asked++
       throw new Error('away')
     },

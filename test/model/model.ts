@@ -70,7 +70,7 @@ export function createModel(): Player {
   const stores: Store[] = []
   const items: { readonly store: Store; readonly shown: object }[] = []
   const tokens: Token[] = []
-  const receipts = new Map<string, { request: string; answer: unknown; until: number }>()
+  const idempotencyRecords = new Map<string, { request: string; answer: unknown; until: number }>()
   const audit: { action: string; actor: string; account: number }[] = []
 
   const log = (action: string, actor: string, account: number) =>
@@ -129,13 +129,13 @@ export function createModel(): Player {
     if (key === '') throw new Refusal('invalid_request', 'Idempotency-Key')
     const place = `${holder.account} ${key}`
     const asked = JSON.stringify(request)
-    const first = receipts.get(place)
+    const first = idempotencyRecords.get(place)
     if (first && now < first.until) {
       if (first.request === asked) return first.answer
       throw new Refusal('invalid_request', 'Idempotency-Key')
     }
     const answer = plain(make())
-    receipts.set(place, { request: asked, answer, until: now + DAY })
+    idempotencyRecords.set(place, { request: asked, answer, until: now + DAY })
     return answer
   }
 

@@ -51,7 +51,7 @@ await describePlaces('a repeated call', (newPlace) => {
   }
   describeKeys(newPlace)
 })
-await describeFiles('a receipt', describeReceipts)
+await describeFiles('a idempotency', describeIdempotencyRecords)
 
 function describeCreation(newPlace: NewPlace, name: string, create: Create): void {
   test(`returns what the first returned and makes nothing: ${name}`, async (t) => {
@@ -144,7 +144,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
 }
 
 function describeKeys(newPlace: NewPlace): void {
-  test('leaves no receipt when its name was taken', async (t) => {
+  test('leaves no idempotency record when its name was taken', async (t) => {
     const shop = await newShop(newPlace(t))
     const create = creations['items.create'] as Create
     await assert.rejects(create(shop, { name: 'gold' }), { code: 'invalid_request' })
@@ -190,7 +190,7 @@ function describeKeys(newPlace: NewPlace): void {
   })
 }
 
-function describeReceipts(newPlace: NewPlace): void {
+function describeIdempotencyRecords(newPlace: NewPlace): void {
   test('holds no secret in clear, and nothing to try guesses on, under a master key', async (t) => {
     const place = newPlace(t)
     const shop = await newShop(place, { masterKeys: [new Uint8Array(32).fill(1)] })
@@ -276,9 +276,9 @@ function another(creation: string): object {
 /** The hash of a request as its database file keeps it. */
 async function fingerprintIn({ path }: Place, { account_id }: Account): Promise<string> {
   const storage = await openSqliteStorage(path)
-  const receipt = await storage.findReceipt(account_id, KEY.idempotency_key)
+  const idempotency = await storage.findIdempotencyRecord(account_id, KEY.idempotency_key)
   await storage.close()
-  return receipt?.fingerprint ?? assert.fail('there is no idempotency record')
+  return idempotency?.fingerprint ?? assert.fail('there is no idempotency record')
 }
 
 /** All records of an account, and the log of what was changed. */

@@ -71,7 +71,7 @@ const KEY_WRITES: Record<string, Write> = {
     call: ({ till, key }) => till.items.create(key, { ...SILVER, name: 'gold' }),
   },
   'sessions.issue': {
-    verb: 'insertTrail',
+    verb: 'insertAudit',
     call: ({ till, key, project_id }) => till.sessions.issue(key, { project_id }),
   },
   'sessions.revoke': {
@@ -126,7 +126,7 @@ for (const { name, open, skip } of await allTargets()) {
       const create = () => shop.till.projects.create(shop.key, newGame(shop.key), ONCE)
       await create()
 
-      const failed = shop.interrupt('findReceipt', create, () => revokeKey(shop))
+      const failed = shop.interrupt('findIdempotencyRecord', create, () => revokeKey(shop))
 
       await assert.rejects(failed, { code: 'account_key_required' })
       await shop.assertUnchanged()

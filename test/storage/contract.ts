@@ -1,6 +1,7 @@
 import { describe } from 'node:test'
 import { describeAccounts } from './contract/accounts.ts'
 import { describeArchives } from './contract/archives.ts'
+import { describeAtomicity, describeAudit } from './contract/audit.ts'
 import { describeAuthority } from './contract/authority.ts'
 import { describeBuckets } from './contract/buckets.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
@@ -13,7 +14,6 @@ import { describeQuotas } from './contract/quotas.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
-import { describeAtomicity, describeTrails } from './contract/trails.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 
 interface SuiteOptions {
@@ -39,7 +39,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('purchases', () => describePurchases(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
-    describe('trails', () => describeTrails(open))
+    describe('audit entries', () => describeAudit(open))
     describe('archives', () => describeArchives(open))
     describe('authority', () => describeAuthority(open))
     if (options.isDatabase ?? true) describe('changes', () => describeAtomicity(open))

@@ -47,7 +47,7 @@ for (const { name, open, skip } of await allTargets()) {
         former_public_keys: 4,
         accounts: 2,
         account_keys: 6,
-        receipts: 2,
+        idempotencyRecords: 2,
         projects: 2,
         revocations: 4,
         stores: 2,
@@ -60,24 +60,24 @@ for (const { name, open, skip } of await allTargets()) {
       assert.deepEqual(await target.check(), [])
     })
 
-    test('leaves expired receipts behind, which a newer one would drop', async (t) => {
+    test('leaves expired idempotency records behind, which a newer one would drop', async (t) => {
       const source = createMemoryStorage()
       const { account_id } = (await createShop(createTill({ storage: source }))).account
-      const receipt = { account_id, fingerprint: 'f', answer: '{}' }
+      const idempotency = { account_id, fingerprint: 'f', answer: '{}' }
       const old = '2024-03-01T00:00:00.000Z'
-      const expired = { ...receipt, key: 'a', created_at: old, expires_at: old }
+      const expired = { ...idempotency, key: 'a', created_at: old, expires_at: old }
       const kept = {
-        ...receipt,
+        ...idempotency,
         key: 'b',
         created_at: '2024-03-02T00:00:00.000Z',
         expires_at: '9999-01-01T00:00:00.000Z',
       }
       // PostgreSQL has both, when it had more to drop than it drops at a time.
-      source.listReceipts = async () => ({ records: [expired, kept] })
+      source.listIdempotencyRecords = async () => ({ records: [expired, kept] })
       const target = await open(t)
 
-      assert.equal((await copyStorage(source, target)).counts.receipts, 1)
-      assert.deepEqual(await all((page) => target.listReceipts(account_id, page)), [kept])
+      assert.equal((await copyStorage(source, target)).counts.idempotencyRecords, 1)
+      assert.deepEqual(await all((page) => target.listIdempotencyRecords(account_id, page)), [kept])
     })
 
     test('brings idempotency records in batches, tells how many, and goes on after the last', async (t) => {
@@ -87,31 +87,31 @@ for (const { name, open, skip } of await allTargets()) {
         created_at: '2024-03-02T00:00:00.000Z',
         expires_at: '9999-01-01T00:00:00.000Z',
       }
-      const receipts = Array.from({ length: 2500 }, (_, i) => {
+      const idempotencyRecords = Array.from({ length: 2500 }, (_, i) => {
         const key = `key_${String((i * 7919) % 2500).padStart(4, '0')}`
         return { account_id, key, fingerprint: 'f', answer: '{"text":"\\"\\u2028"}', ...times }
       })
-      await source.insertTrail(...receipts.map((receipt) => ({ receipt })))
+      await source.insertAudit(...idempotencyRecords.map((idempotency) => ({ idempotency })))
       const target = await open(t)
-      const { insertTrail } = target
+      const { insertAudit } = target
       const sizes: number[] = []
-      target.insertTrail = (...trails) => {
-        sizes.push(trails.length)
-        return sizes.length === 2 ? Promise.reject(new Error('cut off')) : insertTrail(...trails)
+      target.insertAudit = (...writes) => {
+        sizes.push(writes.length)
+        return sizes.length === 2 ? Promise.reject(new Error('cut off')) : insertAudit(...writes)
       }
       await assert.rejects(copyStorage(source, target), { message: 'cut off' })
       const told: number[] = []
 
       const { counts } = await copyStorage(source, target, (step, kind, count) => {
-        if (step === 'copying' && kind === 'receipts') told.push(count)
+        if (step === 'copying' && kind === 'idempotency_records') told.push(count)
       })
 
-      assert.equal(counts.receipts, 2500)
+      assert.equal(counts.idempotencyRecords, 2500)
       assert.deepEqual(sizes.slice(0, 4), [1000, 1000, 1000, 500])
       assert.equal(told.at(-1), 2500)
       assert.deepEqual(
-        await all((page) => target.listReceipts(account_id, page)),
-        await all((page) => source.listReceipts(account_id, page)),
+        await all((page) => target.listIdempotencyRecords(account_id, page)),
+        await all((page) => source.listIdempotencyRecords(account_id, page)),
       )
     })
 

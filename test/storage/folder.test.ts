@@ -6,12 +6,12 @@ import { type TestContext, test } from 'node:test'
 import { createTarget } from '../../cli/target.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { newEntry } from './fixtures/trails.ts'
+import { newEntry } from './fixtures/writes.ts'
 
 for (const code of ['EPERM', 'EINVAL']) {
   test(`an archive is written where a directory can not be synced: ${code}`, async (t) => {
     const storage = createMemoryStorage()
-    await storage.insertTrail({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
+    await storage.insertAudit({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
     const file = join(temporaryFolder(t), 'audit.jsonl')
     refuseToSyncFolders(t, code)
 
@@ -36,7 +36,7 @@ for (const code of ['EPERM', 'EINVAL']) {
 
 test('an archive ends, and deletes nothing, when its directory fails to sync', async (t) => {
   const storage = createMemoryStorage()
-  await storage.insertTrail({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
+  await storage.insertAudit({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
   const file = join(temporaryFolder(t), 'audit.jsonl')
   refuseToSyncFolders(t, 'EIO')
 

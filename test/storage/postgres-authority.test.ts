@@ -7,7 +7,7 @@ import type { Storage } from '../../lib/index.ts'
 import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { createSignal } from '../support/server.ts'
 import { AT, insertShops, MAIN, newItem, newRow } from './fixtures/records.ts'
-import { auditOf, newEntry, newReceipt } from './fixtures/trails.ts'
+import { auditOf, newEntry, newIdempotencyRecord } from './fixtures/writes.ts'
 
 const server = await startPostgres()
 
@@ -18,7 +18,7 @@ const TOKEN: Authority = {
 
 type Act = (storage: Storage) => Promise<unknown>
 
-const trailOf = (authority: Authority) => ({ authority, audit: newEntry() })
+const auditedWrite = (authority: Authority) => ({ authority, audit: newEntry() })
 const importUnder =
   (authority: Authority, import_id = 'imp_1'): Act =>
   async (storage) => {
@@ -27,7 +27,7 @@ const importUnder =
     try {
       await current.stage([newRow(2)])
       await current.finish()
-      await current.commit(trailOf(authority))
+      await current.commit(auditedWrite(authority))
     } catch (error) {
       await current.abort()
       throw error
@@ -36,11 +36,11 @@ const importUnder =
 const updateUnder =
   (authority: Authority): Act =>
   (storage) =>
-    storage.updateProject('prj_1', (each) => ({ ...each, name: 'New' }), trailOf(authority))
+    storage.updateProject('prj_1', (each) => ({ ...each, name: 'New' }), auditedWrite(authority))
 
-const insertItem: Act = (storage) => storage.insertItem(newItem('new'), trailOf(KEY))
+const insertItem: Act = (storage) => storage.insertItem(newItem('new'), auditedWrite(KEY))
 const insertOnce: Act = (storage) =>
-  storage.insertItem(newItem('new'), { ...trailOf(KEY), receipt: newReceipt() })
+  storage.insertItem(newItem('new'), { ...auditedWrite(KEY), idempotency: newIdempotencyRecord() })
 
 const revokeKey: Act = (storage) => storage.revokeAccountKey('acc_1', 'key_hash-1', AT)
 const revokeUser: Act = (storage) =>
@@ -158,8 +158,8 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
         const isLate = isRevoked
         const name = `load_${made++}`
         // Under a key, every other one is a single statement.
-        if (made % 2 === 0) await storage.insertItem(newItem(name), trailOf(authority))
-        else await storage.insertTrail(trailOf(authority))
+        if (made % 2 === 0) await storage.insertItem(newItem(name), auditedWrite(authority))
+        else await storage.insertAudit(auditedWrite(authority))
         if (isLate) acceptedLate++
       }
       const writeOn = async (): Promise<unknown> => {
@@ -175,7 +175,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       await revoke(await openPostgres(t, url))
       isRevoked = true
 
-      await assert.rejects(storage.insertItem(newItem('late'), trailOf(authority)), { code })
+      await assert.rejects(storage.insertItem(newItem('late'), auditedWrite(authority)), { code })
       const codes = (await Promise.all(writers)).map((error) => (error as { code?: unknown }).code)
       assert.deepEqual([...new Set(codes)], [code])
       assert.equal(acceptedLate, 0)
@@ -208,7 +208,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
           { public_key: `pk_${Math.random()}`, former_until: AT },
           { authority: KEY },
         ),
-      (each) => each.insertTrail({ authority: TOKEN }),
+      (each) => each.insertAudit({ authority: TOKEN }),
       (each) => each.updateStore(MAIN, (store) => ({ ...store }), { audit, authority: TOKEN }),
       (each) => each.revokeAccountKey('acc_1', 'key_none', AT, { audit, authority: KEY }),
     ]

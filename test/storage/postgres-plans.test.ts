@@ -55,16 +55,16 @@ const OTHERS = `
 /** Every verb once, as it is when all goes well. */
 async function useAll(storage: Storage): Promise<void> {
   const audit = { at: AT, actor: '', action: 'item.create', subject: '', request_id: '' } as const
-  const receipt = { account_id: 'acc_1', fingerprint: '', answer: '', created_at: AT }
-  const trail = (key: string) => ({
+  const idempotency = { account_id: 'acc_1', fingerprint: '', answer: '', created_at: AT }
+  const write = (key: string) => ({
     audit: { ...audit, account_id: 'acc_1' },
-    receipt: { ...receipt, key, expires_at: '2025' },
+    idempotency: { ...idempotency, key, expires_at: '2025' },
   })
-  await storage.insertAccount(newAccount('acc_3'), newKey('acc_3', 'hash-3'), trail('1'))
+  await storage.insertAccount(newAccount('acc_3'), newKey('acc_3', 'hash-3'), write('1'))
   await storage.findAccount('acc_1')
   await storage.listAccounts({ limit: 10, after: '1' })
   await storage.findAccountByKeyHash('hash-1')
-  await storage.insertAccountKey(newKey('acc_1', 'hash-b'), trail('2'))
+  await storage.insertAccountKey(newKey('acc_1', 'hash-b'), write('2'))
   await storage.listAccountKeys('acc_1', { limit: 10 })
   await storage.listAccountKeys('acc_1', { limit: 10, after: '1' })
   const authority = {
@@ -74,7 +74,7 @@ async function useAll(storage: Storage): Promise<void> {
   }
   await storage.verifyAuthority(authority)
   await storage.revokeAccountKey('acc_1', 'key_hash-b', AT, { authority })
-  await storage.insertProject(newProject('prj_3'), trail('3'))
+  await storage.insertProject(newProject('prj_3'), write('3'))
   await storage.findProject('prj_1')
   await storage.findProjectByPublicKey('pk_prj_1')
   await storage.listProjects('acc_1', { limit: 10 })
@@ -94,7 +94,7 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.updateStore(MAIN, (store) => store)
   await storage.insertItem(newItem('sword'))
   const { key_id } = authority
-  await storage.insertItem(newItem('bow'), { audit: trail('4').audit, authority: { key_id } })
+  await storage.insertItem(newItem('bow'), { audit: write('4').audit, authority: { key_id } })
   await storage.insertItems([newItem('shield')])
   await storage.findItem('itm_gold')
   await storage.listItems(MAIN, { limit: 10 })
@@ -118,10 +118,10 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.findWatermark('prj_1', 'u')
   await storage.listWatermarks('prj_1', { limit: 10 })
   await storage.listWatermarks('prj_1', { limit: 10, after: '1' })
-  await storage.findReceipt('acc_1', 'k')
-  await storage.listReceipts('acc_1', { limit: 10 })
-  await storage.listReceipts('acc_1', { limit: 10, after: '1' })
-  await storage.chargeBuckets(new Map([['b1', 1]]), 0)
+  await storage.findIdempotencyRecord('acc_1', 'k')
+  await storage.listIdempotencyRecords('acc_1', { limit: 10 })
+  await storage.listIdempotencyRecords('acc_1', { limit: 10, after: '1' })
+  await storage.consumeBuckets(new Map([['b1', 1]]), 0)
   await storage.listAudit(undefined, { limit: 10 })
   await storage.listAudit('acc_1', { limit: 10, after: '1' })
 }

@@ -22,7 +22,7 @@ import {
   newStore,
   stage,
 } from './fixtures/records.ts'
-import { auditOf, newEntry } from './fixtures/trails.ts'
+import { auditOf, newEntry } from './fixtures/writes.ts'
 
 const server = await startPostgres({ restarts: true })
 
@@ -105,7 +105,7 @@ describe('PostgreSQL databases that are shared', () => {
     const url = await server.createSchema(t)
     const storage = await openPostgres(t, url)
     const at = '2024-01-01T00:00:00.000Z'
-    await storage.insertTrail({ audit: newEntry({ at }) }, { audit: newEntry() })
+    await storage.insertAudit({ audit: newEntry({ at }) }, { audit: newEntry() })
     const file = join(temporaryFolder(t), 'audit.jsonl')
     assert.equal(await storage.archiveAudit({ before: AT, file }), 1)
     const sql = rawPostgres(t, url)
@@ -155,18 +155,18 @@ describe('PostgreSQL databases that are shared', () => {
     assert.equal((await itemsOf(servers[2] as Storage, MAIN)).length, 1)
   })
 
-  test('of many senders of one receipt on three servers one inserts', async (t) => {
+  test('of many senders of one idempotency record on three servers one inserts', async (t) => {
     const url = await server.createSchema(t)
     const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 4 })))
     await insertStores(servers[0] as Storage)
     const created_at = '2024-03-01T00:00:00.000Z'
     const expires_at = '2024-03-02T00:00:00.000Z'
-    const receipt = { account_id: 'acc_1', key: 'k', fingerprint: 'f', answer: '{}' }
+    const idempotency = { account_id: 'acc_1', key: 'k', fingerprint: 'f', answer: '{}' }
 
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, i) => {
-        const trail = { receipt: { ...receipt, created_at, expires_at } }
-        return (servers[i % 3] as Storage).insertItem(newItem(`sku_${i}`), trail)
+        const write = { idempotency: { ...idempotency, created_at, expires_at } }
+        return (servers[i % 3] as Storage).insertItem(newItem(`sku_${i}`), write)
       }),
     )
 

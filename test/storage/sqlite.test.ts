@@ -26,7 +26,7 @@ import {
   stage,
 } from './fixtures/records.ts'
 import { migrate, NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.ts'
-import { newEntry } from './fixtures/trails.ts'
+import { newEntry } from './fixtures/writes.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
@@ -180,7 +180,7 @@ function describeMigrations(driver: SqliteDriverName): void {
     assert.throws(() => db.exec("UPDATE audit SET actor = ''"), /append-only/)
     const file = `${path}.jsonl`
     assert.equal(await storage.archiveAudit({ before: '2024-01-02', file }), 3)
-    await storage.insertTrail({ audit: newEntry() })
+    await storage.insertAudit({ audit: newEntry() })
     const seqs = db.prepare('SELECT seq FROM audit').all()
     assert.deepEqual(
       seqs.map((row) => ({ ...(row as object) })),

@@ -5,7 +5,7 @@ import {
   createStoredKeyring,
   HANDOVER_MS,
   type KeptKey,
-  type KeyShelf,
+  type KeyStore,
   MAX_LIFETIME,
   type ReplaceKeys,
 } from '../../lib/token/keyring.ts'
@@ -101,7 +101,7 @@ describe('a kept ring', () => {
     assert.equal(await ring.verify(token, world.expected()), undefined)
   })
 
-  test('looks at the shelf every 5 s, and for bad tokens at most once a second', async () => {
+  test('looks at the keyStore every 5 s, and for bad tokens at most once a second', async () => {
     const world = createWorld()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
@@ -174,12 +174,12 @@ test('a ring of the operator’s secret has no keys to rotate or list', async ()
   await assert.rejects(ring.list(), { code: 'invalid_request' })
 })
 
-/** A shelf, a clock, and rings that share both. */
+/** A keyStore, a clock, and rings that share both. */
 function createWorld() {
   let time = START
   let looks = 0
   let keys: KeptKey[] = []
-  const shelf: KeyShelf = {
+  const keyStore: KeyStore = {
     list: async () => {
       looks++
       return structuredClone(keys)
@@ -194,7 +194,7 @@ function createWorld() {
     return kids
   }
   const newRing = (skew = 0) => {
-    const ring = createStoredKeyring(shelf, () => time + skew)
+    const ring = createStoredKeyring(keyStore, () => time + skew)
     const rotate = (drop: 'unneeded' | 'others' = 'unneeded') => ring.rotate(drop, replace)
     return { ...ring, rotate }
   }

@@ -1,16 +1,16 @@
 import type { AccountKey } from '../../domain/account.ts'
 import { recordPage } from '../pages.ts'
-import type { AccountVerbs } from '../port.ts'
+import type { AccountMethods } from '../port.ts'
 import { accountKeyRecord, accountRecord, maybe } from '../records.ts'
+import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Connection, Database } from './connection.ts'
-import { writeTrail } from './trail.ts'
 
-export function accountVerbs(db: Database): AccountVerbs {
+export function accountMethods(db: Database): AccountMethods {
   return {
-    insertAccount(account, key, trail = {}) {
+    insertAccount(account, key, write = {}) {
       return db.transaction(async (tx) => {
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         await tx.run(
           'INSERT INTO accounts (account_id, name, created_at) VALUES ($1, $2, $3)',
           account.account_id,
@@ -18,7 +18,7 @@ export function accountVerbs(db: Database): AccountVerbs {
           account.created_at,
         )
         await insertKey(tx, key)
-        await writeTrail(tx, trail)
+        await recordWrite(tx, write)
       })
     },
     async findAccount(account_id) {
@@ -38,11 +38,11 @@ export function accountVerbs(db: Database): AccountVerbs {
       const rows = await db.all(sql, page.after ?? '0', page.limit + 1)
       return recordPage(rows, page, accountRecord, ({ seq }) => seq)
     },
-    insertAccountKey(key, trail = {}) {
+    insertAccountKey(key, write = {}) {
       return db.transaction(async (tx) => {
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         await insertKey(tx, key)
-        await writeTrail(tx, trail)
+        await recordWrite(tx, write)
       })
     },
     async listAccountKeys(account_id, page) {
@@ -51,13 +51,13 @@ export function accountVerbs(db: Database): AccountVerbs {
       const rows = await db.all(sql, account_id, page.after ?? '0', page.limit + 1)
       return recordPage(rows, page, accountKeyRecord, ({ seq }) => seq)
     },
-    revokeAccountKey(account_id, key_id, revoked_at, trail = {}) {
+    revokeAccountKey(account_id, key_id, revoked_at, write = {}) {
       return db.transaction(async (tx) => {
         // The rows in the order of their ids: of two keys that revoke each other, one waits.
-        const acting = trail.authority?.key_id ?? key_id
+        const acting = write.authority?.key_id ?? key_id
         await lockAuthority(tx, undefined, lockOf.key(key_id), lockOf.key(acting))
         await tx.all(LOCK_KEYS, key_id, acting)
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         const revoked = await tx.run(
           `UPDATE account_keys SET revoked_at = $1
            WHERE account_id = $2 AND key_id = $3 AND revoked_at IS NULL`,
@@ -65,7 +65,7 @@ export function accountVerbs(db: Database): AccountVerbs {
           account_id,
           key_id,
         )
-        if (revoked === 1) await writeTrail(tx, trail)
+        if (revoked === 1) await recordWrite(tx, write)
         return revoked === 1
       })
     },

@@ -1,4 +1,4 @@
-import type { BucketVerbs } from '../port.ts'
+import type { BucketMethods } from '../port.ts'
 import type { Database } from './connection.ts'
 
 // The database's clock: those of the servers differ.
@@ -18,9 +18,9 @@ const CLEAR = `
     SELECT bucket FROM rate_buckets WHERE full_at < ${NOW}
     ORDER BY full_at LIMIT $1 FOR UPDATE SKIP LOCKED)`
 
-export function bucketVerbs(db: Database): BucketVerbs {
+export function bucketMethods(db: Database): BucketMethods {
   return {
-    async chargeBuckets(charges, elapsed) {
+    async consumeBuckets(charges, elapsed) {
       const sent = Object.fromEntries(charges)
       const rows = await db.transaction((tx) => tx.all(CHARGE, sent, elapsed))
       await db.run(CLEAR, 2 * charges.size)

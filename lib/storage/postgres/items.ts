@@ -1,15 +1,15 @@
 import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
-import type { ItemVerbs } from '../port.ts'
+import type { ItemMethods } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
+import { insertOnce } from './audit.ts'
 import type { Database } from './connection.ts'
-import { insertOnce } from './trail.ts'
 
-export function itemVerbs(db: Database): ItemVerbs {
+export function itemMethods(db: Database): ItemMethods {
   return {
-    insertItem(item, trail = {}) {
+    insertItem(item, write = {}) {
       return insertOnce(
         db,
-        trail,
+        write,
         `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
            created_at)
          SELECT $1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),

@@ -1,19 +1,19 @@
 import type { Project } from '../../domain/project.ts'
 import { recordPage } from '../pages.ts'
-import type { ProjectVerbs } from '../port.ts'
+import type { ProjectMethods } from '../port.ts'
 import { formerPublicKeyRecord, maybe, projectRecord } from '../records.ts'
+import { insertOnce, recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import { configuredQuery, listConfigured } from './configured.ts'
 import type { Connection, Database } from './connection.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
-import { insertOnce, writeTrail } from './trail.ts'
 
-export function projectVerbs(db: Database): ProjectVerbs {
+export function projectMethods(db: Database): ProjectMethods {
   return {
-    insertProject(project, trail = {}) {
+    insertProject(project, write = {}) {
       return insertOnce(
         db,
-        trail,
+        write,
         `INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme,
            public_key, config, created_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM authority`,
         project.id,
@@ -36,26 +36,26 @@ export function projectVerbs(db: Database): ProjectVerbs {
       return maybe(projectRecord, await db.find(sql, public_key))
     },
     listProjects: (account_id, page) => listConfigured(db, LIST, account_id, page, projectRecord),
-    updateProject(id, change, trail = {}) {
+    updateProject(id, change, write = {}) {
       return db.transaction(async (tx) => {
-        await lockAuthority(tx, trail.authority, lockOf.project(id))
+        await lockAuthority(tx, write.authority, lockOf.project(id))
         const current = await lockProject(tx, id)
         if (!current) return undefined
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         const changed = change(current)
         if (changed === current) return current
         await updateProject(tx, id, changed)
-        await assertQuotaOfGrowth(tx, trail.quota, current.config, changed.config)
-        await writeTrail(tx, trail)
+        await assertQuotaOfGrowth(tx, write.quota, current.config, changed.config)
+        await recordWrite(tx, write)
         return changed
       })
     },
-    rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
+    rotatePublicKey(project_id, { public_key, former_until }, write = {}) {
       return db.transaction(async (tx) => {
-        await lockAuthority(tx, trail.authority, lockOf.project(project_id))
+        await lockAuthority(tx, write.authority, lockOf.project(project_id))
         const current = await lockProject(tx, project_id)
         if (!current) return
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         await tx.run(
           `UPDATE former_public_keys SET expires_at = $1
            WHERE project_id = $2 AND expires_at > $1`,
@@ -70,7 +70,7 @@ export function projectVerbs(db: Database): ProjectVerbs {
           former_until,
         )
         await updateProject(tx, project_id, { ...current, public_key })
-        await writeTrail(tx, trail)
+        await recordWrite(tx, write)
       })
     },
     async findFormerPublicKey(public_key) {

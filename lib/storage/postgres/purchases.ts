@@ -4,7 +4,7 @@ import { purchaseRecord } from '../records.ts'
 import type { Database } from './connection.ts'
 
 /** A page of the purchases that are seen: those up to the store's last. */
-export function purchaseVerbs(db: Database): Pick<Storage, 'listPurchases'> {
+export function purchaseMethods(db: Database): Pick<Storage, 'listPurchases'> {
   return {
     async listPurchases({ account_id, store_id }, filter, { limit, after = '0' }) {
       const conditions = conditionsOf(filter, 'p.status')

@@ -1,5 +1,5 @@
 import {
-  judgeRepeat,
+  compareRepeat,
   PURCHASE_STATUSES,
   type PurchaseField,
   type PurchaseIdentity,
@@ -7,9 +7,9 @@ import {
 } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
 import { numberOf } from '../records.ts'
-import type { Claim } from './claims.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
+import type { Lease } from './leases.ts'
 
 /**
  * A row that waits to be written. An item stands for its sku: within a store both are one to one.
@@ -35,7 +35,7 @@ interface Known {
  */
 export async function findKnown(
   on: Connection,
-  claim: Claim,
+  lease: Lease,
   entries: readonly Entry[],
 ): Promise<Map<string, Known>> {
   const rows = await on.all(
@@ -47,16 +47,16 @@ export async function findKnown(
        FROM purchases WHERE store = $1 AND transaction_id = sent.id LIMIT 1) p
      LEFT JOIN LATERAL (
        SELECT status FROM purchase_changes WHERE store = $1 AND purchase = p.seq LIMIT 1) c ON true`,
-    claim.store,
+    lease.store,
     entries.map(({ transaction_id }) => transaction_id),
   )
-  return new Map(rows.map((row) => [row.transaction_id as string, knownOf(row, claim)]))
+  return new Map(rows.map((row) => [row.transaction_id as string, knownOf(row, lease)]))
 }
 
-function knownOf(row: Row, claim: Claim): Known {
+function knownOf(row: Row, lease: Lease): Known {
   return {
     seq: numberOf(row.seq),
-    isOwn: row.import === claim.import,
+    isOwn: row.import === lease.import,
     identity: {
       sku: String(row.item),
       user_id: (row.user_id as string | null) ?? undefined,
@@ -97,7 +97,7 @@ export function judge(known: Map<string, Known>, entries: readonly Entry[]): Jud
       fresh.set(id, entry)
       continue
     }
-    const judged = judgeRepeat(before, entry)
+    const judged = compareRepeat(before, entry)
     if (judged.outcome === 'conflict') {
       conflicts.push({ line, field: judged.field })
       continue
@@ -119,7 +119,7 @@ export function judge(known: Map<string, Known>, entries: readonly Entry[]): Jud
  */
 export async function stageChanges(
   on: Connection,
-  { store }: Claim,
+  { store }: Lease,
   changes: readonly Change[],
 ): Promise<void> {
   const sent = (isOwn: boolean) =>

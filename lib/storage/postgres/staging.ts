@@ -1,10 +1,10 @@
 import { type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
-import { assertOwned, type Claim } from './claims.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
+import { assertOwned, type Lease } from './leases.ts'
 import { createItemLookup } from './lookup.ts'
 import { type Entry, findKnown, judge, stageChanges } from './repeats.ts'
 
@@ -28,8 +28,8 @@ const BLOCK_ROWS = 10_000
 /** Of the texts of its rows. Two blocks at most are in memory. */
 const BLOCK_CHARS = 2 * 1024 * 1024
 
-export function createStaging(db: Database, claim: Claim, lastPurchase: number): Staging {
-  const itemsOf = createItemLookup(db, claim.store)
+export function createStaging(db: Database, lease: Lease, lastPurchase: number): Staging {
+  const itemsOf = createItemLookup(db, lease.store)
   let block: Entry[] = []
   let blockChars = 0
   let underWay: Promise<StagedRows> | undefined
@@ -44,7 +44,7 @@ export function createStaging(db: Database, claim: Claim, lastPurchase: number):
     if (!expectsRepeats) {
       try {
         await db.transaction(async (tx) => {
-          await assertOwned(tx, claim)
+          await assertOwned(tx, lease)
           await copyRows(tx, entries)
         })
         last += entries.length
@@ -60,16 +60,16 @@ export function createStaging(db: Database, claim: Claim, lastPurchase: number):
   }
 
   const copyRows = async (tx: Transaction, entries: readonly Entry[]) => {
-    await tx.copy(`purchases (${COLUMNS})`, linesOf(claim, last + 1, entries))
+    await tx.copy(`purchases (${COLUMNS})`, linesOf(lease, last + 1, entries))
   }
 
   const writeJudged = async (tx: Transaction, entries: readonly Entry[]) => {
-    await assertOwned(tx, claim)
+    await assertOwned(tx, lease)
     // A plan that was made for a smaller table may be kept too long.
     await tx.exec('SET LOCAL plan_cache_mode = force_custom_plan')
-    const { told, fresh, changes } = judge(await findKnown(tx, claim, entries), entries)
+    const { told, fresh, changes } = judge(await findKnown(tx, lease, entries), entries)
     if (fresh.length > 0) await copyRows(tx, fresh)
-    if (changes.length > 0) await stageChanges(tx, claim, changes)
+    if (changes.length > 0) await stageChanges(tx, lease, changes)
     return { told, fresh: fresh.length }
   }
 
@@ -149,13 +149,13 @@ const COLUMNS =
   'store, import, seq, purchased_at, price, item, quantity, status, transaction_id, user_id, currency, metadata'
 
 /** Line by line, so that the server works on the first ones while the last are made. */
-function* linesOf(claim: Claim, first: number, entries: readonly Entry[]): Generator<string> {
-  for (const [index, entry] of entries.entries()) yield lineOf(claim, first + index, entry)
+function* linesOf(lease: Lease, first: number, entries: readonly Entry[]): Generator<string> {
+  for (const [index, entry] of entries.entries()) yield lineOf(lease, first + index, entry)
 }
 
 // One template, no list of cells in between: 0.5 s of a million rows' 5.
-function lineOf(claim: Claim, seq: number, row: Entry): string {
-  const numbers = `${claim.store}\t${claim.import}\t${seq}\t${row.purchased_at}\t${row.price ?? '\\N'}\t${row.sku}\t${row.quantity}\t${PURCHASE_STATUSES.indexOf(row.status)}`
+function lineOf(lease: Lease, seq: number, row: Entry): string {
+  const numbers = `${lease.store}\t${lease.import}\t${seq}\t${row.purchased_at}\t${row.price ?? '\\N'}\t${row.sku}\t${row.quantity}\t${PURCHASE_STATUSES.indexOf(row.status)}`
   const texts = `${copyCell(row.transaction_id)}\t${copyCell(row.user_id)}\t${copyCell(row.currency)}\t${copyCell(row.metadata)}`
   return `${numbers}\t${texts}\n`
 }

@@ -1,18 +1,18 @@
 import { recordPage } from '../pages.ts'
-import type { StoreVerbs } from '../port.ts'
+import type { StoreMethods } from '../port.ts'
 import { maybe, storeRecord, storeSummaryRecord } from '../records.ts'
+import { insertOnce, recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import { configuredQuery, listConfigured } from './configured.ts'
 import type { Database } from './connection.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
-import { insertOnce, writeTrail } from './trail.ts'
 
-export function storeVerbs(db: Database): StoreVerbs {
+export function storeMethods(db: Database): StoreMethods {
   return {
-    insertStore(store, trail = {}) {
+    insertStore(store, write = {}) {
       return insertOnce(
         db,
-        trail,
+        write,
         `INSERT INTO stores (account_id, project_id, store_id, store_type, is_sandbox, status,
            store_config, created_at) SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM authority
          ON CONFLICT (account_id, store_id) DO NOTHING`,
@@ -44,12 +44,12 @@ export function storeVerbs(db: Database): StoreVerbs {
       )
       return recordPage(rows, page, storeSummaryRecord, ({ seq }) => seq)
     },
-    updateStore({ account_id, store_id }, change, trail = {}) {
+    updateStore({ account_id, store_id }, change, write = {}) {
       return db.transaction(async (tx) => {
-        await lockAuthority(tx, trail.authority, lockOf.store({ account_id, store_id }))
+        await lockAuthority(tx, write.authority, lockOf.store({ account_id, store_id }))
         const row = await tx.find(`${FIND} FOR NO KEY UPDATE`, account_id, store_id)
         if (!row) return undefined
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         const current = storeRecord(row)
         const changed = change(current)
         if (changed === current) return current
@@ -60,9 +60,9 @@ export function storeVerbs(db: Database): StoreVerbs {
           changed.store_config,
           row.seq as number,
         )
-        const { quota } = trail
+        const { quota } = write
         await assertQuotaOfGrowth(tx, quota, current.store_config, changed.store_config)
-        await writeTrail(tx, trail)
+        await recordWrite(tx, write)
         return changed
       })
     },

@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer'
 import { recordPage } from '../pages.ts'
-import type { StoredSigningKey, TokenVerbs } from '../port.ts'
+import type { StoredSigningKey, TokenMethods } from '../port.ts'
 import { signingKeyRecord, watermarkRecord } from '../records.ts'
+import { recordWrite } from './audit.ts'
 import { findWatermark, lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Connection, Database, Transaction } from './connection.ts'
-import { writeTrail } from './trail.ts'
 
-export function tokenVerbs(db: Database): TokenVerbs {
+export function tokenMethods(db: Database): TokenMethods {
   return {
     insertSigningKey: (key) => insertSigningKey(db, key),
     insertFirstSigningKey(key) {
@@ -16,24 +16,24 @@ export function tokenVerbs(db: Database): TokenVerbs {
       })
     },
     listSigningKeys: () => listSigningKeys(db),
-    rotateSigningKeys(key, drop, trail = {}) {
+    rotateSigningKeys(key, drop, write = {}) {
       return db.transaction(async (tx) => {
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         await lockSigningKeys(tx)
         await insertSigningKey(tx, key)
         const kids = drop(await listSigningKeys(tx))
         const sql = 'DELETE FROM signing_keys WHERE kid IN (SELECT json_array_elements_text($1))'
         if (kids.length > 0) await tx.run(sql, kids)
-        await writeTrail(tx, trail)
+        await recordWrite(tx, write)
         return kids
       })
     },
-    revokeTokens({ project_id, user_id, at }, trail = {}) {
+    revokeTokens({ project_id, user_id, at }, write = {}) {
       return db.transaction(async (tx) => {
-        await lockAuthority(tx, trail.authority, lockOf.project(project_id))
+        await lockAuthority(tx, write.authority, lockOf.project(project_id))
         // The project's row: a watermark may have none yet.
         await tx.find('SELECT 1 FROM projects WHERE id = $1 FOR NO KEY UPDATE', project_id)
-        await verifyAuthority(tx, trail.authority)
+        await verifyAuthority(tx, write.authority)
         await tx.run(
           `INSERT INTO token_bounds (project_id, user_id, not_after)
            SELECT $1, $2, greatest($3, coalesce(max(not_after), 0) + 1) FROM token_bounds
@@ -43,7 +43,7 @@ export function tokenVerbs(db: Database): TokenVerbs {
           user_id,
           at,
         )
-        await writeTrail(tx, trail)
+        await recordWrite(tx, write)
       })
     },
     async insertWatermark({ project_id, user_id, not_after }) {

@@ -1,8 +1,8 @@
-import type { CopyVerbs } from '../port.ts'
+import type { CopyMethods } from '../port.ts'
 import { unfinishedError } from '../unfinished.ts'
 import type { Connection, Database } from './connection.ts'
 
-export function unfinishedVerbs(db: Database): CopyVerbs {
+export function unfinishedMethods(db: Database): CopyMethods {
   return {
     beginCopy() {
       return db.transaction(async (tx) => {

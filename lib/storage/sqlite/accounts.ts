@@ -1,16 +1,16 @@
 import type { AccountKey } from '../../domain/account.ts'
 import { recordPage } from '../pages.ts'
-import type { AccountVerbs } from '../port.ts'
+import type { AccountMethods } from '../port.ts'
 import { accountKeyRecord, accountRecord, maybe } from '../records.ts'
+import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
-import { writeTrail } from './trail.ts'
 
-export function accountVerbs(db: Connection): AccountVerbs {
+export function accountMethods(db: Connection): AccountMethods {
   return {
-    insertAccount(account, key, trail = {}) {
+    insertAccount(account, key, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         db.run(
           'INSERT INTO accounts (account_id, name, created_at) VALUES (?, ?, ?)',
           account.account_id,
@@ -18,7 +18,7 @@ export function accountVerbs(db: Connection): AccountVerbs {
           account.created_at,
         )
         insertKey(db, key)
-        writeTrail(db, trail)
+        recordWrite(db, write)
       })
     },
     async findAccount(account_id) {
@@ -38,11 +38,11 @@ export function accountVerbs(db: Connection): AccountVerbs {
       const rows = db.all(sql, page.after ?? 0, page.limit + 1)
       return recordPage(rows, page, accountRecord, ({ seq }) => seq)
     },
-    insertAccountKey(key, trail = {}) {
+    insertAccountKey(key, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         insertKey(db, key)
-        writeTrail(db, trail)
+        recordWrite(db, write)
       })
     },
     async listAccountKeys(account_id, page) {
@@ -55,9 +55,9 @@ export function accountVerbs(db: Connection): AccountVerbs {
       )
       return recordPage(rows, page, accountKeyRecord, ({ seq }) => seq)
     },
-    revokeAccountKey(account_id, key_id, revoked_at, trail = {}) {
+    revokeAccountKey(account_id, key_id, revoked_at, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         const revoked = db.run(
           `UPDATE account_keys SET revoked_at = ?
            WHERE account_id = ? AND key_id = ? AND revoked_at IS NULL`,
@@ -65,7 +65,7 @@ export function accountVerbs(db: Connection): AccountVerbs {
           account_id,
           key_id,
         )
-        if (revoked === 1) writeTrail(db, trail)
+        if (revoked === 1) recordWrite(db, write)
         return revoked === 1
       })
     },

@@ -1,4 +1,4 @@
-import type { BucketVerbs } from '../port.ts'
+import type { BucketMethods } from '../port.ts'
 import type { Connection } from './connection.ts'
 
 const CHARGE = `
@@ -6,10 +6,10 @@ const CHARGE = `
   ON CONFLICT DO UPDATE SET full_at = excluded.full_at + max(full_at - ?, 0)
   RETURNING full_at`
 
-export function bucketVerbs(db: Connection): BucketVerbs {
+export function bucketMethods(db: Connection): BucketMethods {
   return {
     // What it loses at a crash is worth no wait for the disk.
-    chargeBuckets(charges, elapsed) {
+    consumeBuckets(charges, elapsed) {
       return db.lazyTransaction(() => {
         const now = Date.now()
         const start = now - elapsed

@@ -6,13 +6,13 @@ import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import { sumStaged } from '../staged.ts'
+import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Connection, Row } from './connection.ts'
 import { isDiskFull } from './drivers.ts'
 import { assertRoom, makeRoom } from './room.ts'
 import { createStaging } from './staging.ts'
-import { writeTrail } from './trail.ts'
 
 /**
  * Starts an import. Its rows go straight into `purchases`, slice by slice, and are not seen while
@@ -80,17 +80,17 @@ function createImport(db: Connection, row: Row): PurchaseImport {
       await checkpoints.end()
       return sumStaged(results)
     },
-    async commit(trail = {}) {
+    async commit(write = {}) {
       if (staging.isWaiting) throw new TypeError('finish the import before its commit')
       await db.transaction(() => {
         assertOwned(db, seq)
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         db.run(
           `UPDATE imports SET owner = NULL, last_purchase = (SELECT coalesce(max(seq), 0) FROM purchases)
            WHERE seq = ?`,
           seq,
         )
-        writeTrail(db, trail)
+        recordWrite(db, write)
       })
       clearInterval(heartbeat)
       underWay.delete(row.import_id)

@@ -1,15 +1,15 @@
 import type { Item } from '../../domain/item.ts'
 import { fillPage, storeNotFound } from '../pages.ts'
-import type { ItemVerbs } from '../port.ts'
+import type { ItemMethods } from '../port.ts'
 import { itemRecord, maybe } from '../records.ts'
+import { insertOnce } from './audit.ts'
 import type { Connection, Row } from './connection.ts'
 import { findRowOfStore } from './stores.ts'
-import { insertOnce } from './trail.ts'
 
-export function itemVerbs(db: Connection): ItemVerbs {
+export function itemMethods(db: Connection): ItemMethods {
   return {
-    insertItem(item, trail = {}) {
-      return db.write(() => insertOnce(db, trail, () => insertItem(db, item)))
+    insertItem(item, write = {}) {
+      return db.write(() => insertOnce(db, write, () => insertItem(db, item)))
     },
     insertItems(items) {
       return db.write(() => {

@@ -1,16 +1,16 @@
 import type { Project } from '../../domain/project.ts'
 import { recordPage } from '../pages.ts'
-import type { ProjectVerbs } from '../port.ts'
+import type { ProjectMethods } from '../port.ts'
 import { formerPublicKeyRecord, maybe, projectRecord } from '../records.ts'
+import { insertOnce, recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection, Row } from './connection.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
-import { insertOnce, writeTrail } from './trail.ts'
 
-export function projectVerbs(db: Connection): ProjectVerbs {
+export function projectMethods(db: Connection): ProjectMethods {
   return {
-    insertProject(project, trail = {}) {
-      return db.write(() => insertOnce(db, trail, () => insertProject(db, project)))
+    insertProject(project, write = {}) {
+      return db.write(() => insertOnce(db, write, () => insertProject(db, project)))
     },
     async findProject(id) {
       return findProject(db, id)
@@ -28,22 +28,22 @@ export function projectVerbs(db: Connection): ProjectVerbs {
         page.limit + 1,
       )
     },
-    updateProject(id, change, trail = {}) {
+    updateProject(id, change, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         const current = findProject(db, id)
         if (!current) return undefined
         const changed = change(current)
         if (changed === current) return current
         updateProject(db, id, changed)
-        assertQuotaOfGrowth(db, trail.quota, current.config, changed.config)
-        writeTrail(db, trail)
+        assertQuotaOfGrowth(db, write.quota, current.config, changed.config)
+        recordWrite(db, write)
         return changed
       })
     },
-    rotatePublicKey(project_id, { public_key, former_until }, trail = {}) {
+    rotatePublicKey(project_id, { public_key, former_until }, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         db.run(
           `INSERT INTO former_public_keys (public_key, project_id, expires_at)
            SELECT public_key, id, ? FROM projects WHERE id = ?`,
@@ -56,7 +56,7 @@ export function projectVerbs(db: Connection): ProjectVerbs {
           project_id,
         )
         const sql = 'UPDATE projects SET public_key = ? WHERE id = ?'
-        if (db.run(sql, public_key, project_id) === 1) writeTrail(db, trail)
+        if (db.run(sql, public_key, project_id) === 1) recordWrite(db, write)
       })
     },
     async findFormerPublicKey(public_key) {

@@ -1,5 +1,5 @@
 import {
-  judgeRepeat,
+  compareRepeat,
   PURCHASE_STATUSES,
   type PurchaseField,
   type PurchaseIdentity,
@@ -32,7 +32,7 @@ export function settle(
   const conflicts: { line: number; field: PurchaseField }[] = []
   if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
   for (const repeat of findRepeats(db, store, seq, entries)) {
-    const judged = judgeRepeat(repeat.stored, repeat.sent)
+    const judged = compareRepeat(repeat.stored, repeat.sent)
     if (judged.outcome === 'conflict') conflicts.push({ line: repeat.line, field: judged.field })
     else counts[judged.outcome]++
     if (judged.outcome === 'updated') stageChange(db, seq, repeat)
@@ -43,7 +43,7 @@ export function settle(
 
 /**
  * Takes back those of the rows that say what their transaction says already, all at once: a file
- * that comes again has no others. What `judgeRepeat` would skip for its status is left to it.
+ * that comes again has no others. What `compareRepeat` would skip for its status is left to it.
  */
 function deleteIdentical(db: Connection, store: number, entries: readonly Entry[]): number {
   return db.run(

@@ -1,16 +1,16 @@
 import type { Store } from '../../domain/store.ts'
 import { recordPage } from '../pages.ts'
-import type { StoreKey, StoreVerbs } from '../port.ts'
+import type { StoreKey, StoreMethods } from '../port.ts'
 import { maybe, storeRecord, storeSummaryRecord } from '../records.ts'
+import { insertOnce, recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection, Row } from './connection.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
-import { insertOnce, writeTrail } from './trail.ts'
 
-export function storeVerbs(db: Connection): StoreVerbs {
+export function storeMethods(db: Connection): StoreMethods {
   return {
-    insertStore(store, trail = {}) {
-      return db.write(() => insertOnce(db, trail, () => insertStore(db, store)))
+    insertStore(store, write = {}) {
+      return db.write(() => insertOnce(db, write, () => insertStore(db, store)))
     },
     async findStore(account_id, store_id, project_id) {
       if (project_id === undefined) return findStore(db, { account_id, store_id })
@@ -36,9 +36,9 @@ export function storeVerbs(db: Connection): StoreVerbs {
       )
       return recordPage(rows, page, storeSummaryRecord, ({ seq }) => seq)
     },
-    updateStore(key, change, trail = {}) {
+    updateStore(key, change, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         const current = findStore(db, key)
         if (!current) return undefined
         const changed = change(current)
@@ -52,8 +52,8 @@ export function storeVerbs(db: Connection): StoreVerbs {
           key.account_id,
           key.store_id,
         )
-        assertQuotaOfGrowth(db, trail.quota, current.store_config, changed.store_config)
-        writeTrail(db, trail)
+        assertQuotaOfGrowth(db, write.quota, current.store_config, changed.store_config)
+        recordWrite(db, write)
         return changed
       })
     },

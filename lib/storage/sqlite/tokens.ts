@@ -1,11 +1,11 @@
 import { recordPage } from '../pages.ts'
-import type { StoredSigningKey, TokenVerbs } from '../port.ts'
+import type { StoredSigningKey, TokenMethods } from '../port.ts'
 import { signingKeyRecord, watermarkRecord } from '../records.ts'
+import { recordWrite } from './audit.ts'
 import { findWatermark, verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
-import { writeTrail } from './trail.ts'
 
-export function tokenVerbs(db: Connection): TokenVerbs {
+export function tokenMethods(db: Connection): TokenMethods {
   return {
     insertSigningKey(key) {
       return db.write(() => insertSigningKey(db, key))
@@ -18,19 +18,19 @@ export function tokenVerbs(db: Connection): TokenVerbs {
     async listSigningKeys() {
       return listSigningKeys(db)
     },
-    rotateSigningKeys(key, drop, trail = {}) {
+    rotateSigningKeys(key, drop, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         insertSigningKey(db, key)
         const kids = drop(listSigningKeys(db))
         for (const kid of kids) db.run('DELETE FROM signing_keys WHERE kid = ?', kid)
-        writeTrail(db, trail)
+        recordWrite(db, write)
         return kids
       })
     },
-    revokeTokens({ project_id, user_id, at }, trail = {}) {
+    revokeTokens({ project_id, user_id, at }, write = {}) {
       return db.write(() => {
-        verifyAuthority(db, trail.authority)
+        verifyAuthority(db, write.authority)
         db.run(
           `INSERT INTO token_bounds (project_id, user_id, not_after)
            SELECT ?, ?, max(?, coalesce(max(not_after), 0) + 1) FROM token_bounds
@@ -43,7 +43,7 @@ export function tokenVerbs(db: Connection): TokenVerbs {
           user_id,
           user_id,
         )
-        writeTrail(db, trail)
+        recordWrite(db, write)
       })
     },
     insertWatermark({ project_id, user_id, not_after }) {

@@ -1,8 +1,8 @@
-import type { CopyVerbs } from '../port.ts'
+import type { CopyMethods } from '../port.ts'
 import { unfinishedError } from '../unfinished.ts'
 import type { Connection } from './connection.ts'
 
-export function unfinishedVerbs(db: Connection): CopyVerbs {
+export function unfinishedMethods(db: Connection): CopyMethods {
   return {
     beginCopy() {
       return db.write(() => {

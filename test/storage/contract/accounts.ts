@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { all } from '../../support/collect.ts'
 import { AT, insertAccounts, newAccount, newKey } from '../fixtures/records.ts'
 import { rename } from '../fixtures/spoil.ts'
-import { LATER } from '../fixtures/trails.ts'
+import { LATER } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeAccounts(open: OpenStorage): void {

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Storage } from '../../../lib/storage/port.ts'
 import { temporaryFolder } from '../../support/folder.ts'
-import { auditOf, newEntry } from '../fixtures/trails.ts'
+import { auditOf, newEntry } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 const DAYS = ['01', '02', '03', '04', '05', '06'].map((day) => `2024-01-${day}T00:00:00.000Z`)
@@ -49,7 +49,7 @@ export function describeArchives(open: OpenStorage): void {
     const numbers = Array.from({ length: 4_500 }, (_, i) => String(i))
     const atOf = (i: number) => (i < 4_050 ? DAYS[0] : DAYS[5]) as string
     const entries = numbers.map((subject, i) => ({ audit: newEntry({ subject, at: atOf(i) }) }))
-    await storage.insertTrail(...entries)
+    await storage.insertAudit(...entries)
     const file = newFile(t)
 
     const archived = await storage.archiveAudit({ before: BEFORE, file })
@@ -68,7 +68,7 @@ export function describeArchives(open: OpenStorage): void {
     const storage = await open(t)
     const times = [DAYS[0], DAYS[5], DAYS[1]] as string[] // the clock was ahead for one entry
     const entries = times.map((at, i) => ({ audit: newEntry({ at, subject: String(i + 1) }) }))
-    await storage.insertTrail(...entries)
+    await storage.insertAudit(...entries)
     const file = newFile(t)
 
     const first = await storage.archiveAudit({ before: BEFORE, file })
@@ -85,7 +85,7 @@ export function describeArchives(open: OpenStorage): void {
     const file = newFile(t)
     await storage.archiveAudit({ before: '2025-01-01T00:00:00.000Z', file })
     assert.deepEqual(await subjectsOf(storage), [])
-    await storage.insertTrail({ audit: newEntry({ subject: '7' }) })
+    await storage.insertAudit({ audit: newEntry({ subject: '7' }) })
 
     const archived = await storage.archiveAudit({ before: '2025-01-01T00:00:00.000Z', file })
 
@@ -105,7 +105,7 @@ export function describeArchives(open: OpenStorage): void {
   test('an archive writes its own entry with the first batch, and none when it moves nothing', async (t) => {
     const storage = await openLog(t, open)
     const file = newFile(t)
-    const request = { before: BEFORE, file, trail: { audit: newEntry({ subject: 'archive' }) } }
+    const request = { before: BEFORE, file, write: { audit: newEntry({ subject: 'archive' }) } }
 
     await storage.archiveAudit(request)
     assert.equal(await storage.archiveAudit(request), 0)
@@ -231,8 +231,8 @@ export function describeArchives(open: OpenStorage): void {
 
   test('an archive ends between two batches when it is told to', async (t) => {
     const storage = await open(t)
-    const trail = { audit: newEntry({ at: DAYS[0] as string }) }
-    await storage.insertTrail(...Array.from({ length: 2_500 }, () => trail))
+    const write = { audit: newEntry({ at: DAYS[0] as string }) }
+    await storage.insertAudit(...Array.from({ length: 2_500 }, () => write))
     const file = newFile(t)
     const controller = new AbortController()
     const onProgress = () => controller.abort()
@@ -251,7 +251,7 @@ export function describeArchives(open: OpenStorage): void {
 async function openLog(t: TestContext, open: OpenStorage): Promise<Storage> {
   const storage = await open(t)
   const entries = DAYS.map((at, i) => ({ audit: newEntry({ at, subject: String(i + 1) }) }))
-  await storage.insertTrail(...entries)
+  await storage.insertAudit(...entries)
   return storage
 }
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authority } from '../../../lib/domain/authority.ts'
 import { takeInventory } from '../../../lib/storage/inventory.ts'
-import type { Storage, Trail } from '../../../lib/storage/port.ts'
+import type { Storage, WriteOptions } from '../../../lib/storage/port.ts'
 import { AT, insertProjects, insertShops, MAIN, newKey, newRow } from '../fixtures/records.ts'
-import { auditOf, LATER, newEntry, newReceipt } from '../fixtures/trails.ts'
+import { auditOf, LATER, newEntry, newIdempotencyRecord } from '../fixtures/writes.ts'
+import { CHANGES } from './audit.ts'
 import type { OpenStorage } from './open.ts'
-import { CHANGES } from './trails.ts'
 
 const KEY: Authority = { key_id: 'key_hash-1' }
 const TOKEN: Authority = {
@@ -83,18 +83,22 @@ export function describeAuthority(open: OpenStorage): void {
       await insertShops(storage)
       await revoke(storage)
       const before = await takeInventory(storage, AT)
-      const trail: Trail = { authority, audit: newEntry(), receipt: newReceipt() }
+      const write: WriteOptions = {
+        authority,
+        audit: newEntry(),
+        idempotency: newIdempotencyRecord(),
+      }
 
       for (const [verb, change] of Object.entries(CHANGES)) {
-        await assert.rejects(change(storage, trail), { code }, verb)
+        await assert.rejects(change(storage, write), { code }, verb)
         await assert.rejects(change(storage, { authority, audit: newEntry() }), { code }, verb)
       }
-      await assert.rejects(storage.insertTrail(trail), { code })
+      await assert.rejects(storage.insertAudit(write), { code })
       await assert.rejects(storage.verifyAuthority(authority), { code })
       const current = await storage.openImport(MAIN, 'imp_1')
       await current?.stage([newRow(2)])
       await current?.finish()
-      await assert.rejects(current?.commit(trail) ?? Promise.resolve(), { code })
+      await assert.rejects(current?.commit(write) ?? Promise.resolve(), { code })
       await current?.abort()
 
       assert.deepEqual(await takeInventory(storage, AT), before)
@@ -110,19 +114,19 @@ export function describeAuthority(open: OpenStorage): void {
       await storage.revokeTokens({ project_id: 'prj_2', user_id: '', at: 9 })
       await storage.revokeTokens({ project_id: 'prj_1', user_id: 'ann', at: 4 })
       await storage.updateProject('prj_2', withStatus('disabled'))
-      const trail: Trail = { authority, audit: newEntry() }
+      const write: WriteOptions = { authority, audit: newEntry() }
 
       await storage.verifyAuthority(authority)
       // Those that take the authority away come last.
       const { revokeTokens, revokeAccountKey, ...others } = CHANGES
-      for (const change of Object.values(others)) await change(storage, trail)
+      for (const change of Object.values(others)) await change(storage, write)
       const current = await storage.openImport(MAIN, 'imp_1')
       await current?.stage([newRow(2)])
       await current?.finish()
-      await current?.commit(trail)
-      await revokeTokens?.(storage, trail)
+      await current?.commit(write)
+      await revokeTokens?.(storage, write)
       await storage.verifyAuthority(authority.token ? {} : authority)
-      await revokeAccountKey?.(storage, authority.token ? {} : trail)
+      await revokeAccountKey?.(storage, authority.token ? {} : write)
 
       const expected = Object.keys(CHANGES).length + (authority.token ? 0 : 1)
       assert.equal((await auditOf(storage)).length, expected)

@@ -11,7 +11,7 @@ export function describeBuckets(open: OpenStorage): void {
   test('a bucket adds up what all take from it, and the others are left alone', async (t) => {
     const storage = await open(t)
     const charge = (...charges: [string, number][]) =>
-      storage.chargeBuckets(new Map(charges.map(([bucket, each]) => [bucket, each * HOUR])), 0)
+      storage.consumeBuckets(new Map(charges.map(([bucket, each]) => [bucket, each * HOUR])), 0)
 
     assert.deepEqual(hours(await charge(['b', 3], ['a', 2])), [
       ['a', 2],
@@ -30,12 +30,12 @@ export function describeBuckets(open: OpenStorage): void {
   test('a bucket fills from the time on in which it was taken from, and is then forgotten', async (t) => {
     const storage = await open(t)
     const charge = (bucket: string, charge: number, elapsed: number) =>
-      storage.chargeBuckets(new Map([[bucket, charge * HOUR]]), elapsed * HOUR)
+      storage.consumeBuckets(new Map([[bucket, charge * HOUR]]), elapsed * HOUR)
 
     assert.deepEqual(hours(await charge('a', 5, 3)), [['a', 2]])
     assert.deepEqual(hours(await charge('a', 5, 3)), [['a', 7]])
     assert.deepEqual(hours(await charge('b', 1, 3)), [['b', -2]])
     assert.deepEqual(hours(await charge('b', 1, 0)), [['b', 1]])
-    assert.deepEqual(hours(await storage.chargeBuckets(new Map(), 0)), [])
+    assert.deepEqual(hours(await storage.consumeBuckets(new Map(), 0)), [])
   })
 }

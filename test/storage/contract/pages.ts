@@ -10,7 +10,7 @@ import {
   newProject,
   newStore,
 } from '../fixtures/records.ts'
-import { LATER, newReceipt } from '../fixtures/trails.ts'
+import { LATER, newIdempotencyRecord } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 /** Names whose order is that of no other column. */
@@ -88,14 +88,14 @@ const LISTS: Record<string, List> = {
     names: ['', 'a', 'b', 'c', 'd', 'e', '\uFF5E', '\u{1F600}'],
     nameOf: ({ user_id }: { user_id: string }) => user_id,
   },
-  listReceipts: {
+  listIdempotencyRecords: {
     async fill(storage) {
       await insertAccounts(storage)
       for (const key of [...NAMES, '\u{1F600}', '\uFF5E']) {
-        await storage.insertTrail({ receipt: newReceipt({ key }) })
+        await storage.insertAudit({ idempotency: newIdempotencyRecord({ key }) })
       }
     },
-    read: (storage, page) => storage.listReceipts('acc_1', page),
+    read: (storage, page) => storage.listIdempotencyRecords('acc_1', page),
     names: ['a', 'b', 'c', 'd', 'e', '\uFF5E', '\u{1F600}'],
     nameOf: ({ key }: { key: string }) => key,
   },

@@ -10,7 +10,7 @@ import {
   newProject,
 } from '../fixtures/records.ts'
 import { append, assertUnchanged, rename } from '../fixtures/spoil.ts'
-import { LATER, newEntry } from '../fixtures/trails.ts'
+import { LATER, newEntry } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeProjects(open: OpenStorage): void {

@@ -10,7 +10,7 @@ import {
   newProject,
   newStore,
 } from '../fixtures/records.ts'
-import { auditOf, newEntry, newReceipt } from '../fixtures/trails.ts'
+import { auditOf, newEntry, newIdempotencyRecord } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 const EXCEEDED = { code: 'quota_exceeded', kind: 'invalid' }
@@ -128,18 +128,18 @@ export function describeQuotas(open: OpenStorage): void {
     await assert.rejects(storage.insertProject(newProject('prj_4'), { quota }), EXCEEDED)
   })
 
-  test('what exceeds a quota leaves no receipt, and a repeat needs no room', async (t) => {
+  test('what exceeds a quota leaves no idempotency record, and a repeat needs no room', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const quota: Quota = { account_id, projects: 3 }
-    const first = { receipt: newReceipt({ key: 'first' }), quota }
-    const second = { receipt: newReceipt({ key: 'second' }), quota }
+    const first = { idempotency: newIdempotencyRecord({ key: 'first' }), quota }
+    const second = { idempotency: newIdempotencyRecord({ key: 'second' }), quota }
     await storage.insertProject(newProject('prj_3'), first)
 
     assert.equal(await storage.insertProject(newProject('prj_4'), first), 'repeated')
     await assert.rejects(storage.insertProject(newProject('prj_4'), second), EXCEEDED)
 
-    assert.equal(await storage.findReceipt(account_id, 'second'), undefined)
+    assert.equal(await storage.findIdempotencyRecord(account_id, 'second'), undefined)
   })
 
   test('a message names the quota and its value', async (t) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Storage } from '../../../lib/storage/port.ts'
 import { all } from '../../support/collect.ts'
 import { AT, insertProjects } from '../fixtures/records.ts'
-import { newEntry } from '../fixtures/trails.ts'
+import { newEntry } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeSigningKeys(open: OpenStorage): void {

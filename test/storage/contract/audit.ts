@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { takeInventory } from '../../../lib/storage/inventory.ts'
-import type { Page, Storage, Trail } from '../../../lib/storage/port.ts'
+import type { Page, Storage, WriteOptions } from '../../../lib/storage/port.ts'
 import { all } from '../../support/collect.ts'
 import {
   AT,
@@ -16,11 +16,11 @@ import {
   newProject,
   newStore,
 } from '../fixtures/records.ts'
-import { auditOf, LATER, newEntry, newReceipt } from '../fixtures/trails.ts'
+import { auditOf, LATER, newEntry, newIdempotencyRecord } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 /** What is written together with a change. */
-export function describeTrails(open: OpenStorage): void {
+export function describeAudit(open: OpenStorage): void {
   test('every change writes its entry of the audit log with it, in order', async (t) => {
     const storage = await open(t)
     const entry = (subject: string) => ({ audit: newEntry({ subject }) })
@@ -40,7 +40,7 @@ export function describeTrails(open: OpenStorage): void {
     const current = await storage.openImport(MAIN, 'imp_1')
     await current?.finish()
     await current?.commit(entry('12'))
-    await storage.insertTrail(entry('13'), entry('14'))
+    await storage.insertAudit(entry('13'), entry('14'))
 
     const entries = await auditOf(storage)
     assert.deepEqual(
@@ -53,21 +53,21 @@ export function describeTrails(open: OpenStorage): void {
   test('what changes nothing leaves no entry', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
-    const trail = { audit: newEntry() }
+    const write = { audit: newEntry() }
 
-    await storage.insertItem(newItem('gold', { id: 'itm_again' }), trail)
-    await storage.insertStore(newStore('main'), trail)
-    await storage.updateProject('prj_1', (project) => project, trail)
-    await storage.updateStore(MAIN, (store) => store, trail)
-    await storage.updateProject('prj_none', (project) => project, trail)
-    await storage.updateStore({ account_id: 'acc_1', store_id: 'none' }, (store) => store, trail)
-    await storage.revokeAccountKey('acc_1', 'key_none', AT, trail)
+    await storage.insertItem(newItem('gold', { id: 'itm_again' }), write)
+    await storage.insertStore(newStore('main'), write)
+    await storage.updateProject('prj_1', (project) => project, write)
+    await storage.updateStore(MAIN, (store) => store, write)
+    await storage.updateProject('prj_none', (project) => project, write)
+    await storage.updateStore({ account_id: 'acc_1', store_id: 'none' }, (store) => store, write)
+    await storage.revokeAccountKey('acc_1', 'key_none', AT, write)
     const refused = storage.updateProject(
       'prj_1',
       () => {
         throw new Error('refused')
       },
-      trail,
+      write,
     )
     await assert.rejects(refused)
 
@@ -93,17 +93,17 @@ export function describeTrails(open: OpenStorage): void {
     assert.deepEqual(own, ['1', '3'])
   })
 
-  test('a receipt is kept with what it is for, and a second one inserts nothing', async (t) => {
+  test('a idempotency record is kept with what it is for, and a second one inserts nothing', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
-    const trail = { receipt: newReceipt(), audit: newEntry() }
+    const write = { idempotency: newIdempotencyRecord(), audit: newEntry() }
 
-    assert.equal(await storage.insertItem(newItem('gold'), trail), 'inserted')
-    assert.equal(await storage.insertItem(newItem('gem'), trail), 'repeated')
-    assert.equal(await storage.insertStore(newStore('more'), trail), 'repeated')
-    assert.equal(await storage.insertProject(newProject('prj_9'), trail), 'repeated')
+    assert.equal(await storage.insertItem(newItem('gold'), write), 'inserted')
+    assert.equal(await storage.insertItem(newItem('gem'), write), 'repeated')
+    assert.equal(await storage.insertStore(newStore('more'), write), 'repeated')
+    assert.equal(await storage.insertProject(newProject('prj_9'), write), 'repeated')
 
-    assert.deepEqual(await storage.findReceipt('acc_1', 'once'), newReceipt())
+    assert.deepEqual(await storage.findIdempotencyRecord('acc_1', 'once'), newIdempotencyRecord())
     assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
     assert.equal(await storage.findProject('prj_9'), undefined)
     assert.equal((await auditOf(storage)).length, 1)
@@ -112,56 +112,60 @@ export function describeTrails(open: OpenStorage): void {
   test('a repeat is told before a name that its first sending took', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
-    const trail = { receipt: newReceipt() }
-    await storage.insertItem(newItem('gold'), trail)
+    const write = { idempotency: newIdempotencyRecord() }
+    await storage.insertItem(newItem('gold'), write)
 
-    assert.equal(await storage.insertItem(newItem('gold'), trail), 'repeated')
+    assert.equal(await storage.insertItem(newItem('gold'), write), 'repeated')
   })
 
-  test('what is taken leaves no receipt', async (t) => {
+  test('what is taken leaves no idempotency record', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
 
     const again = newItem('gold', { id: 'itm_again' })
-    assert.equal(await storage.insertItem(again, { receipt: newReceipt() }), 'taken')
+    assert.equal(await storage.insertItem(again, { idempotency: newIdempotencyRecord() }), 'taken')
 
-    assert.equal(await storage.findReceipt('acc_1', 'once'), undefined)
+    assert.equal(await storage.findIdempotencyRecord('acc_1', 'once'), undefined)
   })
 
-  test('receipts are one to an account and key, and an expired one makes room', async (t) => {
+  test('idempotency records are one to an account and key, and an expired one makes room', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
-    await storage.insertItem(newItem('a'), { receipt: newReceipt() })
-    const foreign = newReceipt({ account_id: 'acc_2' })
+    await storage.insertItem(newItem('a'), { idempotency: newIdempotencyRecord() })
+    const foreign = newIdempotencyRecord({ account_id: 'acc_2' })
     const other = newItem('b', { account_id: 'acc_2', project_id: 'prj_foreign' })
-    assert.equal(await storage.insertItem(other, { receipt: foreign }), 'inserted')
+    assert.equal(await storage.insertItem(other, { idempotency: foreign }), 'inserted')
 
-    const next = newReceipt({ created_at: LATER, expires_at: '2024-03-03T12:34:56.789Z' })
-    assert.equal(await storage.insertItem(newItem('c'), { receipt: next }), 'inserted')
+    const next = newIdempotencyRecord({ created_at: LATER, expires_at: '2024-03-03T12:34:56.789Z' })
+    assert.equal(await storage.insertItem(newItem('c'), { idempotency: next }), 'inserted')
 
-    assert.deepEqual(await storage.findReceipt('acc_1', 'once'), next)
+    assert.deepEqual(await storage.findIdempotencyRecord('acc_1', 'once'), next)
   })
 
-  test("an account's receipts are listed, without another's", async (t) => {
+  test("an account's idempotency records are listed, without another's", async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
-    const receipts = ['b', 'a'].map((key) => newReceipt({ key }))
-    const foreign = newReceipt({ account_id: 'acc_2' })
-    await storage.insertTrail(...[...receipts, foreign].map((receipt) => ({ receipt })))
+    const idempotencyRecords = ['b', 'a'].map((key) => newIdempotencyRecord({ key }))
+    const foreign = newIdempotencyRecord({ account_id: 'acc_2' })
+    await storage.insertAudit(
+      ...[...idempotencyRecords, foreign].map((idempotency) => ({ idempotency })),
+    )
 
-    assert.deepEqual(await all((page) => storage.listReceipts('acc_1', page)), [
-      newReceipt({ key: 'a' }),
-      receipts[0],
+    assert.deepEqual(await all((page) => storage.listIdempotencyRecords('acc_1', page)), [
+      newIdempotencyRecord({ key: 'a' }),
+      idempotencyRecords[0],
     ])
-    assert.deepEqual(await all((page) => storage.listReceipts('acc_2', page)), [foreign])
+    assert.deepEqual(await all((page) => storage.listIdempotencyRecords('acc_2', page)), [foreign])
   })
 
-  test('fingerprints of all receipts are changed page by page, and only those that differ', async (t) => {
+  test('fingerprints of all idempotency records are changed page by page, and only those that differ', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
-    const named = [1, 2, 3, 4, 5].map((i) => newReceipt({ key: `k"${i}`, fingerprint: `f${i}` }))
-    const foreign = newReceipt({ account_id: 'acc_2', key: 'k', fingerprint: 'f6' })
-    await storage.insertTrail(...[...named, foreign].map((receipt) => ({ receipt })))
+    const named = [1, 2, 3, 4, 5].map((i) =>
+      newIdempotencyRecord({ key: `k"${i}`, fingerprint: `f${i}` }),
+    )
+    const foreign = newIdempotencyRecord({ account_id: 'acc_2', key: 'k', fingerprint: 'f6' })
+    await storage.insertAudit(...[...named, foreign].map((idempotency) => ({ idempotency })))
     const seen: string[] = []
     const change = (fingerprint: string) => {
       seen.push(fingerprint)
@@ -180,18 +184,18 @@ export function describeTrails(open: OpenStorage): void {
     assert.equal(updated, 5)
     const expected = ['new f1', 'f2', 'new f3', 'new f4', 'new f5']
     const own = named.map((each, i) => ({ ...each, fingerprint: expected[i] as string }))
-    assert.deepEqual(await all((page) => storage.listReceipts('acc_1', page)), own)
-    assert.equal((await storage.findReceipt('acc_2', 'k'))?.fingerprint, 'new f6')
+    assert.deepEqual(await all((page) => storage.listIdempotencyRecords('acc_1', page)), own)
+    assert.equal((await storage.findIdempotencyRecord('acc_2', 'k'))?.fingerprint, 'new f6')
   })
 
-  test('of two that send one receipt at once, one inserts', async (t) => {
+  test('of two that send one idempotency record at once, one inserts', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
-    const trail = { receipt: newReceipt() }
+    const write = { idempotency: newIdempotencyRecord() }
 
     const inserted = await Promise.all([
-      storage.insertItem(newItem('a'), trail),
-      storage.insertItem(newItem('b'), trail),
+      storage.insertItem(newItem('a'), write),
+      storage.insertItem(newItem('b'), write),
     ])
 
     assert.deepEqual(inserted.toSorted(), ['inserted', 'repeated'])
@@ -201,38 +205,43 @@ export function describeTrails(open: OpenStorage): void {
 
 const KEY = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
 
-/** Each verb that takes a trail and changes what is there. */
-export const CHANGES: Record<string, (storage: Storage, trail: Trail) => Promise<unknown>> = {
-  insertAccount: (storage, trail) =>
-    storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), trail),
-  insertAccountKey: (storage, trail) => storage.insertAccountKey(newKey('acc_1', 'hash-8'), trail),
-  revokeAccountKey: (storage, trail) =>
-    storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, trail),
-  insertProject: (storage, trail) => storage.insertProject(newProject('prj_9'), trail),
-  updateProject: (storage, trail) =>
-    storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), trail),
-  rotatePublicKey: (storage, trail) =>
-    storage.rotatePublicKey('prj_1', { public_key: 'pk_9', former_until: LATER }, trail),
-  insertStore: (storage, trail) => storage.insertStore(newStore('more'), trail),
-  updateStore: (storage, trail) =>
-    storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), trail),
-  insertItem: (storage, trail) => storage.insertItem(newItem('more'), trail),
-  rotateSigningKeys: (storage, trail) => storage.rotateSigningKeys(KEY, () => ['old'], trail),
-  revokeTokens: (storage, trail) =>
-    storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, trail),
-}
+/** Each verb that takes a audit entry and changes what is there. */
+export const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => Promise<unknown>> =
+  {
+    insertAccount: (storage, write) =>
+      storage.insertAccount(newAccount('acc_9'), newKey('acc_9', 'hash-9'), write),
+    insertAccountKey: (storage, write) =>
+      storage.insertAccountKey(newKey('acc_1', 'hash-8'), write),
+    revokeAccountKey: (storage, write) =>
+      storage.revokeAccountKey('acc_1', 'key_hash-1', LATER, write),
+    insertProject: (storage, write) => storage.insertProject(newProject('prj_9'), write),
+    updateProject: (storage, write) =>
+      storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }), write),
+    rotatePublicKey: (storage, write) =>
+      storage.rotatePublicKey('prj_1', { public_key: 'pk_9', former_until: LATER }, write),
+    insertStore: (storage, write) => storage.insertStore(newStore('more'), write),
+    updateStore: (storage, write) =>
+      storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), write),
+    insertItem: (storage, write) => storage.insertItem(newItem('more'), write),
+    rotateSigningKeys: (storage, write) => storage.rotateSigningKeys(KEY, () => ['old'], write),
+    revokeTokens: (storage, write) =>
+      storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),
+  }
 
 /** The part of the contract that only a database can break: the memory writes nothing halfway. */
 export function describeAtomicity(open: OpenStorage): void {
   for (const [verb, change] of Object.entries(CHANGES)) {
-    test(`a change whose trail can not be written is not made: ${verb}`, async (t) => {
+    test(`a change whose audit entry can not be written is not made: ${verb}`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       await storage.insertSigningKey({ ...KEY, kid: 'old' })
       const before = await takeInventory(storage, AT)
-      const trail = { audit: newEntry(), receipt: newReceipt({ account_id: 'acc_none' }) }
+      const write = {
+        audit: newEntry(),
+        idempotency: newIdempotencyRecord({ account_id: 'acc_none' }),
+      }
 
-      await assert.rejects(change(storage, trail))
+      await assert.rejects(change(storage, write))
       assert.deepEqual(await takeInventory(storage, AT), before)
 
       await change(storage, { audit: newEntry() })

@@ -2,7 +2,7 @@
  * What a request with an `Idempotency-Key` was answered: kept with what it made, so that the same
  * request sent again is answered the same and makes nothing.
  */
-export interface Receipt {
+export interface IdempotencyRecord {
   readonly account_id: string
   /** As it was sent, 1 to 255 characters. */
   readonly key: string

@@ -1,7 +1,7 @@
 import type { AuditAction } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Insertion, Trail } from '../storage/port.ts'
+import type { Insertion, WriteOptions } from '../storage/port.ts'
 import { authorityOf, type Caller, isSession } from './access.ts'
 import type { Context } from './context.ts'
 
@@ -24,13 +24,13 @@ export interface CreateOptions extends CallOptions {
  * The entry of the audit log for a change, and the authority that it rests on. `caller` is
  * undefined for the operator's own.
  */
-export function trailOf(
+export function auditedWrite(
   { now }: Context,
   caller: Caller | undefined,
   action: AuditAction,
   subject: string,
   options: CallOptions = {},
-): Trail {
+): WriteOptions {
   const audit = {
     at: formatInstant(now()),
     actor: actorOf(caller),
@@ -57,11 +57,11 @@ interface Making<T> {
 }
 
 /**
- * Makes a record, once for an idempotency key. `insert` writes the record with its trail. Resolves
+ * Makes a record, once for an idempotency key. `insert` writes the record with its audit entry. Resolves
  * to what was made, to what the first call with this key made, or to undefined when the name is
  * taken.
  *
- * A receipt keeps what was added to the fields asked for, and no secret with them: a repeat brings
+ * A idempotency record keeps what was added to the fields asked for, and no secret with them: a repeat brings
  * the same fields along.
  */
 export async function makeOnce<T extends object>(
@@ -70,24 +70,24 @@ export async function makeOnce<T extends object>(
   action: AuditAction,
   { asked, made, subject }: Making<T>,
   options: CreateOptions,
-  insert: (trail: Trail) => Promise<Insertion>,
+  insert: (write: WriteOptions) => Promise<Insertion>,
 ): Promise<T | undefined> {
-  const trail = trailOf(context, caller, action, subject, options)
+  const write = auditedWrite(context, caller, action, subject, options)
   const key = options.idempotency_key
-  if (key === undefined) return (await insert(trail)) === 'inserted' ? made : undefined
+  if (key === undefined) return (await insert(write)) === 'inserted' ? made : undefined
   assertKey(key)
   const { storage, now, sealer } = context
   const { account_id } = caller
   const request = `${action}\n${JSON.stringify(asked)}`
 
   const findFirst = async (): Promise<T | undefined> => {
-    const receipt = await storage.findReceipt(account_id, key)
-    if (!receipt || receipt.expires_at <= formatInstant(now())) return undefined
-    if (trail.authority) await storage.verifyAuthority(trail.authority)
-    if (!sealer.isDigest(receipt.fingerprint, request)) {
+    const idempotency = await storage.findIdempotencyRecord(account_id, key)
+    if (!idempotency || idempotency.expires_at <= formatInstant(now())) return undefined
+    if (write.authority) await storage.verifyAuthority(write.authority)
+    if (!sealer.isDigest(idempotency.fingerprint, request)) {
       throw invalidField('Idempotency-Key', 'reused', 'was used before with another request')
     }
-    return { ...made, ...JSON.parse(receipt.answer) }
+    return { ...made, ...JSON.parse(idempotency.answer) }
   }
 
   const first = await findFirst()
@@ -97,8 +97,8 @@ export async function makeOnce<T extends object>(
   const answer = JSON.stringify(Object.fromEntries(added))
   const created_at = formatInstant(now())
   const expires_at = formatInstant(now() + KEPT_MS)
-  const receipt = { account_id, key, fingerprint, answer, created_at, expires_at }
-  const insertion = await insert({ ...trail, receipt })
+  const idempotency = { account_id, key, fingerprint, answer, created_at, expires_at }
+  const insertion = await insert({ ...write, idempotency })
   if (insertion === 'repeated') return findFirst() // sent twice at the same time
   return insertion === 'inserted' ? made : undefined
 }

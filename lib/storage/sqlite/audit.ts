@@ -1,30 +1,37 @@
 import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
-import { afterReceipts, changedFingerprints, FIRST_RECEIPT } from '../fingerprints.ts'
+import {
+  afterIdempotencyRecords,
+  changedFingerprints,
+  FIRST_IDEMPOTENCY_RECORD,
+} from '../fingerprints.ts'
 import { recordPage } from '../pages.ts'
-import type { Insertion, Trail, TrailVerbs } from '../port.ts'
-import { auditRecord, maybe, numberedEntry, receiptRecord } from '../records.ts'
+import type { AuditMethods, Insertion, WriteOptions } from '../port.ts'
+import { auditRecord, idempotencyRecord, maybe, numberedEntry } from '../records.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
 import { assertQuota } from './quota.ts'
 
 /**
- * Runs an insertion unless its receipt is there already, and writes the trail if it succeeds. Throws
- * when the trail's authority does not hold.
+ * Runs an insertion unless its idempotency record is there already, and writes the audit entry if it succeeds. Throws
+ * when the audit entry's authority does not hold.
  */
-export function insertOnce(db: Connection, trail: Trail, insert: () => boolean): Insertion {
-  const { authority, receipt } = trail
+export function insertOnce(db: Connection, write: WriteOptions, insert: () => boolean): Insertion {
+  const { authority, idempotency } = write
   verifyAuthority(db, authority)
-  if (receipt && isRepeated(db, receipt.account_id, receipt.key, receipt.created_at)) {
+  if (
+    idempotency &&
+    isRepeated(db, idempotency.account_id, idempotency.key, idempotency.created_at)
+  ) {
     return 'repeated'
   }
   if (!insert()) return 'taken'
-  assertQuota(db, trail.quota)
-  writeTrail(db, trail)
+  assertQuota(db, write.quota)
+  recordWrite(db, write)
   return 'inserted'
 }
 
 /** Writes what belongs to a change, in the change's own transaction. */
-export function writeTrail(db: Connection, { audit, receipt }: Trail): void {
+export function recordWrite(db: Connection, { audit, idempotency }: WriteOptions): void {
   if (audit) {
     db.run(
       `INSERT INTO audit (at, actor, action, subject, account_id, request_id)
@@ -37,17 +44,17 @@ export function writeTrail(db: Connection, { audit, receipt }: Trail): void {
       audit.request_id,
     )
   }
-  if (receipt) {
-    db.run('DELETE FROM receipts WHERE expires_at <= ?', receipt.created_at)
+  if (idempotency) {
+    db.run('DELETE FROM receipts WHERE expires_at <= ?', idempotency.created_at)
     db.run(
       `INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
        VALUES (?, ?, ?, ?, ?, ?)`,
-      receipt.account_id,
-      receipt.key,
-      receipt.fingerprint,
-      receipt.answer,
-      receipt.created_at,
-      receipt.expires_at,
+      idempotency.account_id,
+      idempotency.key,
+      idempotency.fingerprint,
+      idempotency.answer,
+      idempotency.created_at,
+      idempotency.expires_at,
     )
   }
 }
@@ -57,22 +64,22 @@ function isRepeated(db: Connection, account_id: string, key: string, now: string
   return db.find(sql, account_id, key, now) !== undefined
 }
 
-export function trailVerbs(db: Connection): TrailVerbs {
+export function auditMethods(db: Connection): AuditMethods {
   return {
     async verifyAuthority(authority) {
       verifyAuthority(db, authority)
     },
-    async findReceipt(account_id, key) {
+    async findIdempotencyRecord(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = ? AND key = ?'
-      return maybe(receiptRecord, db.find(sql, account_id, key))
+      return maybe(idempotencyRecord, db.find(sql, account_id, key))
     },
-    insertTrail(...trails) {
+    insertAudit(...writes) {
       return db.write(() => {
-        for (const { authority } of trails) verifyAuthority(db, authority)
-        for (const trail of trails) writeTrail(db, trail)
+        for (const { authority } of writes) verifyAuthority(db, authority)
+        for (const write of writes) recordWrite(db, write)
       })
     },
-    updateFingerprints(change, { limit, after = FIRST_RECEIPT }) {
+    updateFingerprints(change, { limit, after = FIRST_IDEMPOTENCY_RECORD }) {
       return db.write(() => {
         const rows = db.all(
           `SELECT account_id, key, fingerprint FROM receipts WHERE (account_id, key) > (?, ?)
@@ -85,13 +92,13 @@ export function trailVerbs(db: Connection): TrailVerbs {
         for (const { fingerprint, account_id, key } of changed) {
           db.run(sql, fingerprint, account_id, key)
         }
-        return { updated: changed.length, ...afterReceipts(rows, limit) }
+        return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       })
     },
-    async listReceipts(account_id, page) {
+    async listIdempotencyRecords(account_id, page) {
       const sql = 'SELECT * FROM receipts WHERE account_id = ? AND key > ? ORDER BY key LIMIT ?'
       const rows = db.all(sql, account_id, page.after ?? '', page.limit + 1)
-      return recordPage(rows, page, receiptRecord, ({ key }) => key)
+      return recordPage(rows, page, idempotencyRecord, ({ key }) => key)
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const rows =
@@ -115,7 +122,7 @@ export function trailVerbs(db: Connection): TrailVerbs {
 
 function archivePage(
   db: Connection,
-  { before, page, keep, trail }: Parameters<ArchivePage>[0],
+  { before, page, keep, write }: Parameters<ArchivePage>[0],
 ): Awaited<ReturnType<ArchivePage>> {
   const sql = 'SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?'
   const rows = db.all(sql, page.after ?? '0', page.limit)
@@ -127,6 +134,6 @@ function archivePage(
   const chosen = 'seq IN (SELECT value FROM json_each(?))'
   db.run(`DELETE FROM audit WHERE ${chosen}`, JSON.stringify(seqs))
   db.run('DELETE FROM audit_archive')
-  writeTrail(db, trail)
+  recordWrite(db, write)
   return { archived: old.length, ...further }
 }

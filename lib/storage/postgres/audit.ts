@@ -1,35 +1,39 @@
-import type { Receipt } from '../../domain/receipt.ts'
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
-import { afterReceipts, changedFingerprints, FIRST_RECEIPT } from '../fingerprints.ts'
+import {
+  afterIdempotencyRecords,
+  changedFingerprints,
+  FIRST_IDEMPOTENCY_RECORD,
+} from '../fingerprints.ts'
 import { recordPage } from '../pages.ts'
-import type { Insertion, Trail, TrailVerbs } from '../port.ts'
-import { auditRecord, maybe, numberedEntry, receiptRecord } from '../records.ts'
+import type { AuditMethods, Insertion, WriteOptions } from '../port.ts'
+import { auditRecord, idempotencyRecord, maybe, numberedEntry } from '../records.ts'
 import { findLockedKey, verifyAuthority } from './authority.ts'
 import type { Connection, Database, Transaction } from './connection.ts'
 import type { PostgresValue } from './drivers.ts'
 import { assertQuota } from './quota.ts'
 
 /**
- * Inserts one row unless the trail's receipt is there already, and writes the trail with it. `sql`
+ * Inserts one row unless the audit entry's idempotency record is there already, and writes the audit entry with it. `sql`
  * inserts what it selects `FROM authority`, and nothing where the row's name is taken. Throws when
- * the trail's authority does not hold.
+ * the audit entry's authority does not hold.
  */
 export async function insertOnce(
   db: Database,
-  trail: Trail,
+  write: WriteOptions,
   sql: string,
   ...values: PostgresValue[]
 ): Promise<Insertion> {
-  const { receipt, authority, quota } = trail
-  if (!receipt && !quota && !authority?.token && !authority?.store) {
-    if ((await runAudited(db, trail, sql, values)) === 1) return 'inserted'
+  const { idempotency, authority, quota } = write
+  if (!idempotency && !quota && !authority?.token && !authority?.store) {
+    if ((await runAudited(db, write, sql, values)) === 1) return 'inserted'
     await db.transaction((tx) => verifyAuthority(tx, authority)) // else the name is taken
     return 'taken'
   }
   return db.transaction(async (tx) => {
     await verifyAuthority(tx, authority)
-    if (receipt && !(await insertReceipt(tx, receipt))) return 'repeated'
-    if ((await runAudited(tx, trail, sql, values)) === 1) {
+    if (idempotency && !(await insertIdempotencyRecord(tx, idempotency))) return 'repeated'
+    if ((await runAudited(tx, write, sql, values)) === 1) {
       await assertQuota(tx, quota)
       return 'inserted'
     }
@@ -45,7 +49,7 @@ export async function insertOnce(
  */
 async function runAudited(
   on: Connection,
-  { audit, authority }: Trail,
+  { audit, authority }: WriteOptions,
   sql: string,
   values: readonly PostgresValue[],
 ): Promise<number> {
@@ -65,13 +69,16 @@ async function runAudited(
 }
 
 /** Writes what belongs to changes that are made already, in their own transaction. */
-export async function writeTrail(on: Connection, ...trails: readonly Trail[]): Promise<void> {
-  const entries = trails.flatMap(({ audit }) => audit ?? [])
+export async function recordWrite(
+  on: Connection,
+  ...writes: readonly WriteOptions[]
+): Promise<void> {
+  const entries = writes.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) await on.run(INSERT_ENTRIES, entries)
-  const receipts = trails.flatMap(({ receipt }) => receipt ?? [])
-  const [first, ...others] = receipts
-  if (first && others.length === 0) await insertReceipt(on, first)
-  else if (first) await on.run(INSERT_RECEIPTS, receipts)
+  const idempotencyRecords = writes.flatMap(({ idempotency }) => idempotency ?? [])
+  const [first, ...others] = idempotencyRecords
+  if (first && others.length === 0) await insertIdempotencyRecord(on, first)
+  else if (first) await on.run(INSERT_IDEMPOTENCY_RECORDS, idempotencyRecords)
 }
 
 // The rows of a function come in their order, and are numbered in it.
@@ -81,18 +88,21 @@ const INSERT_ENTRIES = `
     AS r (at text, actor text, action text, subject text, account_id text, request_id text)`
 
 // Of a copy, whose target has none of them.
-const INSERT_RECEIPTS = `
+const INSERT_IDEMPOTENCY_RECORDS = `
   INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
   SELECT account_id, key, fingerprint, answer, created_at, expires_at FROM json_to_recordset($1)
     AS r (account_id text, key text, fingerprint text, answer text, created_at text,
       expires_at text)`
 
 /**
- * False when the key has a receipt that is not expired; of two at once, the second waits for what
+ * False when the key has a idempotency record that is not expired; of two at once, the second waits for what
  * becomes of the first. Clears a few expired ones, more than it adds; those that others clear or
  * replace at the moment are theirs.
  */
-async function insertReceipt(on: Connection, receipt: Receipt): Promise<boolean> {
+async function insertIdempotencyRecord(
+  on: Connection,
+  idempotency: IdempotencyRecord,
+): Promise<boolean> {
   const inserted = await on.run(
     `WITH expired AS (
        DELETE FROM receipts WHERE (account_id, key) IN (
@@ -104,32 +114,32 @@ async function insertReceipt(on: Connection, receipt: Receipt): Promise<boolean>
      ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
        answer = excluded.answer, created_at = excluded.created_at, expires_at = excluded.expires_at
      WHERE known.expires_at <= excluded.created_at`,
-    receipt.account_id,
-    receipt.key,
-    receipt.fingerprint,
-    receipt.answer,
-    receipt.created_at,
-    receipt.expires_at,
+    idempotency.account_id,
+    idempotency.key,
+    idempotency.fingerprint,
+    idempotency.answer,
+    idempotency.created_at,
+    idempotency.expires_at,
   )
   return inserted === 1
 }
 
-export function trailVerbs(db: Database): TrailVerbs {
+export function auditMethods(db: Database): AuditMethods {
   return {
     verifyAuthority(authority) {
       return db.transaction((tx) => verifyAuthority(tx, authority))
     },
-    async findReceipt(account_id, key) {
+    async findIdempotencyRecord(account_id, key) {
       const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key = $2'
-      return maybe(receiptRecord, await db.find(sql, account_id, key))
+      return maybe(idempotencyRecord, await db.find(sql, account_id, key))
     },
-    insertTrail(...trails) {
+    insertAudit(...writes) {
       return db.transaction(async (tx) => {
-        for (const { authority } of trails) await verifyAuthority(tx, authority)
-        await writeTrail(tx, ...trails)
+        for (const { authority } of writes) await verifyAuthority(tx, authority)
+        await recordWrite(tx, ...writes)
       })
     },
-    updateFingerprints(change, { limit, after = FIRST_RECEIPT }) {
+    updateFingerprints(change, { limit, after = FIRST_IDEMPOTENCY_RECORD }) {
       return db.transaction(async (tx) => {
         const rows = await tx.all(
           `SELECT account_id, key, fingerprint FROM receipts WHERE (account_id, key) > ($1, $2)
@@ -139,13 +149,13 @@ export function trailVerbs(db: Database): TrailVerbs {
         )
         const changed = changedFingerprints(rows, change)
         if (changed.length > 0) await tx.run(UPDATE_FINGERPRINTS, changed)
-        return { updated: changed.length, ...afterReceipts(rows, limit) }
+        return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       })
     },
-    async listReceipts(account_id, page) {
+    async listIdempotencyRecords(account_id, page) {
       const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key > $2 ORDER BY key LIMIT $3'
       const rows = await db.all(sql, account_id, page.after ?? '', page.limit + 1)
-      return recordPage(rows, page, receiptRecord, ({ key }) => key)
+      return recordPage(rows, page, idempotencyRecord, ({ key }) => key)
     },
     async listAudit(account_id, { limit, after = '0' }) {
       const rows =
@@ -178,7 +188,7 @@ const UPDATE_FINGERPRINTS = `
 
 async function archivePage(
   tx: Transaction,
-  { before, page, keep, trail }: Parameters<ArchivePage>[0],
+  { before, page, keep, write }: Parameters<ArchivePage>[0],
 ): ReturnType<ArchivePage> {
   await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // one archive at a time
   const sql = 'SELECT * FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2'
@@ -191,6 +201,6 @@ async function archivePage(
   const chosen = 'seq IN (SELECT value::bigint FROM json_array_elements_text($1) AS value)'
   await tx.run(`DELETE FROM audit WHERE ${chosen}`, seqs)
   await tx.run('DELETE FROM audit_archive')
-  await writeTrail(tx, trail)
+  await recordWrite(tx, write)
   return { archived: old.length, ...further }
 }
