@@ -1,4 +1,4 @@
-// New items, each on disk before its answer.
+// Creates items; each is on disk before it is acknowledged.
 import { join } from 'node:path'
 import { compare, fastifyPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'

@@ -1,4 +1,4 @@
-// Parsing alone: a file from memory in chunks of 64 KiB, each row as an array of strings.
+// Only parsing: a file in memory, in chunks of 64 KiB, each row into an array of strings.
 import { readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const rivals = {
     parser.end()
     return rows
   },
-  // Given the whole text at once, which is its fastest way.
+  // Gets the whole text at once: its fastest use.
   udsv(bytes) {
     const text = bytes.toString()
     return initParser(inferSchema(text)).stringArrs(text).length

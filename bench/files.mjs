@@ -4,13 +4,13 @@ export const SKUS = Array.from({ length: 100 }, (_, i) => `sku_${i}`)
 export const COLUMNS =
   'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata'
 
-/** Writes a canonical purchase file whose ids ascend from `first` on, or come in random order. */
+/** Writes a canonical purchase file with ids that ascend from `first`, or in random order. */
 export function writePurchases(path, rows, { random = false, first = 0 } = {}) {
   const digits = createDigits()
   const file = openSync(path, 'w')
   let text = `${COLUMNS}\n`
   for (let i = first; i < first + rows; i++) {
-    // An order number as Google Play has it; the row's own number keeps it unique.
+    // Looks like an order number of Google Play. The row's number makes it unique.
     const id = random
       ? `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${String(i).padStart(8, '0')}`
       : `GPA.${String(i).padStart(10, '0')}`
@@ -26,7 +26,7 @@ export function writePurchases(path, rows, { random = false, first = 0 } = {}) {
   closeSync(file)
 }
 
-/** Random digits, the same ones in every run. */
+/** Random digits from a fixed seed. */
 function createDigits() {
   let state = 42
   return (count) => {

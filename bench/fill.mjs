@@ -1,4 +1,4 @@
-// Databases of millions of items, filled past our own code, which would take an hour.
+// Fills databases with millions of items by SQL. Through our own code it would take an hour.
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { createTill, openSqliteStorage } from '../dist/lib/index.js'
@@ -6,8 +6,8 @@ import { createTill, openSqliteStorage } from '../dist/lib/index.js'
 const FILLER = 10_000
 
 /**
- * A database of stores of the sizes named, `store_<size>`, and of others up to `total` items, all
- * of one project. The ids of its items are `idOf` 0 up to `items` - 1.
+ * Creates a database with one project: a store `store_<size>` for each of `sizes`, and other stores
+ * up to `total` items. The item ids are `idOf(0)` to `idOf(items - 1)`.
  */
 export async function fill(path, sizes, total) {
   const till = createTill({ storage: await openSqliteStorage(path) })
@@ -27,7 +27,7 @@ export async function fill(path, sizes, total) {
   return { account_key, token, items: insertItems(path, stores) }
 }
 
-/** Ids ascend, as time-ordered ones do. */
+/** Ascending ids, like real time-ordered ones. */
 export const idOf = (number) => `itm_${String(number).padStart(26, '0')}`
 
 function insertItems(path, stores) {
@@ -51,7 +51,7 @@ function insertItems(path, stores) {
   return items
 }
 
-/** Gigabytes still to be written would be written while the requests are timed. */
+/** Writes pending pages to disk now, so that this does not happen while requests are timed. */
 function syncFile(path) {
   const file = openSync(path, 'r+')
   fsyncSync(file)

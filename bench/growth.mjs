@@ -1,5 +1,5 @@
-// Whether a request's time grows with its store or with the whole database, and what a list of a
-// million items takes.
+// Shows whether the time of a request grows with its store or with the database, and what a list of
+// a million items costs.
 import { once } from 'node:events'
 import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
@@ -74,7 +74,7 @@ async function tryOut(client, database, store, label) {
     create: await timed(COUNTS.create, create),
   }
   if (pages.length === 0) return figures
-  // A write, of any store, makes a server forget what it has read: from the database for all alike.
+  // Any write invalidates the cache: the next read comes from the database.
   return {
     ...figures,
     page: await timed(COUNTS.page, page, create),
@@ -82,18 +82,16 @@ async function tryOut(client, database, store, label) {
   }
 }
 
-// Of the whole database, so that no cache holds it.
+// Items from the whole database: too many for a cache.
 function randomId({ items }) {
   return `/api/v1/items/${idOf(Math.floor(Math.random() * items))}`
 }
 
-/**
- * The addresses of full pages all over a store, by following its links; none when it has no links.
- */
+/** The URLs of full pages throughout a store, found by following `Link`; empty without links. */
 async function findPages(client, store) {
   const found = []
   const list = `/api/v1/items?store_id=store_${store}`
-  const step = Math.min(1_000, store / 2) // the smallest store has links too
+  const step = Math.min(1_000, store / 2) // so that the smallest store has links too
   let next = `${list}&limit=${step}`
   for (let seen = 0; next !== undefined && seen + PAGE <= store; seen += step) {
     const { headers, text } = await client.get(next)
@@ -111,7 +109,7 @@ function pageAt(address) {
   return url.pathname + url.search
 }
 
-/** One connection, kept, one request at a time. */
+/** Sends one request at a time over one keep-alive connection. */
 function createClient(url, { account_key, token }) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const send = (method, path, headers, body) => {

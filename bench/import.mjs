@@ -1,5 +1,5 @@
-// A whole import over HTTP into SQLite, every row validated, beside the sqlite3 shell's own .import
-// of the same file and beside csv-parse with better-sqlite3. All with WAL and synchronous=FULL.
+// A complete import over HTTP into SQLite with every row validated, compared with .import of the
+// sqlite3 shell and with csv-parse and better-sqlite3. All use WAL and synchronous=FULL.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream, statSync } from 'node:fs'
@@ -82,7 +82,7 @@ async function importOverHttp(folder, file) {
   return { ms, peak }
 }
 
-/** How the service answers while an import runs. */
+/** Latencies of other requests while an import runs. */
 async function probe(folder) {
   const file = join(folder, 'purchases.csv')
   const server = await startServer(folder)
@@ -124,7 +124,7 @@ async function probe(folder) {
   )
 }
 
-/** A file of a gibibyte: memory must not grow with it. */
+/** A file of 1 GiB: memory must not grow with the file. */
 async function large(folder) {
   if (process.env.BENCH_LARGE === undefined) return
   const file = join(folder, 'purchases.csv')

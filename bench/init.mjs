@@ -1,4 +1,4 @@
-// A session opened: project and stores looked up, a token signed.
+// Opens sessions: reads project and stores, and signs a token.
 import { join } from 'node:path'
 import { compare, fastifyPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'

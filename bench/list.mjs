@@ -1,4 +1,4 @@
-// A store of 100 items, whole.
+// Lists a store of 100 items.
 import { join } from 'node:path'
 import { compare, fastifyPeer, honoPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'

@@ -1,4 +1,4 @@
-// Servers beside each other under wrk: each in its own process, one at a time, in turn.
+// Compares servers under wrk: each in its own process, one at a time, in turn.
 import { spawn, spawnSync } from 'node:child_process'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,10 +20,11 @@ export const fastifyPeer = (db) => startServer('bench/peer-fastify.mjs', db)
 export const honoPeer = (db) => startServer('bench/peer-hono.mjs', db)
 
 /**
- * Ours, rivals and the limit answer `requests` over copies of the database `seeded`.
+ * Measures our server, the rivals and the limit with `requests`, on copies of the database
+ * `seeded`.
  *
- * `credential` names the header that, spoilt, must bring the status `refusal`; `varying` the
- * members that may differ between two answers to one request.
+ * A wrong value in the header `credential` must be answered with the status `refusal`. `varying`
+ * names the members that may differ between two answers to one request.
  */
 export async function compare(folder, title, subject) {
   const { seeded, requests, rivals } = subject
@@ -57,7 +58,7 @@ export async function compare(folder, title, subject) {
   )
 }
 
-/** Gives `work` a server on a fresh copy of a database. */
+/** Calls `work` with a server on a fresh copy of a database. */
 export async function withServer(folder, seeded, start, work) {
   const db = join(folder, 'trial.db')
   copyFileSync(seeded, db)
@@ -71,8 +72,8 @@ export async function withServer(folder, seeded, start, work) {
 }
 
 /**
- * Requests a second, latencies and processor time a request of a server that has been warmed up.
- * What is made is numbered from `from` on, so that several on one database make different things.
+ * Requests per second, latencies and CPU time per request of a server, after a warm-up. Created
+ * records are numbered from `from`: several servers on one database need different numbers.
  */
 export async function measure(folder, server, requests, { connections = 64, from = 0 } = {}) {
   const warm = await load(folder, server.url, requests, { seconds: WARM_UP, connections, from })
@@ -83,7 +84,7 @@ export async function measure(folder, server, requests, { connections = 64, from
   return { ...result, total, cpu: (server.cpu() - before) / result.answers }
 }
 
-/** A rival that answers something else, or anybody, is none. */
+/** Throws for a rival that answers differently, or that accepts a wrong credential. */
 export async function judge(name, url, ours, { requests, credential, refusal, varying = [] }) {
   const request = numbered(requests[0])
   const spoilt = { ...request.headers, [credential]: `${request.headers[credential]}x` }
@@ -94,7 +95,7 @@ export async function judge(name, url, ours, { requests, credential, refusal, va
   if (a !== b) throw new Error(`${name} answers ${a.slice(0, 500)}, not ${b.slice(0, 500)}`)
 }
 
-/** Requests a second and latencies in ms; fails when an answer was other than 200. */
+/** Requests per second, and latencies in ms. Throws if an answer was not 200. */
 async function load(folder, url, requests, { seconds, connections, from }) {
   const { host, port } = new URL(url)
   const file = join(folder, `requests-${port}`)
@@ -132,12 +133,12 @@ function rawRequest(host, { method = 'GET', path, headers, body = '' }) {
   return `${[`${method} ${path} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n${body}`
 }
 
-/** The request with the number that requests.lua leaves out. */
+/** The request with a number that requests.lua does not use. */
 export function numbered({ body, ...request }) {
   return { ...request, body: body?.replace('##########', '0000000000') }
 }
 
-/** The limit: whatever it is asked, the one answer. */
+/** The limit: sends the same answer to every request. */
 export function startReplay(folder, answer) {
   const file = join(folder, 'answer.json')
   writeFileSync(file, JSON.stringify(answer))

@@ -1,10 +1,10 @@
-// What the peers ask of the database: our own, so that tables, indexes and durability are the same.
+// The statements of the peers. They use our database, with the same tables, indexes and durability.
 import Database from 'better-sqlite3'
 import { openPostgres } from './peer-postgres.mjs'
 
 export const ISSUER = 'tillkit'
 
-/** By PostgreSQL each answer is a promise. */
+/** With PostgreSQL each function returns a promise. */
 export async function openDatabase(path) {
   if (path.startsWith('postgres:')) return openPostgres(path)
   const db = new Database(path)

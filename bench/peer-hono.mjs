@@ -1,4 +1,4 @@
-// Another peer: Hono on @hono/node-server, with jose and better-sqlite3. The two reads.
+// Another peer: the two item reads with Hono on @hono/node-server, jose and better-sqlite3.
 import { subtle } from 'node:crypto'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'

@@ -1,5 +1,5 @@
-// What the peer asks of PostgreSQL, by node-postgres: our own tables, prepared statements, a pool
-// of ten connections, as many as ours.
+// The peer's statements on PostgreSQL, with node-postgres: our tables, prepared statements, and a
+// pool of ten connections like ours.
 import pg from 'pg'
 
 export async function openPostgres(url) {

@@ -1,6 +1,6 @@
-// A whole import over HTTP into PostgreSQL, every row validated, beside COPY of the same file by
-// the server itself into a table with a primary key and nothing else; what a purchase takes on
-// disk; and whether any of it grows with the purchases that are there.
+// A complete import over HTTP into PostgreSQL with every row validated, compared with COPY of the
+// same file by PostgreSQL itself into a table with only a primary key. Also the bytes per purchase
+// on disk, and whether anything grows with the number of stored purchases.
 import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openPostgresStorage } from '../dist/lib/index.js'
@@ -18,7 +18,7 @@ const PAGES = 200
 
 export async function bench() {
   await inFolder(async (folder) => {
-    chmodSync(folder, 0o755) // for the server's own eyes
+    chmodSync(folder, 0o755) // PostgreSQL itself reads the file
     await withPostgres(async (postgres) => {
       for (const random of [false, true]) await compare(folder, postgres, random)
       if (process.env.BENCH_LARGE !== undefined) await grow(folder, postgres)
@@ -117,7 +117,7 @@ function printSizes(random, sizes) {
   )
 }
 
-/** Files one after the other into one store, and pages of its list at both ends. */
+/** Imports files in turn into one store, and times pages at both ends of its list. */
 async function grow(folder, postgres) {
   const file = join(folder, 'part.csv')
   const server = await startServer(await postgres.create('large'))

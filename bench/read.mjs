@@ -1,4 +1,4 @@
-// One item by its id, the bearer token verified on each request.
+// Reads one item by its id. The bearer token is verified on each request.
 import { join } from 'node:path'
 import { compare, fastifyPeer, honoPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'
@@ -22,7 +22,7 @@ export async function bench() {
       headers: { authorization: `Bearer ${token}` },
     }))
     await compare(folder, 'Item read, one player', { ...subject, requests: requests.slice(0, 1) })
-    // Whoever remembers a token or an item has less of it here.
+    // Many tokens and items: caches help less here.
     const many = `Item read, ${count(PLAYERS)} players and ${items.length} items in turn`
     await compare(folder, many, { ...subject, requests })
   })

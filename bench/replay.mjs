@@ -1,4 +1,4 @@
-// The limit: node:http alone, giving one recorded answer of ours to whatever it is asked.
+// The limit: bare node:http that sends one recorded answer of ours to every request.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 

@@ -1,5 +1,5 @@
--- wrk's requests: those of a file, in turn, NUL between them. Ten # in one become a number that no
--- other has, counted from the second argument on.
+-- Gives wrk the requests of a file in turn; NUL separates them. Ten # in a request are replaced by a
+-- unique number, counted from the second argument.
 local requests, at, number = {}, 0, 0
 
 function init(args)

@@ -1,4 +1,4 @@
-// What one would write in an afternoon: csv-parse piped into better-sqlite3 in one transaction.
+// A simple import: csv-parse piped into better-sqlite3 in one transaction.
 // Prints the process's peak memory in MiB.
 import { createReadStream } from 'node:fs'
 import Database from 'better-sqlite3'

@@ -1,4 +1,4 @@
-// What the subjects over HTTP share: a seeded database, and servers in processes of their own.
+// Shared by all subjects over HTTP: a seeded database, and servers in their own processes.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ const MAIN = 'dist/cli/main.js'
 export const serveHelp = spawnSync(process.execPath, [MAIN, 'serve', '--help']).stdout.toString()
 const quiet = [['--quiet'], ['--log', 'off']].find(([flag]) => serveHelp.includes(flag)) ?? []
 
-/** Gives `work` a folder that is gone afterwards. */
+/** Calls `work` with a temporary folder, and deletes the folder afterwards. */
 export async function inFolder(work) {
   const folder = mkdtempSync(join(tmpdir(), 'tillkit-bench-'))
   try {
@@ -23,7 +23,7 @@ export async function inFolder(work) {
   }
 }
 
-/** A new database of one project with the store `main` of 100 items, and what opens its doors. */
+/** Creates a database with one project and the store `main` of 100 items; returns its keys. */
 export async function seed(db, tokenCount = 1) {
   const till = createTill({ storage: await openStorage(db) })
   const account = await till.accounts.create({ name: 'Bench' })
@@ -53,12 +53,12 @@ export function removeDatabase(db) {
   for (const suffix of ['', '-wal', '-shm']) rmSync(db + suffix, { force: true })
 }
 
-/** Our server, as one starts it, but for its log: the rivals write none. */
+/** Our server with default settings but without a log, since the rivals write none. */
 export function startTillkit(db, ...options) {
   return startServer(MAIN, 'serve', '--port', '0', '--db', db, ...quiet, ...options)
 }
 
-/** A Node process; it is up when its first line has told its address. */
+/** Starts a Node process that prints its address as its first line. */
 export async function startServer(script, ...args) {
   const child = spawn(process.execPath, [script, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -71,7 +71,7 @@ export async function startServer(script, ...args) {
   if (url === undefined) throw new Error(`${script} ${args.join(' ')} did not start`)
   return {
     url,
-    /** A size of its memory in MiB: VmRSS now, VmHWM at its highest. */
+    /** Its memory in MiB: `VmRSS` is the current one, `VmHWM` the peak. */
     memory(name) {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
       return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1]) / 1024
@@ -85,8 +85,8 @@ export async function startServer(script, ...args) {
 }
 
 /**
- * The processor time of a process so far in µs, with that of children that have ended if told so;
- * Linux counts it in ticks of 10 ms.
+ * The CPU time of a process so far in µs, optionally with its ended children. Linux counts in ticks
+ * of 10 ms.
  */
 export function processorTime(pid, { children = false } = {}) {
   const [, after] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
@@ -94,7 +94,7 @@ export function processorTime(pid, { children = false } = {}) {
   return ticks.reduce((sum, each) => sum + Number(each), 0) * 10_000
 }
 
-/** The answer to a request; fails unless its status is 200 or the one expected. */
+/** Sends a request and returns the answer. Throws unless the status is 200 or the expected one. */
 export async function call(url, { method = 'GET', path, headers, body }, expected = 200) {
   const outgoing = httpRequest(new URL(path, url), { method, headers })
   outgoing.end(body)

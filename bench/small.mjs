@@ -1,4 +1,4 @@
-// How soon it answers, what it holds at rest, and what the package weighs.
+// Time from start to first answer, idle memory, and size of the package.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

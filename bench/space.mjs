@@ -1,4 +1,4 @@
-// How large a database file is after dry runs of a large import, and after imports cut off.
+// Size of a database file after dry runs of a large import, and after interrupted imports.
 // BENCH_ROWS=1000000 node bench/run.mjs space
 import { createReadStream, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -55,7 +55,7 @@ async function measure(folder, file, name) {
   return [name, ...sizes, seconds.toFixed(1)]
 }
 
-/** All of a file, and then the end of the connection. */
+/** Yields a whole file, then throws like a broken connection. */
 async function* cut(bytes) {
   yield* bytes
   throw new Error('cut off')

@@ -8,7 +8,7 @@ export function percentile(values, part) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
-/** Prints rows of cells under a title, numbers at the right. */
+/** Prints a title and a table. The first column is left-aligned, the others right-aligned. */
 export function printTable(title, header, rows) {
   const lines = [header, ...rows.map((row) => row.map(String))]
   const widths = header.map((_, i) => Math.max(...lines.map((line) => line[i].length)))

