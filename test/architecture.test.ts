@@ -7,11 +7,22 @@ import { test } from 'node:test'
 /** What the files of a room may import: prefixes of project paths, built-ins and package names. */
 const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   { room: 'lib/domain/', may: ['lib/domain/', 'lib/errors.ts'] },
-  { room: 'lib/token/', may: ['lib/token/', 'lib/errors.ts', 'node:crypto', 'node:buffer'] },
+  {
+    room: 'lib/token/',
+    may: ['lib/token/', 'lib/bounded-map.ts', 'lib/errors.ts', 'node:crypto', 'node:buffer'],
+  },
   { room: 'lib/csv/', may: ['lib/csv/', 'lib/domain/', 'lib/errors.ts'] },
   {
     room: 'lib/storage/',
-    may: ['lib/storage/', 'lib/domain/', 'lib/errors.ts', 'node:', 'better-sqlite3', 'postgres'],
+    may: [
+      'lib/storage/',
+      'lib/bounded-map.ts',
+      'lib/domain/',
+      'lib/errors.ts',
+      'node:',
+      'better-sqlite3',
+      'postgres',
+    ],
   },
   {
     room: 'lib/services/',
@@ -32,8 +43,9 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
     may: ['lib/services/', 'lib/domain/', 'lib/storage/port.ts', 'lib/token/', 'lib/errors.ts'],
   },
   { room: 'lib/errors.ts', may: [] },
+  { room: 'lib/bounded-map.ts', may: [] },
   { room: 'lib/index.ts', may: ['lib/'] },
-  { room: 'http/', may: ['http/', 'lib/index.ts', 'node:'] },
+  { room: 'http/', may: ['http/', 'lib/bounded-map.ts', 'lib/index.ts', 'node:'] },
   { room: 'cli/', may: ['cli/', 'http/', 'lib/', 'node:'] },
 ]
 
