@@ -30,6 +30,7 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
       'lib/services/',
       'lib/domain/',
       'lib/storage/port.ts',
+      'lib/storage/open-import.ts',
       'lib/storage/pages.ts',
       'lib/token/',
       'lib/csv/',

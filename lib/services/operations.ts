@@ -11,15 +11,8 @@ import {
 } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { recordsOf } from '../storage/pages.ts'
-import type {
-  ArchiveRequest,
-  AuditPage,
-  Page,
-  PoolState,
-  Storage,
-  StorageSize,
-} from '../storage/port.ts'
+import { pagesOf, recordsOf } from '../storage/pages.ts'
+import type { ArchiveRequest, AuditPage, PoolState, Storage, StorageSize } from '../storage/port.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import {
@@ -132,11 +125,10 @@ export function createOperations(context: Context): Operations {
 
   const renewFingerprints = async (): Promise<number> => {
     let renewed = 0
-    let page: Page | undefined = { limit: PAGE }
-    while (page) {
-      const { updated, next } = await storage.updateFingerprints(sealer.renewDigest, page)
+    for await (const { updated } of pagesOf((page) =>
+      storage.updateFingerprints(sealer.renewDigest, page),
+    )) {
       renewed += updated
-      page = next === undefined ? undefined : { limit: PAGE, after: next }
     }
     return renewed
   }
@@ -186,12 +178,11 @@ export function createOperations(context: Context): Operations {
     },
 
     async *allAudit(query) {
-      let cursor: string | undefined
-      do {
-        const page = await operations.listAudit({ ...query, limit: 1000, cursor })
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        operations.listAudit({ ...query, limit, cursor }),
+      )) {
         yield* page.entries
-        cursor = page.next
-      } while (cursor !== undefined)
+      }
     },
 
     async archiveAudit(archive, options = {}) {
@@ -286,7 +277,6 @@ export function createOperations(context: Context): Operations {
   return operations
 }
 
-const PAGE = 1000
 const ARCHIVED_AFTER_MS = 3_600_000
 
 /** A start reads a thousand records, or fewer that are large: parsing takes its time. */

@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import type { AuditEntry } from '../domain/audit.ts'
 import { openArchiveFile } from './archivefile.ts'
+import { pagesOf } from './pages.ts'
 import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 
 /** An entry with its number, which is never given to another one. */
@@ -33,19 +33,17 @@ export async function archiveInto(
 ): Promise<number> {
   const target = openArchiveFile(file)
   let archived = 0
-  let after: string | undefined
+  const archiveNext = async (page: Page) => {
+    signal?.throwIfAborted()
+    // One audit entry reports the whole run. The first batch writes it.
+    const first = archived === 0 ? write : {}
+    return archivePage({ before, page, keep: target.keep, write: first })
+  }
   try {
-    do {
-      signal?.throwIfAborted()
-      const page = after === undefined ? { limit: BATCH } : { limit: BATCH, after }
-      // One entry tells of the whole run. It is written with the first batch.
-      const first = archived === 0 ? write : {}
-      const done = await archivePage({ before, page, keep: target.keep, write: first })
+    for await (const done of pagesOf(archiveNext, BATCH)) {
       archived += done.archived
       onProgress?.(archived)
-      after = done.next
-      await setImmediate()
-    } while (after !== undefined)
+    }
     return archived
   } finally {
     target.close()

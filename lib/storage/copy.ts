@@ -1,11 +1,11 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import type { NewPurchase, Purchase } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { type Inventory, takeInventory } from './inventory.ts'
+import { openImport } from './open-import.ts'
 import { pagesOf, purchasePages, recordsOf } from './pages.ts'
-import type { FormerPublicKey, Storage, StoreKey } from './port.ts'
+import type { FormerPublicKey, PurchaseImport, Storage, StoreKey } from './port.ts'
 
 /** Told while a copy is under way: so many of a kind have been copied, or compared. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
@@ -183,7 +183,7 @@ async function copyPurchases(
   count: (number: number) => void,
 ): Promise<void> {
   let seen = 0
-  let current: { readonly id: string; readonly target: OpenImport } | undefined
+  let current: { readonly id: string; readonly target: PurchaseImport } | undefined
   try {
     for await (const { purchases } of purchasePages(from, store)) {
       const fresh = purchases.slice(Math.max(0, done - seen))
@@ -191,7 +191,8 @@ async function copyPurchases(
       for (const group of byImport(fresh)) {
         const id = group[0]?.import_id as string
         if (current && current.id !== id) await finish(current.target)
-        if (current?.id !== id) current = { id, target: await openImport(to, store, id) }
+        if (current?.id !== id)
+          current = { id, target: await openImport(to, store, id, MAX_WAIT_MS) }
         await current.target.stage(group.map(toRow))
       }
       count(fresh.length)
@@ -203,25 +204,10 @@ async function copyPurchases(
   }
 }
 
-type OpenImport = NonNullable<Awaited<ReturnType<Storage['openImport']>>>
+/** Longer than the lease of an import that an interrupted copy left open. */
+const MAX_WAIT_MS = 60_000
 
-/** Longer than a storage takes an import whose process is gone for one that goes on. */
-const PATIENCE_MS = 60_000
-const PAUSE_MS = 200
-
-/** Waits for the end of what a copy that was cut off has left open. */
-async function openImport(to: Storage, store: StoreKey, id: string): Promise<OpenImport> {
-  const latest = performance.now() + PATIENCE_MS
-  for (;;) {
-    const opened = await to.openImport(store, id)
-    if (opened) return opened
-    if (performance.now() > latest) break
-    await setTimeout(PAUSE_MS)
-  }
-  throw new TillError('storage_unavailable', 'Another copy into the target is under way')
-}
-
-async function finish(target: OpenImport): Promise<void> {
+async function finish(target: PurchaseImport): Promise<void> {
   await target.finish()
   await target.commit()
 }

@@ -47,7 +47,7 @@ for (const { name, open, skip } of await allTargets()) {
         former_public_keys: 4,
         accounts: 2,
         account_keys: 6,
-        idempotencyRecords: 2,
+        idempotency_records: 2,
         projects: 2,
         revocations: 4,
         stores: 2,
@@ -76,7 +76,7 @@ for (const { name, open, skip } of await allTargets()) {
       source.listIdempotencyRecords = async () => ({ records: [expired, kept] })
       const target = await open(t)
 
-      assert.equal((await copyStorage(source, target)).counts.idempotencyRecords, 1)
+      assert.equal((await copyStorage(source, target)).counts.idempotency_records, 1)
       assert.deepEqual(await all((page) => target.listIdempotencyRecords(account_id, page)), [kept])
     })
 
@@ -106,7 +106,7 @@ for (const { name, open, skip } of await allTargets()) {
         if (step === 'copying' && kind === 'idempotency_records') told.push(count)
       })
 
-      assert.equal(counts.idempotencyRecords, 2500)
+      assert.equal(counts.idempotency_records, 2500)
       assert.deepEqual(sizes.slice(0, 4), [1000, 1000, 1000, 500])
       assert.equal(told.at(-1), 2500)
       assert.deepEqual(
