@@ -7,18 +7,20 @@ import { openImport } from './open-import.ts'
 import { pagesOf, purchasePages, recordsOf } from './pages.ts'
 import type { FormerPublicKey, PurchaseImport, Storage, StoreKey } from './port.ts'
 
-/** Told while a copy is under way: so many of a kind have been copied, or compared. */
+/** Called with the number of records of a kind that have been copied or compared so far. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
 
 const noProgress: CopyProgress = () => {}
 
 /**
- * Copies everything from one storage into an empty one. Until the two have been compared the target
- * is marked as a copy that is not whole, which opens with `forCopy` alone. What an interrupted copy
- * has brought is passed over, so that it can be repeated until it succeeds; a target that is whole
- * is only compared. Nothing may be written to either meanwhile: what changed shows as a checksum
- * that differs. Receipts that are expired stay behind: a storage keeps them, or drops them, as it
- * likes.
+ * Copies all records from one storage into an empty one, and compares the two by checksum. Until then
+ * the target is marked as unfinished and opens only with the option `forCopy`.
+ *
+ * Continues an interrupted copy: skips the records that the target already has. Only compares a
+ * finished copy. Expired idempotency records are not copied.
+ *
+ * Throws `storage_unavailable` when the two differ, for example after a write during the copy, and
+ * `invalid_request` when the target holds other records.
  */
 export async function copyStorage(
   from: Storage,
@@ -29,7 +31,7 @@ export async function copyStorage(
   await assertPrefix(from, to)
   const isBegun = await to.beginCopy()
   if (isBegun) await copyAll(from, to, onProgress, now)
-  // Together: one waits for its database while the other counts.
+  // In parallel: one waits for its database while the other computes.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
@@ -45,9 +47,9 @@ function differs(original: Inventory, copy: Inventory): TillError {
   })
   const found = difference
     ? `${copy.counts[difference]} ${difference} instead of ${original.counts[difference]}`
-    : 'other contents'
-  const written = 'if anything was written meanwhile, delete the target and copy into a new one'
-  const message = `The copy has ${found}: ${written}`
+    : 'different contents'
+  const advice = 'if the source changed during the copy, delete the target and copy again'
+  const message = `The copy has ${found}: ${advice}`
   return new TillError('storage_unavailable', message)
 }
 
@@ -86,7 +88,7 @@ function createCounter(onProgress: CopyProgress) {
   }
 }
 
-/** Refuses a target with accounts that are not the first ones of the source. */
+/** Throws unless the target's accounts are the first accounts of the source. */
 async function assertPrefix(from: Storage, to: Storage): Promise<void> {
   const source = recordsOf((page) => from.listAccounts(page))
   for await (const { account_id } of recordsOf((page) => to.listAccounts(page))) {
@@ -112,7 +114,7 @@ async function copyAccount(from: Storage, to: Storage, account: Account): Promis
   }
 }
 
-/** Page by page in the order of the keys, after the last one that the target has. */
+/** Copies in the order of the keys, and starts after the last key in the target. */
 async function copyIdempotencyRecords(
   from: Storage,
   to: Storage,
@@ -125,9 +127,8 @@ async function copyIdempotencyRecords(
     last = records.at(-1)?.key ?? last
     count(records.length)
   }
-  for await (const { records } of pagesOf((page) =>
-    from.listIdempotencyRecords(account_id, page),
-  )) {
+  const source = pagesOf((page) => from.listIdempotencyRecords(account_id, page))
+  for await (const { records } of source) {
     const fresh = records.filter(({ key, expires_at }) => key > last && expires_at > now)
     if (fresh.length === 0) continue
     await to.insertAudit(...fresh.map((idempotency) => ({ idempotency })))
@@ -135,10 +136,10 @@ async function copyIdempotencyRecords(
   }
 }
 
-/** A project with its former public keys, given one after the other as they were. */
+/** Copies a project with its first public key, then repeats its key rotations in order. */
 async function copyProject(from: Storage, to: Storage, id: string): Promise<void> {
   const project = await from.findProject(id)
-  if (!project) throw new Error('a project that is listed is found')
+  if (!project) throw new Error('a listed project was not found')
   const former: FormerPublicKey[] = []
   for await (const key of recordsOf((page) => from.listFormerPublicKeys(id, page))) former.push(key)
   const [first = project, ...later] = [...former, project]
@@ -174,7 +175,7 @@ async function copyStore(
   await copyPurchases(from, to, store, done, (number) => count('purchases', number))
 }
 
-/** The purchases from the `done`-th on, each import as one of the same id. */
+/** Copies the purchases after the first `done`, and keeps the ids of their imports. */
 async function copyPurchases(
   from: Storage,
   to: Storage,
