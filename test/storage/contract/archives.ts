@@ -154,7 +154,7 @@ export function describeArchives(open: OpenStorage): void {
 
       const refused = storage.archiveAudit({ before: BEFORE, file })
 
-      await assert.rejects(refused, { code: 'invalid_request', message: /no archive/ })
+      await assert.rejects(refused, { code: 'invalid_request', message: /not an archive/ })
       assert.equal(readFileSync(file, 'utf8'), text)
       assert.equal(statSync(file).mode & 0o777, 0o644)
       assert.equal((await subjectsOf(storage)).length, 6)
