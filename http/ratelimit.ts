@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { BoundedMap } from '../lib/bounded-map.ts'
 import { TransportFault } from './problems.ts'
 
 /** What became of one request under a limit. */
@@ -27,9 +28,7 @@ const BUCKETS = 100_000
 
 /**
  * A bucket for each key, that holds `quota` requests and fills in a minute. Of a bucket only the
- * time is kept at which it will be full (GCRA). Past `BUCKETS` keys those not seen for longest are
- * forgotten, half of all at once: two maps, of which the older one is dropped when the newer is
- * full.
+ * time is kept at which it will be full (GCRA).
  */
 export function createRateLimiter(
   quota: number,
@@ -37,31 +36,22 @@ export function createRateLimiter(
   buckets = BUCKETS,
 ): RateLimiter {
   const interval = WINDOW / quota
-  let newer = new Map<string, number>()
-  let older = new Map<string, number>()
-
-  const fullAtOf = (key: string) => newer.get(key) ?? older.get(key) ?? 0
-  const keep = (key: string, fullAt: number) => {
-    newer.set(key, fullAt)
-    if (newer.size < buckets / 2) return
-    older = newer
-    newer = new Map()
-  }
+  const fullAt = new BoundedMap<number>(buckets)
 
   return {
     take(key) {
       const time = now()
-      const before = Math.max(fullAtOf(key), time)
+      const before = Math.max(fullAt.get(key) ?? 0, time)
       const excess = before + interval - time - WINDOW
       const isAllowed = excess <= TOLERANCE
-      const fullAt = isAllowed ? before + interval : before
-      keep(key, fullAt) // refused keys too: who goes on asking is not to be forgotten
+      const after = isAllowed ? before + interval : before
+      fullAt.set(key, after) // refused keys too: who goes on asking is not to be forgotten
       if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
-      const remaining = Math.floor((WINDOW - fullAt + time) / interval + TOLERANCE)
-      return { isAllowed, remaining, seconds: secondsOf(fullAt - time) }
+      const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)
+      return { isAllowed, remaining, seconds: secondsOf(after - time) }
     },
     postpone(key, wait) {
-      keep(key, Math.max(fullAtOf(key), now() + wait))
+      fullAt.set(key, Math.max(fullAt.get(key) ?? 0, now() + wait))
     },
   }
 }

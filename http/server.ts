@@ -60,7 +60,7 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   server.closeIdleConnections = () => {}
   await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
   const unshare = options.shareRateLimits
-    ? shareLimits(service.rateLimits, till.operations)
+    ? shareLimits(service.rateLimits, till.rateLimits)
     : () => {}
   let stopped: Promise<void> | undefined
   const stopOnce = () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import type { Operations } from '../lib/index.ts'
+import type { RateLimits } from '../lib/index.ts'
 import type { RateLimit } from './ratelimit.ts'
 
 /** How often servers tell each other what they let through. */
@@ -15,7 +15,7 @@ const MAX_WAIT_MS = 600_000
  * meantime is a debt, so that over time no more is let through than by one server. While the
  * storage is away each server counts for itself. Returns what ends it.
  */
-export function shareLimits(limits: readonly RateLimit[], operations: Operations): () => void {
+export function shareLimits(limits: readonly RateLimit[], shared: RateLimits): () => void {
   if (limits.length === 0) return () => {}
   for (const limit of limits) limit.taken = new Map()
   let since = performance.now()
@@ -34,7 +34,7 @@ export function shareLimits(limits: readonly RateLimit[], operations: Operations
       limit.taken = new Map()
     }
     if (charges.size === 0) return
-    const waits = await operations.consumeBuckets(charges, elapsed)
+    const waits = await shared.consume(charges, elapsed)
     for (const [bucket, wait] of waits) if (wait < MAX_WAIT_MS) learn.get(bucket)?.(wait)
   }
 

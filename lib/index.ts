@@ -69,4 +69,4 @@ export type {
 } from './storage/port.ts'
 export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts'
 export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
-export { createTill, type Till, type TillOptions } from './till.ts'
+export { createTill, type RateLimits, type Till, type TillOptions } from './till.ts'

@@ -49,8 +49,19 @@ export interface Till {
   readonly sessions: Sessions
   readonly purchases: Purchases
   readonly operations: Operations
+  readonly rateLimits: RateLimits
   /** Closes the storage. */
   close(): Promise<void>
+}
+
+/** Token buckets that all servers on one storage share. */
+export interface RateLimits {
+  /**
+   * Consumes from the named buckets. A cost is the time in which the bucket refills it. `elapsed` is
+   * the time since the previous call. Resolves to the time until each bucket is full; negative when
+   * it already is. All times are in milliseconds.
+   */
+  consume(costs: ReadonlyMap<string, number>, elapsed: number): Promise<ReadonlyMap<string, number>>
 }
 
 /**
@@ -70,6 +81,7 @@ export function createTill(options: TillOptions): Till {
     sessions: createSessions(context),
     purchases: createPurchases(context),
     operations: createOperations(context),
+    rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     close: () => options.storage.close(),
   }
 }

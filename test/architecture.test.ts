@@ -4,14 +4,25 @@ import { builtinModules } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 
-/** What the files of a room may import: prefixes of project paths, built-ins and package names. */
+/** The import rules: each directory or file, and the prefixes of the targets that it may import. */
 const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   { room: 'lib/domain/', may: ['lib/domain/', 'lib/errors.ts'] },
-  { room: 'lib/token/', may: ['lib/token/', 'lib/errors.ts', 'node:crypto', 'node:buffer'] },
+  {
+    room: 'lib/token/',
+    may: ['lib/token/', 'lib/bounded-map.ts', 'lib/errors.ts', 'node:crypto', 'node:buffer'],
+  },
   { room: 'lib/csv/', may: ['lib/csv/', 'lib/domain/', 'lib/errors.ts'] },
   {
     room: 'lib/storage/',
-    may: ['lib/storage/', 'lib/domain/', 'lib/errors.ts', 'node:', 'better-sqlite3', 'postgres'],
+    may: [
+      'lib/storage/',
+      'lib/bounded-map.ts',
+      'lib/domain/',
+      'lib/errors.ts',
+      'node:',
+      'better-sqlite3',
+      'postgres',
+    ],
   },
   {
     room: 'lib/services/',
@@ -19,6 +30,7 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
       'lib/services/',
       'lib/domain/',
       'lib/storage/port.ts',
+      'lib/storage/open-import.ts',
       'lib/storage/pages.ts',
       'lib/token/',
       'lib/csv/',
@@ -32,8 +44,9 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
     may: ['lib/services/', 'lib/domain/', 'lib/storage/port.ts', 'lib/token/', 'lib/errors.ts'],
   },
   { room: 'lib/errors.ts', may: [] },
+  { room: 'lib/bounded-map.ts', may: [] },
   { room: 'lib/index.ts', may: ['lib/'] },
-  { room: 'http/', may: ['http/', 'lib/index.ts', 'node:'] },
+  { room: 'http/', may: ['http/', 'lib/bounded-map.ts', 'lib/index.ts', 'node:'] },
   { room: 'cli/', may: ['cli/', 'http/', 'lib/', 'node:'] },
 ]
 
@@ -53,7 +66,7 @@ function importsOf(file: string): string[] {
   })
 }
 
-test('every file imports only what its room may', () => {
+test('every file imports only what its directory may import', () => {
   const broken = files.flatMap((file) => {
     const { may } = rooms.find(({ room }) => file.startsWith(room)) ?? { may: [] }
     const refused = importsOf(file).filter((target) => !may.some((each) => target.startsWith(each)))
@@ -62,13 +75,56 @@ test('every file imports only what its room may', () => {
   assert.deepEqual(broken, [])
 })
 
-test('every file stands in a room', () => {
+test('every file has an import rule', () => {
   const lost = files.filter((file) => !rooms.some(({ room }) => file.startsWith(room)))
   assert.deepEqual(lost, [])
   assert.ok(files.length > 40)
 })
 
-test('nothing is imported at run time but Node itself and the optional drivers', () => {
+/** The files of import cycles that are not removed yet. */
+const KNOWN_CYCLES: readonly string[] = [
+  ...['command', 'config', 'masterkey', 'values'].map((name) => `cli/${name}.ts`),
+  ...['items', 'operations', 'projects', 'purchases', 'sessions', 'stores'].map(
+    (name) => `http/handlers/${name}.ts`,
+  ),
+  ...['http/routes.ts', 'http/send.ts'],
+  ...['lines', 'parser', 'records'].map((name) => `lib/csv/${name}.ts`),
+  ...['lib/storage/sqlite.ts', 'lib/storage/sqlite/file.ts'],
+]
+
+test('there are no import cycles, type imports included', () => {
+  const isKnown = (cycle: readonly string[]) => cycle.every((file) => KNOWN_CYCLES.includes(file))
+  assert.deepEqual(
+    findCycles().filter((cycle) => !isKnown(cycle)),
+    [],
+  )
+})
+
+/** Groups of files that reach each other by imports. */
+function findCycles(): string[][] {
+  const targets = new Map(files.map((file) => [file, importsOf(file)]))
+  const reached = new Map(files.map((file) => [file, reachableFrom(file, targets)]))
+  const reaches = (from: string, to: string) => reached.get(from)?.has(to) ?? false
+  const isFirst = (file: string, i: number) =>
+    reaches(file, file) &&
+    !files.slice(0, i).some((each) => reaches(each, file) && reaches(file, each))
+  return files
+    .filter(isFirst)
+    .map((file) => files.filter((each) => reaches(file, each) && reaches(each, file)))
+}
+
+function reachableFrom(file: string, targets: ReadonlyMap<string, string[]>): Set<string> {
+  const reached = new Set<string>()
+  const left = [...(targets.get(file) ?? [])]
+  for (let target = left.pop(); target !== undefined; target = left.pop()) {
+    if (reached.has(target)) continue
+    reached.add(target)
+    left.push(...(targets.get(target) ?? []))
+  }
+  return reached
+}
+
+test('the only imports from outside are Node itself and the optional drivers', () => {
   const outside = files.flatMap(importsOf).filter((target) => !/^(lib|http|cli)\//.test(target))
   const builtIn = (target: string) =>
     target === 'node:sqlite' || builtinModules.includes(target.replace(/^node:/, ''))
@@ -78,7 +134,7 @@ test('nothing is imported at run time but Node itself and the optional drivers',
   assert.equal(manifest.dependencies, undefined)
 })
 
-test('only the configuration of the CLI reads the environment, and the library no clock in its domain', () => {
+test('only cli/main.ts reads the environment, and the domain reads no clock', () => {
   const reading = files.filter((file) => /process\.env/.test(readFileSync(file, 'utf8')))
   assert.deepEqual(reading, ['cli/main.ts'])
   const impure = files

@@ -4,6 +4,7 @@ import { formatInstant } from '../domain/instant.ts'
 import { type Item, type NewItem, parseNewItem } from '../domain/item.ts'
 import { type ItemQuery, parseItemQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
+import { pagesOf } from '../storage/pages.ts'
 import type { ItemPage } from '../storage/port.ts'
 import {
   assertAccount,
@@ -87,12 +88,11 @@ export function createItems(context: Context): Items {
     },
 
     async *all(caller, query) {
-      let cursor: string | undefined
-      do {
-        const page = await items.list(caller, { ...query, cursor })
+      for await (const page of pagesOf(({ after: cursor }) =>
+        items.list(caller, { ...query, cursor }),
+      )) {
         yield* page.items
-        cursor = page.next
-      } while (cursor !== undefined)
+      }
     },
   }
   return items

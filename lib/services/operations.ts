@@ -1,35 +1,26 @@
 import type { Account } from '../domain/account.ts'
-import type { AuditEntry } from '../domain/audit.ts'
+import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Project } from '../domain/project.ts'
 import {
   type AuditArchive,
   type AuditQuery,
   parseAuditArchive,
   parseAuditQuery,
 } from '../domain/query.ts'
-import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { recordsOf } from '../storage/pages.ts'
-import type {
-  ArchiveRequest,
-  AuditPage,
-  Page,
-  PoolState,
-  Storage,
-  StorageSize,
-} from '../storage/port.ts'
+import { pagesOf, recordsOf } from '../storage/pages.ts'
+import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import {
-  dropFromProject,
-  dropFromStore,
-  sealProject,
-  sealStore,
+  dropUnreadable,
+  findUnreadable,
+  isStore,
+  type Sealer,
+  type SecretHolder,
+  sealSecrets,
   type UnreadableSecret,
-  unreadableOfProject,
-  unreadableOfStore,
 } from './secrets.ts'
 
 /** What the operator does, who is nobody's account. */
@@ -78,12 +69,6 @@ export interface Operations {
    * is changed together with an entry in the audit log.
    */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
-  /**
-   * For servers that share rate limits. Takes from buckets, by name, the milliseconds in which what
-   * was let through since `elapsed` milliseconds ago is filled again; returns in how many each will
-   * be full, by what all servers have taken.
-   */
-  consumeBuckets: Storage['consumeBuckets']
 }
 
 export interface SealedSecrets {
@@ -117,26 +102,38 @@ export interface ShownSigningKey {
 export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
+  /** Reads all accounts, each followed by its projects and their stores. */
   async function* allRecords(): AsyncGenerator<Found> {
     for await (const account of recordsOf((page) => storage.listAccounts(page))) {
       const { account_id } = account
-      yield { account }
+      yield { account, secrets: [] }
       for await (const project of recordsOf((page) => storage.listProjects(account_id, page))) {
-        yield { account, project }
+        yield { account, record: project, secrets: findUnreadable(project, sealer) }
         for await (const store of recordsOf((page) => storage.listStores(project.id, page))) {
-          yield { account, store }
+          yield { account, record: store, secrets: findUnreadable(store, sealer) }
         }
       }
     }
   }
 
+  const update = async (
+    { account, record }: Required<Found>,
+    change: <T extends SecretHolder>(current: T, sealer: Sealer) => T,
+    action: AuditAction,
+    options: CallOptions | undefined,
+  ) => {
+    const subject = isStore(record) ? record.store_id : record.id
+    const write = auditedWrite(context, account, action, subject, options)
+    if (isStore(record)) await storage.updateStore(record, (now) => change(now, sealer), write)
+    else await storage.updateProject(record.id, (now) => change(now, sealer), write)
+  }
+
   const renewFingerprints = async (): Promise<number> => {
     let renewed = 0
-    let page: Page | undefined = { limit: PAGE }
-    while (page) {
-      const { updated, next } = await storage.updateFingerprints(sealer.renewDigest, page)
+    for await (const { updated } of pagesOf((page) =>
+      storage.updateFingerprints(sealer.renewDigest, page),
+    )) {
       renewed += updated
-      page = next === undefined ? undefined : { limit: PAGE, after: next }
     }
     return renewed
   }
@@ -145,17 +142,6 @@ export function createOperations(context: Context): Operations {
   const assertMasterKey = () => {
     if (sealer.isOn) return
     throw new TypeError('what no master key opens can not be told without one: see masterKeys')
-  }
-
-  const unreadableOf = ({ account: { account_id }, project, store }: Found): UnreadableSecret[] => {
-    if (store) {
-      const { project_id, store_id } = store
-      const fields = unreadableOfStore(store, sealer)
-      return fields.map((field) => ({ account_id, project_id, store_id, field }))
-    }
-    if (!project) return []
-    const fields = unreadableOfProject(project, sealer)
-    return fields.map((field) => ({ account_id, project_id: project.id, field }))
   }
 
   const operations: Operations = {
@@ -186,12 +172,11 @@ export function createOperations(context: Context): Operations {
     },
 
     async *allAudit(query) {
-      let cursor: string | undefined
-      do {
-        const page = await operations.listAudit({ ...query, limit: 1000, cursor })
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        operations.listAudit({ ...query, limit, cursor }),
+      )) {
         yield* page.entries
-        cursor = page.next
-      } while (cursor !== undefined)
+      }
     },
 
     async archiveAudit(archive, options = {}) {
@@ -213,19 +198,18 @@ export function createOperations(context: Context): Operations {
     },
 
     listSigningKeys: () => keyring.list(),
-    consumeBuckets: (charges, elapsed) => storage.consumeBuckets(charges, elapsed),
 
     async assertSecretsOpen() {
       let bytes = 0
-      for await (const found of allRecords()) {
+      for await (const { record, secrets } of allRecords()) {
         if (bytes >= ASSERTED_BYTES) return
-        bytes += Math.max(LEAST_BYTES, sizeOf(found))
-        const [first] = unreadableOf(found)
+        bytes += Math.max(LEAST_BYTES, sizeOf(record))
+        const [first] = secrets
         if (!first) continue
         const { field, store_id, project_id } = first
-        const record =
+        const holder =
           store_id === undefined ? project_id : `the store ${store_id} of ${project_id}`
-        const message = `No master key that is set opens the ${field} of ${record}`
+        const message = `No master key that is set opens the ${field} of ${holder}`
         throw new TillError('master_key_mismatch', message)
       }
     },
@@ -234,20 +218,10 @@ export function createOperations(context: Context): Operations {
       let sealed = 0
       let unreadable = 0
       for await (const found of allRecords()) {
-        const { account, project, store } = found
-        const write = (subject: string) =>
-          auditedWrite(context, account, 'secrets.seal', subject, options)
-        if (project && sealProject(project, sealer) !== project) {
-          const seal = (current: Project) => sealProject(current, sealer)
-          await storage.updateProject(project.id, seal, write(project.id))
-          sealed++
-        }
-        if (store && sealStore(store, sealer) !== store) {
-          const seal = (current: Store) => sealStore(current, sealer)
-          await storage.updateStore(store, seal, write(store.store_id))
-          sealed++
-        }
-        unreadable += unreadableOf(found).length
+        unreadable += found.secrets.length
+        if (!hasRecord(found) || sealSecrets(found.record, sealer) === found.record) continue
+        await update(found, sealSecrets, 'secrets.seal', options)
+        sealed++
       }
       const idempotency_records = await renewFingerprints()
       await storage.forget?.()
@@ -256,29 +230,18 @@ export function createOperations(context: Context): Operations {
 
     async listUnreadableSecrets() {
       assertMasterKey()
-      const secrets: UnreadableSecret[] = []
-      for await (const found of allRecords()) secrets.push(...unreadableOf(found))
-      return secrets
+      const unreadable: UnreadableSecret[] = []
+      for await (const { secrets } of allRecords()) unreadable.push(...secrets)
+      return unreadable
     },
 
     async dropUnreadableSecrets(options) {
       assertMasterKey()
       const dropped: UnreadableSecret[] = []
       for await (const found of allRecords()) {
-        const secrets = unreadableOf(found)
-        if (secrets.length === 0) continue
-        const { account, project, store } = found
-        const write = (subject: string) =>
-          auditedWrite(context, account, 'secrets.drop', subject, options)
-        if (project) {
-          const drop = (current: Project) => dropFromProject(current, sealer)
-          await storage.updateProject(project.id, drop, write(project.id))
-        }
-        if (store) {
-          const drop = (current: Store) => dropFromStore(current, sealer)
-          await storage.updateStore(store, drop, write(store.store_id))
-        }
-        dropped.push(...secrets)
+        if (!hasRecord(found) || found.secrets.length === 0) continue
+        await update(found, dropUnreadable, 'secrets.drop', options)
+        dropped.push(...found.secrets)
       }
       return dropped
     },
@@ -286,20 +249,25 @@ export function createOperations(context: Context): Operations {
   return operations
 }
 
-const PAGE = 1000
 const ARCHIVED_AFTER_MS = 3_600_000
 
 /** A start reads a thousand records, or fewer that are large: parsing takes its time. */
 const ASSERTED_BYTES = 16 * 1024 ** 2
 const LEAST_BYTES = ASSERTED_BYTES / 1_000
 
-function sizeOf({ project, store }: Found): number {
-  return JSON.stringify(store?.store_config ?? project?.config ?? {}).length
+function sizeOf(record: SecretHolder | undefined): number {
+  if (!record) return 0
+  return JSON.stringify(isStore(record) ? record.store_config : record.config).length
 }
 
 /** An account, or one project or store of it. */
 interface Found {
   readonly account: Account
-  readonly project?: Project
-  readonly store?: Store
+  readonly record?: SecretHolder
+  /** The secrets of the record that no master key opens. */
+  readonly secrets: readonly UnreadableSecret[]
+}
+
+function hasRecord(found: Found): found is Required<Found> {
+  return found.record !== undefined
 }

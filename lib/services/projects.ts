@@ -27,7 +27,7 @@ import {
 import { auditedWrite, type CallOptions, type CreateOptions, makeOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId, createPublicKey } from './ids.ts'
-import { projectAfter, sealProject } from './secrets.ts'
+import { changeSealed, sealSecrets } from './secrets.ts'
 
 export interface Projects {
   /** Endpoint 8. The answer holds `config` as it was sent, and the new public key. */
@@ -83,7 +83,7 @@ export function createProjects(context: Context): Projects {
       const making = { asked: fields, made: project, subject: project.id }
       const quota = { account_id: account.account_id, projects: most, config_bytes }
       const made = await makeOnce(context, account, 'project.create', making, options, (write) =>
-        storage.insertProject(sealProject(project, sealer), { ...write, quota }),
+        storage.insertProject(sealSecrets(project, sealer), { ...write, quota }),
       )
       return made as Project // its id is new: it can not be taken
     },
@@ -101,7 +101,7 @@ export function createProjects(context: Context): Projects {
       const write = auditedWrite(context, caller, 'project.update', change.id, options)
       const changed = await storage.updateProject(
         change.id,
-        (current) => projectAfter(current, changeProject(current, change), sealer),
+        (current) => changeSealed(current, changeProject(current, change), sealer),
         quota ? { ...write, quota } : write,
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')

@@ -1,4 +1,3 @@
-import { setImmediate, setTimeout } from 'node:timers/promises'
 import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
@@ -8,8 +7,10 @@ import { formatInstant } from '../domain/instant.ts'
 import type { Purchase, PurchaseField, PurchaseRules } from '../domain/purchase.ts'
 import { type PurchaseQuery, parsePurchaseQuery } from '../domain/query.ts'
 import { parseStoreQuery, type Store } from '../domain/store.ts'
-import { type ErrorDetail, TillError } from '../errors.ts'
-import type { PurchaseImport, PurchasePage, Storage, StoreKey } from '../storage/port.ts'
+import type { ErrorDetail } from '../errors.ts'
+import { openImport } from '../storage/open-import.ts'
+import { pagesOf } from '../storage/pages.ts'
+import type { PurchasePage, Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -93,7 +94,7 @@ export function createPurchases(context: Context): Purchases {
       assertAuthority({ store }, { store_status: store.status })
       const rules = await rulesOf(storage, store)
       const import_id = createId('imp', now())
-      const staged = await openImport(storage, store, import_id)
+      const staged = await openImport(storage, store, import_id, MAX_WAIT_MS)
       try {
         const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
         const loader = createLoader(staged, rules, layout, request.onMistake)
@@ -126,8 +127,12 @@ export function createPurchases(context: Context): Purchases {
       return storage.listPurchases(store, filter, page)
     },
 
-    all(account, query) {
-      return allPurchases(purchases, account, query)
+    async *all(account, query) {
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        purchases.list(account, { ...query, limit, cursor }),
+      )) {
+        yield* page.purchases
+      }
     },
 
     async *export(account, query) {
@@ -142,21 +147,7 @@ export function createPurchases(context: Context): Purchases {
   return purchases
 }
 
-const PAGE = 1000
-
-async function* allPurchases(
-  purchases: Purchases,
-  account: Account,
-  query: PurchaseQuery,
-): AsyncGenerator<Purchase> {
-  let cursor: string | undefined
-  do {
-    const page = await purchases.list(account, { ...query, limit: PAGE, cursor })
-    yield* page.purchases
-    cursor = page.next
-    await setImmediate() // a long list leaves others their turn
-  } while (cursor !== undefined)
-}
+const MAX_WAIT_MS = 10 * 60_000
 
 const NOTHING = { purchased: 0, pending: 0, refunded: 0, cancelled: 0, revenue: '0' }
 
@@ -178,16 +169,4 @@ async function rulesOf(storage: Storage, store: Store): Promise<PurchaseRules> {
   const currencies = new Set((project?.config.allowed_currencies as string[] | undefined) ?? [])
   const { currency } = store.store_config
   return typeof currency === 'string' ? { currency, currencies } : { currencies }
-}
-
-const WAIT_MS = 50
-const MAX_WAITS = (10 * 60_000) / WAIT_MS
-
-async function openImport(storage: Storage, store: StoreKey, id: string): Promise<PurchaseImport> {
-  for (let waits = 0; waits < MAX_WAITS; waits++) {
-    const opened = await storage.openImport(store, id)
-    if (opened) return opened
-    await setTimeout(WAIT_MS)
-  }
-  throw new TillError('storage_unavailable', 'Another import into this store takes too long')
 }

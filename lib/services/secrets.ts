@@ -117,39 +117,43 @@ function partsOf(digest: string): { readonly ids: readonly string[]; readonly ha
   return { ids: parts.slice(0, -1), hash: parts.at(-1) ?? '' }
 }
 
-/** A project as it is stored, its secret under the newest key. */
-export function sealProject(project: Project, sealer: Sealer): Project {
-  const config = renewAll(project.config, ['webhook_secret'], project.id, sealer)
-  return config === project.config ? project : { ...project, config }
-}
+/** A project or a store: its configuration may hold secrets. */
+export type SecretHolder = Project | Store
 
-/** The same for a store. */
-export function sealStore(store: Store, sealer: Sealer): Store {
-  const place = placeOf(store)
-  const store_config = renewAll(store.store_config, STORE_SECRETS, place, sealer)
-  return store_config === store.store_config ? store : { ...store, store_config }
+/** Returns the record with its secrets sealed under the newest key. */
+export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): T {
+  const { config, names, place } = secretsOf(record)
+  const renewed = names.flatMap((name) => {
+    const stored = config[name]
+    // A store may hold any JSON value under a name that is no secret of its type.
+    if (typeof stored !== 'string' && !isSealed(stored)) return []
+    const secret = sealer.renew(stored, `${place}/${name}`)
+    return secret === stored ? [] : [[name, secret]]
+  })
+  return renewed.length === 0
+    ? record
+    : withConfig(record, { ...config, ...Object.fromEntries(renewed) })
 }
 
 /**
- * The project to store after a change; `current` itself when nothing differs. A secret that is sent
- * again keeps its sealed form: sealed anew, it would always differ.
+ * Returns the record to store after a change; `current` itself when nothing differs. A secret that
+ * is sent again keeps its sealed form: the same text sealed again has other bytes.
  */
-export function projectAfter(current: Project, changed: Project, sealer: Sealer): Project {
-  const config = keepSealed(current.config, changed.config, ['webhook_secret'], current.id, sealer)
-  const next = sealProject({ ...changed, config }, sealer)
+export function changeSealed<T extends SecretHolder>(current: T, changed: T, sealer: Sealer): T {
+  const { config, names, place } = secretsOf(current)
+  const sent = secretsOf(changed).config
+  const kept = names.filter((name) => {
+    const secret = config[name]
+    const where = `${place}/${name}`
+    if (!isSealed(secret) || !sealer.opens(secret, where)) return false
+    return sealer.open(secret, where) === sent[name]
+  })
+  const merged = { ...sent, ...Object.fromEntries(kept.map((name) => [name, config[name]])) }
+  const next = sealSecrets(withConfig(changed, merged), sealer)
   return isSameJson(current, next) ? current : next
 }
 
-/** The same for a store. */
-export function storeAfter(current: Store, changed: Store, sealer: Sealer): Store {
-  const place = placeOf(current)
-  const [before, sent] = [current.store_config, changed.store_config]
-  const store_config = keepSealed(before, sent, STORE_SECRETS, place, sealer)
-  const next = sealStore({ ...changed, store_config }, sealer)
-  return isSameJson(current, next) ? current : next
-}
-
-/** Where a secret is that no master key opens. */
+/** A secret that no master key opens. */
 export interface UnreadableSecret {
   readonly account_id: string
   readonly project_id: string
@@ -159,86 +163,51 @@ export interface UnreadableSecret {
   readonly field: string
 }
 
-/** The names of a project's secrets that are sealed and do not open. */
-export function unreadableOfProject(project: Project, sealer: Sealer): string[] {
-  return unreadable(project.config, ['webhook_secret'], project.id, sealer)
-}
-
 /**
- * The same of a store. What its type does not know as a secret may be any object that was sent, one
- * that looks sealed among them, and is passed over.
+ * Finds the sealed secrets of a record that no master key opens. In a store, only the secrets of its
+ * type count: any other field may hold any object, even one that looks sealed.
  */
-export function unreadableOfStore(store: Store, sealer: Sealer): string[] {
-  const place = placeOf(store)
-  return unreadable(store.store_config, SECRETS_OF_TYPE[store.store_type], place, sealer)
-}
-
-/** A project without the secrets that do not open; the same object when all do. */
-export function dropFromProject(project: Project, sealer: Sealer): Project {
-  const names = unreadableOfProject(project, sealer)
-  return names.length === 0 ? project : { ...project, config: without(project.config, names) }
-}
-
-/** The same for a store. */
-export function dropFromStore(store: Store, sealer: Sealer): Store {
-  const names = unreadableOfStore(store, sealer)
-  if (names.length === 0) return store
-  return { ...store, store_config: without(store.store_config, names) }
-}
-
-function placeOf({ account_id, store_id }: Store): string {
-  return `${account_id}/${store_id}`
-}
-
-function without(config: JsonObject, names: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(config).filter(([name]) => !names.includes(name)))
-}
-
-function unreadable(
-  config: JsonObject,
-  names: readonly string[],
-  place: string,
-  sealer: Sealer,
-): string[] {
-  return names.filter((name) => {
-    const stored = config[name]
-    return isSealed(stored) && !sealer.opens(stored, `${place}/${name}`)
+export function findUnreadable(record: SecretHolder, sealer: Sealer): UnreadableSecret[] {
+  const { config, names, place } = secretsOf(record)
+  const known = isStore(record) ? SECRETS_OF_TYPE[record.store_type] : names
+  const { account_id } = record
+  const owner = isStore(record)
+    ? { account_id, project_id: record.project_id, store_id: record.store_id }
+    : { account_id, project_id: record.id }
+  return known.flatMap((field) => {
+    const stored = config[field]
+    if (!isSealed(stored) || sealer.opens(stored, `${place}/${field}`)) return []
+    return [{ ...owner, field }]
   })
 }
 
-/** The configuration sent, with the sealed form of each secret that is stored already. */
-function keepSealed(
-  stored: JsonObject,
-  sent: JsonObject,
-  names: readonly string[],
-  place: string,
-  sealer: Sealer,
-): JsonObject {
-  const kept = names.filter((name) => {
-    const secret = stored[name]
-    const where = `${place}/${name}`
-    if (!isSealed(secret) || !sealer.opens(secret, where)) return false
-    return sealer.open(secret, where) === sent[name]
-  })
-  return { ...sent, ...Object.fromEntries(kept.map((name) => [name, stored[name]])) }
+/** Returns the record without the secrets that no master key opens. */
+export function dropUnreadable<T extends SecretHolder>(record: T, sealer: Sealer): T {
+  const names = findUnreadable(record, sealer).map(({ field }) => field)
+  const { config } = secretsOf(record)
+  const kept = Object.entries(config).filter(([name]) => !names.includes(name))
+  return names.length === 0 ? record : withConfig(record, Object.fromEntries(kept))
 }
 
-/** The same object when no secret differs. */
-function renewAll(
-  config: JsonObject,
-  names: readonly string[],
-  place: string,
-  sealer: Sealer,
-): JsonObject {
-  let renewed = config
-  for (const name of names) {
-    const stored = config[name]
-    // Under a name that its type does not know, a store may hold any JSON value.
-    if (typeof stored !== 'string' && !isSealed(stored)) continue
-    const secret = sealer.renew(stored, `${place}/${name}`)
-    if (secret !== stored) renewed = { ...renewed, [name]: secret }
-  }
-  return renewed
+export function isStore(record: SecretHolder): record is Store {
+  return 'store_id' in record
+}
+
+const PROJECT_SECRETS = ['webhook_secret']
+
+/** The configuration of a record, the names of the secrets in it, and the place they are sealed for. */
+function secretsOf(record: SecretHolder) {
+  return isStore(record)
+    ? {
+        config: record.store_config,
+        names: STORE_SECRETS,
+        place: `${record.account_id}/${record.store_id}`,
+      }
+    : { config: record.config, names: PROJECT_SECRETS, place: record.id }
+}
+
+function withConfig<T extends SecretHolder>(record: T, config: JsonObject): T {
+  return isStore(record) ? { ...record, store_config: config } : { ...record, config }
 }
 
 function isSealed(value: unknown): value is Sealed {

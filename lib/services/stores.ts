@@ -25,7 +25,7 @@ import {
 import { auditedWrite, type CallOptions, type CreateOptions, makeOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
-import { sealStore, storeAfter } from './secrets.ts'
+import { changeSealed, sealSecrets } from './secrets.ts'
 
 export interface Stores {
   /** Endpoint 10. The answer holds `store_config` as it was sent. */
@@ -70,7 +70,7 @@ export function createStores(context: Context): Stores {
       const { account_id, project_id } = store
       const quota = { account_id, project_id, stores: most, config_bytes }
       const made = await makeOnce(context, account, 'store.create', making, options, (write) =>
-        storage.insertStore(sealStore(store, sealer), { ...write, quota }),
+        storage.insertStore(sealSecrets(store, sealer), { ...write, quota }),
       )
       if (!made) throw invalidField('store_id', 'taken', 'is taken in this account')
       return made
@@ -86,7 +86,7 @@ export function createStores(context: Context): Stores {
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const changed = await storage.updateStore(
         store,
-        (current) => storeAfter(current, changeStore(current, change), sealer),
+        (current) => changeSealed(current, changeStore(current, change), sealer),
         quota ? { ...write, quota } : write,
       )
       return shownTo(changed as Store, change.store_config) // no store is ever removed

@@ -1,16 +1,13 @@
-import { setImmediate } from 'node:timers/promises'
-import type { AuditEntry } from '../domain/audit.ts'
-import { openArchiveFile } from './archivefile.ts'
+import type { NumberedEntry } from './archive-file.ts'
+import { openArchiveFile } from './archive-file.ts'
+import { pagesOf } from './pages.ts'
 import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 
-/** An entry with its number, which is never given to another one. */
-export interface NumberedEntry extends AuditEntry {
-  readonly seq: number
-}
+export type { NumberedEntry } from './archive-file.ts'
 
 /**
- * Moves the old entries of one page out of the log, in one transaction that no other archive shares:
- * calls `keep` with them, which does not await, then deletes exactly those and writes `audit entry`.
+ * Moves the old entries of one page out of the audit log, in one transaction that excludes other
+ * archive runs: calls the synchronous `keep` with them, deletes exactly these, and writes `write`.
  */
 export type ArchivePage = (step: {
   readonly before: string
@@ -23,9 +20,9 @@ export type ArchivePage = (step: {
 const BATCH = 2_000
 
 /**
- * Moves the entries up to the first that is not older than `before` from the log to the end of a
- * file, a JSON line each, batch by batch. A batch is deleted once it is on the disk. A run that was killed has at worst written a
- * batch that it did not delete: the next run finds it in the file and only deletes it.
+ * Appends old audit entries to a file as JSON lines, and deletes them from the log, in batches. Stops
+ * at the first entry that is not older than `before`. Each batch is deleted after an fsync of the
+ * file. After a crash between the two, the next run finds the batch in the file and only deletes it.
  */
 export async function archiveInto(
   { before, file, write = {}, onProgress, signal }: ArchiveRequest,
@@ -33,19 +30,17 @@ export async function archiveInto(
 ): Promise<number> {
   const target = openArchiveFile(file)
   let archived = 0
-  let after: string | undefined
+  const archiveNext = async (page: Page) => {
+    signal?.throwIfAborted()
+    // One audit entry reports the whole run. The first batch writes it.
+    const first = archived === 0 ? write : {}
+    return archivePage({ before, page, keep: target.keep, write: first })
+  }
   try {
-    do {
-      signal?.throwIfAborted()
-      const page = after === undefined ? { limit: BATCH } : { limit: BATCH, after }
-      // One entry tells of the whole run. It is written with the first batch.
-      const first = archived === 0 ? write : {}
-      const done = await archivePage({ before, page, keep: target.keep, write: first })
+    for await (const done of pagesOf(archiveNext, BATCH)) {
       archived += done.archived
       onProgress?.(archived)
-      after = done.next
-      await setImmediate()
-    } while (after !== undefined)
+    }
     return archived
   } finally {
     target.close()
@@ -53,9 +48,9 @@ export async function archiveInto(
 }
 
 /**
- * The first entries of a page that are older, and where the next page begins. The first entry that is
- * not older ends the archive, as a clock may have jumped: the numbers in a file must ascend, and an
- * earlier one that stays could never be added to it.
+ * Returns the first entries of a page that are older than `before`, and the next page's cursor. The
+ * first newer entry ends the archive, even if older ones follow after a clock change: the numbers in
+ * a file must ascend, so an entry that is skipped could never be added to it.
  */
 export function splitPage(entries: readonly NumberedEntry[], before: string, { limit }: Page) {
   const end = entries.findIndex(({ at }) => at >= before)

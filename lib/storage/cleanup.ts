@@ -1,21 +1,21 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Called between two slices of work, so that others have their turn. Rejects when it is to stop. */
+/** Waits between two slices of work, to let others run. Rejects when the cleanup is stopped. */
 export type Pause = () => Promise<unknown>
 
 export interface Cleanup {
-  /** Resolves once the slice under way has ended; no other begins. */
+  /** Resolves after the current slice of work. No other slice starts. */
   stop(): Promise<void>
 }
 
-/** Longer than the leases of both databases, so that a second try finds what they kept at first. */
-const AGAIN_MS = 30_000
+/** Longer than the leases in both databases: the second run finds what the first had to leave. */
+const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
 
 /**
- * Runs `clear` in the background, and again every 30 s until it says that nothing is left. Works at
- * most half of the time: each pause is as long as the slice before it. A failure is tried again
- * too: what waits to be cleared is not seen, so nobody needs to hear of it.
+ * Runs `clear` in the background, every 30 s until it resolves to true. Works at most half of the
+ * time: each pause is as long as the slice before it. Also retries after an error, and reports none:
+ * nobody can see the rows that it deletes.
  */
 export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup {
   const stopping = new AbortController()
@@ -29,10 +29,10 @@ export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup
       since = performance.now()
     }
     await pause()
-    while (!(await clear(pause).catch(() => false))) await wait(AGAIN_MS)
+    while (!(await clear(pause).catch(() => false))) await wait(RETRY_MS)
   }
 
-  const ended = run().catch(() => {}) // only when it is stopped
+  const ended = run().catch(() => {}) // rejects only when stopped
   return {
     async stop() {
       stopping.abort()

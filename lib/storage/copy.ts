@@ -1,24 +1,26 @@
-import { setTimeout } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import type { NewPurchase, Purchase } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { type Inventory, takeInventory } from './inventory.ts'
+import { openImport } from './open-import.ts'
 import { pagesOf, purchasePages, recordsOf } from './pages.ts'
-import type { FormerPublicKey, Storage, StoreKey } from './port.ts'
+import type { FormerPublicKey, PurchaseImport, Storage, StoreKey } from './port.ts'
 
-/** Told while a copy is under way: so many of a kind have been copied, or compared. */
+/** Called with the number of records of a kind that have been copied or compared so far. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
 
 const noProgress: CopyProgress = () => {}
 
 /**
- * Copies everything from one storage into an empty one. Until the two have been compared the target
- * is marked as a copy that is not whole, which opens with `forCopy` alone. What an interrupted copy
- * has brought is passed over, so that it can be repeated until it succeeds; a target that is whole
- * is only compared. Nothing may be written to either meanwhile: what changed shows as a checksum
- * that differs. Receipts that are expired stay behind: a storage keeps them, or drops them, as it
- * likes.
+ * Copies all records from one storage into an empty one, and compares the two by checksum. Until then
+ * the target is marked as unfinished and opens only with the option `forCopy`.
+ *
+ * Continues an interrupted copy: skips the records that the target already has. Only compares a
+ * finished copy. Expired idempotency records are not copied.
+ *
+ * Throws `storage_unavailable` when the two differ, for example after a write during the copy, and
+ * `invalid_request` when the target holds other records.
  */
 export async function copyStorage(
   from: Storage,
@@ -29,7 +31,7 @@ export async function copyStorage(
   await assertPrefix(from, to)
   const isBegun = await to.beginCopy()
   if (isBegun) await copyAll(from, to, onProgress, now)
-  // Together: one waits for its database while the other counts.
+  // In parallel: one waits for its database while the other computes.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
@@ -45,9 +47,9 @@ function differs(original: Inventory, copy: Inventory): TillError {
   })
   const found = difference
     ? `${copy.counts[difference]} ${difference} instead of ${original.counts[difference]}`
-    : 'other contents'
-  const written = 'if anything was written meanwhile, delete the target and copy into a new one'
-  const message = `The copy has ${found}: ${written}`
+    : 'different contents'
+  const advice = 'if the source changed during the copy, delete the target and copy again'
+  const message = `The copy has ${found}: ${advice}`
   return new TillError('storage_unavailable', message)
 }
 
@@ -86,7 +88,7 @@ function createCounter(onProgress: CopyProgress) {
   }
 }
 
-/** Refuses a target with accounts that are not the first ones of the source. */
+/** Throws unless the target's accounts are the first accounts of the source. */
 async function assertPrefix(from: Storage, to: Storage): Promise<void> {
   const source = recordsOf((page) => from.listAccounts(page))
   for await (const { account_id } of recordsOf((page) => to.listAccounts(page))) {
@@ -112,7 +114,7 @@ async function copyAccount(from: Storage, to: Storage, account: Account): Promis
   }
 }
 
-/** Page by page in the order of the keys, after the last one that the target has. */
+/** Copies in the order of the keys, and starts after the last key in the target. */
 async function copyIdempotencyRecords(
   from: Storage,
   to: Storage,
@@ -125,9 +127,8 @@ async function copyIdempotencyRecords(
     last = records.at(-1)?.key ?? last
     count(records.length)
   }
-  for await (const { records } of pagesOf((page) =>
-    from.listIdempotencyRecords(account_id, page),
-  )) {
+  const source = pagesOf((page) => from.listIdempotencyRecords(account_id, page))
+  for await (const { records } of source) {
     const fresh = records.filter(({ key, expires_at }) => key > last && expires_at > now)
     if (fresh.length === 0) continue
     await to.insertAudit(...fresh.map((idempotency) => ({ idempotency })))
@@ -135,10 +136,10 @@ async function copyIdempotencyRecords(
   }
 }
 
-/** A project with its former public keys, given one after the other as they were. */
+/** Copies a project with its first public key, then repeats its key rotations in order. */
 async function copyProject(from: Storage, to: Storage, id: string): Promise<void> {
   const project = await from.findProject(id)
-  if (!project) throw new Error('a project that is listed is found')
+  if (!project) throw new Error('a listed project was not found')
   const former: FormerPublicKey[] = []
   for await (const key of recordsOf((page) => from.listFormerPublicKeys(id, page))) former.push(key)
   const [first = project, ...later] = [...former, project]
@@ -174,7 +175,7 @@ async function copyStore(
   await copyPurchases(from, to, store, done, (number) => count('purchases', number))
 }
 
-/** The purchases from the `done`-th on, each import as one of the same id. */
+/** Copies the purchases after the first `done`, and keeps the ids of their imports. */
 async function copyPurchases(
   from: Storage,
   to: Storage,
@@ -183,7 +184,7 @@ async function copyPurchases(
   count: (number: number) => void,
 ): Promise<void> {
   let seen = 0
-  let current: { readonly id: string; readonly target: OpenImport } | undefined
+  let current: { readonly id: string; readonly target: PurchaseImport } | undefined
   try {
     for await (const { purchases } of purchasePages(from, store)) {
       const fresh = purchases.slice(Math.max(0, done - seen))
@@ -191,7 +192,8 @@ async function copyPurchases(
       for (const group of byImport(fresh)) {
         const id = group[0]?.import_id as string
         if (current && current.id !== id) await finish(current.target)
-        if (current?.id !== id) current = { id, target: await openImport(to, store, id) }
+        if (current?.id !== id)
+          current = { id, target: await openImport(to, store, id, MAX_WAIT_MS) }
         await current.target.stage(group.map(toRow))
       }
       count(fresh.length)
@@ -203,25 +205,10 @@ async function copyPurchases(
   }
 }
 
-type OpenImport = NonNullable<Awaited<ReturnType<Storage['openImport']>>>
+/** Longer than the lease of an import that an interrupted copy left open. */
+const MAX_WAIT_MS = 60_000
 
-/** Longer than a storage takes an import whose process is gone for one that goes on. */
-const PATIENCE_MS = 60_000
-const PAUSE_MS = 200
-
-/** Waits for the end of what a copy that was cut off has left open. */
-async function openImport(to: Storage, store: StoreKey, id: string): Promise<OpenImport> {
-  const latest = performance.now() + PATIENCE_MS
-  for (;;) {
-    const opened = await to.openImport(store, id)
-    if (opened) return opened
-    if (performance.now() > latest) break
-    await setTimeout(PAUSE_MS)
-  }
-  throw new TillError('storage_unavailable', 'Another copy into the target is under way')
-}
-
-async function finish(target: OpenImport): Promise<void> {
+async function finish(target: PurchaseImport): Promise<void> {
   await target.finish()
   await target.commit()
 }

@@ -2,14 +2,14 @@ import { PURCHASE_STATUSES } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
 interface Condition {
-  /** All but the place of its value, on the right. */
+  /** The comparison without its right-hand operand. */
   readonly sql: string
   readonly value: string | number
 }
 
 /**
- * A condition for each part of the filter that is there, on purchases `p` of items `t`; a status
- * is read from `statusColumn`.
+ * Returns an SQL condition for each given part of a filter. The query names the purchases `p` and
+ * their items `t`.
  */
 export function conditionsOf(
   { user_id, sku, status, from, to }: PurchaseFilter,

@@ -1,9 +1,9 @@
 type Row = { readonly [column: string]: unknown }
 
-/** Comes before all idempotency records: what their pages are taken after, as JSON. */
+/** The cursor before all idempotency records: an account id and a key, as JSON. */
 export const FIRST_IDEMPOTENCY_RECORD = '["",""]'
 
-/** The idempotency records of a page whose fingerprints are to be changed. */
+/** Returns the rows whose fingerprint changes, with the new one. */
 export function changedFingerprints(rows: readonly Row[], change: (fingerprint: string) => string) {
   return rows.flatMap((row) => {
     const fingerprint = change(row.fingerprint as string)
@@ -12,7 +12,7 @@ export function changedFingerprints(rows: readonly Row[], change: (fingerprint: 
   })
 }
 
-/** Where the next page begins; nothing after the last one. */
+/** Returns the cursor of the next page, if there is one. */
 export function afterIdempotencyRecords(
   rows: readonly Row[],
   limit: number,

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 
-/** Makes a new or renamed file durable, which needs an fsync of its directory too. */
+/** Calls fsync on a directory: a new or renamed file in it is not durable before. */
 export function syncFolder(folder: string): void {
   let fd: number | undefined
   try {
@@ -14,7 +14,7 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Windows syncs no directory (EPERM, EISDIR), some file systems do not either (EINVAL), and one that
- * may be written but not read can not be opened (EACCES).
+ * Ignored errors: Windows (EPERM, EISDIR) and some file systems (EINVAL) do not sync directories, and
+ * a directory without read permission cannot be opened (EACCES).
  */
 const UNSUPPORTED = new Set(['EACCES', 'EINVAL', 'EISDIR', 'EPERM'])

@@ -2,15 +2,15 @@ import { createHash, type Hash } from 'node:crypto'
 import { pagesOf, purchasePages, recordsOf } from './pages.ts'
 import type { Storage } from './port.ts'
 
-/** How many records of each kind there are, and a checksum over all of them. */
+/** The number of records of each kind, and a SHA-256 checksum of all of them, in hexadecimal. */
 export interface Inventory {
   readonly counts: { readonly [kind: string]: number }
   readonly checksum: string
 }
 
 /**
- * Counts and checks all that a storage holds at `now`, in the order in which it lists it; tells
- * `onCount` how many of a kind there have been so far.
+ * Counts all records in a storage and computes their checksum, in list order. Leaves out idempotency
+ * records that have expired at `now`. Calls `onCount` with the running count of a kind.
  */
 export async function takeInventory(
   storage: Storage,
@@ -31,13 +31,10 @@ export async function takeInventory(
     for await (const { records } of pagesOf((page) => storage.listAccountKeys(account_id, page))) {
       add('account_keys', records)
     }
-    for await (const { records } of pagesOf((page) =>
-      storage.listIdempotencyRecords(account_id, page),
-    )) {
-      add(
-        'idempotency_records',
-        records.filter(({ expires_at }) => expires_at > now),
-      )
+    const idempotency = pagesOf((page) => storage.listIdempotencyRecords(account_id, page))
+    for await (const { records } of idempotency) {
+      const valid = records.filter(({ expires_at }) => expires_at > now)
+      add('idempotency_records', valid)
     }
     for await (const project of recordsOf((page) => storage.listProjects(account_id, page))) {
       const { id } = project
@@ -63,7 +60,7 @@ export async function takeInventory(
   return { counts, checksum: hash.digest('hex') }
 }
 
-/** Members in the order of their names, so that two databases have one text for one record. */
+/** Sorts the members by name: two databases may list them in different order. */
 function addTo(hash: Hash, record: unknown): void {
   const entries = Object.entries(record as object).sort(([a], [b]) => (a < b ? -1 : 1))
   const plain = entries.map(([name, value]) => [

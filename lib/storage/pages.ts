@@ -1,23 +1,24 @@
+import { setImmediate } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
 import type { Page, RecordPage, Storage, StoreKey } from './port.ts'
 
 const PAGE = 1000
 
-/** All purchases of a store, page by page. */
+/** Reads all purchases of a store, page by page. */
 export function purchasePages(storage: Storage, store: StoreKey) {
   return pagesOf((page) => storage.listPurchases(store, {}, page))
 }
 
 /**
- * How much text the records of a page have together before it is full, in characters or bytes,
- * whichever a storage counts at no cost. One item, project or store may have some 70 KiB: a thousand
- * of them at once, for each read in flight, would be more than a server has.
+ * A page ends once its records hold this much text, in characters or bytes: each storage counts the
+ * one that costs nothing. An item, project or store may have 70 KiB, so a page of 1000 could need
+ * 70 MiB for each read in flight.
  */
 export const PAGE_TEXT = 1024 ** 2
 
 /**
- * The first rows, until there are `limit` of them or their text is enough, and what `next` is when
- * there are more. Reads at most one row past them.
+ * Takes rows until there are `limit` of them or their text reaches `PAGE_TEXT`. `next` is the cursor
+ * of the last one when more rows follow. Reads at most one row past them.
  */
 export function fillPage<R>(
   rows: Iterable<R>,
@@ -37,7 +38,7 @@ export function fillPage<R>(
   return { taken }
 }
 
-/** The same as records. Rows are small unless `textOf` measures them. */
+/** Makes a page of records from rows. Without `textOf` only `limit` ends the page. */
 export function recordPage<R, T>(
   rows: Iterable<R>,
   { limit }: Page,
@@ -49,24 +50,29 @@ export function recordPage<R, T>(
   return { records: taken.map(record), ...(next === undefined ? {} : { next }) }
 }
 
-/** For a list of a store that is not there, or not of the project that is named. */
+/** The error for a list of a store that does not exist, or is not in the given project. */
 export function storeNotFound(): TillError {
   return new TillError('store_not_found', 'No store has this store_id')
 }
 
-/** The pages of a list, one after the other. */
+/**
+ * Reads the pages of a list, one after the other. Between two pages it lets the event loop run, since
+ * an in-memory or cached page can resolve without I/O.
+ */
 export async function* pagesOf<P extends { readonly next?: string }>(
   read: (page: Page) => Promise<P>,
+  limit = PAGE,
 ): AsyncGenerator<P> {
-  let after: string | undefined
-  do {
-    const page = await read(after === undefined ? { limit: PAGE } : { limit: PAGE, after })
+  let page = await read({ limit })
+  yield page
+  while (page.next !== undefined) {
+    await setImmediate()
+    page = await read({ limit, after: page.next })
     yield page
-    after = page.next
-  } while (after !== undefined)
+  }
 }
 
-/** The records of all pages of a list. No more than one page is in memory. */
+/** Reads the records of all pages. At most one page is in memory. */
 export async function* recordsOf<T>(
   read: (page: Page) => Promise<RecordPage<T>>,
 ): AsyncGenerator<T> {

@@ -9,10 +9,12 @@ import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 
 /**
- * What tillkit asks of a database, in domain words. Every verb is one atomic step of its own, and a
- * write is durable when its promise resolves. A record goes in and comes out unchanged; what comes
- * out is not to be changed, and may be frozen. A database that can not be used right now (locked,
- * full, gone) is a `TillError` `storage_unavailable`.
+ * The contract between the services and a database. Each method is atomic. A write is durable when
+ * its promise resolves. A record is returned as it was inserted. Do not change a returned record: it
+ * may be frozen or shared.
+ *
+ * A method throws `storage_unavailable` while the database cannot be used: locked, full or
+ * unreachable. A write with an `authority` throws as `assertAuthority` does when it no longer holds.
  */
 export interface Storage
   extends AccountMethods,
@@ -24,51 +26,51 @@ export interface Storage
     AuditMethods,
     BucketMethods,
     CopyMethods {
-  /** Resolves when the database answers, is still in its place and no copy that is not whole. */
+  /** Rejects when the database does not answer, its file was moved, or it is an unfinished copy. */
   ping(): Promise<void>
-  /** Looks the whole database through; a sentence for each thing that is wrong. */
+  /** Checks the whole database. Resolves to a sentence for each problem. */
   check(): Promise<string[]>
-  /** Writes a consistent copy into a new file; only where the database is a file. */
+  /** Writes a consistent copy into a new file. Only for a database that is a file. */
   backup?(path: string): Promise<void>
-  /** Leaves nothing in the file of what was replaced or deleted; only where it is a file. */
+  /** Rewrites the file without replaced and deleted data. Only for a database that is a file. */
   forget?(): Promise<void>
-  /** What the database takes on the disk; only where there is one. */
+  /** Resolves to the size on disk. Absent for a storage in memory. */
   size?(): Promise<StorageSize>
-  /** The connection pool of this process; only where there is one. */
+  /** Returns the state of the connection pool. Absent without a pool. */
   poolState?(): PoolState
   close(): Promise<void>
 }
 
-/** Bytes on the disk. */
+/** Sizes in bytes. */
 export interface StorageSize {
   readonly database: number
-  /** The write-ahead log; undefined for a server, which keeps one for all of its databases. */
+  /** The write-ahead log; absent for a database server, where all databases share one. */
   readonly wal?: number
-  /** What the file system has left; undefined for a server. */
+  /** Free space in the file system; absent for a database server. */
   readonly free?: number
 }
 
 export interface PoolState {
-  /** The most connections that there may be. */
+  /** The maximum number of connections. */
   readonly size: number
   readonly open: number
   readonly inUse: number
-  /** Statements and transactions that wait for a connection. */
+  /** The number of statements and transactions that wait for a connection. */
   readonly waiting: number
 }
 
 export interface AccountMethods {
-  /** Adds an account together with its first key. */
+  /** Inserts an account with its first key. */
   insertAccount(account: Account, key: AccountKey, write?: WriteOptions): Promise<void>
   findAccount(account_id: string): Promise<Account | undefined>
-  /** The account of a key that is not revoked, and that key's id. */
+  /** Finds the account of an unrevoked key, with the id of the key. */
   findAccountByKeyHash(hash: string): Promise<KeyedAccount | undefined>
-  /** All accounts, in order of creation, one page. */
+  /** Lists all accounts in order of creation. */
   listAccounts(page: Page): Promise<RecordPage<Account>>
   insertAccountKey(key: AccountKey, write?: WriteOptions): Promise<void>
-  /** An account's keys, the revoked ones too, in order of creation, one page. */
+  /** Lists the keys of an account in order of creation, including revoked ones. */
   listAccountKeys(account_id: string, page: Page): Promise<RecordPage<AccountKey>>
-  /** False when the account has no such key that is not revoked. */
+  /** Resolves to false when the account has no such unrevoked key. */
   revokeAccountKey(
     account_id: string,
     key_id: string,
@@ -81,11 +83,12 @@ export interface ProjectMethods {
   insertProject(project: Project, write?: WriteOptions): Promise<Insertion>
   findProject(id: string): Promise<Project | undefined>
   findProjectByPublicKey(public_key: string): Promise<Project | undefined>
-  /** An account's projects, in order of creation, one page; it ends early as `listItems` does. */
+  /** Lists the projects of an account in order of creation. Large configs end a page early. */
   listProjects(account_id: string, page: Page): Promise<RecordPage<Project>>
   /**
-   * Replaces a project by what `change` makes of it; two at once follow one another. When that is
-   * the same object, nothing is written, the audit entry neither.
+   * Replaces a project by the result of `change`. Concurrent updates run one after the other. Writes
+   * nothing, not even the audit entry, when `change` returns its argument. Resolves to the stored
+   * project, or to undefined when there is none.
    */
   updateProject(
     id: string,
@@ -93,25 +96,25 @@ export interface ProjectMethods {
     write?: WriteOptions,
   ): Promise<Project | undefined>
   /**
-   * Gives a project a new public key; the one before is a former key from now on. The keys that
-   * were former ones already expire no later than it.
+   * Replaces the public key of a project. The previous key becomes a former key. Older former keys
+   * expire at `former_until` too, unless they expire earlier.
    */
   rotatePublicKey(project_id: string, rotation: KeyRotation, write?: WriteOptions): Promise<void>
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
-  /** A project's former keys, in order of their rotation, one page. */
+  /** Lists the former keys of a project in order of their rotation. */
   listFormerPublicKeys(project_id: string, page: Page): Promise<RecordPage<FormerPublicKey>>
 }
 
 export interface StoreMethods {
-  /** `taken` when the account has a store of that `store_id`. */
+  /** Resolves to `taken` when the account has a store with this `store_id`. */
   insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
-  /** Of one project alone when it is named: another's store is not even read. */
+  /** With a `project_id`, finds only a store of that project, and does not read any other. */
   findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
-  /** A project's stores, in order of creation, one page; it ends early as `listItems` does. */
+  /** Lists the stores of a project in order of creation. Large configs end a page early. */
   listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
-  /** The same without reading their configurations. */
+  /** Lists the same stores without reading their configurations. */
   listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>
-  /** The same as `updateProject`, for a store. */
+  /** Like `updateProject`, for a store. */
   updateStore(
     store: StoreKey,
     change: (current: Store) => Store,
@@ -120,43 +123,40 @@ export interface StoreMethods {
 }
 
 export interface ItemMethods {
-  /** `taken` when the store has an item of that `name`. */
+  /** Resolves to `taken` when the store has an item with this `name`. */
   insertItem(item: Item, write?: WriteOptions): Promise<Insertion>
-  /**
-   * Adds many at once in this order, for a copy; those whose id is there already are passed over.
-   */
+  /** Inserts items in this order, for a copy. Skips items whose id exists. */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
   /**
-   * A store's items in order of creation, one page; `after` is the id of an item of the store. It
-   * ends before the limit once its items have much text (`PAGE_TEXT`). Throws `store_not_found`,
-   * before anything is read of the store, also when it is not of the project that is named.
+   * Lists the items of a store in order of creation. `after` is the id of an item in the store. A
+   * page ends before its limit once its text reaches `PAGE_TEXT`. Throws `store_not_found`, before it
+   * reads items, when there is no such store or it is not in the given project.
    */
   listItems(store: StoreOfProject, page: Page): Promise<ItemPage>
 }
 
 export interface PurchaseMethods {
-  /**
-   * Starts an import into a store, or resolves to undefined while another one is under way there.
-   */
+  /** Starts an import into a store. Resolves to undefined while another import into it runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
-  /** Those of a store's purchases that the filter lets pass, in the order of import, one page. */
+  /** Lists the purchases of a store that match the filter, in the order of their import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
 }
 
 export interface TokenMethods {
-  /** Adds a key to those of a copy. */
+  /** Inserts a key, for a copy. */
   insertSigningKey(key: StoredSigningKey): Promise<void>
-  /** Adds a key unless there is one: of several that do so at once, one is added. */
+  /** Inserts a key if there is none. Of concurrent calls, one succeeds. */
   insertFirstSigningKey(key: StoredSigningKey): Promise<void>
   /**
-   * The keys that sign tokens, oldest first. Not paged: only the operator adds keys, and a rotation
-   * drops those that no valid token needs.
+   * Lists the keys that sign tokens, oldest first. Not paged: only the operator adds keys, and a
+   * rotation deletes those that no valid token needs.
    */
   listSigningKeys(): Promise<StoredSigningKey[]>
   /**
-   * Adds a key and deletes those that `drop` chooses by their `kid`, of all that there are then;
-   * resolves to the deleted ones. Two at once follow one another.
+   * Inserts a key, and deletes the keys whose `kid` is in the result of `drop`. `drop` gets all keys,
+   * the new one included. Resolves to the result of `drop`. Concurrent rotations run one after the
+   * other.
    */
   rotateSigningKeys(
     key: StoredSigningKey,
@@ -165,88 +165,90 @@ export interface TokenMethods {
   ): Promise<readonly string[]>
 
   /**
-   * Raises the revocation watermark of a project, or of one of its users, to `at` or past all those
-   * that it covers, whichever is higher: of revocations at once each ends what was issued before.
+   * Raises the revocation watermark of a project or of one of its users. The new value is `at`, or
+   * one more than the highest watermark for the same tokens if that is higher.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
-  /** Adds a watermark of a copy; one that lies before the stored one changes nothing. */
+  /** Inserts a watermark, for a copy. Does not lower a stored one. */
   insertWatermark(watermark: Watermark): Promise<void>
   /**
-   * The higher of the revocation watermarks of a project and of its user; 0 without any. Tokens
-   * that were issued under an earlier one are revoked.
+   * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none.
+   * Tokens issued under a lower watermark are revoked.
    */
   findWatermark(project_id: string, user_id: string): Promise<number>
-  /** Those of a project and of its users, by the bytes of `user_id`, one page. */
+  /** Lists the watermarks of a project and its users, sorted by the UTF-8 bytes of `user_id`. */
   listWatermarks(project_id: string, page: Page): Promise<RecordPage<Watermark>>
 }
 
 export interface AuditMethods {
-  /** Throws as a write does when the authority does not hold any more. */
+  /** Throws as `assertAuthority` does, without a write. */
   verifyAuthority(authority: Authority): Promise<void>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
-  /**
-   * Trails of their own, in this order: for what changes nothing in the storage, and for copies.
-   */
+  /** Writes audit entries and idempotency records without another change, in this order. */
   insertAudit(...writes: readonly WriteOptions[]): Promise<void>
-  /** Replaces the fingerprints of one page of all idempotency records by what `change` makes of them. */
+  /** Replaces the fingerprints in one page of all idempotency records by the result of `change`. */
   updateFingerprints(
     change: (fingerprint: string) => string,
     page: Page,
   ): Promise<UpdatedFingerprints>
-  /** An account's idempotency records, perhaps expired ones too, by the bytes of their keys, one page. */
+  /**
+   * Lists the idempotency records of an account, sorted by the UTF-8 bytes of their keys. The list may
+   * include expired ones.
+   */
   listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
-  /** The audit log in its order, one page; of one account when it is named. */
+  /** Lists the audit log in order, of all accounts or of one. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
-  /** Moves old entries from the log into a file, and resolves to their number; see `archive.ts`. */
+  /** Moves old audit entries into a file, and resolves to their number; see `archive.ts`. */
   archiveAudit(request: ArchiveRequest): Promise<number>
 }
 
 export interface BucketMethods {
   /**
-   * Takes from buckets of rate limits, for all servers that share them: what each is charged is the
-   * time in which it fills again, in milliseconds, and was taken since `elapsed` ago. In how many
-   * milliseconds each will be full, by what all have taken. May be forgotten at a crash.
+   * Consumes from the token buckets of rate limits that servers share. A cost is the time in which
+   * the bucket refills it. `elapsed` is the time since the server's previous call. Resolves to the
+   * time until each bucket is full; negative when it already is. All times are in milliseconds. A
+   * crash may lose the state.
    */
-  consumeBuckets(charges: BucketTimes, elapsed: number): Promise<BucketTimes>
+  consumeBuckets(costs: BucketTimes, elapsed: number): Promise<BucketTimes>
 }
 
 export interface CopyMethods {
   /**
-   * Marks an empty storage as a copy that is not whole, which opens for a copy alone, until
-   * `endCopy`. False, and nothing is marked, when it holds something and is no such copy.
+   * Marks an empty storage as an unfinished copy, which opens only with `forCopy`, until `endCopy`.
+   * Resolves to false, without a mark, when the storage has records and is not an unfinished copy.
    */
   beginCopy(): Promise<boolean>
   endCopy(): Promise<void>
 }
 
-/** What is verified and written in the same transaction as a change. */
+/** Checks and additional writes in the transaction of a change. */
 export interface WriteOptions {
   /**
-   * What must still hold. When it does not, nothing is written, and the change is rejected as by
-   * `assertAuthority`. No revocation is acknowledged before the changes that it came too late for.
+   * The permission to verify again. When it no longer holds, nothing is written and the change is
+   * rejected as by `assertAuthority`. A revocation resolves after all changes that it did not stop.
    */
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
   readonly idempotency?: IdempotencyRecord
-  /** Asserted after a change that grows what it counts. */
+  /** Checked when the change increases the usage. */
   readonly quota?: Quota
 }
 
-/**
- * What an account may have after a change. A change that exceeds it throws `quota_exceeded` and is
- * undone.
- */
+/** The maximum usage after a change. A change beyond it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
   /** The project whose stores are counted. */
   readonly project_id?: string
   readonly projects?: number
   readonly stores?: number
-  /** Bytes of `config` and `store_config` as JSON, of all projects and stores together. */
+  /** Bytes of `config` and `store_config` as JSON, the sum over all projects and stores. */
   readonly config_bytes?: number
 }
 
-/** `repeated`: the idempotency record's key has a idempotency record already. Nothing is written but by `inserted`. */
+/**
+ * `taken`: a record with this name exists. `repeated`: a valid idempotency record with this key
+ * exists. Only `inserted` writes.
+ */
 export type Insertion = 'inserted' | 'taken' | 'repeated'
 
 export interface KeyedAccount extends Account {
@@ -255,7 +257,7 @@ export interface KeyedAccount extends Account {
 
 export interface KeyRotation {
   readonly public_key: string
-  /** Until when former keys open sessions, at the latest; ISO 8601, UTC. */
+  /** The latest time at which former keys open sessions; ISO 8601, UTC. */
   readonly former_until: string
 }
 
@@ -265,16 +267,16 @@ export interface FormerPublicKey {
   readonly expires_at: string
 }
 
-/** Revokes what was issued before: a project's tokens, or those of one user when one is named. */
+/** Revokes the earlier tokens of a project or of one of its users. */
 export interface Watermark {
   readonly project_id: string
   /** '' for all users. */
   readonly user_id: string
-  /** Unix seconds of the revocation, or one more than the watermark before, if that is later. */
+  /** Unix seconds of the revocation, or one more than the previous watermark if that is higher. */
   readonly not_after: number
 }
 
-/** Whose tokens are revoked, and when. */
+/** The tokens to revoke, and the time. */
 export interface Revocation {
   readonly project_id: string
   /** '' for all users. */
@@ -283,35 +285,39 @@ export interface Revocation {
   readonly at: number
 }
 
-/** Milliseconds by the name of a bucket. */
+/** Milliseconds by bucket name. */
 export type BucketTimes = ReadonlyMap<string, number>
 
-/** What names a store: its id is unique within its account only. */
+/** Identifies a store: a `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 
-/** A store, of one project alone when it is named. */
+/** Identifies a store, and optionally requires its project. */
 export type StoreOfProject = StoreKey & { readonly project_id?: string }
 
-/** `after` is a page's `next`, from the same storage. A page may end before its limit. */
+/** A page to read. `after` is the `next` of the previous page, from the same storage. */
 export interface Page {
   readonly limit: number
   readonly after?: string
 }
 
 export interface RecordPage<T> {
+  /** At most `limit` records, perhaps fewer. */
   readonly records: readonly T[]
-  /** Where the next page begins; absent on the last. */
+  /** The cursor of the next page; absent on the last page. */
   readonly next?: string
 }
 
-/** What a client is told of a store. */
+/** The part of a store that a client gets with its session. */
 export type StoreSummary = Pick<Store, 'store_id' | 'store_type' | 'is_sandbox' | 'status'>
 
 export interface ItemPage {
   readonly items: readonly Item[]
-  /** The last item's id; absent on the last page. */
+  /** The id of the last item; absent on the last page. */
   readonly next?: string
-  /** On the first page: differs whenever the store's items do. The page is at least as new. */
+  /**
+   * A version of the store's items, correct on the first page only. It changes with every change of
+   * the items, and the page is never older than it.
+   */
   readonly revision: string
 }
 
@@ -321,27 +327,27 @@ export interface AuditPage {
 }
 
 export interface UpdatedFingerprints {
-  /** How many differ now. */
+  /** The number of changed fingerprints. */
   readonly updated: number
   readonly next?: string
 }
 
 export interface ArchiveRequest {
-  /** Entries are moved up to the first that is not older than this; ISO 8601, UTC. */
+  /** Entries up to the first that is not older than this are moved; ISO 8601, UTC. */
   readonly before: string
-  /** A new file, or the one of an earlier archive of the same log. */
+  /** The path of a new file, or of an earlier archive of the same log. */
   readonly file: string
-  /** Written when anything is moved. */
+  /** Written with the first moved entries. */
   readonly write?: WriteOptions
-  /** Told after each batch how many entries have been moved. */
+  /** Called after each batch with the number of entries moved so far. */
   readonly onProgress?: ((archived: number) => void) | undefined
-  /** Ends the archive between two batches. */
+  /** Stops the archive between two batches. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface PurchasePage {
   readonly purchases: Purchase[]
-  /** Where the next page begins; absent on the last. */
+  /** The cursor of the next page; absent on the last page. */
   readonly next?: string
 }
 
@@ -352,26 +358,26 @@ export interface StoredSigningKey {
 }
 
 /**
- * An import under way. Nothing of it is seen before `commit`, and all of it after. It never shares
- * a transaction with other writes, and holds no lock between calls.
+ * A running import. `commit` makes all its rows visible at once. It never shares a transaction with
+ * other writes, and holds no lock between calls.
  */
 export interface PurchaseImport {
-  /** Adds rows that follow those staged before. What becomes of them may be told later. */
+  /** Adds rows after those staged before. A later call may report their outcome. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
-  /** Ends the staging: tells what became of all rows not yet told of. */
+  /** Ends the staging, and reports the outcome of the remaining rows. */
   finish(): Promise<StagedRows>
-  /** Lets all be seen; after `finish`. Throws when the audit entry's authority does not hold. */
+  /** Makes all rows visible. Call `finish` before. */
   commit(write?: WriteOptions): Promise<void>
-  /** Takes back all that was staged. */
+  /** Discards all staged rows. */
   abort(): Promise<void>
 }
 
-/** What became of rows. A transaction that is there already is judged by `compareRepeat`. */
+/** The outcome of staged rows. `compareRepeat` decides about a transaction that exists. */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
-  /** The lines whose sku names no item of the store; such rows are left out. */
+  /** The lines whose SKU is not an item of the store. These rows are left out. */
   readonly unknown: readonly number[]
 }

@@ -8,9 +8,10 @@ export const NOTHING_STAGED: StagedRows = {
   unknown: [],
 }
 
+/** Adds up the counts and joins the lists. */
 export function sumStaged(results: readonly StagedRows[]): StagedRows {
   const total = (count: (result: StagedRows) => number) =>
-    results.reduce((sofar, result) => sofar + count(result), 0)
+    results.reduce((sum, result) => sum + count(result), 0)
   return {
     added: total(({ added }) => added),
     skipped: total(({ skipped }) => skipped),

@@ -1,8 +1,7 @@
 import { TillError } from '../errors.ts'
 
-/** What is said of a copy that was cut off, to all but the copy that goes on with it. */
+/** The error for opening an unfinished copy, except to continue the copy. */
 export function unfinishedError(): TillError {
-  const message =
-    'it is a copy that was not finished: run the same copy again, which goes on with it'
+  const message = 'it is a copy that was not finished: run the same copy again to finish it'
   return new TillError('storage_unavailable', message)
 }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { BoundedMap } from '../bounded-map.ts'
 import { type Claims, isText } from './claims.ts'
 import { createMac } from './mac.ts'
-import { createMemory, type Memory } from './memory.ts'
 import { decode, encode } from './segment.ts'
 
 /** A secret, and the name by which a token's header says that this one signed it. */
@@ -30,7 +30,7 @@ export interface PreparedKey {
   readonly kid: string
   readonly header: string
   readonly mac: (input: string) => string
-  readonly seen: Memory<Seen>
+  readonly seen: BoundedMap<Seen>
 }
 
 /** A text that this key signed, and what it says; the clock is asked each time. */
@@ -56,7 +56,7 @@ export function prepare(key: SigningKey): PreparedKey {
     throw new TypeError(`expected a secret of at least ${MIN_SECRET_BYTES} bytes`)
   }
   const mac = createMac(secret, MAX_LENGTH)
-  const prepared = { kid, header, mac, seen: createMemory<Seen>(MAX_SEEN) }
+  const prepared = { kid, header, mac, seen: new BoundedMap<Seen>(MAX_SEEN) }
   preparedKeys.set(key, prepared)
   return prepared
 }

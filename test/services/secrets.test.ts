@@ -8,7 +8,7 @@ import {
   type StoreType,
   type Till,
 } from '../../lib/index.ts'
-import { createSealer, type Sealed, sealProject, sealStore } from '../../lib/services/secrets.ts'
+import { createSealer, type Sealed, sealSecrets } from '../../lib/services/secrets.ts'
 import type { Storage } from '../../lib/storage/port.ts'
 import { all, collect } from '../support/collect.ts'
 import { describeFiles, describePlaces, type Place } from '../support/place.ts'
@@ -352,10 +352,10 @@ function describeFile(newPlace: NewPlace): void {
     const storage = await storageOf(t, place)
     const kept = await storage.findProject(project.id)
     assert.ok(kept)
-    assert.equal(sealProject(kept, createSealer([OLD])), kept)
+    assert.equal(sealSecrets(kept, createSealer([OLD])), kept)
     const [store] = await all((page) => storage.listStores(project.id, page))
     assert.ok(store)
-    assert.equal(sealStore(store, createSealer([OLD])), store)
+    assert.equal(sealSecrets(store, createSealer([OLD])), store)
   })
 }
 

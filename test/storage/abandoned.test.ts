@@ -13,7 +13,7 @@ const server = await startPostgres()
 const ROWS = 300_000
 const NUMBERS = `WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS})`
 
-/** A file with an import of many rows whose process is gone. */
+/** Creates a file with an import of many rows whose process is dead. */
 async function abandonedFile(t: TestContext) {
   const path = newPath(t)
   const before = await openSqliteStorage(path)
@@ -29,7 +29,7 @@ async function abandonedFile(t: TestContext) {
   return { path, rows, staged: rows().purchases }
 }
 
-test('a file with an abandoned import opens at once, and is cleared in the background', async (t) => {
+test('a file with an abandoned import opens at once, and the import is deleted in the background', async (t) => {
   const { path, rows, staged } = await abandonedFile(t)
 
   const storage = await openSqliteStorage(path)
@@ -41,7 +41,7 @@ test('a file with an abandoned import opens at once, and is cleared in the backg
   await eventuallyHolds(() => assert.deepEqual(rows(), NO_ROWS))
 })
 
-test('a storage that is closed stops clearing, and the next one goes on', async (t) => {
+test('a closed storage stops the cleanup, and the next one continues it', async (t) => {
   const { path, rows, staged } = await abandonedFile(t)
   const first = await openSqliteStorage(path)
   await eventuallyHolds(() => assert.ok(rows().purchases < staged))
@@ -55,7 +55,7 @@ test('a storage that is closed stops clearing, and the next one goes on', async 
   await eventuallyHolds(() => assert.deepEqual(rows(), NO_ROWS))
 })
 
-test('an import waits while another one is cleared, and then has the store to itself', async (t) => {
+test('an import can open once the abandoned one in its store is deleted', async (t) => {
   const { path, rows, staged } = await abandonedFile(t)
   const storage = await openSqliteStorage(path)
   t.after(() => storage.close())
@@ -70,7 +70,7 @@ test('an import waits while another one is cleared, and then has the store to it
   assert.equal(rows().purchases, 1)
 })
 
-test('a second server leaves an import of the first alone', async (t) => {
+test('a second server does not delete a running import of the first', async (t) => {
   const path = newPath(t)
   const first = await openSqliteStorage(path)
   t.after(() => first.close())
@@ -87,7 +87,7 @@ test('a second server leaves an import of the first alone', async (t) => {
   assert.equal((await first.listPurchases(MAIN, {}, { limit: 10 })).purchases.length, 2)
 })
 
-test('PostgreSQL clears an abandoned import in the background too', async (t) => {
+test('PostgreSQL deletes an abandoned import in the background', async (t) => {
   const url = await server.createSchema(t)
   const before = await openPostgresStorage(url)
   await insertShops(before)

@@ -12,7 +12,7 @@ type File = {
   readonly ends: boolean
 }
 
-// Few values, so that rows repeat, move on and contradict one another all the time.
+// Few values, so that rows often repeat, update or conflict with each other.
 const row: fc.Arbitrary<Partial<NewPurchase>> = fc.record({
   transaction_id: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'é', '\u{1F600}'),
   sku: fc.constantFrom('gold', 'gold', 'gold', 'gem', 'silver'),
@@ -25,10 +25,10 @@ const file: fc.Arbitrary<File> = fc.record({
   ends: fc.boolean(),
 })
 
-/** What a storage tells of the files, and what it holds after each. */
+/** Returns the outcome of each file, and the purchases after it. */
 async function play(storage: Storage, files: readonly File[]) {
   await insertShops(storage)
-  const told = []
+  const reported = []
   for (const [index, { slices, ends }] of files.entries()) {
     const current = await storage.openImport(MAIN, `imp_${index}`)
     assert.ok(current)
@@ -42,7 +42,7 @@ async function play(storage: Storage, files: readonly File[]) {
     else await current.abort()
     const sum = (count: 'added' | 'skipped' | 'updated') =>
       results.reduce((total, each) => total + each[count], 0)
-    told.push({
+    reported.push({
       added: sum('added'),
       skipped: sum('skipped'),
       updated: sum('updated'),
@@ -52,10 +52,10 @@ async function play(storage: Storage, files: readonly File[]) {
     })
   }
   await storage.close()
-  return told
+  return reported
 }
 
-test('the storages agree on what becomes of any rows in any slices, file after file', async () => {
+test('memory and SQLite report the same outcome for any rows in any slices', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 4 }), async (files) => {
       const inMemory = await play(createMemoryStorage(), files)
@@ -66,7 +66,7 @@ test('the storages agree on what becomes of any rows in any slices, file after f
   )
 })
 
-test('the PostgreSQL storage agrees with them', async (t) => {
+test('PostgreSQL reports the same outcome as memory', async (t) => {
   const server = await startPostgres()
   await fc.assert(
     fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 4 }), async (files) => {

@@ -14,25 +14,25 @@ import { insertStores, MAIN, newItem } from './fixtures/records.ts'
 import {
   findStale,
   insertLine,
-  READS_A_LOOK,
+  READS_PER_ROUND,
   readsOf,
   takeRawStep,
   takeStep,
 } from './fixtures/steps.ts'
 
 /**
- * Reads while others write, for each driver and round; 5 rounds in a full run, TILLKIT_TEST_ROUNDS.
+ * Reads during writes, for each driver and round. TILLKIT_TEST_ROUNDS sets the rounds.
  */
 const READS = 20_000
 const ROUNDS = Number(process.env.TILLKIT_TEST_ROUNDS ?? 1)
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  describe(`a cache before a file with ${driver}`, { skip }, () => describeFreshness(driver))
+  describe(`the read cache of a file with ${driver}`, { skip }, () => describeFreshness(driver))
 }
 
 function describeFreshness(driver: SqliteDriverName): void {
   for (let round = 1; round <= ROUNDS; round++) {
-    test(`no read shows less than was acknowledged before, whoever writes (${round})`, async (t) => {
+    test(`no read is older than the last acknowledged write of any writer (${round})`, async (t) => {
       const path = join(temporaryFolder(t), 'till.db')
       const storage = await open(t, path, driver)
       const lines = ['own', 'theirs', 'raw']
@@ -64,15 +64,14 @@ function describeFreshness(driver: SqliteDriverName): void {
           for (const [i, line] of lines.entries()) {
             stale.push(...((await reader.ask('findStale', line, known[i] as number)) as string[]))
           }
-          reads += READS_A_LOOK * lines.length
+          reads += READS_PER_ROUND * lines.length
         }
       })()
       const readingHere = async (line: string, i: number) => {
         while (reads < READS) {
           stale.push(...(await findStale(storage, line, steps()[i] as number)))
-          reads += READS_A_LOOK
-          // In the turn of the reads before, with nothing awaited between this write and the next
-          // reads.
+          reads += READS_PER_ROUND
+          // A synchronous write in the same turn as the reads before and after it.
           if (line === 'raw' && Math.random() < 0.2) takeRawStep(raw, 'raw', ++past.steps)
         }
       }
@@ -84,7 +83,7 @@ function describeFreshness(driver: SqliteDriverName): void {
   }
 }
 
-test('what is written past a storage in one turn with its reads is in those that follow', async (t) => {
+test('a read sees a synchronous write of another connection in the same turn', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const [{ driver } = assert.fail()] = (await sqliteDrivers()).filter(({ skip }) => !skip)
   const storage = await open(t, path, driver)
@@ -101,7 +100,7 @@ test('what is written past a storage in one turn with its reads is in those that
   assert.deepEqual(names, ['Name 0', 'Name 1', 'Name 2', 'Name 3', 'Name 4'])
 })
 
-test('after each step of any writer all reads answer as a storage without a cache', async (t) => {
+test('after each write of any writer all reads return the same as without a cache', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const [{ driver } = assert.fail()] = (await sqliteDrivers()).filter(({ skip }) => !skip)
   const storages = [await open(t, path, driver), await open(t, path, driver)] as const
@@ -124,7 +123,7 @@ test('after each step of any writer all reads answer as a storage without a cach
   }
 })
 
-test('a cache of 0 bytes keeps nothing', async (t) => {
+test('a cache of 0 bytes stores nothing', async (t) => {
   const storage = await open(t, ':memory:', undefined, 0)
   await insertStores(storage)
   const found = [await storage.findProject('prj_1'), await storage.findProject('prj_1')] as const
@@ -134,7 +133,7 @@ test('a cache of 0 bytes keeps nothing', async (t) => {
   assert.equal(Object.isFrozen(found[0]), false)
 })
 
-test('a look that fails fails the reads that wait for it, and no others', async () => {
+test('a failed version check rejects the reads that wait for it, and no others', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
   let isBroken = true
@@ -154,7 +153,7 @@ test('a look that fails fails the reads that wait for it, and no others', async 
   assert.equal((await storage.findProject('prj_1'))?.id, 'prj_1')
 })
 
-test('a read that began before a write is not remembered after it', async () => {
+test('a read that began before a write is not cached after it', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
   let letGo = () => {}
@@ -182,27 +181,27 @@ test('a read that began before a write is not remembered after it', async () => 
   assert.equal((await late)?.name, 'New')
 })
 
-test('one look serves all reads of a turn, and what is remembered is frozen and the same', async () => {
+test('reads of one turn share a version check, and return the same frozen object', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
   await under.insertItem(newItem('gold', { metadata: { deep: [{ er: 1 }] } }))
-  let looks = 0
-  const storage = createReadCache(under, () => looks++ && 1, 1e6)
+  let checks = 0
+  const storage = createReadCache(under, () => checks++ && 1, 1e6)
   const item = async () => (await storage.findItem('itm_gold')) ?? assert.fail()
 
   await Promise.all(Array.from({ length: 50 }, item))
-  assert.equal(looks, 1)
+  assert.equal(checks, 1)
   await item()
   const [a, b] = [await item(), await item()]
 
-  assert.equal(looks, 4)
+  assert.equal(checks, 4)
   assert.equal(a, b)
   assert.throws(() => {
     ;(a.metadata.deep as { er: number }[])[0] = { er: 2 }
   }, TypeError)
 })
 
-test('those who miss the same list at once have it read once, and again after a write', async () => {
+test('concurrent misses share one read, and a write causes another one', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
   let reads = 0
@@ -225,7 +224,7 @@ test('those who miss the same list at once have it read once, and again after a 
   assert.ok(pages.every(({ items }) => items.length === 1))
 })
 
-test('a later page is kept when it is asked for again, and one read of a long list keeps none', async () => {
+test('a later page is cached at its second read, so a long list does not fill the cache', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
   for (let i = 0; i < 40; i++) await under.insertItem(newItem(`sku_${i}`))
@@ -257,7 +256,7 @@ test('a later page is kept when it is asked for again, and one read of a long li
   assert.notEqual(await later(), second)
 })
 
-test('who reads without end keeps no one else from a turn', async () => {
+test('an endless loop of reads lets other work run', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
   const storage = createReadCache(under, () => 1, 1e6)
@@ -273,7 +272,7 @@ test('who reads without end keeps no one else from a turn', async () => {
   await other
 })
 
-test('a value too large for the cache drives nothing else out', async () => {
+test('a value too large for the cache evicts nothing', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
   await under.insertItem(newItem('gold'))
@@ -287,7 +286,7 @@ test('a value too large for the cache drives nothing else out', async () => {
   assert.notEqual(await storage.findItem('itm_huge'), await storage.findItem('itm_huge'))
 })
 
-test('whatever is read, the cache takes no more than it may', async (t) => {
+test('the cache stays within its memory limit for every shape of record', async (t) => {
   const shapes = ['text', 'objects', 'arrays', 'keys', 'doubles', 'small', 'pages', 'unknown']
   const megabytes = await inChild(t, './fixtures/heap.ts', shapes)
 
@@ -298,7 +297,7 @@ test('whatever is read, the cache takes no more than it may', async (t) => {
   }
 })
 
-/** What a script with the garbage collector at hand tells. */
+/** Runs a script with `--expose-gc`, and returns its message. */
 async function inChild(
   t: TestContext,
   script: string,
@@ -308,7 +307,7 @@ async function inChild(
     execArgv: ['--expose-gc', ...(process.features.typescript ? [] : ['--import', 'tsx'])],
   })
   t.after(() => child.kill())
-  const gone = once(child, 'exit').then(() => assert.fail('it ended without an answer'))
+  const gone = once(child, 'exit').then(() => assert.fail('the script ended without a message'))
   const [answer] = await Promise.race([once(child, 'message'), gone])
   return answer
 }

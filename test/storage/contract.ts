@@ -17,13 +17,13 @@ import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 
 interface SuiteOptions {
-  /** The reason to pass over it. */
+  /** The reason to skip the suite. */
   readonly skip?: string | false
-  /** Whether a write can fail halfway; true unless told. */
+  /** Whether a write can fail halfway; default true. */
   readonly isDatabase?: boolean
 }
 
-/** The suite that every adapter passes. */
+/** Tests an adapter against the contract. */
 export function describeStorage(name: string, open: OpenStorage, options: SuiteOptions = {}): void {
   describe(name, { skip: options.skip ?? false }, () => {
     describe('accounts', () => describeAccounts(open))
@@ -35,14 +35,14 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('pages of items', () => describeItemPages(open))
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))
-    describe('imports side by side', () => describeTurns(open))
+    describe('concurrent imports', () => describeTurns(open))
     describe('purchases', () => describePurchases(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))
     describe('archives', () => describeArchives(open))
     describe('authority', () => describeAuthority(open))
-    if (options.isDatabase ?? true) describe('changes', () => describeAtomicity(open))
+    if (options.isDatabase ?? true) describe('rollbacks', () => describeAtomicity(open))
     describe('buckets', () => describeBuckets(open))
     describe('upkeep', () => describeUpkeep(open))
   })

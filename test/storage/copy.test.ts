@@ -7,7 +7,7 @@ import { createShop, fileOf } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
 
-/** A storage with something of every kind. */
+/** Fills a storage with records of every kind. */
 async function fill(storage: Storage): Promise<void> {
   const till = createTill({ storage })
   for (const name of ['Studio', 'Other']) {
@@ -36,7 +36,7 @@ async function fill(storage: Storage): Promise<void> {
 
 for (const { name, open, skip } of await allTargets()) {
   describe(`a copy into ${name}`, { skip }, () => {
-    test('holds everything, and comes back the same', async (t) => {
+    test('has all records, and a copy of the copy is equal', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)
@@ -47,7 +47,7 @@ for (const { name, open, skip } of await allTargets()) {
         former_public_keys: 4,
         accounts: 2,
         account_keys: 6,
-        idempotencyRecords: 2,
+        idempotency_records: 2,
         projects: 2,
         revocations: 4,
         stores: 2,
@@ -60,7 +60,7 @@ for (const { name, open, skip } of await allTargets()) {
       assert.deepEqual(await target.check(), [])
     })
 
-    test('leaves expired idempotency records behind, which a newer one would drop', async (t) => {
+    test('leaves out expired idempotency records', async (t) => {
       const source = createMemoryStorage()
       const { account_id } = (await createShop(createTill({ storage: source }))).account
       const idempotency = { account_id, fingerprint: 'f', answer: '{}' }
@@ -72,15 +72,15 @@ for (const { name, open, skip } of await allTargets()) {
         created_at: '2024-03-02T00:00:00.000Z',
         expires_at: '9999-01-01T00:00:00.000Z',
       }
-      // PostgreSQL has both, when it had more to drop than it drops at a time.
+      // PostgreSQL can list expired records: it deletes only some of them at a time.
       source.listIdempotencyRecords = async () => ({ records: [expired, kept] })
       const target = await open(t)
 
-      assert.equal((await copyStorage(source, target)).counts.idempotencyRecords, 1)
+      assert.equal((await copyStorage(source, target)).counts.idempotency_records, 1)
       assert.deepEqual(await all((page) => target.listIdempotencyRecords(account_id, page)), [kept])
     })
 
-    test('brings idempotency records in batches, tells how many, and goes on after the last', async (t) => {
+    test('copies idempotency records in batches, reports the count, and continues after the last one', async (t) => {
       const source = createMemoryStorage()
       const { account_id } = (await createShop(createTill({ storage: source }))).account
       const times = {
@@ -97,34 +97,36 @@ for (const { name, open, skip } of await allTargets()) {
       const sizes: number[] = []
       target.insertAudit = (...writes) => {
         sizes.push(writes.length)
-        return sizes.length === 2 ? Promise.reject(new Error('cut off')) : insertAudit(...writes)
+        return sizes.length === 2
+          ? Promise.reject(new Error('connection lost'))
+          : insertAudit(...writes)
       }
-      await assert.rejects(copyStorage(source, target), { message: 'cut off' })
-      const told: number[] = []
+      await assert.rejects(copyStorage(source, target), { message: 'connection lost' })
+      const reported: number[] = []
 
       const { counts } = await copyStorage(source, target, (step, kind, count) => {
-        if (step === 'copying' && kind === 'idempotency_records') told.push(count)
+        if (step === 'copying' && kind === 'idempotency_records') reported.push(count)
       })
 
-      assert.equal(counts.idempotencyRecords, 2500)
+      assert.equal(counts.idempotency_records, 2500)
       assert.deepEqual(sizes.slice(0, 4), [1000, 1000, 1000, 500])
-      assert.equal(told.at(-1), 2500)
+      assert.equal(reported.at(-1), 2500)
       assert.deepEqual(
         await all((page) => target.listIdempotencyRecords(account_id, page)),
         await all((page) => source.listIdempotencyRecords(account_id, page)),
       )
     })
 
-    test('that was interrupted anywhere is finished by the next one', async (t) => {
+    test('that was interrupted at any point is finished by the next one', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)
-      const broken = new Error('the connection is gone')
+      const broken = new Error('the connection is lost')
       let left = 0
       const failing = Object.fromEntries(
-        Object.entries(target).map(([verb, work]) => [
-          verb,
-          /^(insert|rotate|openImport|beginCopy|endCopy)/.test(verb)
+        Object.entries(target).map(([method, work]) => [
+          method,
+          /^(insert|rotate|openImport|beginCopy|endCopy)/.test(method)
             ? (...args: unknown[]) => {
                 if (left-- <= 0) throw broken
                 return (work as (...args: unknown[]) => unknown)(...args)
@@ -148,7 +150,7 @@ for (const { name, open, skip } of await allTargets()) {
       assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
     })
 
-    test('waits for what a copy that was cut off has left open', async (t) => {
+    test('waits until the import of an interrupted copy ends', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)
@@ -159,7 +161,7 @@ for (const { name, open, skip } of await allTargets()) {
       assert.equal((await copyStorage(source, target)).counts.purchases, 6)
     })
 
-    test('is refused by a target that was served since, which stays as it is', async (t) => {
+    test('is refused when the target changed since, and does not change it', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)
@@ -175,7 +177,7 @@ for (const { name, open, skip } of await allTargets()) {
       assert.deepEqual(await target.listAudit(undefined, { limit: 1000 }), before)
     })
 
-    test('is refused by a target that has signing keys of its own', async (t) => {
+    test('is refused when the target has its own signing keys', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)
@@ -185,7 +187,7 @@ for (const { name, open, skip } of await allTargets()) {
       await target.ping()
     })
 
-    test('is refused by a target that holds something else', async (t) => {
+    test('is refused when the target has other records', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)
@@ -194,7 +196,7 @@ for (const { name, open, skip } of await allTargets()) {
       await assert.rejects(copyStorage(source, target), { code: 'invalid_request' })
     })
 
-    test('says so when the source changes meanwhile', async (t) => {
+    test('fails when the source changes during the copy', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)

@@ -22,15 +22,15 @@ import { insertShops, itemsOf, MAIN, newItem, newRow } from './fixtures/records.
 import { findStale, insertLine } from './fixtures/steps.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  describe(`faults of files with ${driver}`, { skip }, () => {
-    describe('that a check finds', () => describeChecks(driver))
-    describe('and copies that survive them', () => describeBackups(driver))
-    describe('and where they lie', () => describePlaces(driver))
+  describe(`damaged files with ${driver}`, { skip }, () => {
+    describe('and checks', () => describeChecks(driver))
+    describe('and backups', () => describeBackups(driver))
+    describe('and file systems', () => describePlaces(driver))
   })
 }
 
 function describeChecks(driver: SqliteDriverName): void {
-  test('a check says what names something that is not there', async (t) => {
+  test('a check names rows with missing references', async (t) => {
     const path = await filledFile(t, driver)
     const damage: [sql: string, found: RegExp][] = [
       [
@@ -63,7 +63,7 @@ function describeChecks(driver: SqliteDriverName): void {
     }
   })
 
-  test('a check finds each page that was overwritten, or the file is not opened', async (t) => {
+  test('an overwritten page is found by a check, or the file does not open', async (t) => {
     const path = await filledFile(t, driver)
     const bytes = readFileSync(path)
     for (let page = 0; page < bytes.length / 4096; page++) {
@@ -79,7 +79,7 @@ function describeChecks(driver: SqliteDriverName): void {
     }
   })
 
-  test('a check of a storage that is closed is no report of damage', async (t) => {
+  test('a check of a closed storage rejects and reports no damage', async (t) => {
     const storage = await open(t, await filledFile(t, driver), driver)
     await storage.close()
 
@@ -88,7 +88,7 @@ function describeChecks(driver: SqliteDriverName): void {
 }
 
 function describeBackups(driver: SqliteDriverName): void {
-  test('a copy made while others write and an import is under way is whole', async (t) => {
+  test('a backup during writes and an import is consistent', async (t) => {
     const path = await filledFile(t, driver)
     const storage = await open(t, path, driver)
     await insertLine(storage, 'line')
@@ -96,12 +96,12 @@ function describeBackups(driver: SqliteDriverName): void {
     await staged.stage([newRow(100), newRow(101)])
     const worker = startWorker(t)
     await worker.ask('open', path, driver)
-    const told = worker.walk('line')
+    const reported = worker.walk('line')
 
     for (let round = 0; round < 5; round++) {
-      while (told.steps < 3 * round + 2) await storage.ping().then(nextTurn)
+      while (reported.steps < 3 * round + 2) await storage.ping().then(nextTurn)
       const copy = join(dirname(path), `copy-${round}.db`)
-      const { steps } = told
+      const { steps } = reported
       await backup(storage, copy)
 
       assert.equal(statSync(copy).mode & 0o777, 0o600)
@@ -117,7 +117,7 @@ function describeBackups(driver: SqliteDriverName): void {
     assert.equal((await storage.listPurchases(MAIN, {}, { limit: 100 })).purchases.length, 5)
   })
 
-  test('a copy goes into no file that is there, and not where none can be', async (t) => {
+  test('a backup refuses an existing file and an impossible path', async (t) => {
     const path = await filledFile(t, driver)
     const storage = await open(t, path, driver)
     const there = join(dirname(path), 'there.db')
@@ -133,7 +133,7 @@ function describeBackups(driver: SqliteDriverName): void {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('a copy that finds no room leaves nothing behind', async (t) => {
+  test('a backup on a full disk leaves no file', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const storage = await open(t, await filledFile(t, driver), driver)
@@ -147,7 +147,7 @@ function describeBackups(driver: SqliteDriverName): void {
 }
 
 function describePlaces(driver: SqliteDriverName): void {
-  test('a disk that is full refuses writes, keeps what it has and goes on with room', async (t) => {
+  test('on a full disk writes fail without loss, and succeed once there is space', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const path = join(disk, 'till.db')
@@ -182,7 +182,7 @@ function describePlaces(driver: SqliteDriverName): void {
     assert.deepEqual(await again.check(), [])
   })
 
-  test('on a full disk a file is refused at once, not tried for as long as a lock', async (t) => {
+  test('on a full disk opening fails at once, without the retries for a lock', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const { bavail, bsize } = statfsSync(disk)
@@ -200,7 +200,7 @@ function describePlaces(driver: SqliteDriverName): void {
     assert.equal(tried.length, 1)
   })
 
-  test('a file on a disk that may only be read is refused with one clear message', async (t) => {
+  test('a file on a read-only disk is refused with one clear message', async (t) => {
     const disk = smallDisk(t)
     if (!disk) return
     const path = join(disk, 'till.db')
@@ -218,8 +218,8 @@ function describePlaces(driver: SqliteDriverName): void {
     })
   })
 
-  test('opening a file again lets go of no lock that its first connection holds', async (t) => {
-    if (!existsSync('/proc/locks')) return t.skip('only Linux tells who holds which locks')
+  test('opening a file again keeps the locks of its first connection', async (t) => {
+    if (!existsSync('/proc/locks')) return t.skip('only Linux lists the holders of locks')
     const path = await filledFile(t, driver)
     await open(t, path, driver)
     const held = locksOn(path)
@@ -255,7 +255,7 @@ async function assertNoBackup(storage: Storage, path: string, reason: string): P
   })
 }
 
-/** A closed file with two shops and an import of three purchases. */
+/** Creates and closes a file with two shops and an import of three purchases. */
 async function filledFile(t: TestContext, driver: SqliteDriverName): Promise<string> {
   const path = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(path, { driver })

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { newEntry } from './fixtures/writes.ts'
 
 for (const code of ['EPERM', 'EINVAL']) {
-  test(`an archive is written where a directory can not be synced: ${code}`, async (t) => {
+  test(`an archive succeeds when fsync of its directory is not supported: ${code}`, async (t) => {
     const storage = createMemoryStorage()
     await storage.insertAudit({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
     const file = join(temporaryFolder(t), 'audit.jsonl')
@@ -21,7 +21,7 @@ for (const code of ['EPERM', 'EINVAL']) {
     assert.equal(readFileSync(file, 'utf8').split('\n').length, 2)
   })
 
-  test(`an export is written where a directory can not be synced: ${code}`, async (t) => {
+  test(`an export succeeds when fsync of its directory is not supported: ${code}`, async (t) => {
     const out = join(temporaryFolder(t), 'out.csv')
     refuseToSyncFolders(t, code)
     async function* text() {
@@ -34,7 +34,7 @@ for (const code of ['EPERM', 'EINVAL']) {
   })
 }
 
-test('an archive ends, and deletes nothing, when its directory fails to sync', async (t) => {
+test('an archive fails and deletes nothing when fsync of its directory fails', async (t) => {
   const storage = createMemoryStorage()
   await storage.insertAudit({ audit: newEntry({ at: '2024-01-01T00:00:00.000Z' }) })
   const file = join(temporaryFolder(t), 'audit.jsonl')
@@ -46,7 +46,7 @@ test('an archive ends, and deletes nothing, when its directory fails to sync', a
   assert.equal((await storage.listAudit(undefined, { limit: 10 })).entries.length, 1)
 })
 
-/** Windows opens a directory and refuses to sync it. */
+/** Makes fsync fail, as Windows does for a directory. */
 function refuseToSyncFolders(t: TestContext, code: string): void {
   const sync = fs.fsyncSync
   const mocked = t.mock.method(fs, 'fsyncSync', (fd: number) => {

@@ -12,23 +12,23 @@ import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 
-// Under Node 20 the tests' loader does not reach threads: there it is what is built that is tested.
+// On Node 20 the loader of the tests does not work in threads: there the build is tested.
 const library = process.features.typescript ? '../../lib/index.ts' : '../../dist/lib/index.js'
 const { openSqliteStorage }: typeof import('../../lib/index.ts') = await import(library)
 
-// Enough for several checkpoints, and for a WAL that nobody shortens to be seen.
+// Enough rows for several checkpoints, and to notice a WAL that is not truncated.
 const ROWS = 60_000
 const SLICE = 1_000
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  describe(`Long imports into SQLite with ${driver}`, { skip }, () => {
+  describe(`long imports into SQLite with ${driver}`, { skip }, () => {
     describe('and their checkpoints', () => describeCheckpoints(driver))
     describe('and their rows', () => describeRows(driver))
   })
 }
 
 function describeCheckpoints(driver: SqliteDriverName): void {
-  test('a thread checkpoints while rows come, and leaves an empty WAL when it ends', async (t) => {
+  test('a thread checkpoints during an import, and leaves an empty WAL', async (t) => {
     const { storage, path } = await openShop(t, driver)
     const threads = threadsOf(t)
     const current = await openImport(storage, MAIN)
@@ -40,7 +40,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
     assert.equal(await countRows(storage, MAIN), ROWS)
   })
 
-  test('an import that is given up ends the thread', async (t) => {
+  test('an aborted import ends the thread', async (t) => {
     const { storage } = await openShop(t, driver)
     const threads = threadsOf(t)
     const current = await openImport(storage, MAIN)
@@ -62,7 +62,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
     assert.equal(threads.length, 0)
   })
 
-  test('an import goes on without the thread when it ends before its first checkpoint', async (t) => {
+  test('an import continues without the thread when it exits before its first checkpoint', async (t) => {
     const { storage } = await openShop(t, driver)
     const threads = threadsOf(t, (thread) => void thread.terminate())
     const current = await openImport(storage, MAIN)
@@ -72,7 +72,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
     assert.equal(await countRows(storage, MAIN), ROWS)
   })
 
-  test('an import goes on without the thread when it dies in the middle', async (t) => {
+  test('an import continues without the thread when it crashes', async (t) => {
     const { storage } = await openShop(t, driver)
     const threads = threadsOf(t, (thread) => {
       let answers = 0
@@ -85,7 +85,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
     assert.equal(await countRows(storage, MAIN), ROWS)
   })
 
-  test('imports into two stores at once share the thread, and both are whole', async (t) => {
+  test('concurrent imports into two stores share the thread, and both are complete', async (t) => {
     const { storage } = await openShop(t, driver)
     const threads = threadsOf(t)
     const imports = await Promise.all([openImport(storage, MAIN), openImport(storage, SIDE)])
@@ -100,7 +100,7 @@ function describeCheckpoints(driver: SqliteDriverName): void {
     assert.equal(await countRows(storage, SIDE), ROWS)
   })
 
-  test('a storage that is closed in the middle of an import leaves no thread behind', async (t) => {
+  test('a storage closed during an import ends the thread', async (t) => {
     const { storage } = await openShop(t, driver)
     const threads = threadsOf(t)
     const current = await openImport(storage, MAIN)
@@ -124,7 +124,7 @@ function describeRows(driver: SqliteDriverName): void {
     (row) => ({ metadata: row % 2 ? {} : { row } }),
   ]
 
-  test('columns that say the same in many rows and columns that do not are kept alike', async (t) => {
+  test('columns with repeated and with different values are stored unchanged', async (t) => {
     const { storage } = await openShop(t, driver)
     const current = await openImport(storage, MAIN)
     const sent: NewPurchase[] = []
@@ -147,7 +147,7 @@ function describeRows(driver: SqliteDriverName): void {
     )
   })
 
-  test('long ids in any order wait for a block of 2 MiB, not of 40,000', async (t) => {
+  test('long ids in random order wait for a block of 2 MiB, not of 40,000 rows', async (t) => {
     const { storage } = await openShop(t, driver)
     const current = await openImport(storage, MAIN)
     const ids = Array.from({ length: 12_000 }, (_, i) =>
@@ -159,7 +159,7 @@ function describeRows(driver: SqliteDriverName): void {
     await current.abort()
   })
 
-  test('ids in any order are unique, however long they wait to be indexed', async (t) => {
+  test('ids in random order are unique, even before they are indexed', async (t) => {
     const { storage } = await openShop(t, driver)
     const first = await openImport(storage, MAIN)
     const ids = Array.from({ length: ROWS }, (_, i) => awkwardId((i * 7919) % ROWS))
@@ -178,7 +178,7 @@ function describeRows(driver: SqliteDriverName): void {
   })
 }
 
-/** Told of by the storage before the end, as only ids that are indexed are. */
+/** Counts the rows reported before `finish`: only those with indexed ids are. */
 async function addedBeforeEnd(current: PurchaseImport, ids: readonly string[]): Promise<number> {
   const rows = ids.map((transaction_id, i) => newRow(i + 2, { transaction_id }))
   let added = 0
@@ -186,7 +186,7 @@ async function addedBeforeEnd(current: PurchaseImport, ids: readonly string[]): 
   return added
 }
 
-/** Ids of one beginning and of many lengths, some with characters of two to four bytes. */
+/** Ids with a common prefix and many lengths, some with characters of two to four bytes. */
 function awkwardId(number: number): string {
   const kinds = ['T', 'T-', 'T-é', 'T-\u{1F600}', `T-${'long'.repeat(9)}`]
   return `${kinds[number % kinds.length]}${number}`
@@ -217,7 +217,7 @@ function* cut(rows: readonly NewPurchase[]): Generator<NewPurchase[]> {
   for (let from = 0; from < rows.length; from += SLICE) yield rows.slice(from, from + SLICE)
 }
 
-/** The threads that are started during the test. */
+/** Collects the threads that start during the test. */
 function threadsOf(t: TestContext, started: (thread: Worker) => void = () => {}): Worker[] {
   const threads: Worker[] = []
   const add = (thread: Worker) => {

@@ -12,7 +12,7 @@ import { newPath } from './fixtures/sqlite.ts'
 
 const server = await startPostgres()
 
-/** Two accounts: one with a configuration of a project and of a store, one with an empty one. */
+/** Two accounts: one with a configured project and store, one with an empty configuration. */
 const RECORDS = `
   INSERT INTO accounts (account_id, name, created_at) VALUES ('acc_1', '', ''), ('acc_2', '', '');
   INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme, public_key,
@@ -25,7 +25,7 @@ const RECORDS = `
 `
 const BYTES = Buffer.byteLength('{"text":"üü234567"}{"text":"01234567890123456789"}')
 
-/** The migrations of the version before quotas. */
+/** Returns the migrations before quotas. */
 function before(migrations: readonly string[]): readonly string[] {
   return migrations.slice(
     0,
@@ -69,8 +69,8 @@ const places: readonly {
 ]
 
 for (const { name, skip, open } of places) {
-  describe(`a database of the version before quotas on ${name}`, { skip }, () => {
-    test('is migrated with the bytes that its accounts have', async (t) => {
+  describe(`a database from before quotas in ${name}`, { skip }, () => {
+    test('counts the configuration bytes of its accounts in the migration', async (t) => {
       const storage = await open(t)
       t.after(() => storage.close())
       const quotaOf = (config_bytes: number) => ({ quota: { account_id: 'acc_1', config_bytes } })
@@ -85,7 +85,7 @@ for (const { name, skip, open } of places) {
       assert.equal((await all((page) => storage.listProjects('acc_1', page))).length, 1)
     })
 
-    test('that is past its quota is read, and changed where it does not grow', async (t) => {
+    test('can be read above its quota, and changed without growth', async (t) => {
       const storage = await open(t)
       t.after(() => storage.close())
       const quota = { account_id: 'acc_1', project_id: 'prj_1', stores: 0, config_bytes: 1 }

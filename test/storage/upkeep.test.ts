@@ -19,11 +19,11 @@ import { temporaryFolder } from '../support/folder.ts'
 import { insertShops, itemsOf, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  describe(`the upkeep of a SQLite file with ${driver}`, { skip }, () => describeUpkeep(driver))
+  describe(`maintenance of a SQLite file with ${driver}`, { skip }, () => describeUpkeep(driver))
 }
 
 function describeUpkeep(driver: SqliteDriverName): void {
-  test('a file that is not there is not made when it is not to be', async (t) => {
+  test('a missing file is refused and not created with create: false', async (t) => {
     const path = join(temporaryFolder(t), 'mistyped.db')
 
     const opened = openSqliteStorage(path, { driver, create: false })
@@ -33,7 +33,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     assert.equal(existsSync(path), false)
   })
 
-  test('an empty file is no database where none is to be made, and stays empty', async (t) => {
+  test('an empty file is refused and stays empty with create: false', async (t) => {
     const path = join(temporaryFolder(t), 'empty.db')
     writeFileSync(path, '')
 
@@ -46,7 +46,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     assert.ok(statSync(path).size > 0)
   })
 
-  test('a backup has what was committed, while an import is under way', async (t) => {
+  test('a backup during an import has all committed records', async (t) => {
     const { storage, folder } = await newStorage(t, driver)
     await insertShops(storage)
     const done = await storage.openImport(MAIN, 'imp_1')
@@ -77,7 +77,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     await restored.insertItem(newItem('later'))
   })
 
-  test('what is to be forgotten is not said to be gone while a reader keeps it in the log', async (t) => {
+  test('forget does not resolve while a reader keeps old data in the WAL', async (t) => {
     const path = join(temporaryFolder(t), 'till.db')
     const storage = await openSqliteStorage(path, { driver })
     t.after(() => storage.close())
@@ -99,7 +99,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     for (const file of [path, `${path}-wal`]) assert.ok(!readFileSync(file).includes('forget-me'))
   })
 
-  test('a backup restored beneath an open file takes no write that would be lost', async (t) => {
+  test('writes fail after a backup replaced the open file', async (t) => {
     const path = join(temporaryFolder(t), 'till.db')
     const storage = await openSqliteStorage(path, { driver })
     t.after(() => storage.close())
@@ -111,7 +111,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${path}${suffix}`)
     const gone = { code: 'storage_unavailable', message: /was replaced or moved/ }
     await assert.rejects(storage.insertItem(newItem('lost')), gone)
-    symlinkSync(path, path) // which no one can follow
+    symlinkSync(path, path) // a cycle
     await assert.rejects(storage.insertItem(newItem('lost')), gone)
     unlinkSync(path)
     renameSync(`${path}.backup`, path)
@@ -125,7 +125,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     assert.deepEqual(await restored.check(), [])
   })
 
-  test('no other user of the machine may read a backup, and it takes the place of no file', async (t) => {
+  test('a backup has mode 0600 and does not replace a file', async (t) => {
     const { storage, folder } = await newStorage(t, driver)
     const umask = process.umask(0)
     t.after(() => process.umask(umask))
@@ -144,7 +144,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     })
   })
 
-  test('a check names rows that refer to what is not there', async (t) => {
+  test('a check names rows with missing references', async (t) => {
     const { storage, path } = await newStorage(t, driver)
     await insertShops(storage)
     const current = await storage.openImport(MAIN, 'imp_1')
@@ -168,7 +168,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
 
 async function newStorage(t: TestContext, driver: SqliteDriverName) {
   const opened: Storage[] = []
-  // Hooks run in the order in which they are registered: the folder goes after what is in it.
+  // Hooks run in order of registration: the storage closes before its folder is deleted.
   t.after(() => opened[0]?.close())
   const folder = temporaryFolder(t)
   const path = join(folder, 'till.db')

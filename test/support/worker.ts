@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import type { verbs } from '../storage/fixtures/worker.ts'
+import type { methods } from '../storage/fixtures/worker.ts'
 
 /** A process of its own that works on a storage; see storage/fixtures/worker.ts. */
 export function startWorker(t: TestContext) {
@@ -12,7 +12,7 @@ export function startWorker(t: TestContext) {
   const gone = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
 
-  type Verbs = typeof verbs
+  type Verbs = typeof methods
   return {
     async ask<V extends keyof Verbs>(verb: V, ...args: Parameters<Verbs[V]>): Promise<unknown> {
       child.send([verb, ...args])

@@ -6,7 +6,6 @@ import type { Claims } from '../../lib/token/claims.ts'
 import { signToken, verifyToken } from '../../lib/token/jwt.ts'
 import type { SigningKey } from '../../lib/token/key.ts'
 import { createMac } from '../../lib/token/mac.ts'
-import { createMemory } from '../../lib/token/memory.ts'
 
 const now = 1_800_000_000
 const expected = { iss: 'tillkit', now }
@@ -180,17 +179,6 @@ describe('createMac', () => {
       { numRuns: 1000 },
     )
   })
-})
-
-test('a memory keeps the newest half at least, and never more than it may', () => {
-  const memory = createMemory<number>(10)
-  for (let n = 0; n < 1000; n++) {
-    memory.set(`${n}`, n)
-    const kept = Array.from({ length: n + 1 }, (_, name) => memory.get(`${name}`))
-    const count = kept.filter((value) => value !== undefined).length
-    assert.ok(count <= 10)
-    assert.deepEqual(kept.slice(-5), Array.from({ length: n + 1 }, (_, name) => name).slice(-5))
-  }
 })
 
 function newKey(): SigningKey {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { all } from '../../support/collect.ts'
+import { rename } from '../fixtures/mutate.ts'
 import { AT, insertAccounts, newAccount, newKey } from '../fixtures/records.ts'
-import { rename } from '../fixtures/spoil.ts'
 import { LATER } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeAccounts(open: OpenStorage): void {
-  test('an account comes back unchanged, by its id and by the hash of its key', async (t) => {
+  test('an account is found unchanged by its id and by the hash of its key', async (t) => {
     const storage = await open(t)
     const account = newAccount('acc_1', { name: 'Stüdio 日本 \u{1F600} \u2028 "quoted"' })
 
@@ -30,7 +30,7 @@ export function describeAccounts(open: OpenStorage): void {
     assert.equal(await storage.findAccountByKeyHash('acc_1'), undefined)
   })
 
-  test('accounts are listed in order of creation, whatever their ids', async (t) => {
+  test('accounts are listed in order of creation, not of their ids', async (t) => {
     const storage = await open(t)
     assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
 
@@ -42,7 +42,7 @@ export function describeAccounts(open: OpenStorage): void {
     assert.deepEqual(listed, [newAccount('acc_c'), newAccount('acc_a'), newAccount('acc_b')])
   })
 
-  test('changing an account outside does not change the stored one', async (t) => {
+  test('changing a returned account does not change the stored one', async (t) => {
     const storage = await open(t)
     const account = newAccount('acc_1')
     await storage.insertAccount(account, newKey('acc_1', 'hash-1'))
@@ -55,7 +55,7 @@ export function describeAccounts(open: OpenStorage): void {
     assert.deepEqual(await storage.findAccount('acc_1'), newAccount('acc_1'))
   })
 
-  test('each of several keys of an account opens it, and tells which one it was', async (t) => {
+  test('each key of an account finds the account, with the id of the key', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     await storage.insertAccountKey(newKey('acc_1', 'hash-b'))
@@ -65,7 +65,7 @@ export function describeAccounts(open: OpenStorage): void {
     assert.equal((await storage.findAccountByKeyHash('hash-1'))?.key_id, 'key_hash-1')
   })
 
-  test('a revoked key opens nothing, stays in the list and can not be revoked again', async (t) => {
+  test('a revoked key finds nothing, stays in the list and cannot be revoked again', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     const key = newKey('acc_1', 'hash-b')
@@ -80,7 +80,7 @@ export function describeAccounts(open: OpenStorage): void {
     assert.deepEqual(listed, [newKey('acc_1', 'hash-1'), { ...key, revoked_at: LATER }])
   })
 
-  test("another account's key and an unknown one can not be revoked", async (t) => {
+  test('a key of another account and an unknown key cannot be revoked', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
 

@@ -21,18 +21,17 @@ const BEFORE = DAYS[4] as string
 const OLD = ['1', '2', '3', '4']
 const NOBODY = 65_534
 
-/** Old entries of the audit log go into a file. */
 export function describeArchives(open: OpenStorage): void {
-  test('an archive moves the entries before a time into a private file', async (t) => {
+  test('an archive moves the entries before a time into a file with mode 0600', async (t) => {
     const storage = await openLog(t, open)
     const file = newFile(t)
-    const told: number[] = []
+    const reported: number[] = []
 
-    const onProgress = (archived: number) => void told.push(archived)
+    const onProgress = (archived: number) => void reported.push(archived)
     const archived = await storage.archiveAudit({ before: BEFORE, file, onProgress })
 
     assert.equal(archived, 4)
-    assert.deepEqual(told, [4])
+    assert.deepEqual(reported, [4])
     assert.deepEqual(await subjectsOf(storage), ['5', '6'])
     const entries = linesOf(file).map((line) => JSON.parse(line))
     const expected = OLD.map((subject, i) => newEntry({ subject, at: DAYS[i] as string }))
@@ -44,7 +43,7 @@ export function describeArchives(open: OpenStorage): void {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('an archive of many batches keeps each entry once, and the log pages on', async (t) => {
+  test('an archive of many batches writes each entry once, and the log keeps the others', async (t) => {
     const storage = await open(t)
     const numbers = Array.from({ length: 4_500 }, (_, i) => String(i))
     const atOf = (i: number) => (i < 4_050 ? DAYS[0] : DAYS[5]) as string
@@ -64,9 +63,9 @@ export function describeArchives(open: OpenStorage): void {
     assert.deepEqual(left, numbers.slice(4_050))
   })
 
-  test('an archive ends before an entry with a later time, and a later one goes on in its file', async (t) => {
+  test('an archive stops at the first newer entry, and the next run continues in its file', async (t) => {
     const storage = await open(t)
-    const times = [DAYS[0], DAYS[5], DAYS[1]] as string[] // the clock was ahead for one entry
+    const times = [DAYS[0], DAYS[5], DAYS[1]] as string[] // the clock was wrong for the second entry
     const entries = times.map((at, i) => ({ audit: newEntry({ at, subject: String(i + 1) }) }))
     await storage.insertAudit(...entries)
     const file = newFile(t)
@@ -80,7 +79,7 @@ export function describeArchives(open: OpenStorage): void {
     assert.deepEqual(kept, ['1', '2', '3'])
   })
 
-  test('an archive goes on in the file of an earlier one, and gives no number anew', async (t) => {
+  test('an archive continues the file of an earlier one, and no number is used twice', async (t) => {
     const storage = await openLog(t, open)
     const file = newFile(t)
     await storage.archiveAudit({ before: '2025-01-01T00:00:00.000Z', file })
@@ -102,7 +101,7 @@ export function describeArchives(open: OpenStorage): void {
     )
   })
 
-  test('an archive writes its own entry with the first batch, and none when it moves nothing', async (t) => {
+  test('an archive writes its audit entry with the first batch, and none when it moves nothing', async (t) => {
     const storage = await openLog(t, open)
     const file = newFile(t)
     const request = { before: BEFORE, file, write: { audit: newEntry({ subject: 'archive' }) } }
@@ -113,17 +112,17 @@ export function describeArchives(open: OpenStorage): void {
     assert.deepEqual(await subjectsOf(storage), ['5', '6', 'archive'])
   })
 
-  test('an archive that was killed at any byte goes on: no entry is lost or twice', async (t) => {
-    const whole = newFile(t)
-    await (await openLog(t, open)).archiveAudit({ before: BEFORE, file: whole })
-    const bytes = readFileSync(whole)
+  test('an archive that crashed at any byte continues without a lost or repeated entry', async (t) => {
+    const full = newFile(t)
+    await (await openLog(t, open)).archiveAudit({ before: BEFORE, file: full })
+    const bytes = readFileSync(full)
     const line = bytes.indexOf('\n') + 1
     const cuts = [0, 1, 6, 7, 9, line - 2, line - 1, line, line + 1, bytes.length - 1, bytes.length]
 
     for (const cut of cuts) {
       const storage = await openLog(t, open)
       const file = newFile(t)
-      writeFileSync(file, bytes.subarray(0, cut)) // on the disk, and not deleted yet
+      writeFileSync(file, bytes.subarray(0, cut)) // written, but not deleted from the log
 
       assert.equal(await storage.archiveAudit({ before: BEFORE, file }), 4, `cut at ${cut}`)
 
@@ -145,7 +144,7 @@ export function describeArchives(open: OpenStorage): void {
     assert.equal((await subjectsOf(storage)).length, 6)
   })
 
-  test('an archive leaves a file alone that is no archive', async (t) => {
+  test('an archive refuses and does not change a file that is not an archive', async (t) => {
     for (const text of ['notes', 'notes\n', '{"seq":"1"}\n', '[1]\n', `${'x'.repeat(70_000)}`]) {
       const storage = await openLog(t, open)
       const file = newFile(t)
@@ -154,14 +153,14 @@ export function describeArchives(open: OpenStorage): void {
 
       const refused = storage.archiveAudit({ before: BEFORE, file })
 
-      await assert.rejects(refused, { code: 'invalid_request', message: /no archive/ })
+      await assert.rejects(refused, { code: 'invalid_request', message: /not an archive/ })
       assert.equal(readFileSync(file, 'utf8'), text)
       assert.equal(statSync(file).mode & 0o777, 0o644)
       assert.equal((await subjectsOf(storage)).length, 6)
     }
   })
 
-  test('an archive follows no symbolic link and takes no directory', async (t) => {
+  test('an archive refuses a symbolic link and a directory', async (t) => {
     const storage = await openLog(t, open)
     const folder = temporaryFolder(t)
     symlinkSync(join(folder, 'elsewhere'), join(folder, 'link'))
@@ -176,7 +175,7 @@ export function describeArchives(open: OpenStorage): void {
     assert.equal((await subjectsOf(storage)).length, 6)
   })
 
-  test('an archive is not written into the file of another user', {
+  test('an archive refuses a file of another user', {
     skip: process.getuid?.() !== 0 && 'only root may give a file away',
   }, async (t) => {
     const storage = await openLog(t, open)
@@ -187,13 +186,13 @@ export function describeArchives(open: OpenStorage): void {
 
     const refused = storage.archiveAudit({ before: BEFORE, file })
 
-    await assert.rejects(refused, { code: 'invalid_request', message: /of another user/ })
+    await assert.rejects(refused, { code: 'invalid_request', message: /another user/ })
     assert.equal(readFileSync(file, 'utf8'), '')
     assert.equal(statSync(file).mode & 0o777, 0o666)
     assert.equal((await subjectsOf(storage)).length, 6)
   })
 
-  test('an archive is not written into a file that has a second link', async (t) => {
+  test('an archive refuses a file with a second hard link', async (t) => {
     const storage = await openLog(t, open)
     const file = newFile(t)
     writeFileSync(file, '')
@@ -206,7 +205,7 @@ export function describeArchives(open: OpenStorage): void {
     assert.equal((await subjectsOf(storage)).length, 6)
   })
 
-  test('an archive takes from others the right to read a file that was there', async (t) => {
+  test('an archive sets the mode of an existing file to 0600', async (t) => {
     const storage = await openLog(t, open)
     const file = newFile(t)
     writeFileSync(file, '')
@@ -217,7 +216,7 @@ export function describeArchives(open: OpenStorage): void {
     assert.equal(statSync(file).mode & 0o777, 0o600)
   })
 
-  test('two archives at once into two files move each entry once', async (t) => {
+  test('two concurrent archives into two files move each entry once', async (t) => {
     const storage = await openLog(t, open)
     const files = [newFile(t), newFile(t)]
 
@@ -229,7 +228,7 @@ export function describeArchives(open: OpenStorage): void {
     assert.deepEqual(subjects.toSorted(), OLD)
   })
 
-  test('an archive ends between two batches when it is told to', async (t) => {
+  test('an aborted archive stops between two batches', async (t) => {
     const storage = await open(t)
     const write = { audit: newEntry({ at: DAYS[0] as string }) }
     await storage.insertAudit(...Array.from({ length: 2_500 }, () => write))
@@ -247,7 +246,7 @@ export function describeArchives(open: OpenStorage): void {
   })
 }
 
-/** A log of six days, an entry each. */
+/** Writes an audit log with one entry on each of six days. */
 async function openLog(t: TestContext, open: OpenStorage): Promise<Storage> {
   const storage = await open(t)
   const entries = DAYS.map((at, i) => ({ audit: newEntry({ at, subject: String(i + 1) }) }))

@@ -19,9 +19,8 @@ import {
 import { auditOf, LATER, newEntry, newIdempotencyRecord } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
-/** What is written together with a change. */
 export function describeAudit(open: OpenStorage): void {
-  test('every change writes its entry of the audit log with it, in order', async (t) => {
+  test('every change writes its audit entry, in order', async (t) => {
     const storage = await open(t)
     const entry = (subject: string) => ({ audit: newEntry({ subject }) })
     await storage.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'), entry('1'))
@@ -50,7 +49,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.deepEqual(entries[8], newEntry({ subject: '9' }))
   })
 
-  test('what changes nothing leaves no entry', async (t) => {
+  test('a call that changes nothing writes no audit entry', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const write = { audit: newEntry() }
@@ -74,7 +73,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.deepEqual(await auditOf(storage), [])
   })
 
-  test('the log is read page by page, also of one account alone', async (t) => {
+  test('the audit log is listed in pages, for all accounts or one', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     for (let i = 0; i < 5; i++) {
@@ -93,7 +92,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.deepEqual(own, ['1', '3'])
   })
 
-  test('a idempotency record is kept with what it is for, and a second one inserts nothing', async (t) => {
+  test('an idempotency record is stored with its insertion, and a repeat inserts nothing', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const write = { idempotency: newIdempotencyRecord(), audit: newEntry() }
@@ -109,7 +108,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.equal((await auditOf(storage)).length, 1)
   })
 
-  test('a repeat is told before a name that its first sending took', async (t) => {
+  test('a repeat of an insertion is reported as repeated, not as taken', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const write = { idempotency: newIdempotencyRecord() }
@@ -118,7 +117,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.equal(await storage.insertItem(newItem('gold'), write), 'repeated')
   })
 
-  test('what is taken leaves no idempotency record', async (t) => {
+  test('an insertion with a taken name stores no idempotency record', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
 
@@ -128,7 +127,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.equal(await storage.findIdempotencyRecord('acc_1', 'once'), undefined)
   })
 
-  test('idempotency records are one to an account and key, and an expired one makes room', async (t) => {
+  test('an idempotency record is unique by account and key, and replaces an expired one', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     await storage.insertItem(newItem('a'), { idempotency: newIdempotencyRecord() })
@@ -142,7 +141,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.deepEqual(await storage.findIdempotencyRecord('acc_1', 'once'), next)
   })
 
-  test("an account's idempotency records are listed, without another's", async (t) => {
+  test('an account lists its own idempotency records only', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     const idempotencyRecords = ['b', 'a'].map((key) => newIdempotencyRecord({ key }))
@@ -158,7 +157,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.deepEqual(await all((page) => storage.listIdempotencyRecords('acc_2', page)), [foreign])
   })
 
-  test('fingerprints of all idempotency records are changed page by page, and only those that differ', async (t) => {
+  test('fingerprints are replaced in pages, and only changed ones are counted', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     const named = [1, 2, 3, 4, 5].map((i) =>
@@ -188,7 +187,7 @@ export function describeAudit(open: OpenStorage): void {
     assert.equal((await storage.findIdempotencyRecord('acc_2', 'k'))?.fingerprint, 'new f6')
   })
 
-  test('of two that send one idempotency record at once, one inserts', async (t) => {
+  test('of two concurrent insertions with one idempotency record, one succeeds', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const write = { idempotency: newIdempotencyRecord() }
@@ -205,7 +204,7 @@ export function describeAudit(open: OpenStorage): void {
 
 const KEY = { kid: 'kid', secret: new Uint8Array(32), created_at: AT }
 
-/** Each verb that takes a audit entry and changes what is there. */
+/** Each method that makes a change with an audit entry. */
 export const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => Promise<unknown>> =
   {
     insertAccount: (storage, write) =>
@@ -228,10 +227,10 @@ export const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => 
       storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),
   }
 
-/** The part of the contract that only a database can break: the memory writes nothing halfway. */
+/** For databases only: a write to memory cannot fail halfway. */
 export function describeAtomicity(open: OpenStorage): void {
-  for (const [verb, change] of Object.entries(CHANGES)) {
-    test(`a change whose audit entry can not be written is not made: ${verb}`, async (t) => {
+  for (const [method, change] of Object.entries(CHANGES)) {
+    test(`a change is rolled back when its audit entry cannot be written: ${method}`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       await storage.insertSigningKey({ ...KEY, kid: 'old' })

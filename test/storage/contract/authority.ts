@@ -75,10 +75,9 @@ const REVOCATIONS: Record<string, Revocation> = {
   },
 }
 
-/** What must still hold when a change commits. */
 export function describeAuthority(open: OpenStorage): void {
   for (const [what, { authority, revoke, code }] of Object.entries(REVOCATIONS)) {
-    test(`nothing is written under ${what}`, async (t) => {
+    test(`a change is rejected and writes nothing with ${what}`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       await revoke(storage)
@@ -89,9 +88,9 @@ export function describeAuthority(open: OpenStorage): void {
         idempotency: newIdempotencyRecord(),
       }
 
-      for (const [verb, change] of Object.entries(CHANGES)) {
-        await assert.rejects(change(storage, write), { code }, verb)
-        await assert.rejects(change(storage, { authority, audit: newEntry() }), { code }, verb)
+      for (const [method, change] of Object.entries(CHANGES)) {
+        await assert.rejects(change(storage, write), { code }, method)
+        await assert.rejects(change(storage, { authority, audit: newEntry() }), { code }, method)
       }
       await assert.rejects(storage.insertAudit(write), { code })
       await assert.rejects(storage.verifyAuthority(authority), { code })
@@ -106,7 +105,7 @@ export function describeAuthority(open: OpenStorage): void {
   }
 
   for (const authority of [KEY, TOKEN, OLD_TOKEN, STORE, {}]) {
-    test(`a change is made under ${JSON.stringify(authority)} while it holds`, async (t) => {
+    test(`a change succeeds with the valid authority ${JSON.stringify(authority)}`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       await storage.revokeAccountKey('acc_2', 'key_hash-2', AT)
@@ -117,7 +116,7 @@ export function describeAuthority(open: OpenStorage): void {
       const write: WriteOptions = { authority, audit: newEntry() }
 
       await storage.verifyAuthority(authority)
-      // Those that take the authority away come last.
+      // The changes that revoke the authority come last.
       const { revokeTokens, revokeAccountKey, ...others } = CHANGES
       for (const change of Object.values(others)) await change(storage, write)
       const current = await storage.openImport(MAIN, 'imp_1')
@@ -134,7 +133,7 @@ export function describeAuthority(open: OpenStorage): void {
     })
   }
 
-  test('a key revokes itself, and of two that revoke each other one does', async (t) => {
+  test('a key can revoke itself, and of two keys that revoke each other one succeeds', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const key_ids = ['key_a', 'key_b', 'key_c']

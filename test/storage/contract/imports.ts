@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { importRows, openImport, purchaseOf, readPages, transactions } from '../fixtures/imports.ts'
+import { append, assertUnchanged } from '../fixtures/mutate.ts'
 import {
   awkwardObject,
   FOREIGN,
@@ -12,11 +13,10 @@ import {
   SIDE,
   stage,
 } from '../fixtures/records.ts'
-import { append, assertUnchanged } from '../fixtures/spoil.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeImports(open: OpenStorage): void {
-  test('rows come back as purchases, unchanged, what they lack still lacking', async (t) => {
+  test('imported rows are listed as purchases, and absent fields stay absent', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const full = newRow(2, {
@@ -40,7 +40,7 @@ export function describeImports(open: OpenStorage): void {
     assertUnchanged((await storage.listPurchases(MAIN, {}, { limit: 10 })).purchases, purchases)
   })
 
-  test('staged rows are not seen before the commit, and all of them are after it', async (t) => {
+  test('staged rows are invisible before the commit, and all visible after it', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
@@ -54,7 +54,7 @@ export function describeImports(open: OpenStorage): void {
     assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_3', 'tx_4'])
   })
 
-  test('rows whose sku names no item of this very store are named and left out', async (t) => {
+  test('rows whose SKU is not an item of the store are reported and left out', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await storage.insertItem(newItem('side_only', { store_id: 'side' }))
@@ -70,7 +70,7 @@ export function describeImports(open: OpenStorage): void {
     assert.deepEqual(await transactions(storage, MAIN), ['tx_2', 'tx_99'])
   })
 
-  test('ids in any order, in one slice or many, are added and told apart alike', async (t) => {
+  test('ids in any order are added in one slice as in many', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
@@ -78,14 +78,14 @@ export function describeImports(open: OpenStorage): void {
     const rows = ids.map((transaction_id, index) => newRow(index + 2, { transaction_id }))
     const half = rows.length / 2
 
-    const told = []
+    const reported = []
     for (const slice of [rows.slice(0, half), rows.slice(half), rows.slice(1000, 1500)]) {
-      told.push(await current.stage(slice))
+      reported.push(await current.stage(slice))
     }
-    told.push(await current.finish())
+    reported.push(await current.finish())
     await current.commit()
-    const added = told.reduce((sum, each) => sum + each.added, 0)
-    const skipped = told.reduce((sum, each) => sum + each.skipped, 0)
+    const added = reported.reduce((sum, each) => sum + each.added, 0)
+    const skipped = reported.reduce((sum, each) => sum + each.skipped, 0)
 
     assert.deepEqual([added, skipped], [5000, 500])
     const pages = (await readPages(storage, MAIN, 1000)).flat()
@@ -95,7 +95,7 @@ export function describeImports(open: OpenStorage): void {
     )
   })
 
-  test('an abort leaves nothing, and its transactions can be imported anew', async (t) => {
+  test('an abort discards all rows, and they can be imported again', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const first = await openImport(storage, MAIN, 'imp_1')
@@ -113,7 +113,7 @@ export function describeImports(open: OpenStorage): void {
     assert.deepEqual(purchases, [purchaseOf(row, 'imp_2')])
   })
 
-  test('an abort takes back twelve thousand rows and leaves what was there before', async (t) => {
+  test('an abort discards 12,000 rows and keeps earlier purchases', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { transaction_id: 'before' })])
@@ -128,7 +128,7 @@ export function describeImports(open: OpenStorage): void {
     assert.equal(again.added, 5)
   })
 
-  test('an import of no rows ends, and adds nothing', async (t) => {
+  test('an import without rows adds nothing', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
 
@@ -142,7 +142,7 @@ export function describeImports(open: OpenStorage): void {
     assert.deepEqual(await transactions(storage, MAIN), [])
   })
 
-  test('what others write during an import is seen at once and survives its abort', async (t) => {
+  test('writes of others during an import are visible at once and survive its abort', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
@@ -161,7 +161,7 @@ export function describeImports(open: OpenStorage): void {
     assert.deepEqual(await transactions(storage, MAIN), [])
   })
 
-  test('changing a row or a purchase outside does not change the stored one', async (t) => {
+  test('changing a row or a returned purchase does not change the stored one', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const row = newRow(2, { metadata: { list: ['kept'] } })
@@ -180,7 +180,7 @@ export function describeImports(open: OpenStorage): void {
 
 export function describeTurns(open: OpenStorage): void {
   for (const ending of ['commit', 'abort'] as const) {
-    test(`a store takes one import at a time: the next one after the ${ending}`, async (t) => {
+    test(`a store has one import at a time: the next one opens after the ${ending}`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       const first = await openImport(storage, MAIN, 'imp_1')
@@ -196,7 +196,7 @@ export function describeTurns(open: OpenStorage): void {
     })
   }
 
-  test('of five that open an import of one store at once, one gets it', async (t) => {
+  test('of five concurrent calls that open an import into a store, one succeeds', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const ids = ['imp_1', 'imp_2', 'imp_3', 'imp_4', 'imp_5']
@@ -208,7 +208,7 @@ export function describeTurns(open: OpenStorage): void {
     await given[0]?.abort()
   })
 
-  test('other stores import meanwhile, also one of that id in another account', async (t) => {
+  test('other stores can import in parallel, even one with the same id in another account', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const main = await openImport(storage, MAIN, 'imp_1')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Storage, StoreKey } from '../../../lib/storage/port.ts'
+import { append, assertUnchanged } from '../fixtures/mutate.ts'
 import {
   awkwardObject,
   FOREIGN,
@@ -11,11 +12,10 @@ import {
   newItem,
   SIDE,
 } from '../fixtures/records.ts'
-import { append, assertUnchanged } from '../fixtures/spoil.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeItems(open: OpenStorage): void {
-  test('an item comes back unchanged, with the greatest price there is', async (t) => {
+  test('an item is found unchanged, with the highest possible price', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const item = newItem('gold', {
@@ -39,7 +39,7 @@ export function describeItems(open: OpenStorage): void {
     assert.equal(await storage.findItem('gold'), undefined)
   })
 
-  test('a name is unique in its store: a second is false and leaves no trace', async (t) => {
+  test('a name is unique in its store, and a second insertion changes nothing', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     await storage.insertItem(newItem('gold'))
@@ -51,7 +51,7 @@ export function describeItems(open: OpenStorage): void {
     assert.equal(await storage.findItem('itm_again'), undefined)
   })
 
-  test('of two that add one name at once, one succeeds', async (t) => {
+  test('of two concurrent insertions of one name, one succeeds', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
 
@@ -64,7 +64,7 @@ export function describeItems(open: OpenStorage): void {
     assert.equal((await itemsOf(storage, MAIN)).length, 1)
   })
 
-  test('other stores, also one of that id in another account, may have the name', async (t) => {
+  test('other stores can use the name, even one with the same id in another account', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const side = newItem('gold', { id: 'itm_side', store_id: 'side' })
@@ -84,7 +84,7 @@ export function describeItems(open: OpenStorage): void {
     assert.deepEqual(await storage.findItem('itm_foreign'), foreign)
   })
 
-  test("a store's items are listed in order of creation, whatever their names", async (t) => {
+  test('items are listed in order of creation, not of their names', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     assert.deepEqual(await itemsOf(storage, MAIN), [])
@@ -95,7 +95,7 @@ export function describeItems(open: OpenStorage): void {
     assert.deepEqual(names, ['c', 'B', 'a', '_'])
   })
 
-  test('changing an item outside does not change the stored one', async (t) => {
+  test('changing a returned item does not change the stored one', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const item = newItem('gold', { metadata: { list: ['kept'] } })
@@ -112,7 +112,7 @@ export function describeItems(open: OpenStorage): void {
 }
 
 export function describeItemPages(open: OpenStorage): void {
-  test('a list is of a store that is there, and of the project that is named', async (t) => {
+  test('a list of an unknown store, or of one outside the given project, is refused', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const page = { limit: 9 }
@@ -129,7 +129,7 @@ export function describeItemPages(open: OpenStorage): void {
     await assert.rejects(unknown, { code: 'store_not_found' })
   })
 
-  test('pages follow one another without a gap or a repeat, whatever their size', async (t) => {
+  test('pages of any size list each item once, in order', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const names = ['e', 'b', 'd', 'a', 'c']
@@ -154,7 +154,7 @@ export function describeItemPages(open: OpenStorage): void {
     }
   })
 
-  test('a page that holds the last item has no next', async (t) => {
+  test('the page with the last item has no next cursor', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     await storage.insertItem(newItem('a'))
@@ -165,7 +165,7 @@ export function describeItemPages(open: OpenStorage): void {
     assert.deepEqual((await storage.listItems(FOREIGN, { limit: 2 })).items, [])
   })
 
-  test('a page ends once its items have a mebibyte of text, and has always one', async (t) => {
+  test('a page ends at 1 MiB of text, and has at least one item', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const long = { metadata: { text: 'x'.repeat(400_000) } }
@@ -189,7 +189,7 @@ export function describeItemPages(open: OpenStorage): void {
     assert.equal((await storage.listItems(MAIN, { limit: 2 })).next, 'itm_b')
   })
 
-  test('many items at once come in their order, those that are there stay as they are', async (t) => {
+  test('insertItems keeps the order and does not change existing items', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     await storage.insertItem(newItem('b'))
@@ -202,7 +202,7 @@ export function describeItemPages(open: OpenStorage): void {
     assert.deepEqual(await itemsOf(storage, MAIN), [newItem('b'), newItem('c'), newItem('a')])
   })
 
-  test('the revision of a list differs after each item, and stays while there is none', async (t) => {
+  test('the revision changes with each new item, and not otherwise', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const revisions = [await revisionOf(storage, MAIN)]

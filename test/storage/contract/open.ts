@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
 import type { Storage } from '../../../lib/storage/port.ts'
 
-/** Opens an empty storage for one test, and closes it after. */
+/** Opens an empty storage for one test, and closes it afterwards. */
 export type OpenStorage = (t: TestContext) => Promise<Storage>

@@ -13,19 +13,19 @@ import {
 import { LATER, newIdempotencyRecord } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
-/** Names whose order is that of no other column. */
+/** Names in an order that no other column has. */
 const NAMES = ['e', 'a', 'd', 'b', 'c']
 
 interface List {
-  /** Adds records of these names. */
+  /** Inserts a record for each name. */
   readonly fill: (storage: Storage) => Promise<void>
   readonly read: (storage: Storage, page: Page) => Promise<RecordPage<object>>
-  /** The names of all records, in order. */
+  /** Reads the names of all records, in order. */
   readonly names: readonly string[]
   readonly nameOf: (record: never) => string
 }
 
-/** Each list of the port that grows with what tenants do. */
+/** Each paged list of the contract. */
 const LISTS: Record<string, List> = {
   listAccounts: {
     async fill(storage) {
@@ -108,8 +108,8 @@ async function insertNamedStores(storage: Storage): Promise<void> {
 }
 
 export function describePages(open: OpenStorage): void {
-  for (const [verb, { fill, read, names, nameOf }] of Object.entries(LISTS)) {
-    test(`pages of any size give each record once, in order: ${verb}`, async (t) => {
+  for (const [method, { fill, read, names, nameOf }] of Object.entries(LISTS)) {
+    test(`pages of any size list each record once, in order: ${method}`, async (t) => {
       const storage = await open(t)
       await fill(storage)
 
@@ -127,7 +127,7 @@ export function describePages(open: OpenStorage): void {
     })
   }
 
-  test('a page ends once its configurations have a mebibyte', async (t) => {
+  test('a page ends at 1 MiB of configuration', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const config = { text: 'x'.repeat(60_000) }
@@ -147,7 +147,7 @@ export function describePages(open: OpenStorage): void {
     }
   })
 
-  test('a summary has what a client is told of a store, and no configuration', async (t) => {
+  test('a store summary has no configuration', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const store_config = { secret: 'x' }

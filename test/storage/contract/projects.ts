@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Project } from '../../../lib/domain/project.ts'
 import { all } from '../../support/collect.ts'
+import { append, assertUnchanged, rename } from '../fixtures/mutate.ts'
 import {
   AT,
   awkwardObject,
@@ -9,12 +10,11 @@ import {
   insertProjects,
   newProject,
 } from '../fixtures/records.ts'
-import { append, assertUnchanged, rename } from '../fixtures/spoil.ts'
 import { LATER, newEntry } from '../fixtures/writes.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeProjects(open: OpenStorage): void {
-  test('a project comes back unchanged, by its id and by its public key', async (t) => {
+  test('a project is found unchanged by its id and by its public key', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     const project = newProject('prj_1', { config: awkwardObject() })
@@ -34,7 +34,7 @@ export function describeProjects(open: OpenStorage): void {
     assert.equal(await storage.findProjectByPublicKey('prj_1'), undefined)
   })
 
-  test("an account's projects are listed in order of creation, without another's", async (t) => {
+  test('an account lists its own projects only, in order of creation', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     assert.deepEqual(await all((page) => storage.listProjects('acc_1', page)), [])
@@ -48,7 +48,7 @@ export function describeProjects(open: OpenStorage): void {
     assert.deepEqual(await all((page) => storage.listProjects('acc_3', page)), [])
   })
 
-  test('an update replaces the fields that changed, and resolves to the new project', async (t) => {
+  test('an update replaces the changed fields, and resolves to the new project', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     await storage.insertProject(newProject('prj_1', { config: { old: true } }))
@@ -86,7 +86,7 @@ export function describeProjects(open: OpenStorage): void {
     ])
   })
 
-  test('an update of an unknown project is undefined, and its change is not asked for', async (t) => {
+  test('an update of an unknown project resolves to undefined and does not call change', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
 
@@ -96,7 +96,7 @@ export function describeProjects(open: OpenStorage): void {
     assert.equal(await storage.findProject('prj_1'), undefined)
   })
 
-  test('a change that throws passes through and changes nothing', async (t) => {
+  test('an error thrown by change is passed on, and nothing is written', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     await storage.insertProject(newProject('prj_1'))
@@ -112,7 +112,7 @@ export function describeProjects(open: OpenStorage): void {
     assert.equal((await storage.findProject('prj_1'))?.name, 'Later')
   })
 
-  test('of a hundred updates at once none is lost', async (t) => {
+  test('none of a hundred concurrent updates is lost', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     await storage.insertProject(newProject('prj_1', { config: { seen: [] } }))
@@ -132,7 +132,7 @@ export function describeProjects(open: OpenStorage): void {
     )
   })
 
-  test('changing a project outside does not change the stored one', async (t) => {
+  test('changing a returned project does not change the stored one', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     const project = newProject('prj_1', { config: { list: ['kept'] } })
@@ -158,7 +158,7 @@ export function describeProjects(open: OpenStorage): void {
     assert.deepEqual(await storage.findProject('prj_1'), expected)
   })
 
-  test('a rotation for a project that is not there leaves nothing in the audit log', async (t) => {
+  test('a key rotation of an unknown project writes no audit entry', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
 
@@ -172,7 +172,7 @@ export function describeProjects(open: OpenStorage): void {
     assert.deepEqual(await storage.listAudit(undefined, { limit: 10 }), { entries: [] })
   })
 
-  test('a rotated public key finds the project, the one before is a former key', async (t) => {
+  test('a new public key finds the project, and the previous one becomes a former key', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     await storage.findProjectByPublicKey('pk_prj_1')
@@ -191,7 +191,7 @@ export function describeProjects(open: OpenStorage): void {
     assert.deepEqual(await all((page) => storage.listFormerPublicKeys('prj_2', page)), [])
   })
 
-  test('former public keys expire no later than the one that follows them', async (t) => {
+  test('a former public key expires no later than the next one', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     await storage.rotatePublicKey('prj_1', { public_key: 'pk_2', former_until: LATER })

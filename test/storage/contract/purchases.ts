@@ -19,7 +19,7 @@ export function describePurchases(open: OpenStorage): void {
   ]
 
   for (const [filter, lines] of filters) {
-    test(`purchases are found by ${JSON.stringify(filter)}, on one page or many`, async (t) => {
+    test(`the filter ${JSON.stringify(filter)} works on one page and on many`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       await importRows(storage, MAIN, 'imp_1', [
@@ -44,7 +44,7 @@ export function describePurchases(open: OpenStorage): void {
   }
 
   for (const limit of [1, 2, 3, 6, 7]) {
-    test(`pages of ${limit} hold every purchase once, in the order of import`, async (t) => {
+    test(`pages of ${limit} list each purchase once, in order of import`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       const rows = (...ids: string[]) =>
@@ -73,7 +73,7 @@ export function describePurchases(open: OpenStorage): void {
     assert.deepEqual(await storage.listPurchases(MAIN, {}, { limit: 10 }), { purchases: [] })
   })
 
-  test('what is imported while the pages are read comes at their end', async (t) => {
+  test('purchases imported while pages are read are listed last', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2), newRow(3), newRow(4)])

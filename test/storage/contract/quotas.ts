@@ -16,12 +16,12 @@ import type { OpenStorage } from './open.ts'
 const EXCEEDED = { code: 'quota_exceeded', kind: 'invalid' }
 const account_id = 'acc_1'
 
-/** A configuration of so many bytes as JSON. */
+/** Makes a configuration with this number of bytes as JSON. */
 function configOf(bytes: number): { text: string } {
   return { text: 'x'.repeat(bytes - '{"text":""}'.length) }
 }
 
-/** How many of the promises were kept; those that were not must have exceeded a quota. */
+/** Counts the fulfilled promises. The others must be rejected with `quota_exceeded`. */
 async function keptOf(all: readonly Promise<unknown>[]): Promise<number> {
   const settled = await Promise.allSettled(all)
   for (const each of settled) {
@@ -34,7 +34,7 @@ const projectsOf = (storage: Storage) => all((page) => storage.listProjects(acco
 const storesOf = (storage: Storage) => all((page) => storage.listStores('prj_1', page))
 
 export function describeQuotas(open: OpenStorage): void {
-  test('of projects inserted at once exactly as many as the quota has are kept', async (t) => {
+  test('concurrent insertions fill the quota of projects exactly', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const quota: Quota = { account_id, projects: 5 }
@@ -53,7 +53,7 @@ export function describeQuotas(open: OpenStorage): void {
     assert.equal(await inserted, 'inserted')
   })
 
-  test('of stores inserted at once exactly as many as the quota has are kept', async (t) => {
+  test('concurrent insertions fill the quota of stores exactly', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     const quota: Quota = { account_id, project_id: 'prj_1', stores: 6 }
@@ -69,11 +69,11 @@ export function describeQuotas(open: OpenStorage): void {
     assert.equal(await storage.insertStore(side, { quota: other }), 'inserted')
   })
 
-  test('the bytes of all configurations of an account count, those changed at once too', async (t) => {
+  test('the bytes of all configurations of an account count, also in concurrent updates', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     await storage.insertStore(newStore('main'))
-    // Three records have {} each.
+    // Each of the three records has {}.
     const quota: Quota = { account_id, config_bytes: 1000 + 2 * 2 }
     const config = configOf(1000)
 
@@ -90,7 +90,7 @@ export function describeQuotas(open: OpenStorage): void {
     assert.equal((await storesOf(storage)).length, 1)
   })
 
-  test('bytes are counted in UTF-8, and given back by what takes fewer', async (t) => {
+  test('bytes are counted in UTF-8, and a smaller configuration frees bytes', async (t) => {
     const storage = await open(t)
     await insertAccounts(storage)
     const config = { text: 'ü\u{1F600}' }
@@ -108,7 +108,7 @@ export function describeQuotas(open: OpenStorage): void {
     await assert.rejects(grown('ü\u{1F600}x'), EXCEEDED)
   })
 
-  test('an account past its quota still makes changes that do not add to it', async (t) => {
+  test('an account above its quota can make changes that do not grow', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     await storage.insertProject(newProject('prj_3', { config: configOf(500) }))
@@ -128,7 +128,7 @@ export function describeQuotas(open: OpenStorage): void {
     await assert.rejects(storage.insertProject(newProject('prj_4'), { quota }), EXCEEDED)
   })
 
-  test('what exceeds a quota leaves no idempotency record, and a repeat needs no room', async (t) => {
+  test('a refused insertion stores no idempotency record, and a repeat ignores the quota', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const quota: Quota = { account_id, projects: 3 }
@@ -142,7 +142,7 @@ export function describeQuotas(open: OpenStorage): void {
     assert.equal(await storage.findIdempotencyRecord(account_id, 'second'), undefined)
   })
 
-  test('a message names the quota and its value', async (t) => {
+  test('the error message names the quota and its value', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const refused = (quota: Omit<Quota, 'account_id'>) =>

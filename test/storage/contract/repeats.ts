@@ -6,7 +6,7 @@ import { FOREIGN, insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/rec
 import type { OpenStorage } from './open.ts'
 
 export function describeRepeats(open: OpenStorage): void {
-  test('an identical row is skipped, and the stored purchase stays as it is', async (t) => {
+  test('an identical row is skipped, and the stored purchase does not change', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const rows = [newRow(2, { price: 499, currency: 'USD', user_id: 'player' }), newRow(3)]
@@ -37,7 +37,7 @@ export function describeRepeats(open: OpenStorage): void {
     assert.deepEqual(await transactions(storage, MAIN), ['tx', 'tx_5'])
   })
 
-  test('a status that has moved on is seen after the commit only', async (t) => {
+  test('an updated status is visible after the commit only', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [
@@ -57,7 +57,7 @@ export function describeRepeats(open: OpenStorage): void {
     assert.deepEqual(await statuses(storage, MAIN), ['purchased', 'refunded'])
   })
 
-  test('a purchase that has moved on keeps its place, its import and its metadata', async (t) => {
+  test('an updated purchase keeps its position, its import and its metadata', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const pending = newRow(2, { status: 'pending', metadata: { from: 'first' } })
@@ -73,7 +73,7 @@ export function describeRepeats(open: OpenStorage): void {
     ])
   })
 
-  test('an abort takes back the progress of statuses too', async (t) => {
+  test('an abort also discards updates of the status', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })])
@@ -88,7 +88,7 @@ export function describeRepeats(open: OpenStorage): void {
     assert.deepEqual(await statuses(storage, MAIN), ['cancelled'])
   })
 
-  test('a status may go all its way within one import, of stored rows and of new ones', async (t) => {
+  test('one import can update the status of a stored or new row several times', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'pending' })])
@@ -113,7 +113,7 @@ export function describeRepeats(open: OpenStorage): void {
     assert.deepEqual(await statuses(storage, MAIN), ['cancelled', 'refunded'])
   })
 
-  test('a status further back is skipped', async (t) => {
+  test('an earlier status is skipped', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'refunded' })])
@@ -138,7 +138,7 @@ export function describeRepeats(open: OpenStorage): void {
   ]
 
   for (const { field, sent } of conflicts) {
-    test(`a row that differs is a conflict: ${field} of ${JSON.stringify(sent)}`, async (t) => {
+    test(`a row with another value is a conflict: ${field} of ${JSON.stringify(sent)}`, async (t) => {
       const storage = await open(t)
       await insertShops(storage)
       const kept = newRow(2, { ...stored, transaction_id: 'tx', status: 'refunded' })
@@ -160,7 +160,7 @@ export function describeRepeats(open: OpenStorage): void {
     })
   }
 
-  test('a row may conflict with one of the same file, in one slice and in the next', async (t) => {
+  test('a row can conflict with a row of the same file, in one slice or the next', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
@@ -176,7 +176,7 @@ export function describeRepeats(open: OpenStorage): void {
     await current.abort()
   })
 
-  test('a status is judged by where this very import has left it', async (t) => {
+  test('a status is compared with the last one in the same import', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2, { status: 'purchased' })])
@@ -197,7 +197,7 @@ export function describeRepeats(open: OpenStorage): void {
     await current.abort()
   })
 
-  test('a transaction is known to its own store only', async (t) => {
+  test('a transaction id is unique within its store only', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     await importRows(storage, MAIN, 'imp_1', [newRow(2)])

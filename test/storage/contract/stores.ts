@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { all } from '../../support/collect.ts'
+import { append, assertUnchanged } from '../fixtures/mutate.ts'
 import { awkwardObject, insertProjects, insertStores, MAIN, newStore } from '../fixtures/records.ts'
-import { append, assertUnchanged } from '../fixtures/spoil.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeStores(open: OpenStorage): void {
-  test('a store comes back unchanged, a sandbox as a sandbox', async (t) => {
+  test('a store is found unchanged, including is_sandbox', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const main = newStore('main', { store_config: awkwardObject() })
@@ -19,7 +19,7 @@ export function describeStores(open: OpenStorage): void {
     assertUnchanged(await storage.findStore('acc_1', 'sandbox'), sandbox)
   })
 
-  test('a store_id is unique in its account: a second is false and leaves the first', async (t) => {
+  test('a store_id is unique in its account, and a second insertion changes nothing', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     await storage.insertStore(newStore('main'))
@@ -31,7 +31,7 @@ export function describeStores(open: OpenStorage): void {
     assert.deepEqual(await all((page) => storage.listStores('prj_2', page)), [])
   })
 
-  test('two accounts may each have a store of one id, and find their own', async (t) => {
+  test('two accounts can use the same store_id, and each finds its own store', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const foreign = newStore('main', { account_id: 'acc_2', project_id: 'prj_foreign' })
@@ -44,7 +44,7 @@ export function describeStores(open: OpenStorage): void {
     assert.equal(await storage.findStore('acc_3', 'main'), undefined)
   })
 
-  test('store ids differ by case', async (t) => {
+  test('store ids are case-sensitive', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
 
@@ -55,7 +55,7 @@ export function describeStores(open: OpenStorage): void {
     assert.equal(await storage.findStore('acc_1', 'MAIN'), undefined)
   })
 
-  test("a project's stores are listed in order of creation, without another's", async (t) => {
+  test('a project lists its own stores only, in order of creation', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     assert.deepEqual(await all((page) => storage.listStores('prj_1', page)), [])
@@ -70,7 +70,7 @@ export function describeStores(open: OpenStorage): void {
     ])
   })
 
-  test('changing a store outside does not change the stored one', async (t) => {
+  test('changing a returned store does not change the stored one', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const store = newStore('main', { store_config: { list: ['kept'] } })
@@ -84,7 +84,7 @@ export function describeStores(open: OpenStorage): void {
     assert.deepEqual(await storage.findStore('acc_1', 'main'), expected)
   })
 
-  test('a store is replaced by what a change makes of it', async (t) => {
+  test('a store is replaced by the result of change', async (t) => {
     const storage = await open(t)
     await insertStores(storage)
     await storage.findStore('acc_1', 'main')

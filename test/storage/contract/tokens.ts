@@ -11,7 +11,7 @@ export function describeSigningKeys(open: OpenStorage): void {
 
   const key = (kid: string) => ({ kid, secret: secret(), created_at: AT })
 
-  test('of several first signing keys at once one is added, and none to a ring', async (t) => {
+  test('of concurrent first signing keys one is inserted, and none when there is a key', async (t) => {
     const storage = await open(t)
     const keys = ['k1', 'k2', 'k3'].map((kid) => ({
       kid,
@@ -28,7 +28,7 @@ export function describeSigningKeys(open: OpenStorage): void {
     )
   })
 
-  test('signing keys come back oldest first, byte for byte', async (t) => {
+  test('signing keys are listed unchanged, oldest first', async (t) => {
     const storage = await open(t)
     assert.deepEqual(await storage.listSigningKeys(), [])
 
@@ -41,7 +41,7 @@ export function describeSigningKeys(open: OpenStorage): void {
     )
   })
 
-  test('signing keys are taken away by kid, and one that none has is passed over', async (t) => {
+  test('a rotation deletes keys by kid, and ignores an unknown kid', async (t) => {
     const storage = await open(t)
     for (const kid of ['a', 'b', 'c', "'"]) await storage.insertSigningKey(key(kid))
 
@@ -54,7 +54,7 @@ export function describeSigningKeys(open: OpenStorage): void {
     assert.deepEqual(await kidsOf(storage), ['b', 'c', 'd', 'e', 'a'])
   })
 
-  test('a rotation chooses from all keys, the new one the last of them', async (t) => {
+  test('a rotation passes all keys to drop, the new one last', async (t) => {
     const storage = await open(t)
     for (const kid of ['b', 'a']) await storage.insertSigningKey(key(kid))
 
@@ -69,7 +69,7 @@ export function describeSigningKeys(open: OpenStorage): void {
     assert.deepEqual(await kidsOf(storage), ['a', 'new'])
   })
 
-  test('of rotations at once that drop all others, one key is left', async (t) => {
+  test('concurrent rotations that drop all other keys leave one key', async (t) => {
     const storage = await open(t)
     await storage.insertSigningKey(key('old'))
 
@@ -84,7 +84,7 @@ export function describeSigningKeys(open: OpenStorage): void {
     assert.equal((await kidsOf(storage)).length, 1)
   })
 
-  test('a rotation that fails leaves the ring and the audit log as they were', async (t) => {
+  test('a failed rotation changes neither the keys nor the audit log', async (t) => {
     const storage = await open(t)
     await storage.insertSigningKey(key('a'))
     const refuse = () => {
@@ -98,7 +98,7 @@ export function describeSigningKeys(open: OpenStorage): void {
     assert.deepEqual((await storage.listAudit(undefined, { limit: 10 })).entries, [])
   })
 
-  test('changing a secret outside does not change the stored one', async (t) => {
+  test('changing a returned secret does not change the stored one', async (t) => {
     const storage = await open(t)
     const inserted = key('a')
     await storage.insertSigningKey(inserted)
@@ -113,7 +113,7 @@ export function describeSigningKeys(open: OpenStorage): void {
 }
 
 export function describeWatermarks(open: OpenStorage): void {
-  test('the later bound of a project and its user counts, and no bound moves back', async (t) => {
+  test('the higher watermark of a project and its user applies, and no watermark is lowered', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     assert.equal(await storage.findWatermark('prj_1', 'ann'), 0)
@@ -131,7 +131,7 @@ export function describeWatermarks(open: OpenStorage): void {
     assert.equal(await storage.findWatermark('prj_1', 'ann'), 300)
   })
 
-  test('a revocation raises the watermark past all that it covers, or to its time', async (t) => {
+  test('a revocation raises the watermark above those it covers, or to its time', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const revoke = async (user_id: string, at: number) => {
@@ -150,7 +150,7 @@ export function describeWatermarks(open: OpenStorage): void {
     assert.equal(await storage.findWatermark('prj_2', 'ann'), 0)
   })
 
-  test('of revocations at once each raises the watermark', async (t) => {
+  test('each of several concurrent revocations raises the watermark', async (t) => {
     const storage = await open(t)
     await insertProjects(storage)
     const users = ['ann', '', 'ann', 'bob', '', 'ann', '']

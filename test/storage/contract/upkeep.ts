@@ -4,7 +4,7 @@ import { insertShops, MAIN, newRow, stage } from '../fixtures/records.ts'
 import type { OpenStorage } from './open.ts'
 
 export function describeUpkeep(open: OpenStorage): void {
-  test('a storage answers a ping and finds nothing wrong with itself', async (t) => {
+  test('a ping resolves, and a check finds no problem', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const current = await storage.openImport(MAIN, 'imp_1')
@@ -16,7 +16,7 @@ export function describeUpkeep(open: OpenStorage): void {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('a copy begins in an empty storage, which answers no ping until it ends', async (t) => {
+  test('a copy starts in an empty storage, whose ping rejects until the copy ends', async (t) => {
     const storage = await open(t)
     assert.equal(await storage.beginCopy(), true)
     await insertShops(storage)

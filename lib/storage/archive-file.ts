@@ -10,20 +10,25 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import type { AuditEntry } from '../domain/audit.ts'
 import { TillError } from '../errors.ts'
-import type { NumberedEntry } from './archive.ts'
 import { syncFolder } from './folder.ts'
 
-/** A file of archived entries, a JSON line each, in the order of their numbers. */
+/** An audit entry with its number, which is unique and never used again. */
+export interface NumberedEntry extends AuditEntry {
+  readonly seq: number
+}
+
+/** A file of archived entries as JSON lines, in ascending order of their numbers. */
 export interface ArchiveFile {
-  /** Returns once the file holds the entries durably, each of them once. */
+  /** Appends the entries that the file does not hold yet, and calls fsync. */
   keep(entries: readonly NumberedEntry[]): void
   close(): void
 }
 
 /**
- * Opens a file to archive into, a new one or one of an earlier run; it is its owner's alone. Nothing
- * of it is read or changed before the first `keep`, which must hold a lock that keeps other runs out.
+ * Opens or creates an archive file, with mode 0600. It is not read or changed before the first `keep`.
+ * The caller of `keep` must hold a lock against other archive runs.
  */
 export function openArchiveFile(path: string): ArchiveFile {
   const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
@@ -31,7 +36,7 @@ export function openArchiveFile(path: string): ArchiveFile {
   let end: { readonly size: number; readonly seq: number } | undefined
   let lines: Iterator<string | undefined> | undefined
 
-  /** Looks for an entry among the lines that were not looked at yet. */
+  /** Searches for an entry in the lines after those already read. */
   const holds = ({ seq }: NumberedEntry, written: string): boolean => {
     lines ??= linesOf(fd)
     for (;;) {
@@ -52,12 +57,12 @@ export function openArchiveFile(path: string): ArchiveFile {
         fresh += `${line}\n`
         seq = entry.seq
       } else if (!holds(entry, line)) {
-        const found = `it goes up to entry ${seq}, but does not have entry ${entry.seq}`
+        const found = `its last entry is ${seq}, but it lacks entry ${entry.seq}`
         throw refusal(path, `${found}: archive into another file`)
       }
     }
     size += writeAll(fd, fresh)
-    fsyncSync(fd) // also what a run before wrote that was killed then
+    fsyncSync(fd) // also makes lines durable that an interrupted run wrote
     end = { size, seq }
   }
 
@@ -69,14 +74,15 @@ export function openArchiveFile(path: string): ArchiveFile {
 
 const CHUNK_BYTES = 64 * 1024
 
-/** Mends the end of the file, and tells its size and the number of its last entry. */
+/** Repairs the end of the file, and returns its size and the number of its last entry. */
 function begin(fd: number, path: string): { size: number; seq: number } {
   const stat = fstatSync(fd)
   if (!stat.isFile()) throw refusal(path, 'it is not a file')
-  // The mode below does not keep the file's owner out, nor somebody who linked it elsewhere.
-  if (stat.uid !== (process.getuid?.() ?? stat.uid)) throw refusal(path, 'it is of another user')
+  // Mode 0600 protects neither from another owner nor from a second hard link.
+  if (stat.uid !== (process.getuid?.() ?? stat.uid))
+    throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')
-  // An entry is much shorter than that.
+  // An entry is much shorter than a chunk.
   const start = Math.max(0, stat.size - CHUNK_BYTES)
   const tail = Buffer.alloc(stat.size - start)
   readSync(fd, tail, 0, tail.length, start)
@@ -90,7 +96,7 @@ function begin(fd: number, path: string): { size: number; seq: number } {
   fchmodSync(fd, 0o600)
   syncFolder(dirname(path))
   if (rest === '') return { size: stat.size, seq }
-  // Cut off by a kill or a full disk. A line that lacks nothing but its end is kept.
+  // A crash or a full disk cut off the last line. It is kept when only its line end is missing.
   if (isEntry(rest)) {
     return { size: stat.size + writeAll(fd, '\n'), seq: seqOf(rest, path) }
   }
@@ -99,7 +105,7 @@ function begin(fd: number, path: string): { size: number; seq: number } {
 }
 
 const BEGINNING = '{"seq":'
-const NO_ARCHIVE = 'it is no archive of an audit log'
+const NO_ARCHIVE = 'it is not an archive of an audit log'
 
 function seqOf(line: string, path: string): number {
   if (line.startsWith(BEGINNING) && isEntry(line)) return JSON.parse(line).seq
@@ -114,7 +120,7 @@ function isEntry(line: string): boolean {
   }
 }
 
-/** All whole lines from the start; undefined at the end, after which the file may have grown. */
+/** Yields the complete lines, and undefined at the end. The file may grow before the next call. */
 function* linesOf(fd: number): Generator<string | undefined> {
   const chunk = Buffer.alloc(CHUNK_BYTES)
   let rest = Buffer.alloc(0)

@@ -1,0 +1,64 @@
+import type { AuditEntry } from '../../domain/audit.ts'
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import { archiveInto, splitPage } from '../archive.ts'
+import type { AuditMethods } from '../port.ts'
+import { sortedPageOf } from './pages.ts'
+import { idempotencyKey, type State } from './state.ts'
+
+export function auditMethods(state: State): AuditMethods {
+  const { idempotencyRecords, verify, recordWrite } = state
+  return {
+    async verifyAuthority(authority) {
+      verify(authority)
+    },
+    async findIdempotencyRecord(account_id, key) {
+      return structuredClone(idempotencyRecords.get(idempotencyKey({ account_id, key })))
+    },
+    async insertAudit(...writes) {
+      for (const write of writes) verify(write.authority)
+      for (const write of writes) recordWrite(write)
+    },
+    async updateFingerprints(change, { limit, after = '' }) {
+      const keys = [...idempotencyRecords.keys()].filter((key) => key > after).sort()
+      const page = keys.slice(0, limit)
+      let updated = 0
+      for (const key of page) {
+        const idempotency = idempotencyRecords.get(key) as IdempotencyRecord
+        const fingerprint = change(idempotency.fingerprint)
+        if (fingerprint === idempotency.fingerprint) continue
+        idempotencyRecords.set(key, { ...idempotency, fingerprint })
+        updated++
+      }
+      return keys.length > limit ? { updated, next: page.at(-1) as string } : { updated }
+    },
+    async listIdempotencyRecords(account_id, page) {
+      const all = [...idempotencyRecords.values()]
+      const found = all.filter((each) => each.account_id === account_id)
+      return sortedPageOf(found, page, ({ key }) => key)
+    },
+    async listAudit(account_id, { limit, after = '0' }) {
+      const entries: AuditEntry[] = []
+      let last = 0
+      for (const { seq, ...entry } of state.audit) {
+        const isOther = account_id !== undefined && entry.account_id !== account_id
+        if (seq <= Number(after) || isOther) continue
+        if (entries.length === limit) return { entries, next: String(last) }
+        entries.push(entry)
+        last = seq
+      }
+      return { entries }
+    },
+    async archiveAudit(request) {
+      return archiveInto(request, async ({ before, page, keep, write }) => {
+        const following = state.audit.filter(({ seq }) => seq > Number(page.after ?? 0))
+        const { old, ...further } = splitPage(following.slice(0, page.limit), before, page)
+        if (old.length === 0) return { archived: 0, ...further }
+        keep(old)
+        const moved = new Set(old)
+        state.audit = state.audit.filter((entry) => !moved.has(entry))
+        recordWrite(write)
+        return { archived: old.length, ...further }
+      })
+    },
+  }
+}

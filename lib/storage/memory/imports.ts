@@ -1,0 +1,73 @@
+import { compareRepeat, type NewPurchase } from '../../domain/purchase.ts'
+import type { PurchaseImport, PurchaseMethods, StagedRows } from '../port.ts'
+import { NOTHING_STAGED } from '../staged.ts'
+import type { State, StoredPurchase } from './state.ts'
+
+export function importMethods(state: State): Pick<PurchaseMethods, 'openImport'> {
+  return {
+    async openImport(store, import_id) {
+      const records = state.recordsOf(store)
+      if (records.importing) return undefined
+      records.importing = true
+      return createImport(state, records, import_id)
+    },
+  }
+}
+
+function createImport(
+  state: State,
+  records: ReturnType<State['recordsOf']>,
+  import_id: string,
+): PurchaseImport {
+  const { store_id } = records.store
+  const staged = new Map<string, StoredPurchase>()
+
+  const stageRow = ({ line, metadata, ...row }: NewPurchase, result: Mutable<StagedRows>) => {
+    if (!records.items.has(row.sku)) {
+      result.unknown.push(line)
+      return
+    }
+    const stored = staged.get(row.transaction_id) ?? records.purchases.get(row.transaction_id)
+    const repeat = stored && compareRepeat(stored, row)
+    if (repeat?.outcome === 'conflict') {
+      result.conflicts.push({ line, field: repeat.field })
+    } else if (stored && repeat?.outcome === 'updated') {
+      staged.set(row.transaction_id, { ...stored, status: row.status })
+      result.updated++
+    } else if (repeat) {
+      result.skipped++
+    } else {
+      const kept = { ...withoutAbsent(row), metadata: Buffer.from(JSON.stringify(metadata)) }
+      staged.set(row.transaction_id, { ...kept, store_id, import_id })
+      result.added++
+    }
+  }
+
+  return {
+    async stage(rows) {
+      const result = { ...NOTHING_STAGED, conflicts: [], unknown: [] }
+      for (const row of rows) stageRow(row, result)
+      return result
+    },
+    async finish() {
+      return NOTHING_STAGED
+    },
+    async commit(write = {}) {
+      state.verify(write.authority)
+      for (const [id, purchase] of staged) records.purchases.set(id, purchase)
+      records.importing = false
+      state.recordWrite(write)
+    },
+    async abort() {
+      records.importing = false
+    },
+  }
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] }
+
+/** Copies a row without its undefined members, which a database does not return either. */
+function withoutAbsent<T extends object>(row: T): T {
+  const present = Object.entries(row).filter(([, value]) => value !== undefined)
+  return structuredClone(Object.fromEntries(present)) as T
+}

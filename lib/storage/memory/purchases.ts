@@ -1,0 +1,35 @@
+import type { JsonObject } from '../../domain/fields.ts'
+import type { Purchase } from '../../domain/purchase.ts'
+import type { PurchaseFilter } from '../../domain/query.ts'
+import type { PurchaseMethods } from '../port.ts'
+import type { State, StoredPurchase } from './state.ts'
+
+export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurchases'> {
+  return {
+    async listPurchases(store, filter, { limit, after = '0' }) {
+      const all = [...state.recordsOf(store).purchases.values()]
+      const purchases: Purchase[] = []
+      for (let at = Number(after); at < all.length; at++) {
+        const stored = all[at] as StoredPurchase
+        if (!matches(stored, filter)) continue
+        if (purchases.length === limit) return { purchases, next: String(at) }
+        const metadata = JSON.parse(stored.metadata.toString()) as JsonObject
+        purchases.push({ ...stored, metadata })
+      }
+      return { purchases }
+    },
+  }
+}
+
+function matches(
+  purchase: StoredPurchase,
+  { user_id, sku, status, from, to }: PurchaseFilter,
+): boolean {
+  return (
+    (user_id === undefined || purchase.user_id === user_id) &&
+    (sku === undefined || purchase.sku === sku) &&
+    (status === undefined || purchase.status === status) &&
+    (from === undefined || purchase.purchased_at >= from) &&
+    (to === undefined || purchase.purchased_at < to)
+  )
+}

@@ -1,0 +1,49 @@
+import type { TokenMethods } from '../port.ts'
+import { sortedPageOf } from './pages.ts'
+import { type State, watermarkKey } from './state.ts'
+
+export function tokenMethods(state: State): TokenMethods {
+  const { signingKeys, watermarks, verify, recordWrite } = state
+  return {
+    async insertSigningKey(key) {
+      signingKeys.push(structuredClone(key))
+    },
+    async insertFirstSigningKey(key) {
+      if (signingKeys.length === 0) signingKeys.push(structuredClone(key))
+    },
+    async listSigningKeys() {
+      return structuredClone(signingKeys)
+    },
+    async rotateSigningKeys(key, drop, write = {}) {
+      verify(write.authority)
+      const all = structuredClone([...signingKeys, key])
+      const kids = drop(all)
+      signingKeys.splice(0, signingKeys.length, ...all.filter(({ kid }) => !kids.includes(kid)))
+      recordWrite(write)
+      return kids
+    },
+
+    async revokeTokens({ project_id, user_id, at }, write = {}) {
+      verify(write.authority)
+      const covered = [...watermarks.values()].filter((each) => {
+        if (each.project_id !== project_id) return false
+        return user_id === '' || each.user_id === '' || each.user_id === user_id
+      })
+      const not_after = Math.max(at, ...covered.map((each) => each.not_after + 1))
+      watermarks.set(watermarkKey(project_id, user_id), { project_id, user_id, not_after })
+      recordWrite(write)
+    },
+    async insertWatermark(watermark) {
+      const key = watermarkKey(watermark.project_id, watermark.user_id)
+      const not_after = Math.max(watermark.not_after, watermarks.get(key)?.not_after ?? 0)
+      watermarks.set(key, { ...watermark, not_after })
+    },
+    async findWatermark(project_id, user_id) {
+      return state.watermarkOf(project_id, user_id)
+    },
+    async listWatermarks(project_id, page) {
+      const found = [...watermarks.values()].filter((each) => each.project_id === project_id)
+      return sortedPageOf(found, page, ({ user_id }) => user_id)
+    },
+  }
+}

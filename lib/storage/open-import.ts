@@ -1,0 +1,25 @@
+import { setTimeout } from 'node:timers/promises'
+import { TillError } from '../errors.ts'
+import type { PurchaseImport, Storage, StoreKey } from './port.ts'
+
+const PAUSE_MS = 50
+
+/**
+ * Opens an import, after the one under way in the same store has ended. Throws `storage_unavailable`
+ * when that takes longer than `patience`, in milliseconds.
+ */
+export async function openImport(
+  storage: Storage,
+  store: StoreKey,
+  import_id: string,
+  patience: number,
+): Promise<PurchaseImport> {
+  const latest = performance.now() + patience
+  for (;;) {
+    const opened = await storage.openImport(store, import_id)
+    if (opened) return opened
+    if (performance.now() > latest) break
+    await setTimeout(PAUSE_MS)
+  }
+  throw new TillError('storage_unavailable', 'Another import into this store takes too long')
+}
