@@ -193,7 +193,7 @@ for (const [sent, meant] of [
       'invalid_request',
     )
     assert.deepEqual(problem.errors, [
-      { field: sent, code: 'unknown', message: `must be spelt ${meant}` },
+      { field: sent, code: 'unknown', message: `must be spelled ${meant}` },
     ])
     await assertNothingLeft(shop)
   })

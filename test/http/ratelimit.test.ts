@@ -6,9 +6,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { clientAddress, networkOf } from '../../http/address.ts'
-import type { SentHeaders } from '../../http/headers.ts'
+import type { RequestHeaders } from '../../http/headers.ts'
 import { createHandler } from '../../http/index.ts'
-import { createRateLimiter, type Verdict } from '../../http/ratelimit.ts'
+import { type Consumption, createRateLimiter } from '../../http/rate-limit.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { assertProblem, connectTo, eventually, rawRequest, startServer } from '../support/server.ts'
@@ -24,7 +24,7 @@ const LIST = 'GET /api/v1/items?store_id=main'
 test('a bucket holds a minute’s requests, and fills evenly', async () => {
   const { now, pass } = createClock()
   const limiter = createRateLimiter(6, now)
-  const take = () => limiter.take('a') as Verdict
+  const take = () => limiter.consume('a') as Consumption
 
   const first = Array.from({ length: 7 }, take)
   assert.deepEqual(
@@ -39,7 +39,7 @@ test('a bucket holds a minute’s requests, and fills evenly', async () => {
       [false, 0, 10],
     ],
   )
-  assert.equal((limiter.take('b') as Verdict).remaining, 5)
+  assert.equal((limiter.consume('b') as Consumption).remaining, 5)
   pass(9.5)
   assert.deepEqual(take(), { isAllowed: false, remaining: 0, seconds: 1 })
   pass(0.5)
@@ -56,7 +56,7 @@ test('after the seconds that a refusal names a request is taken, whatever the qu
     fc.property(quota, waits, (quota, waits) => {
       const { now, pass } = createClock()
       const limiter = createRateLimiter(quota, now)
-      const take = () => limiter.take('a') as Verdict
+      const take = () => limiter.consume('a') as Consumption
       for (let i = 0; i < quota; i++) {
         const { isAllowed, remaining } = take()
         assert.deepEqual([isAllowed, remaining], [true, quota - 1 - i])
@@ -77,7 +77,7 @@ test('after the seconds that a refusal names a request is taken, whatever the qu
 test('past its bound a limiter forgets the keys that were not seen for longest', () => {
   const { now } = createClock()
   const limiter = createRateLimiter(2, now, 100)
-  const take = (key: string) => limiter.take(key) as Verdict
+  const take = (key: string) => limiter.consume(key) as Consumption
 
   take('seen')
   take('seen')
@@ -307,7 +307,7 @@ test('an address that is remembered keeps no header in memory', () => {
     for (const last of [`198.51.${100 + (i >> 8)}.${100 + (i & 127)}`, `2001:db8:0:${i}::abcd`]) {
       const forwarded_for = Buffer.from(padding + last).toString('latin1')
       const request = { socket: {} } as IncomingMessage
-      remembered.add(networkOf(clientAddress(request, { forwarded_for } as SentHeaders, 1)))
+      remembered.add(networkOf(clientAddress(request, { forwarded_for } as RequestHeaders, 1)))
     }
   }
 

@@ -1,19 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Requests that came before the answer to the one ahead of them on their connection. */
-export interface Pipelines {
+/** Requests that arrive before the previous request of their connection is answered. */
+export interface Pipelining {
   /**
-   * Starts a request in a turn of the event loop of its own, once the answer ahead of it is sent.
-   * Closes a connection on which too many wait.
+   * Starts a request in its own turn of the event loop, after the previous answer is sent. Closes a
+   * connection on which too many requests wait.
    *
-   * Node parses 64 KiB of a connection at a time, which hold 2,400 small requests. Were they all
-   * answered in the same turn, 50 connections would keep everybody else waiting for 12 s.
+   * Node parses 64 KiB of a connection at a time, up to 2,400 small requests. Without separate turns,
+   * 50 such connections would block all others for 12 s.
    */
   add(socket: Socket, response: ServerResponse, start: () => void): void
 }
 
-export function createPipelines(limit: number): Pipelines {
+export function createPipelining(limit: number): Pipelining {
   const waiting = new WeakMap<Socket, number>()
   return {
     add(socket, response, start) {
