@@ -13,7 +13,7 @@ import {
   parseBoundary,
 } from '../../http/multipart.ts'
 
-/** A part as the handlers saw it; `data` is its bytes as Latin-1. */
+/** A part as the handlers received it; `data` is its bytes as Latin-1. */
 interface Part {
   name: string
   filename: string | undefined
@@ -71,7 +71,7 @@ describe('parseBoundary', () => {
 })
 
 describe('A well-formed body', () => {
-  test('runs through the example of the documentation', async () => {
+  test('runs the example of the documentation', async () => {
     const request = new Response(withDisposition('form-data; name="f"; filename="a.csv"'))
     const files: string[] = []
     const parser = createMultipartParser('frontier', {
@@ -86,7 +86,7 @@ describe('A well-formed body', () => {
     assert.deepEqual(files, ['a.csv'])
   })
 
-  test('gives parts, their heads and their bytes in order', () => {
+  test('produces the parts, their headers and their bytes in order', () => {
     const file = disposition('form-data; name="f"; filename="x.bin"')
     const type = 'Content-Type: text/csv; charset=x\r\n'
     const body = `${field('1')}--frontier\r\n${file}${type}\r\n\0\xff\r\n--frontier--\r\n`
@@ -97,14 +97,14 @@ describe('A well-formed body', () => {
     ])
   })
 
-  test('may have a preamble and an epilogue, which may look like parts', () => {
+  test('may have a preamble and an epilogue that look like parts', () => {
     const preamble = 'not --frontier\r\n--frontie\r\n\n--frontier\r\n\r\n'
     const body = `${preamble}${field('1')}--frontier--\r\n${field('2')}--frontier`
 
     assert.deepEqual(parse(body), { parts: [part('a', '1')] })
   })
 
-  test('may have spaces and tabs after a delimiter, and none or a line end after the last', () => {
+  test('may have spaces and tabs after a delimiter, and a line end after the last one', () => {
     for (const end of ['', ' \t', '\r\n', ' \t\r\n', '\r\n\r\nmore']) {
       const body = `--frontier \t\r\n${named}\r\n1\r\n--frontier-- ${end}`
       assert.deepEqual(parse(body), { parts: [part('a', '1')] })
@@ -115,12 +115,12 @@ describe('A well-formed body', () => {
     assert.deepEqual(parse('--frontier--'), { parts: [] })
   })
 
-  test('may have an empty part, with and without the line end between header and delimiter', () => {
+  test('may have an empty part, with and without a line end between header and delimiter', () => {
     assert.deepEqual(parse(`${field('')}--frontier--`).parts, [part('a', '')])
     assert.deepEqual(parse(`--frontier\r\n${named}\r\n--frontier--`).parts, [part('a', '')])
   })
 
-  test('keeps in the data what only begins like a delimiter', () => {
+  test('keeps a partial delimiter in the data', () => {
     for (const data of [
       '--frontie',
       '--',
@@ -133,7 +133,7 @@ describe('A well-formed body', () => {
     }
   })
 
-  test('keeps its delimiter when a handler writes into its chunk', () => {
+  test('is parsed correctly when a handler overwrites its chunk', () => {
     let data = ''
     const parser = createMultipartParser(boundary, {
       part: () => {},
@@ -176,7 +176,7 @@ describe('The header of a part', () => {
     })
   }
 
-  test('is read whatever the case of its names, and unknown headers are ignored', () => {
+  test('has case-insensitive names, and unknown headers are ignored', () => {
     const body = withHeader(
       'X-A: \xff\r\nx-a:\r\ncONTENT-dISPOSITION:FORM-DATA;NAME=a \t;; x=y\r\nContent-type:a/b \r\n',
     )
@@ -186,14 +186,14 @@ describe('The header of a part', () => {
     ])
   })
 
-  test('may call the data 7bit, 8bit or binary', () => {
+  test('may declare the encoding 7bit, 8bit or binary', () => {
     for (const encoding of ['7bit', '8BIT', 'binary']) {
       const body = withHeader(`${named}Content-Transfer-Encoding: ${encoding}\r\n`)
       assert.deepEqual(parse(body).parts, [part('a', '1')])
     }
   })
 
-  test('has no filename when there is only filename*, which RFC 7578 section 4.2 forbids', () => {
+  test('ignores filename*, which RFC 7578 section 4.2 forbids', () => {
     const body = withDisposition(`form-data; name="a"; filename*=UTF-8''b`)
 
     assert.deepEqual(parse(body).parts, [part('a', '1')])
@@ -275,7 +275,7 @@ describe('A malformed body', () => {
   }
   for (const [code, rows] of Object.entries(bodies)) {
     for (const [reason, body] of rows) {
-      test(`is refused as ${code}, whole and byte by byte, when ${reason}`, () => {
+      test(`is refused as ${code}, in one chunk and byte by byte, when ${reason}`, () => {
         const bytes = Buffer.from(body, 'latin1')
         const whole = parse(bytes)
 
@@ -286,14 +286,14 @@ describe('A malformed body', () => {
     }
   }
 
-  test('is refused as truncated when it ends at any byte before its closing dashes', () => {
+  test('is refused as truncated when it ends anywhere before its closing delimiter', () => {
     const body = `preamble\r\n${field('1')}${field('2')}--frontier--`
     for (let end = 0; end < body.length; end++) {
       assert.equal(parse(body.slice(0, end)).code, 'truncated', `cut at ${end}`)
     }
   })
 
-  test('is accepted up to the last part and the last byte of a header that are allowed', () => {
+  test('is accepted with the maximum number of parts and header bytes', () => {
     const body = withHeader(named)
     const size = `\r\n${named}\r\n`.length
 
@@ -307,7 +307,7 @@ describe('A malformed body', () => {
 })
 
 describe('A parser', () => {
-  test('refuses every further call with the error it stopped at', () => {
+  test('throws its first error again at every later call', () => {
     const parser = createMultipartParser(boundary, silent)
     const first = caught(() => parser.push(Buffer.from('--frontier\n')))
 
@@ -322,7 +322,7 @@ describe('A parser', () => {
     )
   })
 
-  test('stops for good at what a handler throws', () => {
+  test('stops when a handler throws', () => {
     const tooLong = new Error('too long')
     const data = () => {
       throw tooLong
@@ -339,7 +339,7 @@ describe('A parser', () => {
     )
   })
 
-  test('can not be used after its end', () => {
+  test('can not be used after end()', () => {
     const parser = createMultipartParser(boundary, silent)
     parser.push(Buffer.from('--frontier--'))
     parser.end()
@@ -348,14 +348,14 @@ describe('A parser', () => {
     assert.throws(() => parser.end(), TypeError)
   })
 
-  test('can not be created for what is no boundary', () => {
+  test('can not be created with an invalid boundary', () => {
     for (const none of ['', 'a\r', 'a ', 'x'.repeat(71)]) {
       assert.throws(() => createMultipartParser(none, silent), TypeError)
     }
   })
 })
 
-describe('However a body is cut', () => {
+describe('A body split into chunks', () => {
   const data = '\r\n--frontie\r\r\n-\r\n--frontier'.slice(0, -1)
   const file = disposition('form-data; name="é%22"; filename="a.csv"')
   const lastPart = `${file}Content-Type: a/b\r\n\r\n--front${data}\r\n`
@@ -370,19 +370,19 @@ describe('However a body is cut', () => {
     ],
   }
 
-  test('in two, at every byte, its parts are the same', () => {
+  test('has the same parts when it is split in two at any byte', () => {
     for (let at = 0; at <= body.length; at++) {
       assert.deepEqual(parse(body.subarray(0, at), body.subarray(at)), expected, `cut at ${at}`)
     }
   })
 
-  test('in pieces of one size, from one byte up, its parts are the same', () => {
+  test('has the same parts in chunks of any size', () => {
     for (let size = 1; size < 40; size++) {
       assert.deepEqual(parse(...piecesOf(body, size)), expected, `pieces of ${size}`)
     }
   })
 
-  test('a damaged one ends in the same parts and the same code', () => {
+  test('has the same parts and the same error code when it is damaged', () => {
     const damage = fc.record({
       at: fc.nat(body.length),
       removed: fc.nat(3),
@@ -413,7 +413,7 @@ describe('However a body is cut', () => {
 })
 
 describe('A generated form', () => {
-  test('has the parts that were put in, and that busboy finds', async () => {
+  test('has the original parts, which busboy finds too', async () => {
     await fc.assert(
       fc.asyncProperty(forms, fc.array(fc.nat()), async (form, cuts) => {
         const body = write(form)
@@ -427,7 +427,7 @@ describe('A generated form', () => {
     )
   })
 
-  test('has the parts that were put into a Response of Node', async () => {
+  test('has the parts of a FormData that a Response of Node encodes', async () => {
     const form = new FormData()
     form.append('a "name"\r\n%', 'é\r\n--')
     form.append('', '')
@@ -452,7 +452,7 @@ describe('A hostile body', () => {
   const delimiterSize = `\r\n--${boundary}`.length
   const fillings = ['\r', '\r\n', '-', '\r\n--frontie', 'rontier', '\n--frontier', 'x']
   for (const filling of fillings) {
-    test(`of ${JSON.stringify(filling)} over and over costs work in proportion to its size`, () => {
+    test(`of repeated ${JSON.stringify(filling)} needs work proportional to its size`, () => {
       for (const [size, pieceSize] of [
         [8_000, 1],
         [100_000, 7],
@@ -463,7 +463,7 @@ describe('A hostile body', () => {
 
         const { looked, events, copied } = measure(pieces)
 
-        // One search, one look for the beginning of a delimiter and one comparison of it.
+        // One search, one search for a partial delimiter and one comparison.
         assert.ok(looked <= 3 * size, `${looked} bytes looked at of ${size}`)
         assert.ok(events <= 2 * pieces.length, `${events} events of ${pieces.length} pieces`)
         assert.ok(copied <= delimiterSize * pieces.length, `${copied} bytes copied of ${size}`)
@@ -471,7 +471,7 @@ describe('A hostile body', () => {
     })
   }
 
-  test('of one long header, byte by byte, costs work in proportion to its size', () => {
+  test('of one long header in chunks of one byte needs work proportional to its size', () => {
     const pieces = piecesOf(Buffer.from(`\r\n--frontier\r\nx: ${'a'.repeat(60_000)}`), 1)
 
     const { looked } = measure(pieces)
@@ -479,13 +479,13 @@ describe('A hostile body', () => {
     assert.ok(looked <= 3 * pieces.length, `${looked} bytes looked at of ${pieces.length}`)
   })
 
-  test('in large pieces is not copied but for what begins like a delimiter at their ends', () => {
+  test('in large chunks is not copied, apart from partial delimiters at their ends', () => {
     const pieces = piecesOf(Buffer.alloc(1_000_000, 'id,sku,price\r\n'), 65_536)
 
     assert.ok(measure(pieces).copied <= '\r\n'.length * pieces.length)
   })
 
-  test('leaves preamble, data, epilogue and the chunks of its headers out of memory', () => {
+  test('does not keep preamble, data, epilogue or header chunks in memory', () => {
     const data = `--frontier\r\n${named}\r\n`
     const parsers = ['preamble', data, '--frontier--\r\n', '--frontier\r\nx: '].map((start) => {
       const parser = createMultipartParser(boundary, silent)
@@ -530,7 +530,7 @@ function parseWithin(limits: MultipartLimits, body: string): Parsed {
   return parseForm(boundary, [body], limits)
 }
 
-/** The parts that came before the end or the error; the name of an open one says so. */
+/** The parts before the end or the error; an unfinished part is marked in its name. */
 function parseForm(name: string, pieces: Piece[], limits: MultipartLimits): Parsed {
   const parts: Part[] = []
   let current: Part | undefined
@@ -597,7 +597,7 @@ interface Form {
   readonly epilogue: Buffer
 }
 
-/** CR, LF and all that is not a control character; what is meant by a sent %22 no one can know. */
+/** CR, LF and all other characters but control characters. A sent %22 is ambiguous. */
 const names = fc
   .string({
     unit: fc.oneof(
@@ -612,7 +612,7 @@ const names = fc
   })
   .filter((name) => !/%(22|0D|0A)/.test(name))
 
-/** A name as a browser sends it, which is ambiguous for some backslashes, or as curl does. */
+/** A name as browsers or curl send it; some backslashes are ambiguous. */
 const written = fc.record({ name: names, curl: fc.boolean() }).map(({ name, curl }) => {
   const lines = name.replaceAll('\r', '%0D').replaceAll('\n', '%0A')
   return curl || /\\(\\|$)/.test(name)
@@ -637,7 +637,7 @@ const forms: fc.Arbitrary<Form> = boundaries.chain((name) =>
   }),
 )
 
-/** Bytes full of what begins like a delimiter but without one. */
+/** Bytes with many partial delimiters and no complete one. */
 function contents(name: string): fc.Arbitrary<Buffer> {
   const delimiter = `\r\n--${name}`
   const beginning = fc.nat(delimiter.length - 1).map((n) => Buffer.from(delimiter.slice(0, n)))
@@ -686,7 +686,7 @@ function write(form: Form): Buffer {
   )
 }
 
-/** What busboy finds, its names still escaped as browsers do, its types defaulted. */
+/** The parts that busboy finds: names with browser escapes, types with defaults. */
 function judge(contentType: string, body: Buffer): Promise<Part[]> {
   const found: Part[] = []
   const add = (name: string, filename: string | undefined, type: string): Part => {
@@ -726,7 +726,7 @@ const asJudged = (found: Part): Part => ({
   contentType: found.contentType ?? 'text/plain',
 })
 
-/** Pushes the data of one part and counts what it costs. */
+/** Pushes the data of one part and counts the work. */
 function measure(pieces: Buffer[]) {
   const cost = { looked: 0, events: 0, copied: 0 }
   let pushed: Buffer | undefined
@@ -748,8 +748,8 @@ function measure(pieces: Buffer[]) {
 }
 
 /**
- * How many bytes the methods of Buffer look at meanwhile. Patched by hand: a mock of node:test
- * keeps every call, and here are very many.
+ * Counts the bytes that Buffer methods read. Patches them by hand: a mock of node:test
+ * stores every call, and there are too many.
  */
 function countLooks(work: () => void): number {
   const { indexOf, lastIndexOf, equals, toString: decode } = Buffer.prototype
@@ -781,7 +781,7 @@ function countLooks(work: () => void): number {
   return looked
 }
 
-/** V8 frees array buffers some time after a collection, hence the repetitions. */
+/** Repeats the collection, because V8 frees array buffers some time after it. */
 function memoryLeftBy(work: () => void): number {
   const before = Math.min(memoryInUse(), memoryInUse())
   work()

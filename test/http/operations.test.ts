@@ -17,7 +17,7 @@ import { createShop } from '../support/till.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 
-test('the server is ready while its storage answers, and alive without', async (t) => {
+test('the server is ready while its storage answers, and alive without it', async (t) => {
   const storage = createMemoryStorage()
   const { send } = await startServer(t, { storage })
   assert.deepEqual((await send('GET /readyz')).json(), { status: 'ok' })
@@ -37,7 +37,7 @@ test('the server is ready while its storage answers, and alive without', async (
   assert.equal((await send('GET /readyz')).status, 200)
 })
 
-test('a file that is closed is not ready', async (t) => {
+test('a closed database file is not ready', async (t) => {
   const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
   const { send } = await startServer(t, { storage })
   assert.equal((await send('GET /readyz')).status, 200)
@@ -46,7 +46,7 @@ test('a file that is closed is not ready', async (t) => {
   assertProblem(await send('GET /readyz'), 503, 'storage_unavailable')
 })
 
-test('a stop says first that it is not ready, serves on, and then takes no more', {
+test('a stopping server is first not ready and still serves, then accepts no more connections', {
   timeout: 20_000,
 }, async (t) => {
   const limits = { drainDelay: 2_000, keepAliveTimeout: 60_000 }
@@ -68,7 +68,7 @@ test('a stop says first that it is not ready, serves on, and then takes no more'
   await assert.rejects(send('GET /healthz'), TypeError)
 })
 
-/** The figures of an exposition by name and labels; fails when a line is none. */
+/** The values of a Prometheus text by name and labels; fails at an invalid line. */
 function parseFigures(text: string): Map<string, number> {
   const figures = new Map<string, number>()
   let family = ''
@@ -90,7 +90,7 @@ function parseFigures(text: string): Map<string, number> {
   return figures
 }
 
-test('metrics tell whether the storage answers', async (t) => {
+test('metrics show whether the storage answers', async (t) => {
   const storage = createMemoryStorage()
   const { send } = await startServer(t, { storage, options: { metrics: true } })
   assert.match((await send('GET /metrics')).text, /^tillkit_storage_up 1$/m)
@@ -103,12 +103,12 @@ test('metrics tell whether the storage answers', async (t) => {
   assert.match(text, /^tillkit_storage_answer_seconds [\d.e-]+$/m)
 })
 
-test('without the setting there are no metrics', async (t) => {
+test('without the option there are no metrics', async (t) => {
   const { send } = await startServer(t, { storage: createMemoryStorage() })
   assertProblem(await send('GET /metrics'), 404, 'route_not_found')
 })
 
-test('metrics count requests, their durations, refusals and imports', async (t) => {
+test('metrics count requests, durations, refused requests and imports', async (t) => {
   const options = { metrics: true, rateLimit: 6 }
   const { till, send, connect } = await startServer(t, { storage: createMemoryStorage(), options })
   const { item, token, account, project } = await createShop(till)
@@ -197,7 +197,7 @@ test('metrics count requests, their durations, refusals and imports', async (t) 
   }
 })
 
-test('metrics count the imports that failed, by whose fault it was', async (t) => {
+test('metrics count failed imports by client or server fault', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage, options: { metrics: true } })
   const { token } = await createShop(till)
@@ -218,7 +218,7 @@ test('metrics count the imports that failed, by whose fault it was', async (t) =
   assert.equal(figures.get('tillkit_imports_total'), 0)
 })
 
-test('metrics tell the version, the open files and how late the event loop is', async (t) => {
+test('metrics show the version, the open files and the event loop delay', async (t) => {
   const { send } = await startServer(t, {
     storage: createMemoryStorage(),
     options: { metrics: true },
@@ -244,7 +244,7 @@ test('metrics tell the version, the open files and how late the event loop is', 
   }
 })
 
-test('metrics tell what a file and its log take, and what is left for them', async (t) => {
+test('metrics show the size of a database file and its log, and the free disk space', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(path)
   const { till, send } = await startServer(t, { storage, options: { metrics: true } })
@@ -258,7 +258,7 @@ test('metrics tell what a file and its log take, and what is left for them', asy
   assert.ok(!figures.has('tillkit_pool_waiting'))
 })
 
-test('metrics tell what is in flight', async (t) => {
+test('metrics show the requests in flight', async (t) => {
   const storage = createMemoryStorage()
   const entered = createSignal()
   const opened = createSignal()
@@ -280,7 +280,7 @@ test('metrics tell what is in flight', async (t) => {
   assert.equal(figures.get('tillkit_http_requests_in_flight{kind="writes"}'), 0)
 })
 
-test('a log of errors alone has the requests that failed here', async (t) => {
+test('a log of errors only has the requests with server errors', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, log, entryOf } = await startServer(t, {
     storage,
@@ -300,7 +300,7 @@ test('a log of errors alone has the requests that failed here', async (t) => {
   assert.match(error ?? '', /for the log/)
 })
 
-test('a line of the log has the client, its account and its project, and no user', async (t) => {
+test('a log line has the client, its account and its project, and no user', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, log, entryOf, connect } = await startServer(t, {
     storage,
@@ -341,7 +341,7 @@ test('a line of the log has the client, its account and its project, and no user
   }
 })
 
-test('why a storage can not be used is for the log, not for the caller', async (t) => {
+test('the cause of an unavailable storage is logged and not sent to the client', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, entryOf } = await startServer(t, { storage })
   const { token } = await createShop(till)
@@ -360,7 +360,7 @@ test('why a storage can not be used is for the log, not for the caller', async (
 })
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  test(`a file of ${driver} that can no more be written is told to the log alone`, {
+  test(`a read-only database file with ${driver} is reported only in the log`, {
     skip,
   }, async (t) => {
     const connections = await watchConnections(t, driver)
@@ -382,7 +382,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
   })
 }
 
-test('a list that fails in the middle of its answer is cut off, and a line in a log of errors', async (t) => {
+test('a list that fails during its answer is cut off and logged as an error', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, entryOf } = await startServer(t, {
     storage,
