@@ -42,7 +42,7 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
     projects: new Map(),
     taken: 0,
     refused: 0,
-    // Created once, because an error with its stack takes 5 µs.
+    // Created once, because an error with its stack takes microseconds.
     full: overloaded(`Too many ${requests} are in flight; try again`, retryAfter),
     shareFull: overloaded(`This ${owner} has its share of the ${requests} in flight`, retryAfter),
   })

@@ -13,8 +13,8 @@ export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
  * Limits and counts the connections of a server, and tracks the latest exchange of each. When the
- * server no longer listens, the next answer of each connection closes it. Earlier, clients would
- * reconnect at once, and the kernel resets connections that are not accepted when listening ends.
+ * server no longer listens, the next answer of each connection closes it. Not before: clients would
+ * reconnect at once, and connections that are not accepted when listening ends are reset.
  */
 export function watchConnections(
   server: Server,

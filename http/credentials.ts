@@ -68,7 +68,7 @@ export function bearer(scope: Scope): Credential<Session> {
 // RFC 9110 section 11.1: the scheme is case-insensitive. The library verifies the token.
 function tokenOf({ authorization }: RequestHeaders): string | undefined {
   if (!authorization) return undefined
-  // Most tokens: 0.05 µs, where the pattern takes 0.5.
+  // Most tokens: ten times as fast as the pattern.
   if (authorization.startsWith('Bearer e')) return authorization.slice(7)
   return /^Bearer +(.+)$/i.exec(authorization)?.[1]
 }

@@ -30,7 +30,7 @@ export function createHandler(
   context: ServerContext = createServerContext(till, options),
 ): RequestHandler {
   const { limits, concurrency, memory, cors, keyLimit, addressLimit, trustProxy, record } = context
-  const pipelining = createPipelining(limits.pipelined)
+  const startPipelined = createPipelining(limits.pipelined)
   const router = createRouter(context.metrics ? [...routes, metricsRoute] : routes)
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -134,7 +134,7 @@ export function createHandler(
     response.setHeader('allow', methodsOf(onPath))
     const wanted = request.headers['access-control-request-method']
     const open = onPath.filter(({ credential }) => credential.isForBrowsers)
-    // Names no methods for a closed one: browsers allow POST whatever methods the answer lists.
+    // Only for an open route: browsers send a POST whatever methods these headers list.
     if (wanted && open.some(({ method }) => method === wanted || wanted === 'HEAD')) {
       cors?.permit(response, origin, methodsOf(open))
     }
@@ -145,7 +145,7 @@ export function createHandler(
     response.on('error', ignore) // the client reset the connection
     const start = () => void answer(request, response).catch(() => request.socket.destroy())
     if (response.socket) start()
-    else pipelining.add(request.socket, response, start)
+    else startPipelined(request.socket, response, start)
   }
 }
 

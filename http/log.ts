@@ -31,13 +31,8 @@ export interface LogOptions {
 }
 
 /** The result of a request, for the log and the metrics. */
-export interface Outcome {
-  readonly method: string
-  readonly route: string | null
-  readonly status: number
-  readonly ms: number
-  readonly request_id: string
-  readonly client: string
+export interface Outcome
+  extends Pick<LogEntry, 'method' | 'route' | 'status' | 'ms' | 'request_id' | 'client'> {
   readonly account_id?: string | undefined
   readonly project_id?: string | undefined
   /** The thrown value, when it is a fault of the server. */

@@ -80,7 +80,7 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   }
 }
 
-// Created once, because an error with its stack takes 5 µs.
+// Created once, because an error with its stack takes microseconds.
 const full = overloaded('Requests take too much memory; try again')
 const shareFull = overloaded('This account has its share of the memory for requests')
 

@@ -77,19 +77,14 @@ function fileMetrics(): Family[] {
   try {
     const open = readdirSync('/proc/self/fd').length - 1 // without the open directory itself
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return [
+    const families: Family[] = [
       { ...gauge('process_open_fds', 'Open file descriptors.', { value: open }), aggregate: 'max' },
-      ...(max === undefined
-        ? []
-        : [
-            {
-              ...gauge('process_max_fds', 'Limit of open file descriptors.', {
-                value: Number(max),
-              }),
-              aggregate: 'min' as const,
-            },
-          ]),
     ]
+    if (max === undefined) return families
+    const limit = gauge('process_max_fds', 'Limit of open file descriptors.', {
+      value: Number(max),
+    })
+    return [...families, { ...limit, aggregate: 'min' }]
   } catch {
     return []
   }

@@ -10,7 +10,7 @@ import { createRateLimit, type RateLimit } from './rate-limit.ts'
 /** Optional features. All default to off. */
 export interface HandlerOptions extends LogOptions {
   readonly limits?: Partial<Limits>
-  /** Origins whose scripts may call the routes for browsers, or `*`. Never opens account keys. */
+  /** Origins whose scripts may call the routes for browsers, or `*`. */
   readonly corsOrigins?: readonly string[] | undefined
   /** Requests a minute for each credential. */
   readonly rateLimit?: number | undefined

@@ -89,7 +89,7 @@ async function fill(chunk: Buffer, file: FileHandle, position: number): Promise<
   return chunk
 }
 
-/** Makes 503 of a full disk or too many open files: the client should try again. */
+/** Turns a full disk and too many open files into 503: the client can try again. */
 async function asUnavailable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
