@@ -46,7 +46,7 @@ function sendAll(
  */
 function assertOneTook(replies: readonly Reply[], field: string): Reply {
   const [winner, ...others] = replies.filter(({ status }) => status === 200)
-  assert.ok(winner, 'nobody succeeded')
+  assert.ok(winner, 'no create succeeded')
   assert.deepEqual(others, [])
   for (const reply of replies) {
     if (reply === winner) continue

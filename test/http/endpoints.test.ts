@@ -426,7 +426,7 @@ const createItem: Scenario[] = [
     'a string': '{}',
     '33 levels': nested(33),
     'U+0000': { a: ['\0'] },
-    'half a surrogate pair': { '\udc00': 1 },
+    'a lone surrogate': { '\udc00': 1 },
     'more than 64 KiB': { a: 'x'.repeat(64 * 1024) },
   }).map(([what, meta]) => ({
     name: `POST /items: meta that is or has ${what} is refused`,
@@ -478,7 +478,7 @@ function tokenScenarios(number: number, request: (world: World) => Request): Sce
       headers: { authorization: `Bearer ${token}, Bearer ${token}` },
     }),
     'a token with one letter changed': ({ token }) => ({ token: tampered(token) }),
-    'a token that nobody signed': ({ token }) => ({ token: unsigned(token) }),
+    'an unsigned token': ({ token }) => ({ token: unsigned(token) }),
     'a token signed with another key': ({ token }) => ({ token: resigned(token) }),
     'a token of a disabled project': ({ closedToken }) => ({ token: closedToken }),
   }

@@ -79,7 +79,7 @@ async function assertSound({ db }: Shop, items: number) {
 test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledged writes`, async (t) => {
   const shop = await createServedShop(t)
   const all = new Map<string, string>()
-  const figures = { acknowledged: 0, unanswered: 0, 'there all the same': 0 }
+  const counts = { acknowledged: 0, unanswered: 0, 'stored without an answer': 0 }
   let server = await shop.serve()
   for (let round = 0; round < KILLS; round++) {
     const { child, ended } = server
@@ -92,16 +92,16 @@ test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledg
     for (const [id, name] of acknowledged) all.set(id, name)
     for (const [id, name] of all) assert.equal(names.get(id), name, 'also after later crashes')
     const isThere = new Set(names.values())
-    figures.acknowledged += acknowledged.size
-    figures.unanswered += unanswered.size
-    figures['there all the same'] += [...unanswered].filter((name) => isThere.has(name)).length
+    counts.acknowledged += acknowledged.size
+    counts.unanswered += unanswered.size
+    counts['stored without an answer'] += [...unanswered].filter((name) => isThere.has(name)).length
     await repeat(shop, server, unanswered)
   }
   const items = await server.items()
   server.child.kill('SIGTERM')
   assert.deepEqual(await server.ended, { code: 0, signal: null })
   await assertSound(shop, items.length)
-  t.diagnostic(JSON.stringify(figures))
+  t.diagnostic(JSON.stringify(counts))
 })
 
 test('a worker killed while 64 clients write loses no acknowledged write', async (t) => {
@@ -147,7 +147,7 @@ function terminate(pids: readonly number[]) {
 
 const stops: [what: string, args: string[], pids: (first: number) => number[]][] = [
   ['the server', [], (first) => [first]],
-  ['the first of its processes', ['--workers', '2'], (first) => [first]],
+  ['the primary process', ['--workers', '2'], (first) => [first]],
   // The default of systemd, and of a terminal at Ctrl-C.
   ['all its processes at once', ['--workers', '2'], (first) => [first, ...childrenOf(first)]],
 ]
@@ -168,8 +168,8 @@ for (const [what, args, pids] of stops) {
     const next = await shop.serve()
     await assertKept(shop, next, acknowledged)
     const there = (await next.items()).map(({ id }) => id)
-    const untold = there.filter((id) => !acknowledged.has(id))
-    assert.deepEqual(untold, [], 'whoever wrote something was told so')
+    const unacknowledged = there.filter((id) => !acknowledged.has(id))
+    assert.deepEqual(unacknowledged, [], 'every stored item was acknowledged')
   })
 }
 

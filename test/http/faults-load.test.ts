@@ -50,8 +50,8 @@ test('writes over the limit are 503 with Retry-After, and all others are served'
   // The last request headers may still be on their way.
   let reply = await create()
   for (let i = 0; i < 100 && reply.status !== 503; i++) reply = await create()
-  const { text: figures } = await send('GET /metrics')
-  assert.match(figures, /^tillkit_http_requests_in_flight\{kind="writes"\} 1000$/m)
+  const { text: metrics } = await send('GET /metrics')
+  assert.match(metrics, /^tillkit_http_requests_in_flight\{kind="writes"\} 1000$/m)
 
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, account_key, {
     clients: 64,

@@ -235,7 +235,7 @@ const refused: readonly (readonly [
   ['no store_id', multipart([['file', fileOf(2)]]), CUT, 400, 'invalid_request', ['store_id']],
   ['no part at all', '--cut--\r\n', CUT, 400, 'invalid_request', ['file', 'store_id']],
   [
-    'the file twice',
+    'two files',
     multipart([
       ['file', fileOf(2)],
       ['store_id', 'main'],
@@ -280,7 +280,7 @@ const refused: readonly (readonly [
     415,
     'unsupported_media_type',
   ],
-  ['a coded body', good, `${CUT}\r\ncontent-encoding: gzip`, 415, 'unsupported_media_type'],
+  ['a compressed body', good, `${CUT}\r\ncontent-encoding: gzip`, 415, 'unsupported_media_type'],
   [
     '21 parts',
     multipart(Array.from({ length: 21 }, (_, i) => [`p${i}`, 'x'] as const)),

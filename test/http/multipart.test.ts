@@ -204,23 +204,23 @@ describe('A malformed body', () => {
   const bodies: Record<MultipartErrorCode, [reason: string, body: string][]> = {
     truncated: [
       ['it is empty', ''],
-      ['no delimiter comes', 's3cret'],
-      ['the first delimiter comes after a bare LF', 'preamble\n--frontier--\n'],
+      ['there is no delimiter', 's3cret'],
+      ['the first delimiter is after a bare LF', 'preamble\n--frontier--\n'],
       ['the closing delimiter is that of another boundary', '--s3cret--\r\n'],
     ],
     malformed_delimiter: [
       ['text follows a delimiter', `--frontiers3cret\r\n${named}\r\n`],
       ['a delimiter ends in one dash', '--frontier-\r\n'],
-      ['a space stands before the closing dashes', '--frontier --\r\n'],
-      ['a CR stands alone after a delimiter', '--frontier\rs3cret\r\n'],
+      ['a space is before the closing dashes', '--frontier --\r\n'],
+      ['a bare CR is after a delimiter', '--frontier\rs3cret\r\n'],
       ['text follows the closing delimiter', '--frontier--s3cret\r\n'],
       ['a line of the data starts with the delimiter', field('\r\n--frontiers3cret')],
     ],
     bare_line_feed: [
-      ['a delimiter ends so', `--frontier\n${named}\r\n`],
-      ['the closing delimiter ends so', '--frontier--\n'],
-      ['a header line ends so', withHeader('s3cret: 1\n')],
-      ['the empty line after the header ends so', `--frontier\r\n${named}\ns3cret`],
+      ['a delimiter ends with a bare LF', `--frontier\n${named}\r\n`],
+      ['the closing delimiter ends with a bare LF', '--frontier--\n'],
+      ['a header line ends with a bare LF', withHeader('s3cret: 1\n')],
+      ['the empty line after the header ends with a bare LF', `--frontier\r\n${named}\ns3cret`],
     ],
     too_many_parts: [['there are 21', `${field('s3cret').repeat(21)}--frontier--`]],
     header_too_large: [
@@ -234,8 +234,8 @@ describe('A malformed body', () => {
     ],
     malformed_header: [
       ['a line has no colon', withHeader('s3cret\r\n')],
-      ['the data comes without a header', '--frontier\r\ns3cret\r\n\r\n'],
-      ['a delimiter comes within it', '--frontier\r\nContent-\r\n--frontier--\r\n\r\n'],
+      ['the data has no header', '--frontier\r\ns3cret\r\n\r\n'],
+      ['a delimiter is within a header', '--frontier\r\nContent-\r\n--frontier--\r\n\r\n'],
       ['a name is empty', withHeader(': s3cret\r\n')],
       ['a name ends in a space', withHeader('s3cret : 1\r\n')],
       ['a value has a NUL', withHeader('a: s3cret\0\r\n')],
@@ -248,7 +248,7 @@ describe('A malformed body', () => {
     invalid_utf8: [
       ['a name is Latin-1', withDisposition('form-data; name="s3cret\xe9"')],
       ['a name is overlong', withDisposition('form-data; name="\xc0\xaf"')],
-      ['a name is half a surrogate pair', withDisposition('form-data; name="\xed\xa0\x80"')],
+      ['a name is a lone surrogate', withDisposition('form-data; name="\xed\xa0\x80"')],
       ['a filename is beyond Unicode', withDisposition('form-data; filename="\xf4\x90\x80\x80"')],
       ['a type is Latin-1', withHeader(`${named}Content-Type: a/\xe9\r\n`)],
     ],
@@ -262,7 +262,7 @@ describe('A malformed body', () => {
       ['text follows a quote', withDisposition('form-data; name="a"s3cret')],
       ['a parameter has no value', withDisposition('form-data; name=')],
       ['a parameter is only a name', withDisposition('form-data; name')],
-      ['a parameter stands twice', withDisposition('form-data; name=a; NAME=s3cret')],
+      ['a parameter is repeated', withDisposition('form-data; name=a; NAME=s3cret')],
     ],
     missing_name: [
       ['there is only a filename', withDisposition('form-data; filename="s3cret"')],
@@ -281,7 +281,7 @@ describe('A malformed body', () => {
 
         assert.equal(whole.code, code)
         assert.doesNotMatch(whole.message ?? '', /s3cret|frontier/)
-        assert.deepEqual(parse(...piecesOf(bytes, 1)), whole)
+        assert.deepEqual(parse(...chunksOf(bytes, 1)), whole)
       })
     }
   }
@@ -378,7 +378,7 @@ describe('A body split into chunks', () => {
 
   test('has the same parts in chunks of any size', () => {
     for (let size = 1; size < 40; size++) {
-      assert.deepEqual(parse(...piecesOf(body, size)), expected, `pieces of ${size}`)
+      assert.deepEqual(parse(...chunksOf(body, size)), expected, `chunks of ${size}`)
     }
   })
 
@@ -404,7 +404,7 @@ describe('A body split into chunks', () => {
           )
           const whole = parse(damaged)
           assert.deepEqual(parse(...cut(damaged, cuts)), whole)
-          assert.deepEqual(parse(...piecesOf(damaged, 1)), whole)
+          assert.deepEqual(parse(...chunksOf(damaged, 1)), whole)
         },
       ),
       { numRuns: 300 },
@@ -421,7 +421,7 @@ describe('A generated form', () => {
         const parsed = parseForm(parseBoundary(contentType) ?? '', cut(body, cuts), {})
 
         assert.deepEqual(parsed, { parts: form.parts.map((made) => made.part) })
-        assert.deepEqual(await judge(contentType, body), parsed.parts.map(asJudged))
+        assert.deepEqual(await parseWithBusboy(contentType, body), parsed.parts.map(asBusboyPart))
       }),
       { numRuns: 400 },
     )
@@ -453,36 +453,36 @@ describe('A hostile body', () => {
   const fillings = ['\r', '\r\n', '-', '\r\n--frontie', 'rontier', '\n--frontier', 'x']
   for (const filling of fillings) {
     test(`of repeated ${JSON.stringify(filling)} needs work proportional to its size`, () => {
-      for (const [size, pieceSize] of [
+      for (const [size, chunkSize] of [
         [8_000, 1],
         [100_000, 7],
         [100_000, delimiterSize],
         [2_000_000, 65_536],
       ] as const) {
-        const pieces = piecesOf(Buffer.alloc(size, filling), pieceSize)
+        const chunks = chunksOf(Buffer.alloc(size, filling), chunkSize)
 
-        const { looked, events, copied } = measure(pieces)
+        const { read, events, copied } = measure(chunks)
 
         // One search, one search for a partial delimiter and one comparison.
-        assert.ok(looked <= 3 * size, `${looked} bytes looked at of ${size}`)
-        assert.ok(events <= 2 * pieces.length, `${events} events of ${pieces.length} pieces`)
-        assert.ok(copied <= delimiterSize * pieces.length, `${copied} bytes copied of ${size}`)
+        assert.ok(read <= 3 * size, `${read} bytes read of ${size}`)
+        assert.ok(events <= 2 * chunks.length, `${events} events of ${chunks.length} chunks`)
+        assert.ok(copied <= delimiterSize * chunks.length, `${copied} bytes copied of ${size}`)
       }
     })
   }
 
   test('of one long header in chunks of one byte needs work proportional to its size', () => {
-    const pieces = piecesOf(Buffer.from(`\r\n--frontier\r\nx: ${'a'.repeat(60_000)}`), 1)
+    const chunks = chunksOf(Buffer.from(`\r\n--frontier\r\nx: ${'a'.repeat(60_000)}`), 1)
 
-    const { looked } = measure(pieces)
+    const { read } = measure(chunks)
 
-    assert.ok(looked <= 3 * pieces.length, `${looked} bytes looked at of ${pieces.length}`)
+    assert.ok(read <= 3 * chunks.length, `${read} bytes read of ${chunks.length}`)
   })
 
   test('in large chunks is not copied, apart from partial delimiters at their ends', () => {
-    const pieces = piecesOf(Buffer.alloc(1_000_000, 'id,sku,price\r\n'), 65_536)
+    const chunks = chunksOf(Buffer.alloc(1_000_000, 'id,sku,price\r\n'), 65_536)
 
-    assert.ok(measure(pieces).copied <= '\r\n'.length * pieces.length)
+    assert.ok(measure(chunks).copied <= '\r\n'.length * chunks.length)
   })
 
   test('does not keep preamble, data, epilogue or header chunks in memory', () => {
@@ -514,7 +514,7 @@ const silent: MultipartHandlers = { part: () => {}, data: () => {}, partEnd: () 
 
 const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 
-type Piece = string | Uint8Array
+type Chunk = string | Uint8Array
 
 interface Parsed {
   readonly parts: Part[]
@@ -522,8 +522,8 @@ interface Parsed {
   readonly message?: string
 }
 
-function parse(...pieces: Piece[]): Parsed {
-  return parseForm(boundary, pieces, {})
+function parse(...chunks: Chunk[]): Parsed {
+  return parseForm(boundary, chunks, {})
 }
 
 function parseWithin(limits: MultipartLimits, body: string): Parsed {
@@ -531,7 +531,7 @@ function parseWithin(limits: MultipartLimits, body: string): Parsed {
 }
 
 /** The parts before the end or the error; an unfinished part is marked in its name. */
-function parseForm(name: string, pieces: Piece[], limits: MultipartLimits): Parsed {
+function parseForm(name: string, chunks: Chunk[], limits: MultipartLimits): Parsed {
   const parts: Part[] = []
   let current: Part | undefined
   const parser = createMultipartParser(
@@ -542,12 +542,12 @@ function parseForm(name: string, pieces: Piece[], limits: MultipartLimits): Pars
         current = part(head.name, '', { filename: head.filename, contentType: head.contentType })
       },
       data(chunk) {
-        assert.ok(current, 'data comes outside a part')
+        assert.ok(current, 'data is outside a part')
         assert.ok(chunk.length > 0, 'a chunk is empty')
         current.data += latin1(chunk)
       },
       partEnd() {
-        assert.ok(current, 'a part ends that has not started')
+        assert.ok(current, 'a part ends without a start')
         parts.push(current)
         current = undefined
       },
@@ -555,7 +555,7 @@ function parseForm(name: string, pieces: Piece[], limits: MultipartLimits): Pars
     limits,
   )
   const error = caught(() => {
-    for (const piece of pieces) parser.push(Buffer.from(piece))
+    for (const chunk of chunks) parser.push(Buffer.from(chunk))
     parser.end()
   })
   if (current) parts.push({ ...current, name: `${current.name} (open)` })
@@ -573,10 +573,10 @@ function caught(work: () => void): unknown {
   return undefined
 }
 
-function piecesOf(bytes: Buffer, size: number): Buffer[] {
-  const pieces: Buffer[] = []
-  for (let at = 0; at < bytes.length; at += size) pieces.push(bytes.subarray(at, at + size))
-  return pieces
+function chunksOf(bytes: Buffer, size: number): Buffer[] {
+  const chunks: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size))
+  return chunks
 }
 
 function cut(bytes: Buffer, cuts: number[]): Buffer[] {
@@ -644,7 +644,7 @@ function contents(name: string): fc.Arbitrary<Buffer> {
   const middle = fc.nat(delimiter.length - 2).map((n) => Buffer.from(delimiter.slice(2, n + 2)))
   return fc
     .array(fc.oneof(fc.uint8Array({ maxLength: 20 }), beginning, middle), { maxLength: 8 })
-    .map((pieces) => Buffer.concat(pieces))
+    .map((chunks) => Buffer.concat(chunks))
     .filter((bytes) => !`\r\n${latin1(bytes)}`.includes(delimiter))
 }
 
@@ -680,14 +680,14 @@ function write(form: Form): Buffer {
     '\r\n',
   ])
   return Buffer.concat(
-    [...preamble, ...parts, delimiter, '--', ...epilogue].map((piece) =>
-      Buffer.from(piece as string),
+    [...preamble, ...parts, delimiter, '--', ...epilogue].map((chunk) =>
+      Buffer.from(chunk as string),
     ),
   )
 }
 
 /** The parts that busboy finds: names with browser escapes, types with defaults. */
-function judge(contentType: string, body: Buffer): Promise<Part[]> {
+function parseWithBusboy(contentType: string, body: Buffer): Promise<Part[]> {
   const found: Part[] = []
   const add = (name: string, filename: string | undefined, type: string): Part => {
     const next = part(unescapeLikeBrowsers(name), '', {
@@ -721,14 +721,14 @@ function judge(contentType: string, body: Buffer): Promise<Part[]> {
 const unescapeLikeBrowsers = (name: string) =>
   name.replaceAll('%22', '"').replaceAll('%0D', '\r').replaceAll('%0A', '\n')
 
-const asJudged = (found: Part): Part => ({
+const asBusboyPart = (found: Part): Part => ({
   ...found,
   contentType: found.contentType ?? 'text/plain',
 })
 
 /** Pushes the data of one part and counts the work. */
-function measure(pieces: Buffer[]) {
-  const cost = { looked: 0, events: 0, copied: 0 }
+function measure(chunks: Buffer[]) {
+  const cost = { read: 0, events: 0, copied: 0 }
   let pushed: Buffer | undefined
   const parser = createMultipartParser(boundary, {
     ...silent,
@@ -738,10 +738,10 @@ function measure(pieces: Buffer[]) {
     },
   })
   parser.push(Buffer.from(`--frontier\r\n${named}\r\n`))
-  cost.looked = countLooks(() => {
-    for (const piece of pieces) {
-      pushed = piece
-      parser.push(piece)
+  cost.read = countReads(() => {
+    for (const chunk of chunks) {
+      pushed = chunk
+      parser.push(chunk)
     }
   })
   return cost
@@ -751,25 +751,25 @@ function measure(pieces: Buffer[]) {
  * Counts the bytes that Buffer methods read. Patches them by hand: a mock of node:test
  * stores every call, and there are too many.
  */
-function countLooks(work: () => void): number {
+function countReads(work: () => void): number {
   const { indexOf, lastIndexOf, equals, toString: decode } = Buffer.prototype
-  let looked = 0
+  let read = 0
   Object.assign(Buffer.prototype, {
     indexOf(this: Buffer, value: Buffer | number, from: number) {
       const found = indexOf.call(this, value, from)
-      looked += (found < 0 ? this.length : found + 1) - from
+      read += (found < 0 ? this.length : found + 1) - from
       return found
     },
     lastIndexOf(this: Buffer, value: number) {
-      looked += this.length
+      read += this.length
       return lastIndexOf.call(this, value)
     },
     equals(this: Buffer, other: Buffer) {
-      looked += this.length
+      read += this.length
       return equals.call(this, other)
     },
     toString(this: Buffer, encoding: BufferEncoding, from: number, to: number) {
-      looked += to - from
+      read += to - from
       return decode.call(this, encoding, from, to)
     },
   })
@@ -778,7 +778,7 @@ function countLooks(work: () => void): number {
   } finally {
     Object.assign(Buffer.prototype, { indexOf, lastIndexOf, equals, toString: decode })
   }
-  return looked
+  return read
 }
 
 /** Repeats the collection, because V8 frees array buffers some time after it. */

@@ -227,10 +227,10 @@ test('a disconnect before 100 Continue releases the limit at once', async (t) =>
   const { account_key } = account
   const { findAccountByKeyHash } = storage
   const judging = createSignal()
-  const judged = createSignal()
+  const verified = createSignal()
   storage.findAccountByKeyHash = async (hash) => {
     judging.give()
-    await judged.given
+    await verified.given
     return findAccountByKeyHash(hash)
   }
   const client = await connect()
@@ -240,7 +240,7 @@ test('a disconnect before 100 Continue releases the limit at once', async (t) =>
 
   client.socket.resetAndDestroy()
   await setTimeout(20) // so that the server has heard of it
-  judged.give()
+  verified.give()
 
   const { status, level } = await entryOf('gone')
   assert.deepEqual([status, level], [499, 'info'])
@@ -303,7 +303,7 @@ test('connections over the limit are closed until another one closes', async (t)
     const reply = await again.reply().catch(() => undefined)
     if (reply) return assert.equal(reply.status, 200)
   }
-  assert.fail('there never was room')
+  assert.fail('no connection was accepted')
 })
 
 test('2,500 connections with no request or half a request do not disturb others', {

@@ -49,7 +49,7 @@ test('a frozen PostgreSQL server makes /readyz fail before its statements time o
 
   assertProblem(refused, 503, 'storage_unavailable')
   assert.match(metrics.text, /^tillkit_storage_up 0$/m)
-  assert.ok(!isAnswered, 'it waited as long as a statement does')
+  assert.ok(!isAnswered, '/readyz waited for a statement to time out')
   thaw()
   assert.deepEqual((await read).records, [])
   assert.equal((await send('GET /readyz')).status, 200)

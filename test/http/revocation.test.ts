@@ -113,12 +113,12 @@ const disableStore: Revoke = ({ running: { till }, operator }) =>
   till.stores.update(operator, { store_id: 'main', status: 'disabled' })
 
 const TOKEN_REVOCATIONS: Record<string, Revoke> = {
-  'the tokens of its user were revoked': ({ running: { till }, operator, project_id }) =>
+  'the tokens of its user are revoked': ({ running: { till }, operator, project_id }) =>
     till.sessions.revoke(operator, { project_id, user_id: 'player' }),
-  'the tokens of its project were revoked': ({ running: { till }, operator, project_id }) =>
+  'the tokens of its project are revoked': ({ running: { till }, operator, project_id }) =>
     till.sessions.revoke(operator, { project_id }),
-  'its project was disabled': setStatus('disabled'),
-  'its project was archived': setStatus('archived'),
+  'its project is disabled': setStatus('disabled'),
+  'its project is archived': setStatus('archived'),
 }
 
 for (const [name, open] of Object.entries(STORAGES)) {
