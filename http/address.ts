@@ -1,28 +1,27 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP, type Socket } from 'node:net'
-import type { SentHeaders } from './headers.ts'
+import type { RequestHeaders } from './headers.ts'
 
 /**
- * The address of the client that a request came from. Behind `hops` trusted proxies it is the entry
- * of X-Forwarded-For that the outermost of them wrote: the one at that place from the right. Anybody
- * may have written what stands before it. A list that is shorter has no such entry: a request that
- * came past the outer proxies has the address of its client first.
+ * The address of a request's client. Behind `hops` trusted proxies it is the entry number `hops` from
+ * the right in X-Forwarded-For: the outermost trusted proxy wrote it. Clients can forge the entries
+ * to its left. In a shorter list it is the first entry: the request bypassed the outer proxies.
  */
 export function clientAddress(
   { socket }: IncomingMessage,
-  { forwarded_for }: SentHeaders,
+  { forwarded_for }: RequestHeaders,
   hops: number,
 ): string {
   const hop = hops > 0 && forwarded_for ? hopOf(forwarded_for, hops) : undefined
   return hop === undefined ? connectionAddress(socket) : unmapped(hop)
 }
 
-/** The address at the other end of a connection. */
+/** The remote address of a connection. */
 export function connectionAddress({ remoteAddress = '' }: Socket): string {
   return unmapped(remoteAddress)
 }
 
-/** An IPv4 address as such, where it is written as an IPv6 one. */
+/** The IPv4 address of an IPv4-mapped IPv6 address. */
 function unmapped(address: string): string {
   if (!address.startsWith('::')) return address
   return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
@@ -36,17 +35,17 @@ function hopOf(forwarded: string, hops: number): string | undefined {
     start = end > 0 ? forwarded.lastIndexOf(',', end - 1) : -1
   }
   const hop = forwarded.slice(start + 1, end).trim()
-  // Some proxies write a port behind the address: 192.0.2.1:4711, [2001:db8::1]:4711
+  // Some proxies add a port: 192.0.2.1:4711, [2001:db8::1]:4711
   const address = hop.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
-  // A copy: V8 keeps the whole header for a part of it, and limits keep addresses.
+  // A copy, because a slice would keep the whole header in memory for as long as a limit counts it.
   return isIP(address) ? Buffer.from(address).toString('latin1') : undefined
 }
 
 const MAX_NETWORKS = 10_000
-/** By IPv6 address; emptied when full. To parse one takes 2 µs. */
+/** A cache by IPv6 address, emptied when full. Parsing an address takes 2 µs. */
 const networks = new Map<string, string>()
 
-/** The key of an address in limits: an IPv4 address itself, or the /64 that one client is given. */
+/** The key of an address in limits: an IPv4 address, or the /64 network of an IPv6 address. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   let network = networks.get(address)

@@ -1,23 +1,23 @@
 import type { IncomingMessage } from 'node:http'
 import { TillError } from '../lib/index.ts'
-import { sendContinue } from './expectation.ts'
+import { sendContinue } from './expect-continue.ts'
 import { countJsonValues } from './json-scan.ts'
 import type { Limits } from './limits.ts'
 import type { Reservation } from './memory-budget.ts'
 import { TransportFault } from './problems.ts'
-import { nextTurn } from './turns.ts'
+import { waitForTurn } from './scheduler.ts'
 
-/** Reads a request's body into what its handler takes, and reserves the memory that this takes. */
+/** Reads a request's body for its handler, and reserves the memory for it. */
 export type BodyReader<Body> = (
   request: IncomingMessage,
   limits: Limits,
   memory: Reservation,
 ) => Promise<Body> | Body
 
-/** For routes that take no body; one that is sent anyway is thrown away. */
+/** For routes without a body. A body that is sent anyway is discarded. */
 export const noBody: BodyReader<undefined> = () => undefined
 
-/** JSON that should be a `Body`: whether it is one is the library's to judge. */
+/** Reads a JSON body. The library validates that it is a `Body`. */
 export async function json<Body>(
   request: IncomingMessage,
   limits: Limits,
@@ -26,26 +26,26 @@ export async function json<Body>(
   assertMediaType(request, 'application/json')
   const bytes = await collect(request, limits, memory)
   if (bytes.length > LARGE_BYTES) {
-    await nextTurn(memory.account) // the largest takes 20 ms
-    if (request.socket.destroyed) throw hangUp(request)
+    await waitForTurn(memory.account) // parsing the largest body takes 20 ms
+    if (request.socket.destroyed) throw hangUpError(request)
   }
   const values = countJsonValues(bytes, limits.jsonValues, limits.jsonDepth)
   if (values === 'too_many_values') {
-    throw invalid(`The body may have at most ${limits.jsonValues} values, keys among them`)
+    throw invalid(`The body may have at most ${limits.jsonValues} values, keys included`)
   }
   if (values === 'too_deep') throw invalid(`The body may nest at most ${limits.jsonDepth} deep`)
   memory.reserve(values * VALUE_BYTES + bytes.length * TEXT_BYTES)
   return parseJson(bytes) as Body
 }
 
-/** The most that a parsed value takes: an object with a key like no other (33,000 of them). */
+/** The maximum for a parsed value, measured with 33,000 objects that have different keys. */
 const VALUE_BYTES = 70
-/** A byte of text takes two in memory as soon as one letter is beyond Latin-1. */
+/** V8 stores two bytes for each character once one of them is outside Latin-1. */
 const TEXT_BYTES = 2
-/** Smaller bodies are parsed at once: in 0.2 ms at most. */
+/** Smaller bodies are parsed in 0.2 ms, so they do not wait for a turn. */
 const LARGE_BYTES = 4 * 1024
 
-/** Guards a body's type and coding. A missing Content-Type is taken for the one that is wanted. */
+/** Throws 415 for another Content-Type or a Content-Encoding. The Content-Type may be missing. */
 export function assertMediaType(request: IncomingMessage, wanted: string): void {
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
   const essence = type?.split(';', 1)[0]?.trim().toLowerCase()
@@ -57,7 +57,7 @@ export function assertMediaType(request: IncomingMessage, wanted: string): void 
   }
 }
 
-/** The bounds of a body: in all, and in milliseconds for all of it or from chunk to chunk. */
+/** `timeout` is in milliseconds: for the whole body, or between chunks when `isTimedByChunk`. */
 export interface BodyLimits {
   readonly bytes: number
   readonly timeout: number
@@ -65,9 +65,9 @@ export interface BodyLimits {
 }
 
 /**
- * Gives the body's chunks to `take`, and holds the sender back while that works on one. Rejects
- * with what `take` throws; the rest of the body can then be discarded. By events: an async iterator
- * takes a quarter longer, and one that is left halfway keeps the request from flowing.
+ * Passes the body's chunks to `take`, and pauses the request until its promise resolves. Rejects with
+ * the error of `take`; the rest of the body can then be discarded. Uses events: an async iterator
+ * takes a quarter longer, and the rest could not be read after leaving it early.
  */
 export function receive(
   request: IncomingMessage,
@@ -75,12 +75,12 @@ export function receive(
   take: (chunk: Buffer) => Promise<void> | undefined,
 ): Promise<void> {
   assertSize(Number(request.headers['content-length'] ?? 0), bytes)
-  if (request.destroyed) throw hangUp(request) // no event will come any more
+  if (request.destroyed) throw hangUpError(request) // it emits no more events
   sendContinue(request)
   return new Promise((resolve, reject) => {
     let received = 0
     let isSettled = false
-    let isTaking = false
+    let isPaused = false
     const settle = (error?: unknown) => {
       isSettled = true
       clearTimeout(timer)
@@ -94,17 +94,17 @@ export function receive(
       try {
         assertSize(received, bytes)
         const taking = take(chunk)
-        if (taking) holdBack(taking)
+        if (taking) pauseFor(taking)
       } catch (error) {
         settle(error)
       }
     }
-    const holdBack = async (taking: Promise<void>) => {
-      isTaking = true
+    const pauseFor = async (taking: Promise<void>) => {
+      isPaused = true
       request.pause()
       try {
         await taking
-        isTaking = false
+        isPaused = false
         if (isSettled) return
         timer.refresh()
         request.resume()
@@ -112,9 +112,9 @@ export function receive(
         if (!isSettled) settle(error)
       }
     }
-    const onClose = () => settle(hangUp(request))
+    const onClose = () => settle(hangUpError(request))
     const onTimeout = () => {
-      if (!isTaking) settle(tooSlow())
+      if (!isPaused) settle(tooSlow())
     }
     const timer = setTimeout(onTimeout, timeout)
     request.on('data', onData).on('end', settle).on('error', settle).on('close', onClose)
@@ -122,8 +122,8 @@ export function receive(
 }
 
 /**
- * The whole body. What it reserves grows with the bytes that have come, not with what is announced.
- * Chunks after the first are copied into one buffer: a chunk of one byte takes 400 by itself.
+ * Reads the whole body. Reserves memory for received bytes, not for the Content-Length. Copies all
+ * chunks but the first into one buffer, because a chunk of one byte takes 400 bytes.
  */
 async function collect(
   request: IncomingMessage,
@@ -154,14 +154,11 @@ function grow(buffer: Buffer, length: number, capacity: number): Buffer {
 }
 
 function assertSize(size: number, limit: number): void {
-  if (size > limit) throw tooLarge(limit)
+  if (size <= limit) return
+  throw new TransportFault('body_too_large', `The body may have at most ${limit} bytes`)
 }
 
-function tooLarge(limit: number): TransportFault {
-  return new TransportFault('body_too_large', `The body may have at most ${limit} bytes`)
-}
-
-function hangUp({ errored }: IncomingMessage): Error {
+function hangUpError({ errored }: IncomingMessage): Error {
   return errored ?? new Error('the client hung up')
 }
 
@@ -183,7 +180,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-// V8's own message quotes the body; only the place is taken from it.
+// The message of V8 quotes the body, so only the position is used.
 function positionOf(error: unknown): string {
   const position = /at position \d+/.exec((error as Error).message)
   return position ? `, ${position[0]}` : ''

@@ -5,12 +5,12 @@ import { overloaded, type TransportFault } from './problems.ts'
 /** The kinds of requests that have a concurrency limit. */
 export type RequestKind = 'reads' | 'writes' | 'uploads'
 
-/** How many requests of one kind run at once, and how many of these one owner may have. */
+/** Limits how many requests of one kind run at once, in all and for each owner. */
 export interface ConcurrencyLimit {
   readonly size: number
-  /** The most that one owner holds: an account, or an address whose account is not known yet. */
+  /** The most of one owner: an account, or an address while the account is not known. */
   readonly share: number
-  /** The most that one project holds. */
+  /** The most of one project. */
   readonly projectShare: number | undefined
   readonly owners: Map<string, number>
   readonly projects: Map<string, number>
@@ -22,7 +22,7 @@ export interface ConcurrencyLimit {
 
 export type ConcurrencyLimits = { readonly [K in RequestKind | 'verifications']: ConcurrencyLimit }
 
-/** Throws a TypeError for a share that is not a percentage. */
+/** Throws a TypeError when `accountShare` is not a percentage. */
 export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
   const { accountShare, uploadsOfProject } = limits
   if (!Number.isInteger(accountShare) || accountShare < 1 || accountShare > 100) {
@@ -31,7 +31,7 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
   const create = (
     size: number,
     owner: 'account' | 'address',
-    what: string,
+    requests: string,
     retryAfter: string,
     projectShare?: number,
   ): ConcurrencyLimit => ({
@@ -42,9 +42,9 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
     projects: new Map(),
     taken: 0,
     refused: 0,
-    // Created once: under load even the stack of an error costs.
-    full: overloaded(`Too many ${what} are in flight; try again`, retryAfter),
-    shareFull: overloaded(`This ${owner} has its share of the ${what} in flight`, retryAfter),
+    // Created once, because an error with its stack takes microseconds.
+    full: overloaded(`Too many ${requests} are in flight; try again`, retryAfter),
+    shareFull: overloaded(`This ${owner} has its share of the ${requests} in flight`, retryAfter),
   })
   return {
     reads: create(limits.readsInFlight, 'account', 'reads', '1'),
@@ -56,27 +56,27 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
 
 const projectFull = overloaded('Too many imports of this project are in flight', '5')
 
-/** Throws 503 when the limit is reached for everybody. Acquires nothing. */
+/** Throws 503 when the limit is reached. Acquires nothing. */
 export function assertRoom(limit: ConcurrencyLimit): void {
-  if (limit.taken >= limit.size) throw refusal(limit, limit.full)
+  if (limit.taken >= limit.size) throw countRefusal(limit, limit.full)
 }
 
-/** Counts a request until its `release`. Throws 503 past the limit or the owner's share. */
+/** Counts a request until its `release`. Throws 503 over the limit or over a share of it. */
 export function acquire(limit: ConcurrencyLimit, owner: string, project?: string): void {
   assertRoom(limit)
   const { owners, projects, share, projectShare } = limit
   const held = owners.get(owner) ?? 0
-  if (held >= share) throw refusal(limit, limit.shareFull)
+  if (held >= share) throw countRefusal(limit, limit.shareFull)
   if (projectShare !== undefined && project !== undefined) {
     const heldByProject = projects.get(project) ?? 0
-    if (heldByProject >= projectShare) throw refusal(limit, projectFull)
+    if (heldByProject >= projectShare) throw countRefusal(limit, projectFull)
     projects.set(project, heldByProject + 1)
   }
   owners.set(owner, held + 1)
   limit.taken++
 }
 
-/** Ends what `acquire` began with the same arguments. */
+/** Takes the same arguments as `acquire`. */
 export function release(limit: ConcurrencyLimit, owner: string, project?: string): void {
   limit.taken--
   decrement(limit.owners, owner)
@@ -86,10 +86,10 @@ export function release(limit: ConcurrencyLimit, owner: string, project?: string
 const POLL_MS = 100
 
 /**
- * Does further work of a request that gave its place back. Waits for room, since its answer has
- * begun already; throws 503 after `timeout` ms.
+ * Runs more work of a request that has released its limit. Its answer has begun, so it waits until
+ * the limit has room. Throws 503 after `timeout` ms.
  */
-export async function workWhenFree<T>(
+export async function runWhenFree<T>(
   limit: ConcurrencyLimit,
   owner: string,
   timeout: number,
@@ -116,7 +116,7 @@ function decrement(counts: Map<string, number>, key: string): void {
   else counts.delete(key)
 }
 
-function refusal(limit: ConcurrencyLimit, fault: TransportFault): TransportFault {
+function countRefusal(limit: ConcurrencyLimit, fault: TransportFault): TransportFault {
   limit.refused++
   return fault
 }

@@ -1,34 +1,37 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Service } from './service.ts'
+import type { ServerContext } from './server-context.ts'
 
-/** The latest request of a connection and its answer. */
+/** A request and its response. */
 export interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }
 
-/** The open connections; undefined for one that has brought no request yet. */
+/** The latest exchange of each open connection; undefined before the first request. */
 export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
- * Bounds the connections of a server, counts them, and follows what goes on in each. Once it
- * listens no more, the next answer of each ends it: not before, or clients would come back at once,
- * and those that wait to be accepted when it stops to listen are reset.
+ * Limits and counts the connections of a server, and tracks the latest exchange of each. When the
+ * server no longer listens, the next answer of each connection closes it. Not before: clients would
+ * reconnect at once, and connections that are not accepted when listening ends are reset.
  */
-export function watchConnections(server: Server, { connections, limits }: Service): Connections {
+export function watchConnections(
+  server: Server,
+  { connections, limits }: ServerContext,
+): Connections {
   const latest = new Map<Socket, Exchange | undefined>()
-  const remember = (request: IncomingMessage, response: ServerResponse) => {
+  const track = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     if (!server.listening) {
-      // Of pipelined requests the first answer to say so would take the others with it.
+      // Only the last of pipelined answers may close: an earlier close would drop the others.
       const earlier = latest.get(socket)
       if (earlier) earlier.response.shouldKeepAlive = true
       response.shouldKeepAlive = false
     }
     latest.set(socket, { request, response })
   }
-  const forget = function (this: Socket) {
+  const untrack = function (this: Socket) {
     latest.delete(this)
     connections.open--
   }
@@ -37,18 +40,18 @@ export function watchConnections(server: Server, { connections, limits }: Servic
   server.on('connection', (socket) => {
     latest.set(socket, undefined)
     connections.open++
-    socket.once('close', forget)
+    socket.once('close', untrack)
   })
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, remember)
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, track)
   return latest
 }
 
 /**
- * Ends connections that bring nothing more, look by look: one that has been idle since the last
- * look is told so, and closed at the next. Closed at once, it would be reset if a request is on its
- * way.
+ * Returns a function to call periodically: it ends each connection that was idle since the last
+ * call, and destroys it at the next call. Destroyed at once, a connection with a request on its way
+ * would be reset.
  */
-export function createReaper(connections: Connections): () => void {
+export function createIdleCloser(connections: Connections): () => void {
   let idle = new Map<Socket, number>()
   return () => {
     const before = idle
@@ -58,18 +61,18 @@ export function createReaper(connections: Connections): () => void {
       idle.set(socket, socket.bytesRead)
       if (before.get(socket) !== socket.bytesRead) continue
       if (socket.writableEnded) socket.destroy()
-      else endUnanswered(socket)
+      else endIgnoringRequests(socket)
     }
   }
 }
 
-/** What comes yet is no longer read as a request: it would be done, and nobody told so. */
-function endUnanswered(socket: Socket): void {
+/** Ignores later requests: they would be carried out, but their answers could not be sent. */
+function endIgnoringRequests(socket: Socket): void {
   socket.removeAllListeners('data').on('data', () => {})
   socket.end()
 }
 
-/** Whether the request has come in full and its answer has gone in full. */
+/** Whether the request is fully received and its answer fully sent. */
 export function isOver({ request, response }: Exchange): boolean {
   return request.complete && response.writableFinished
 }

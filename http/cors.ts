@@ -1,39 +1,26 @@
 import type { ServerResponse } from 'node:http'
-import type { Sent } from './headers.ts'
+import type { HeaderValue } from './headers.ts'
 
-/** Lets scripts of other origins call what a browser may call (Fetch Standard, section 3.2). */
+/** CORS: lets scripts of other origins call routes (Fetch Standard, section 3.2). */
 export interface Cors {
-  /** Marks an answer as one that a script may read. */
-  expose(response: ServerResponse, origin: Sent): void
-  /** Marks the answer to a question beforehand, about a path that takes `methods`. */
-  permit(response: ServerResponse, origin: Sent, methods: string): void
+  /** Lets a script read the answer. */
+  expose(response: ServerResponse, origin: HeaderValue): void
+  /** Answers a preflight request for a path that has `methods`. */
+  permit(response: ServerResponse, origin: HeaderValue, methods: string): void
 }
 
-const REQUEST_HEADERS = [
-  'Authorization',
-  'Content-Type',
-  'If-None-Match',
-  'X-Public-Project-Key',
-  'X-Request-Id',
-].join(', ')
+const REQUEST_HEADERS =
+  'Authorization, Content-Type, If-None-Match, X-Public-Project-Key, X-Request-Id'
 
 const EXPOSED_HEADERS = [
-  'ETag',
-  'Link',
-  'X-Request-Id',
-  'Retry-After',
-  'Import-Id',
-  'Import-Rows',
-  'Import-Skipped',
-  'Import-Updated',
-  'RateLimit',
-  'RateLimit-Policy',
+  'ETag, Link, X-Request-Id, Retry-After',
+  'Import-Id, Import-Rows, Import-Skipped, Import-Updated, RateLimit, RateLimit-Policy',
 ].join(', ')
 
-/** Seconds that a browser may remember a permission; what it may at most differs by browser. */
+/** Seconds that a browser may cache a preflight answer. Browsers have lower limits of their own. */
 const MAX_AGE = '7200'
 
-/** For these origins, `*` meaning any. Throws a TypeError for what is no origin. */
+/** `*` allows any origin. Throws a TypeError for an invalid origin. */
 export function createCors(origins: readonly string[]): Cors {
   for (const origin of origins) {
     if (!isOrigin(origin)) throw new TypeError(`${JSON.stringify(origin)} is not an origin`)
@@ -41,7 +28,7 @@ export function createCors(origins: readonly string[]): Cors {
   const any = origins.includes('*')
   const known = new Set(origins)
 
-  const allow = (response: ServerResponse, origin: Sent): boolean => {
+  const allow = (response: ServerResponse, origin: HeaderValue): boolean => {
     if (!any) response.setHeader('vary', 'Origin')
     if (typeof origin !== 'string' || !(any || known.has(origin))) return false
     response.setHeader('access-control-allow-origin', any ? '*' : origin)
@@ -62,12 +49,10 @@ export function createCors(origins: readonly string[]): Cors {
   }
 }
 
-/**
- * Whether this is `*` or an origin as a browser writes it: lower case, no path, no default port.
- */
+/** Whether this is `*` or an origin as browsers send it: lower case, no path, no default port. */
 export function isOrigin(text: string): boolean {
   if (text === '*') return true
   if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@,]+$/.test(text) || !URL.canParse(text)) return false
   const { origin } = new URL(text)
-  return origin === text || origin === 'null' // for other schemes than the web's, as of an app
+  return origin === text || origin === 'null' // an app's own scheme
 }

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isWaitingToContinue } from './expectation.ts'
+import { isWaitingToContinue } from './expect-continue.ts'
 import type { Limits } from './limits.ts'
 
 /**
- * Whether the end of an answer waits for the rest of its request's body. An answer that says
- * `Connection: close` closes the connection where it ends, and closing one with bytes unread makes
- * the kernel reset it: the client would lose the answer.
+ * Whether an answer must not end before its request's body is read. The end of an answer with
+ * `Connection: close` closes the connection. The kernel resets a connection that is closed with
+ * unread bytes, and the client would lose the answer.
  */
 export function mustEndLater(response: ServerResponse): boolean {
   const { req: request, shouldKeepAlive } = response
@@ -14,11 +14,10 @@ export function mustEndLater(response: ServerResponse): boolean {
 }
 
 /**
- * Reads and discards the rest of a body whose request has its answer, so that its sender sees the
- * answer and can go on with the next request. Past `discardBytes` it reads no more and ends its
- * side of the connection: the client then has until `discardTimeout` to read the answer. A client
- * that waits for `100 Continue` may send nothing more: its side ends at once, and what comes
- * nevertheless is read.
+ * Reads and discards the rest of the body of an answered request. The client can then read the
+ * answer and send its next request. After `discardBytes` it stops reading and ends the server's
+ * side; the client has until `discardTimeout` to read the answer. For a client that still waits for
+ * `100 Continue` it ends the server's side at once.
  */
 export function discardRest(
   request: IncomingMessage,
@@ -27,19 +26,19 @@ export function discardRest(
 ): void {
   if (request.complete || request.destroyed) return
   const { socket } = request
-  let left = limits.discardBytes
+  let bytesLeft = limits.discardBytes
   const count = (chunk: Buffer) => {
-    left -= chunk.length
-    if (left >= 0) return
+    bytesLeft -= chunk.length
+    if (bytesLeft >= 0) return
     request.off('data', count).pause()
-    endSide()
+    endServerSide()
   }
-  const endSide = () => {
-    if (hasTurn(response)) socket.end()
+  const endServerSide = () => {
+    if (isNext(response)) socket.end()
     else response.once('socket', () => process.nextTick(() => socket.end()))
   }
   const giveUp = () => {
-    if (!hasTurn(response)) timer.refresh()
+    if (!isNext(response)) timer.refresh()
     else if (!request.complete) socket.destroy()
   }
   const timer = setTimeout(giveUp, limits.discardTimeout).unref()
@@ -48,11 +47,11 @@ export function discardRest(
     if (!response.writableEnded) response.end()
   })
   request.once('close', () => clearTimeout(timer))
-  if (isWaitingToContinue(request)) endSide()
+  if (isWaitingToContinue(request)) endServerSide()
   request.resume()
 }
 
-/** Whether the answers to earlier requests of the connection have gone. */
-function hasTurn({ socket, writableFinished }: ServerResponse): boolean {
+/** Whether all earlier answers of the connection are sent. */
+function isNext({ socket, writableFinished }: ServerResponse): boolean {
   return socket !== null || writableFinished
 }

@@ -1,30 +1,31 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { TransportFault } from './problems.ts'
 
-/** A header's value; undefined when it was not sent, null when it was sent more than once. */
-export type Sent = string | null | undefined
+/** The value of a header; undefined when it was not sent, null when it was sent more than once. */
+export type HeaderValue = string | null | undefined
 
-/** The request headers that decide what becomes of a request. */
-export interface SentHeaders {
-  host: Sent
-  request_id: Sent
-  public_key: Sent
-  account_key: Sent
-  authorization: Sent
-  if_none_match: Sent
-  idempotency_key: Sent
-  origin: Sent
-  /** Several lines joined with a comma: a proxy may add a line of its own. */
+/** The request headers that the server uses, apart from those of the body. */
+export interface RequestHeaders {
+  host: HeaderValue
+  request_id: HeaderValue
+  public_key: HeaderValue
+  account_key: HeaderValue
+  authorization: HeaderValue
+  if_none_match: HeaderValue
+  idempotency_key: HeaderValue
+  origin: HeaderValue
+  /** Several lines are joined with a comma, because each proxy may add a line. */
   forwarded_for: string | undefined
 }
 
 /**
- * Reads these headers in one pass over what came, 0.1 µs where `request.headers` takes 0.25. Node
- * joins repeated headers with a comma, or drops all but the first: a proxy in front may have judged
- * another one, so what must be single and is repeated counts as null.
+ * Reads these headers in one pass: 0.1 µs, where `request.headers` takes 0.25. For a repeated header
+ * Node joins the values or keeps the first, but a proxy in front may have checked another one.
+ * A repeated header therefore becomes null.
  */
-export function readHeaders({ rawHeaders }: IncomingMessage): SentHeaders {
-  const sent: SentHeaders = {
+export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
+  const headers: RequestHeaders = {
     host: undefined,
     request_id: undefined,
     public_key: undefined,
@@ -41,19 +42,31 @@ export function readHeaders({ rawHeaders }: IncomingMessage): SentHeaders {
     const field = fieldOf(name)
     if (field === undefined) continue
     if (field === 'forwarded_for') {
-      sent.forwarded_for = sent.forwarded_for ? `${sent.forwarded_for},${value}` : value
-    } else sent[field] = sent[field] === undefined ? value : null
+      headers.forwarded_for = headers.forwarded_for ? `${headers.forwarded_for},${value}` : value
+    } else headers[field] = headers[field] === undefined ? value : null
   }
-  return sent
+  return headers
 }
 
-/** The caller's own id for a request when it is well-formed, else a new one. */
-export function requestIdOf({ request_id }: SentHeaders): string {
+/** The request id that the client sent when it is well-formed, else a new one. */
+export function requestIdOf({ request_id }: RequestHeaders): string {
   return request_id && /^[\w-]{1,64}$/.test(request_id) ? request_id : randomUUID()
 }
 
-// The length rules out most headers before a letter is looked at.
-function fieldOf(name: string): keyof SentHeaders | undefined {
+/** The value of a header. Throws 400 when it was sent more than once. */
+export function singleValueOf(value: HeaderValue, name: string): string | undefined {
+  if (value !== null) return value
+  throw new TransportFault('malformed_request', `The ${name} may be sent only once`)
+}
+
+/** RFC 9112 section 3.2: HTTP/1.1 needs exactly one Host. HTTP/1.0 may have none. */
+export function assertHost({ httpVersion }: IncomingMessage, { host }: RequestHeaders): void {
+  if (typeof host === 'string' || (httpVersion === '1.0' && host === undefined)) return
+  throw new TransportFault('malformed_request', 'An HTTP/1.1 request needs exactly one Host header')
+}
+
+// Compares the length first: a map of lower-case names takes 1.6 times as long.
+function fieldOf(name: string): keyof RequestHeaders | undefined {
   switch (name.length) {
     case 4:
       return name.toLowerCase() === 'host' ? 'host' : undefined

@@ -1,10 +1,10 @@
-/** A scan that ended early, at the first value or level past its limit. */
+/** The limit that a scan exceeded; it stops there. */
 export type JsonExcess = 'too_many_values' | 'too_deep'
 
 /**
- * Counts the values of a JSON text in UTF-8, keys among them, before it is parsed: 3 bytes (`{},`)
- * become 64 in memory. One pass over the bytes, which allocates nothing. It does not validate:
- * a text that is not JSON gets some count, and its error from `JSON.parse`.
+ * Counts the values of a JSON text in UTF-8, keys included, before it is parsed: 3 bytes (`{},`)
+ * become 64 in memory. One pass without allocations. Does not validate: the count of invalid JSON
+ * has no meaning, and `JSON.parse` then throws.
  */
 export function countJsonValues(
   bytes: Uint8Array,
@@ -34,14 +34,14 @@ export function countJsonValues(
   return values
 }
 
-/** Where the closing quote of a string is; past the end when there is none. */
+/** The index of the closing quote; past the end when there is none. */
 function endOfString(bytes: Uint8Array, opening: number): number {
   let at = opening + 1
   while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1
   return at
 }
 
-/** Any byte that is none of the others: of numbers, `true`, `false` and `null`. */
+/** All other bytes: numbers, `true`, `false` and `null`. */
 const SCALAR = 0
 const BETWEEN = 1
 const QUOTE = 2

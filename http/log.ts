@@ -1,50 +1,45 @@
 import type { Metrics } from './metrics.ts'
 
-/** One line of the log. Never holds a key, a token, a body or the id of a user. */
+/** One line of the log. Never contains a key, a token, a body or a user id. */
 export interface LogEntry {
   /** ISO 8601, UTC. */
   readonly time: string
   readonly level: 'info' | 'error'
-  /** '' for bytes that were refused before they were a request. */
+  /** '' for a request that Node could not parse. */
   readonly method: string
-  /** The route's path with its parameters' names; null for a path that no route has. */
+  /** The path of the route, with parameter names; null for an unknown path. */
   readonly route: string | null
-  /** 499 when the client hung up before its answer. */
+  /** 499 when the client hung up before the answer. */
   readonly status: number
   readonly ms: number
   readonly request_id: string
-  /** The address of the client; of the connection for bytes that were no request. */
+  /** The address of the client. For a request that could not be parsed: of the connection. */
   readonly client: string
-  /** Left out until the credential is verified, and for routes that ask for none. */
+  /** Missing when no credential was verified. */
   readonly account_id?: string
-  /** Left out, too, for an account key: it is for all projects of the account. */
+  /** Missing for an account key too, which is for all projects of the account. */
   readonly project_id?: string
-  /** What went wrong, when the caller was not told: stacks, those of causes too. */
+  /** The stack of an error that the client was not told, with the stacks of its causes. */
   readonly error?: string
 }
 
 export interface LogOptions {
-  /** Takes a line for each request; without it nothing is logged. */
+  /** Called once for each request. Without it nothing is logged. */
   readonly log?: ((entry: LogEntry) => void) | undefined
-  /** Only the lines of status 500 and above. */
+  /** Logs only status 500 and above. */
   readonly logOnlyErrors?: boolean | undefined
 }
 
-/** What became of a request, for those who keep account of it. */
-export interface Outcome {
-  readonly method: string
-  readonly route: string | null
-  readonly status: number
-  readonly ms: number
-  readonly request_id: string
-  readonly client: string
+/** The result of a request, for the log and the metrics. */
+export interface Outcome
+  extends Pick<LogEntry, 'method' | 'route' | 'status' | 'ms' | 'request_id' | 'client'> {
   readonly account_id?: string | undefined
   readonly project_id?: string | undefined
-  /** What was thrown, when it is a fault of ours. */
+  /** The thrown value, when it is a fault of the server. */
   readonly fault?: unknown
 }
 
-/** Whoever keeps account of requests; undefined when nobody does, and no time need be taken. */
+/** Writes the log and the metrics; undefined without both, so requests are not timed. */
 export type Recorder = ((outcome: Outcome) => void) | undefined
 
 export function createRecorder({ log, logOnlyErrors }: LogOptions, metrics?: Metrics): Recorder {

@@ -1,37 +1,36 @@
 import type { Socket } from 'node:net'
 import { overloaded } from './problems.ts'
 
-/** What one request takes of the budget: its body as it comes in, then its parsed values. */
+/** The memory that one request reserves: its received body, then its parsed values. */
 export interface Reservation {
-  /** The account that it counts for. */
   readonly account: string
-  /** Adds bytes; throws 503 when the budget, or the account's share, has no room for them. */
+  /** Reserves more bytes. Throws 503 when the budget or the account's share is used up. */
   reserve(bytes: number): void
-  /** Gives all of it back. */
+  /** Releases all of them. */
   release(): void
 }
 
 /**
- * The bytes that all requests and answers of a process may hold together. Requests get at most half
- * and are 503 past it. Answers that clients have not taken get the rest: past it the clients with
- * the most are cut off. Slow readers therefore keep nobody from writing. Slow writers cut off nobody
- * while the unsent answers fit into half of the budget.
+ * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
+ * it; more are 503. Unsent answers may use the rest, their send budget; when it is used up, the
+ * clients with the most unsent bytes are disconnected. Slow readers therefore never block requests,
+ * and slow senders disconnect nobody while the unsent answers fit into half of the budget.
  */
 export interface MemoryBudget {
-  /** How many requests were refused for want of room. */
+  /** The number of requests refused for lack of memory. */
   readonly refused: number
   createReservation(account: string): Reservation
   /**
-   * Reserves for an answer until what this returns is called, or the client has gone. A `body` that
-   * several clients wait for is there once, and is charged to them in equal parts.
+   * Reserves memory for an unsent answer until the returned function is called or the client
+   * disconnects. A body that several clients wait for is charged to them in equal parts.
    */
   reserveAnswer(socket: Socket, body: object, bytes: number): () => void
 }
 
-/** What an unsent answer takes besides its body: 5 KB with the shortest request, and its headers. */
+/** Memory of an unsent answer besides its body: 5 KB for a minimal request, and its headers. */
 const ANSWER_BYTES = 8 * 1024
 
-/** One account holds at most `accountShare` percent of what requests may hold. */
+/** One account may reserve `accountShare` percent of the memory for requests. */
 export function createMemoryBudget(bytes: number, accountShare: number): MemoryBudget {
   const forRequests = bytes / 2
   const share = (forRequests * accountShare) / 100
@@ -40,9 +39,9 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   let refused = 0
   const answers = createUnsentAnswers()
 
-  // Cutting off many at once keeps the cost down: each time all clients are sorted.
+  // Frees more than is needed, because each call sorts all clients.
   const makeRoom = () => {
-    if (reserved + answers.bytes > bytes) answers.cutTo((bytes * 15) / 16 - reserved)
+    if (reserved + answers.bytes > bytes) answers.disconnectUntil((bytes * 15) / 16 - reserved)
   }
 
   return {
@@ -81,14 +80,14 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   }
 }
 
-// Created once: under load even the stack of an error costs.
+// Created once, because an error with its stack takes microseconds.
 const full = overloaded('Requests take too much memory; try again')
 const shareFull = overloaded('This account has its share of the memory for requests')
 
-/** The unsent answers, or chunks of them, of one client. */
+/** The unsent answers or chunks of one client. */
 type Waiting = Set<{ readonly body: object }>
 
-/** The answers that clients have not taken, by client and by body. */
+/** The unsent answers, by client and by body. */
 function createUnsentAnswers() {
   const clients = new Map<Socket, Waiting>()
   const watched = new WeakSet<Socket>()
@@ -137,8 +136,8 @@ function createUnsentAnswers() {
       return held
     },
     add,
-    /** Cuts off the clients with the most; of equal ones those that have waited for longest. */
-    cutTo(bytes: number) {
+    /** Disconnects the clients with the most unsent bytes; of equal ones the longest waiting. */
+    disconnectUntil(bytes: number) {
       const sizes = Array.from(clients, ([socket, waiting]) => ({ socket, size: bytesOf(waiting) }))
       sizes.sort((a, b) => b.size - a.size)
       for (const { socket } of sizes) {

@@ -1,35 +1,35 @@
 import type { PoolState, StorageSize } from '../lib/index.ts'
 import type { ConcurrencyLimits } from './concurrency.ts'
-import { counter, type Family, formatFamilies, gauge, type Sample } from './exposition.ts'
 import type { MemoryBudget } from './memory-budget.ts'
-import { processFamilies, watchEventLoop } from './process.ts'
-import type { RateLimit } from './ratelimit.ts'
+import { processMetrics, watchEventLoop } from './process-metrics.ts'
+import { counter, type Family, formatFamilies, gauge, type Sample } from './prometheus.ts'
+import type { RateLimit } from './rate-limit.ts'
 
 /**
- * What a server counts of itself. Labels are names of ours, methods that Node's parser knows and
- * statuses: their number is bounded, whatever clients send.
+ * The metrics of a server. Labels are fixed names, statuses, and methods that Node's parser knows, so
+ * clients can not create new time series.
  */
 export interface Metrics {
-  /** A request that was answered; one without a method was refused before it was a request. */
+  /** Counts an answered request; `method` is '' for a request that Node could not parse. */
   observe(method: string, route: string | null, status: number, seconds: number): void
   observeImport(counts: ImportCounts): void
-  /** An import whose credential was good and that ended with this status. */
+  /** Counts an import that failed with this status after its credential was verified. */
   observeFailedImport(status: number): void
-  /** All figures, those of other processes too, in the text format of Prometheus. */
+  /** All metrics, including those of other workers, in the text format of Prometheus. */
   format(storage: StorageState): Promise<string>
 }
 
 /**
- * Makes one of several processes that serve together tell the figures of all: takes how to collect
- * its own, and gives how to collect those of all.
+ * Combines the metrics of worker processes: takes a function that collects those of this process, and
+ * returns one that collects those of all.
  */
-export type PoolMetrics = (own: () => Family[]) => () => Promise<readonly Family[]>
+export type PoolMetrics = (collectOwn: () => Family[]) => () => Promise<readonly Family[]>
 
-/** How the storage was found when the figures were asked for. */
+/** The state of the storage at the time of the scrape. */
 export interface StorageState {
   readonly up: boolean
   readonly seconds: number
-  /** Undefined in memory, and when it could not be told. */
+  /** Undefined for storage in memory, and when it is not available. */
   readonly size: StorageSize | undefined
 }
 
@@ -39,17 +39,17 @@ export interface ImportCounts {
   readonly updated: number
 }
 
-/** What others count. */
+/** Values that other modules count. */
 export interface Gauges {
   readonly concurrency: ConcurrencyLimits
   readonly memory: MemoryBudget
   readonly rateLimits: readonly RateLimit[]
   readonly connections: { readonly open: number; readonly dropped: number }
-  /** The connection pool of the storage; undefined where it has none. */
+  /** Returns undefined when the storage has no connection pool. */
   readonly poolState: () => PoolState | undefined
 }
 
-/** Upper bounds of the latency histogram, in seconds; the last ones are for imports. */
+/** Upper bounds of the duration histogram, in seconds; the last ones are for imports. */
 const BOUNDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600,
 ]
@@ -58,12 +58,12 @@ const BOUNDS = [
 interface Series {
   /** By method and status. */
   readonly counts: Map<string, Map<number, number>>
-  /** How many took up to each bound and longer than the one before; the last longer than all. */
+  /** The number of requests between the previous bound and this one; the last is over all bounds. */
   readonly buckets: number[]
   seconds: number
 }
 
-export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metrics {
+export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metrics {
   watchEventLoop()
   const series = new Map<string, Series>()
   const imports = { finished: 0, rows: 0, skipped: 0, updated: 0, refused: 0, broken: 0 }
@@ -97,59 +97,64 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metric
     return [
       counter(
         'tillkit_http_requests_total',
-        'Requests answered; 499 when the client hung up before.',
+        'Requests answered; 499 when the client hung up first.',
         ...[...series].flatMap(countSamples),
       ),
       {
         name: 'tillkit_http_request_duration_seconds',
         type: 'histogram',
-        help: 'From the end of the headers until the answer is made.',
+        help: 'Time from the end of the request headers to the answer.',
         samples: [...series].flatMap(durationSamples),
       },
       gauge('tillkit_http_requests_in_flight', 'Requests being answered.', ...byKind('taken')),
-      counter('tillkit_http_overloaded_total', 'Requests refused for load.', ...byKind('refused'), {
-        labels: { kind: 'memory' },
-        value: memory.refused,
-      }),
+      counter(
+        'tillkit_http_overloaded_total',
+        'Requests refused with 503 by a concurrency or memory limit.',
+        ...byKind('refused'),
+        {
+          labels: { kind: 'memory' },
+          value: memory.refused,
+        },
+      ),
       counter(
         'tillkit_http_rate_limited_total',
         'Requests refused by a rate limit.',
         ...rateLimits.map(({ name, refused }) => ({ labels: { by: name }, value: refused })),
       ),
       gauge('tillkit_http_connections', 'Open connections.', { value: connections.open }),
-      counter('tillkit_http_connections_dropped_total', 'Connections closed for want of room.', {
+      counter('tillkit_http_connections_dropped_total', 'Connections closed over the limit.', {
         value: connections.dropped,
       }),
-      counter('tillkit_imports_total', 'Imports done; dry runs are not counted.', {
+      counter('tillkit_imports_total', 'Successful imports, without dry runs.', {
         value: finished,
       }),
       counter(
         'tillkit_imports_failed_total',
-        'Imports that ended without a 200, dry runs among them.',
+        'Failed imports, including dry runs.',
         { labels: { cause: 'client' }, value: refused },
         { labels: { cause: 'server' }, value: broken },
       ),
       counter(
         'tillkit_import_rows_total',
-        'Rows of these imports.',
+        'Rows of successful imports.',
         { labels: { result: 'added' }, value: rows - skipped - updated },
         { labels: { result: 'skipped' }, value: skipped },
         { labels: { result: 'updated' }, value: updated },
       ),
-      ...poolFamilies(gauges.poolState()),
-      ...processFamilies(),
+      ...poolMetrics(gauges.poolState()),
+      ...processMetrics(),
     ]
   }
   const collectAll = pool(collect)
 
   return {
     observe(method, route, status, seconds) {
-      const of = seriesOf(route ?? 'none')
-      count(of, method || 'none', status)
+      const found = seriesOf(route ?? 'none')
+      count(found, method || 'none', status)
       let bucket = 0
       while (bucket < BOUNDS.length && seconds > (BOUNDS[bucket] as number)) bucket++
-      of.buckets[bucket] = (of.buckets[bucket] as number) + 1
-      of.seconds += seconds
+      found.buckets[bucket] = (found.buckets[bucket] as number) + 1
+      found.seconds += seconds
     },
     observeImport({ rows, skipped, updated }) {
       imports.finished++
@@ -162,13 +167,13 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = alone): Metric
       else imports.broken++
     },
     async format(storage) {
-      return formatFamilies([...(await collectAll()), ...storageFamilies(storage)])
+      return formatFamilies([...(await collectAll()), ...storageMetrics(storage)])
     },
   }
 }
 
-/** For a process that serves by itself. */
-const alone: PoolMetrics = (own) => async () => own()
+/** For a server without other workers. */
+const single: PoolMetrics = (collectOwn) => async () => collectOwn()
 
 function countSamples([route, { counts }]: readonly [string, Series]): Sample[] {
   return [...counts].flatMap(([method, statuses]) =>
@@ -178,19 +183,19 @@ function countSamples([route, { counts }]: readonly [string, Series]): Sample[] 
 
 function durationSamples([route, { buckets, seconds }]: readonly [string, Series]): Sample[] {
   let count = 0
-  const upTo = [...BOUNDS, '+Inf'].map((le, index) => {
+  const cumulative = [...BOUNDS, '+Inf'].map((le, index) => {
     count += buckets[index] as number
     return { suffix: '_bucket', labels: { route, le }, value: count }
   })
   if (count === 0) return []
   return [
-    ...upTo,
+    ...cumulative,
     { suffix: '_sum', labels: { route }, value: seconds },
     { suffix: '_count', labels: { route }, value: count },
   ]
 }
 
-function poolFamilies(pool: PoolState | undefined): Family[] {
+function poolMetrics(pool: PoolState | undefined): Family[] {
   if (!pool) return []
   const { size, open, inUse, waiting } = pool
   return [
@@ -203,24 +208,24 @@ function poolFamilies(pool: PoolState | undefined): Family[] {
   ]
 }
 
-/** As it is for the process that was asked. */
-function storageFamilies({ up, seconds, size }: StorageState): Family[] {
+/** As seen by the worker that answers the scrape. */
+function storageMetrics({ up, seconds, size }: StorageState): Family[] {
   return [
     gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),
-    gauge('tillkit_storage_answer_seconds', 'How long it took to answer just now.', {
+    gauge('tillkit_storage_answer_seconds', 'Duration of the readiness check of this scrape.', {
       value: seconds,
     }),
-    ...sizeFamilies(size),
+    ...sizeMetrics(size),
   ]
 }
 
-function sizeFamilies(size: StorageSize | undefined): Family[] {
+function sizeMetrics(size: StorageSize | undefined): Family[] {
   if (!size) return []
   const { database, wal, free } = size
   return [
     gauge('tillkit_database_bytes', 'Size of the database.', { value: database }),
     ...optional('tillkit_database_wal_bytes', 'Size of its write-ahead log.', wal),
-    ...optional('tillkit_database_free_bytes', 'Room left in its file system.', free),
+    ...optional('tillkit_database_free_bytes', 'Free bytes in its file system.', free),
   ]
 }
 

@@ -1,6 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 
-/** What can be wrong with a body. The messages are fixed, so none can quote the body. */
+/** Error codes and messages. The messages are fixed, so they never quote the body. */
 const problems = {
   truncated: 'The body ends before its closing delimiter',
   malformed_delimiter: 'A delimiter may be followed by spaces and tabs only, then by CRLF',
@@ -9,16 +9,16 @@ const problems = {
   header_too_large: 'The header of a part is too large',
   folded_header: 'A header line of a part starts with white space; headers may not be folded',
   malformed_header: 'A header line of a part is not "name: value" without control characters',
-  duplicate_header: 'A header of a part stands there twice',
+  duplicate_header: 'A part has the same header twice',
   invalid_utf8: 'A header of a part is not UTF-8',
-  invalid_disposition: 'A part needs a well-formed Content-Disposition of form-data',
+  invalid_disposition: 'A part needs a well-formed Content-Disposition with the type form-data',
   missing_name: 'The Content-Disposition of a part has no name',
   unsupported_encoding: 'The Content-Transfer-Encoding of a part is not 7bit, 8bit or binary',
 } as const
 
 export type MultipartErrorCode = keyof typeof problems
 
-/** A body that is not well-formed multipart/form-data, or goes beyond the limits. */
+/** The body is not well-formed multipart/form-data, or exceeds a limit. */
 export class MultipartError extends Error {
   override readonly name = 'MultipartError'
   readonly code: MultipartErrorCode
@@ -29,17 +29,17 @@ export class MultipartError extends Error {
   }
 }
 
-/** What the header of a part says; `contentType` is the value as it was sent. */
+/** The header of a part; `contentType` is the value as it was sent. */
 export interface PartHead {
   readonly name: string
   readonly filename?: string | undefined
   readonly contentType?: string | undefined
 }
 
-/** Called in the order `part`, any `data`, `partEnd`; what they throw ends the parsing. */
+/** Called in the order `part`, any number of `data`, `partEnd`. An exception ends the parsing. */
 export interface MultipartHandlers {
   part(head: PartHead): void
-  /** The next bytes of the part, never empty: mostly a view of the pushed chunk. */
+  /** The next bytes of the part, never empty; usually a view of the pushed chunk. */
   data(chunk: Uint8Array): void
   partEnd(): void
 }
@@ -54,7 +54,7 @@ export interface MultipartLimits {
 /** Both throw a {@link MultipartError}; after an error, each further call throws the same one. */
 export interface MultipartParser {
   push(chunk: Uint8Array): void
-  /** Also throws when the closing delimiter has not come; no call may follow. */
+  /** Also throws when the closing delimiter is missing. No call may follow. */
   end(): void
 }
 
@@ -65,7 +65,7 @@ const PARAMETER = new RegExp(
   `[ \\t]*;[ \\t]*(?:(${TOKEN})=(?:"((?:[^"\\\\]|\\\\.)*)"|(${TOKEN})))?`,
   'gsy',
 )
-/** RFC 2046 section 5.1.1: up to 70 bchars, the last of them no space. */
+/** RFC 2046 section 5.1.1: up to 70 bchars, the last of them not a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const OPENING = /^[ \t]*$/
 const CLOSING = /^--[ \t]*$/
@@ -73,7 +73,7 @@ const CRLF = '\r\n'
 const CR = 13
 const LF = 10
 
-/** The boundary of a `multipart/form-data` Content-Type, undefined when it names no valid one. */
+/** The boundary of a `multipart/form-data` Content-Type; undefined when it is missing or invalid. */
 export function parseBoundary(contentType: string | undefined): string | undefined {
   const parameters = parseParameters(contentType ?? '', 'multipart/form-data')
   const boundary = parameters?.get('boundary')?.replace(/\\(.)/g, '$1')
@@ -81,8 +81,8 @@ export function parseBoundary(contentType: string | undefined): string | undefin
 }
 
 /**
- * A parser of multipart/form-data (RFC 7578) into which the body is pushed in pieces of any size.
- * It keeps no more than the header of one part; data goes to the handlers as it comes.
+ * A push parser of multipart/form-data (RFC 7578) that takes chunks of any size. It buffers only the
+ * header of one part and passes data to the handlers as it arrives.
  *
  * @example
  * const files: string[] = []
@@ -99,18 +99,18 @@ export function createMultipartParser(
   handlers: MultipartHandlers,
   { maxHeaderBytes = 64 * 1024, maxParts = 20 }: MultipartLimits = {},
 ): MultipartParser {
-  if (!BOUNDARY.test(boundary)) throw new TypeError('expected a boundary as parseBoundary gives it')
+  if (!BOUNDARY.test(boundary)) throw new TypeError('expected a boundary from parseBoundary')
   const delimiter = Buffer.from(`${CRLF}--${boundary}`)
   let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
-  // How much of a delimiter the input ended with: always its beginning, so a count is enough.
-  let held = CRLF.length
-  // How much of that is not data: a line end just passed is also the CRLF of a delimiter.
-  let lent = CRLF.length
+  // The input so far ends with this many bytes of the delimiter.
+  let matched = CRLF.length
+  // The first of them are not data: the CRLF after a header also begins a delimiter.
+  let consumed = CRLF.length
   let line = ''
   let header: string[] = []
   let headerBytes = 0
   let parts = 0
-  let refusal: unknown
+  let failure: unknown
 
   return {
     push(chunk) {
@@ -124,52 +124,52 @@ export function createMultipartParser(
         const closed = state === 'epilogue' || (state === 'delimiter' && CLOSING.test(line))
         if (!closed) throw new MultipartError('truncated')
       })
-      refusal = new TypeError('expected no call after end()')
+      failure = new TypeError('expected no call after end()')
     },
   }
 
   function attempt(work: () => void): void {
-    if (refusal) throw refusal
+    if (failure) throw failure
     try {
       work()
     } catch (error) {
-      refusal = error
+      failure = error
       throw error
     }
   }
 
-  // Takes what it can from `at` on; returns where the next step goes on.
+  // Parses from `at` on, and returns the index of the next unparsed byte.
   function step(bytes: Buffer, at: number): number {
     if (state === 'epilogue') return bytes.length
     if (state === 'delimiter' || state === 'header') return readLine(bytes, at)
-    return held > 0 ? matchOn(bytes, at) : search(bytes, at)
+    return matched > 0 ? continueMatch(bytes, at) : search(bytes, at)
   }
 
-  // A boundary has no CR, so a beginning of a delimiter that fails hides no second beginning.
-  function matchOn(bytes: Buffer, from: number): number {
+  // A boundary has no CR, so after a partial match fails no other can begin within it.
+  function continueMatch(bytes: Buffer, from: number): number {
     let at = from
-    while (at < bytes.length && bytes[at] === delimiter[held]) {
+    while (at < bytes.length && bytes[at] === delimiter[matched]) {
       at++
-      if (++held === delimiter.length) return endPart(at)
+      if (++matched === delimiter.length) return endPart(at)
     }
     if (at === bytes.length) return at
-    // A copy: a handler that writes into its chunk must not write into the delimiter.
-    emit(Buffer.from(delimiter.subarray(lent, held)))
-    held = lent = 0
+    // A copy, because a handler may write into its chunk.
+    emit(Buffer.from(delimiter.subarray(consumed, matched)))
+    matched = consumed = 0
     return at
   }
 
   function search(bytes: Buffer, at: number): number {
     const found = bytes.indexOf(delimiter, at)
-    const end = found < 0 ? findBeginning(bytes, at) : found
+    const end = found < 0 ? findPartial(bytes, at) : found
     emit(bytes.subarray(at, end))
     if (found >= 0) return endPart(found + delimiter.length)
-    held = bytes.length - end
+    matched = bytes.length - end
     return bytes.length
   }
 
-  // Where the bytes end with the beginning of a delimiter; their length when they do not.
-  function findBeginning(bytes: Buffer, at: number): number {
+  // The index of a partial delimiter at the end of the bytes; their length when there is none.
+  function findPartial(bytes: Buffer, at: number): number {
     const tail = bytes.subarray(Math.max(at, bytes.length - delimiter.length + 1))
     const candidate = tail.subarray(Math.max(0, tail.lastIndexOf(CR)))
     const begins = delimiter.subarray(0, candidate.length).equals(candidate)
@@ -207,8 +207,8 @@ export function createMultipartParser(
     else startData()
   }
 
-  // RFC 2046 section 5.1.1: a line that starts with the boundary is a delimiter, whatever follows,
-  // so anything but transport padding is an error here and not data.
+  // RFC 2046 section 5.1.1: every line that starts with the boundary is a delimiter. Only transport
+  // padding may follow; anything else is an error, not data.
   function takeDelimiter(rest: string): void {
     const closing = CLOSING.test(rest)
     if (!closing && !OPENING.test(rest)) throw new MultipartError('malformed_delimiter')
@@ -219,7 +219,7 @@ export function createMultipartParser(
   function startData(): void {
     handlers.part(parseHead(header))
     state = 'data'
-    held = lent = CRLF.length
+    matched = consumed = CRLF.length
   }
 }
 
@@ -255,7 +255,7 @@ function parseFields(lines: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** The parameters after the type, escapes kept; undefined when malformed or of another type. */
+/** The parameters after the type, with escapes; undefined when malformed or of another type. */
 function parseParameters(value: string, type: string): Map<string, string> | undefined {
   const text = value.trim()
   if (text.slice(0, type.length).toLowerCase() !== type) return undefined
@@ -272,8 +272,8 @@ function parseParameters(value: string, type: string): Map<string, string> | und
 }
 
 /**
- * Browsers escape three characters (WHATWG HTML, multipart/form-data encoding algorithm) and send
- * a backslash as it is; curl escapes two with a backslash. Any other backslash or % stays.
+ * Browsers escape three characters with `%` (WHATWG HTML, multipart/form-data encoding algorithm).
+ * curl escapes two with a backslash. Any other `%` or backslash stays.
  */
 function unescapeName(raw: string | undefined): string | undefined {
   return raw?.replace(/%22|%0D|%0A|\\["\\]/g, (sent) => ESCAPES[sent] ?? sent)

@@ -1,6 +1,6 @@
 import { type ErrorDetail, type ErrorKind, excerpt, TillError } from '../lib/index.ts'
 
-/** Faults of the transport, which keep HTTP's own codes. */
+/** Transport errors, which have the status codes of HTTP. */
 const faults = {
   route_not_found: { status: 404, title: 'There is nothing here' },
   method_not_allowed: { status: 405, title: 'The method is not allowed here' },
@@ -14,23 +14,24 @@ const faults = {
   stopping: { status: 503, title: 'The server is stopping' },
 } as const
 
+/** An error of the HTTP transport, with the headers of its answer. */
 export class TransportFault extends Error {
   readonly code: keyof typeof faults
-  readonly headers: Headers
+  readonly headers: ResponseHeaders
 
-  constructor(code: keyof typeof faults, message: string, headers: Headers = {}) {
+  constructor(code: keyof typeof faults, message: string, headers: ResponseHeaders = {}) {
     super(message)
     this.code = code
     this.headers = headers
   }
 }
 
-/** For what there is no room for right now; `retryAfter` is in seconds. */
+/** A 503 for a request over a limit; `retryAfter` is in seconds. */
 export function overloaded(message: string, retryAfter = '1'): TransportFault {
   return new TransportFault('overloaded', message, { 'retry-after': retryAfter })
 }
 
-export type Headers = { readonly [name: string]: string }
+export type ResponseHeaders = { readonly [name: string]: string }
 
 const statuses: Record<ErrorKind, number> = {
   invalid: 400,
@@ -39,18 +40,18 @@ const statuses: Record<ErrorKind, number> = {
   unavailable: 503,
 }
 
-// RFC 9110 section 11.6.1 asks for a challenge with every 401, RFC 6750 section 3 for this one.
-const headersOf: { readonly [code: string]: Headers } = {
+// Every 401 needs a challenge: RFC 9110 section 11.6.1, and RFC 6750 section 3 for bearer tokens.
+const headersOf: { readonly [code: string]: ResponseHeaders } = {
   account_key_required: { 'www-authenticate': 'AccountKey realm="tillkit"' },
   token_required: { 'www-authenticate': 'Bearer realm="tillkit"' },
   insufficient_scope: { 'www-authenticate': 'Bearer realm="tillkit", error="insufficient_scope"' },
   storage_unavailable: { 'retry-after': '1' },
 }
 
-/** An error as it goes over the wire (RFC 9457). */
+/** An error answer (RFC 9457). */
 export interface Problem {
   readonly status: number
-  readonly headers: Headers
+  readonly headers: ResponseHeaders
   readonly body: {
     readonly type: string
     readonly title: string
@@ -63,8 +64,8 @@ export interface Problem {
 }
 
 /**
- * The problem for whatever was thrown, in at most `bytes` of JSON. What is no caller's mistake says
- * nothing of its cause.
+ * The problem document for a thrown value, in at most `bytes` of JSON. An internal error does not
+ * reveal its cause.
  */
 export function createProblem(
   error: unknown,
@@ -84,13 +85,13 @@ function describe(error: unknown, request_id: string): Problem {
     const { status, title } = faults[error.code]
     return problem(status, error.headers, error.code, title, error.message, request_id)
   }
-  const detail = 'Something went wrong here; the log has it under the request id'
+  const detail = 'Internal error; the log has the details under this request id'
   return problem(500, {}, 'internal_error', 'Internal server error', detail, request_id)
 }
 
 function problem(
   status: number,
-  headers: Headers = {},
+  headers: ResponseHeaders = {},
   code: string,
   title: string,
   detail: string,
@@ -101,21 +102,21 @@ function problem(
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
 }
 
-/** Longer texts are of a sender who wants a long answer. */
+/** Characters of one text. A longer one quotes input that was meant to be long. */
 const MAX_TEXT = 1000
 
-/** Cuts long texts, and leaves out the errors that have no room; `detail` then says how many. */
+/** Shortens long texts, and drops the errors that do not fit; `detail` then says how many remain. */
 function fit(body: Problem['body'], bytes: number): Problem['body'] {
-  if (textLength(body) <= MAX_TEXT) return body // most are, and the rest takes ten times as long
+  if (textLength(body) <= MAX_TEXT) return body // most bodies; the rest takes ten times as long
   const { errors = [], ...rest } = body
   const detail = excerpt(rest.detail, MAX_TEXT)
   if (errors.length === 0) return { ...rest, detail }
-  let room = bytes - byteLength({ ...rest, detail, errors: [] }) - MAX_TEXT
+  let bytesLeft = bytes - byteLength({ ...rest, detail, errors: [] }) - MAX_TEXT
   const shown: ErrorDetail[] = []
   for (const error of errors) {
     const short = shorten(error)
-    room -= byteLength(short) + 1
-    if (room < 0) break
+    bytesLeft -= byteLength(short) + 1
+    if (bytesLeft < 0) break
     shown.push(short)
   }
   if (shown.length === errors.length) return { ...rest, detail, errors: shown }
@@ -123,7 +124,7 @@ function fit(body: Problem['body'], bytes: number): Problem['body'] {
   return { ...rest, detail: note, errors: shown }
 }
 
-/** The letters of what a client may have sent. */
+/** Characters that may come from the client. */
 function textLength({ detail, errors = [] }: Problem['body']): number {
   let length = detail.length
   for (const { field = '', column = '', code, message } of errors) {

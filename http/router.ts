@@ -1,28 +1,30 @@
 import { TransportFault } from './problems.ts'
 
-/** What a router needs to know of a route. Segments that begin with `:` are parameters. */
+/** The part of a route that the router reads. Segments that begin with `:` are parameters. */
 export interface Routable {
   readonly method: string
   readonly path: string
 }
 
+/** The parameters of a path, percent-decoded; undefined where the encoding is malformed. */
+export type Params = { readonly [name: string]: string | undefined }
+
 export interface Match<R> {
   readonly route: R
-  /** The path's parameters, percent-decoded; undefined where the encoding is malformed. */
-  readonly params: { readonly [name: string]: string | undefined }
+  readonly params: Params
 }
 
 export interface Router<R> {
   /**
-   * The route of a request. Throws 404 for a path that no route has, and 405 with `Allow` for a
-   * method that the path has not. HEAD goes where GET goes.
+   * The route of a request. HEAD uses the route of GET. Throws 404 for an unknown path, and 405 with
+   * `Allow` when the path does not have the method.
    */
   find(method: string, path: string): Match<R>
-  /** The routes of a path, or all for `*`; throws 404 when there is none. */
+  /** The routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
   on(path: string): readonly R[]
 }
 
-const noParams = Object.freeze({})
+const noParams: Params = Object.freeze({})
 
 export function createRouter<R extends Routable>(routes: readonly R[]): Router<R> {
   const compiled = routes.map((route) => ({
@@ -47,12 +49,12 @@ export function createRouter<R extends Routable>(routes: readonly R[]): Router<R
         if (match) return { route, params: names.length > 0 ? paramsOf(match, names) : noParams }
       }
       const allow = methodsOf(on(path))
-      throw new TransportFault('method_not_allowed', `This path takes ${allow}`, { allow })
+      throw new TransportFault('method_not_allowed', `This path allows ${allow}`, { allow })
     },
   }
 }
 
-/** The methods of routes as a header lists them. */
+/** The methods of routes, as the `Allow` header lists them. */
 export function methodsOf(routes: readonly Routable[]): string {
   const methods = new Set(routes.map(({ method }) => method))
   if (methods.has('GET')) methods.add('HEAD')
@@ -67,7 +69,7 @@ function namesOf(path: string): readonly string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
 }
 
-function paramsOf(match: RegExpExecArray, names: readonly string[]) {
+function paramsOf(match: RegExpExecArray, names: readonly string[]): Params {
   const params: { [name: string]: string | undefined } = {}
   for (const [index, name] of names.entries()) params[name] = decode(match[index + 1] as string)
   return params

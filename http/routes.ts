@@ -1,5 +1,5 @@
-import type { CallOptions, Till } from '../lib/index.ts'
 import { type BodyReader, json, noBody } from './body.ts'
+import type { Answer, Call } from './call.ts'
 import type { RequestKind } from './concurrency.ts'
 import { accountKey, anyone, bearer, type Credential, publicKey } from './credentials.ts'
 import { createItem, getItem, listItems } from './handlers/items.ts'
@@ -8,10 +8,6 @@ import { createProject, updateProject } from './handlers/projects.ts'
 import { importPurchases } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
 import { createStore } from './handlers/stores.ts'
-import type { Headers } from './problems.ts'
-import type { Representation } from './representation.ts'
-import type { Stream } from './send.ts'
-import type { Service } from './service.ts'
 import { form } from './upload.ts'
 
 const AUTH = '/api/v1/identity/auth'
@@ -32,53 +28,31 @@ export const routes = [
   route('GET', '/readyz', anyone, noBody, ready),
 ]
 
-/** There only when it is asked for. */
+/** Served only when metrics are enabled. */
 export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics)
 
-/** What a handler gets: who calls, and the request in the library's terms. */
-export interface Call<Who, Body> {
-  readonly till: Till
-  readonly who: Who
-  readonly body: Body
-  /** Percent-decoded; undefined where the encoding is malformed. */
-  readonly params: { readonly [name: string]: string | undefined }
-  /** Of a repeated parameter the first. */
-  readonly query: { readonly [name: string]: string }
-  /** What goes with a call of the library. */
-  readonly options: CallOptions
-  /** The server itself. */
-  readonly service: Service
-}
-
-/**
- * What a handler answers, with status 200: what JSON is made of, a representation that is made
- * already, one that is made piece by piece, or text with a `content-type` of its own.
- */
-export interface Answer {
-  readonly body: object | string | Representation | Stream
-  readonly headers?: Headers
-}
-
-export interface Route<Who, Body> {
+export interface Route<Caller, Body> {
   readonly method: string
   readonly path: string
-  readonly credential: Credential<Who>
+  readonly credential: Credential<Caller>
   readonly readBody: BodyReader<Body>
-  /** Which concurrency limit it has. */
+  /** Selects the concurrency limit. */
   readonly kind: RequestKind
-  readonly handler: (call: Call<Who, Body>) => Promise<Answer>
+  readonly handler: (call: Call<Caller, Body>) => Promise<Answer>
 }
 
-/** One row; forgets the types that have bound its credential and body to its handler. */
-function route<Who, Body>(
+export type AnyRoute = Route<unknown, unknown>
+
+/** One row. Checks that credential, body and handler fit together, then erases their types. */
+function route<Caller, Body>(
   method: string,
   path: string,
-  credential: Credential<Who>,
+  credential: Credential<Caller>,
   readBody: BodyReader<Body>,
-  handler: (call: Call<Who, Body>) => Promise<Answer>,
-): Route<unknown, unknown> {
+  handler: (call: Call<Caller, Body>) => Promise<Answer>,
+): AnyRoute {
   const kind = kindOf(readBody as BodyReader<unknown>)
-  return { method, path, credential, readBody, kind, handler } as Route<unknown, unknown>
+  return { method, path, credential, readBody, kind, handler } as AnyRoute
 }
 
 function kindOf(readBody: BodyReader<unknown>): RequestKind {

@@ -2,38 +2,38 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Till } from '../lib/index.ts'
-import { type Connections, createReaper, watchConnections } from './connections.ts'
-import { holdContinue } from './expectation.ts'
+import { handleClientErrors } from './client-errors.ts'
+import { type Connections, createIdleCloser, watchConnections } from './connections.ts'
+import { deferContinue } from './expect-continue.ts'
 import { createHandler } from './handle.ts'
-import { refuseMalformed } from './refusal.ts'
-import { createService, type HandlerOptions, type Service } from './service.ts'
-import { shareLimits } from './sharing.ts'
+import { synchronizeRateLimits } from './rate-limit-sync.ts'
+import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
 
 export interface ServeOptions extends HandlerOptions {
-  /** 127.0.0.1 unless told. */
+  /** 127.0.0.1 by default. */
   readonly host?: string
-  /** 3000 unless told; 0 takes any free port. */
+  /** 3000 by default; 0 chooses a free port. */
   readonly port?: number
-  /** Whether rate limits hold across all servers on the same storage that say so too. */
+  /** Whether this server counts its rate limits together with others on the same storage. */
   readonly shareRateLimits?: boolean
 }
 
 export interface RunningServer {
-  /** `http://host:port`, with the port that was taken. */
+  /** `http://host:port`, with the actual port. */
   readonly url: string
   /**
-   * Lets `/readyz` say so, waits for the drain delay, takes no new connections, answers what comes
-   * on those that are open with `Connection: close`, ends the idle ones, then resolves; within 10 s
-   * and the delay at most.
+   * Stops gracefully. `/readyz` becomes 503; after `drainDelay` the server accepts no connections,
+   * answers the requests on open ones with `Connection: close`, and closes idle ones. Resolves at
+   * most 10 s after the delay.
    */
   stop(): Promise<void>
 }
 
-/** Serves a till over HTTP; resolves once it accepts. Rejects when the address can not be had. */
+/** Serves a till over HTTP. Resolves when it listens; rejects when the address is not available. */
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
-  const service = createService(till, options)
-  const { limits } = service
-  const handler = createHandler(till, options, service)
+  const context = createServerContext(till, options)
+  const { limits } = context
+  const handler = createHandler(till, options, context)
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -41,30 +41,30 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
       requestTimeout: limits.requestTimeout,
       keepAliveTimeout: limits.keepAliveTimeout,
       connectionsCheckingInterval: 1_000,
-      requireHostHeader: false, // the handler's to judge, who answers with a problem document
+      requireHostHeader: false, // the handler checks it, and answers with a problem document
     },
     handler,
   )
-  // Their bytes are bounded. Past a number of them Node would hide the rest from the handler, a
-  // credential that is repeated there among them.
+  // No limit: Node would hide the headers past it, among them a repeated credential. The limit on
+  // header bytes still applies.
   server.maxHeadersCount = 0
-  const connections = watchConnections(server, service)
-  refuseMalformed(server, connections, service)
+  const connections = watchConnections(server, context)
+  handleClientErrors(server, connections, context)
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    holdContinue(request, response)
+    deferContinue(request, response)
     handler(request, response)
   })
-  server.on('checkExpectation', handler) // Node's own 417 would have no problem document either
-  // Node's own, which `close` calls, cuts off an answer that is written and not sent yet, and a
-  // client whose next request is on its way.
+  server.on('checkExpectation', handler) // Node's own 417 has no problem document
+  // Disabled, because `close` calls it: it drops answers that are not fully sent, and requests that
+  // are on their way. `stop` closes idle connections instead.
   server.closeIdleConnections = () => {}
   await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
-  const unshare = options.shareRateLimits
-    ? shareLimits(service.rateLimits, till.rateLimits)
+  const stopSync = options.shareRateLimits
+    ? synchronizeRateLimits(context.rateLimits, till.rateLimits)
     : () => {}
   let stopped: Promise<void> | undefined
   const stopOnce = () => {
-    stopped ??= stop(server, connections, service).finally(unshare)
+    stopped ??= stop(server, connections, context).finally(stopSync)
     return stopped
   }
   return { url: urlOf(server), stop: stopOnce }
@@ -85,19 +85,23 @@ function urlOf(server: Server): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-async function stop(server: Server, connections: Connections, service: Service): Promise<void> {
-  const { drainDelay, stopIdleTimeout, stopTimeout } = service.limits
-  service.isStopping = true
+async function stop(
+  server: Server,
+  connections: Connections,
+  context: ServerContext,
+): Promise<void> {
+  const { drainDelay, stopIdleTimeout, stopTimeout } = context.limits
+  context.isStopping = true
   if (drainDelay > 0) await wait(drainDelay)
   const closed = new Promise((resolve) => server.close(resolve))
   for (const exchange of connections.values()) {
     if (exchange) exchange.response.shouldKeepAlive = false
   }
-  const reap = createReaper(connections)
-  reap()
-  const idle = setInterval(reap, stopIdleTimeout)
-  const late = setTimeout(() => server.closeAllConnections(), stopTimeout)
+  const closeIdle = createIdleCloser(connections)
+  closeIdle()
+  const idleTimer = setInterval(closeIdle, stopIdleTimeout)
+  const stopTimer = setTimeout(() => server.closeAllConnections(), stopTimeout)
   await closed
-  clearInterval(idle)
-  clearTimeout(late)
+  clearInterval(idleTimer)
+  clearTimeout(stopTimer)
 }

@@ -142,3 +142,19 @@ test('only cli/main.ts reads the environment, and the domain reads no clock', ()
     .filter((file) => /Date\.now|Math\.random|new Date\(\)/.test(readFileSync(file, 'utf8')))
   assert.deepEqual(impure, [])
 })
+
+test('no import cycles in http/, type imports included', () => {
+  const cycles: string[] = []
+  const finished = new Set<string>()
+  const visit = (file: string, path: readonly string[]) => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '))
+    else if (!finished.has(file)) {
+      for (const target of importsOf(file)) {
+        if (target.startsWith('http/')) visit(target, [...path, file])
+      }
+      finished.add(file)
+    }
+  }
+  for (const file of files.filter((each) => each.startsWith('http/'))) visit(file, [])
+  assert.deepEqual(cycles, [])
+})

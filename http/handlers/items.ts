@@ -8,51 +8,55 @@ import {
   type Session,
   TillError,
 } from '../../lib/index.ts'
-import { workWhenFree } from '../concurrency.ts'
-import { etagOf, represent } from '../representation.ts'
-import type { Answer, Call } from '../routes.ts'
-import { Stream } from '../send.ts'
-import { nextTurn, takeTurn } from '../turns.ts'
+import type { Answer, Call } from '../call.ts'
+import { runWhenFree } from '../concurrency.ts'
+import { etagOf, represent, StreamedBody } from '../representation.ts'
+import { tryTakeTurn, waitForTurn } from '../scheduler.ts'
 
-/** Endpoint 4. */
-export async function createItem({ till, who, body, options }: Call<Account, NewItem>) {
-  const { id, name, display_name, description } = await till.items.create(who, body, options)
+/** `POST /items` */
+export async function createItem({ till, caller, body, options }: Call<Account, NewItem>) {
+  const { id, name, display_name, description } = await till.items.create(caller, body, options)
   return { body: { id, name, display_name, description } }
 }
 
 /**
- * Endpoint 5. A store of more than a page that is asked for as a whole is read and sent page by
- * page, so that it takes no more memory than one.
+ * `GET /items`. Without `limit` the answer is the whole store. A store larger than one page is read
+ * and sent page by page, so only one page is in memory.
  */
 export async function listItems({
   till,
-  who,
+  caller,
   query,
-  service,
+  context,
 }: Call<Session, undefined>): Promise<Answer> {
-  const asked = query as typeof query & ItemQuery
-  const list = await till.items.list(who, asked)
+  const itemQuery = query as typeof query & ItemQuery
+  const list = await till.items.list(caller, itemQuery)
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
-    return { body: represent(items, listDto, next), headers: { link: linkTo(query, next) } }
+    return { body: represent(items, listDto, next), headers: { link: nextLink(query, next) } }
   }
-  const { limits, concurrency } = service
+  const { limits, concurrency } = context
   const read = (cursor: string | undefined, limit: number) =>
-    workWhenFree(concurrency.reads, who.account_id, limits.answerTimeout, () =>
-      till.items.list(who, { ...asked, cursor, limit }),
+    runWhenFree(concurrency.reads, caller.account_id, limits.answerTimeout, () =>
+      till.items.list(caller, { ...itemQuery, cursor, limit }),
     )
-  const first = takeTurn() ? chunkOf('{"items":[', list) : undefined
-  return { body: new Stream(chunksOf(who.account_id, read, items.length, first), etagOf(revision)) }
+  const first = tryTakeTurn() ? chunkOf('{"items":[', list) : undefined
+  return {
+    body: new StreamedBody(
+      chunksOf(caller.account_id, read, items.length, first),
+      etagOf(revision),
+    ),
+  }
 }
 
-/** Endpoint 6. */
-export async function getItem({ till, who, params }: Call<Session, undefined>): Promise<Answer> {
+/** `GET /items/{item_id}` */
+export async function getItem({ till, caller, params }: Call<Session, undefined>): Promise<Answer> {
   const { item_id } = params
   if (item_id === undefined) {
-    throw new TillError('invalid_request', 'The item_id in the path is not well percent-encoded')
+    throw new TillError('invalid_request', 'The item_id in the path is not valid percent-encoding')
   }
-  return { body: represent(await till.items.get(who, item_id), itemDto) }
+  return { body: represent(await till.items.get(caller, item_id), itemDto) }
 }
 
 function itemDto(item: Item) {
@@ -64,21 +68,25 @@ function listDto(items: readonly Item[]) {
   return { items: items.map(itemDto) }
 }
 
-/** RFC 8288. */
-function linkTo({ store_id = '', limit = '' }: Call<Session, undefined>['query'], cursor: string) {
+/** A `Link` header (RFC 8288). */
+function nextLink(
+  { store_id = '', limit = '' }: Call<Session, undefined>['query'],
+  cursor: string,
+) {
   return `</api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
 }
 
-/** The bytes of a page, and where the next one begins. */
+/** The JSON of a page. */
 interface Chunk {
   readonly bytes: Buffer
+  /** The cursor of the next page. */
   readonly next: string | undefined
 }
 
 /**
- * The same bytes as the whole list at once would have, of which the first page has `length` items.
- * Each page is formatted in a turn of its own. Many lists at once hold no page while they wait, for
- * their turn or for their client: when `first` is missing, its page is read again.
+ * The JSON of the whole list, page by page; the first page has `length` items. Each page is
+ * formatted in its own turn of the event loop. A list that waits for its turn keeps no page in
+ * memory, so the first page is read again when `first` is missing.
  */
 async function* chunksOf(
   account: string,
@@ -87,12 +95,12 @@ async function* chunksOf(
   first: Chunk | undefined,
 ): AsyncGenerator<Buffer> {
   const nextChunk = async (opening: string, limit: number, cursor?: string): Promise<Chunk> => {
-    await nextTurn(account)
+    await waitForTurn(account)
     return chunkOf(opening, await read(cursor, limit))
   }
-  // The limit of the first read: the cache has its page.
+  // The same limit as in the first read, so the cache has the page.
   let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
-  // Where sixteen items fill a page, PostgreSQL is not to measure a thousand for each.
+  // Large items fill a page early. PostgreSQL then need not measure a thousand items a page.
   const limit = Math.min(MAX_PAGE, 2 * length)
   yield chunk.bytes
   while (chunk.next !== undefined) {

@@ -1,30 +1,28 @@
 import { TillError } from '../../lib/index.ts'
-import { EXPOSITION_TYPE } from '../exposition.ts'
+import type { Call } from '../call.ts'
 import { TransportFault } from '../problems.ts'
-import type { Call } from '../routes.ts'
+import { METRICS_CONTENT_TYPE } from '../prometheus.ts'
 
 type OperatorCall = Call<undefined, undefined>
 
-/** A balancer waits 2 to 5 s for a check; a frozen database would let it wait for 15. */
+/** Load balancers wait 2 to 5 s for a check; a frozen database would not answer for 15 s. */
 const DEADLINE_MS = 2_000
 
-/** Whether the process is alive. */
+/** `GET /healthz`: the process is alive. */
 export async function health() {
   return { body: { status: 'ok' } }
 }
 
-/** Whether requests should be sent here: the storage answers, and no stop is under way. */
-export async function ready({ till, service }: OperatorCall) {
-  if (service.isStopping) throw new TransportFault('stopping', 'No more requests should come here')
+/** `GET /readyz`: the storage answers, and the server is not stopping. */
+export async function ready({ till, context }: OperatorCall) {
+  if (context.isStopping)
+    throw new TransportFault('stopping', 'Send no more requests to this server')
   await inTime(till.operations.ready())
   return { body: { status: 'ok' } }
 }
 
-/**
- * What the server counts of itself, with those that serve together with it; the route is there only
- * when it counts.
- */
-export async function metrics({ till, service }: OperatorCall) {
+/** `GET /metrics`: of all worker processes together. */
+export async function metrics({ till, context }: OperatorCall) {
   const started = performance.now()
   const up = await inTime(till.operations.ready()).then(
     () => true,
@@ -33,8 +31,8 @@ export async function metrics({ till, service }: OperatorCall) {
   const seconds = (performance.now() - started) / 1000
   const size = up ? await inTime(till.operations.size()).catch(() => undefined) : undefined
   const storage = { up, seconds, size }
-  const body = (await service.metrics?.format(storage)) ?? ''
-  return { body, headers: { 'content-type': EXPOSITION_TYPE } }
+  const body = (await context.metrics?.format(storage)) ?? ''
+  return { body, headers: { 'content-type': METRICS_CONTENT_TYPE } }
 }
 
 /** Throws `storage_unavailable` when the storage does not answer in time. */

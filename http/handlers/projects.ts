@@ -1,9 +1,9 @@
 import type { Account, NewProject, ProjectChange, Session } from '../../lib/index.ts'
-import type { Call } from '../routes.ts'
+import type { Call } from '../call.ts'
 
-/** Endpoint 8. The public key goes into a header: the body has no field for it. */
-export async function createProject({ till, who, body, options }: Call<Account, NewProject>) {
-  const project = await till.projects.create(who, body, options)
+/** `POST /projects`. The public key is in a header: the specified body has no field for it. */
+export async function createProject({ till, caller, body, options }: Call<Account, NewProject>) {
+  const project = await till.projects.create(caller, body, options)
   const { id, account_id, name, bundle_id, platform, status, config, public_key } = project
   return {
     body: { id, account_id, name, bundle_id, platform, status, config },
@@ -11,9 +11,9 @@ export async function createProject({ till, who, body, options }: Call<Account, 
   }
 }
 
-/** Endpoint 9. */
-export async function updateProject({ till, who, body, options }: Call<Session, ProjectChange>) {
-  const project = await till.projects.update(who, body, options)
+/** `PUT /projects` */
+export async function updateProject({ till, caller, body, options }: Call<Session, ProjectChange>) {
+  const project = await till.projects.update(caller, body, options)
   const { id, account_id, name, bundle_id, platform, status, public_key, config } = project
   return { body: { id, account_id, name, bundle_id, platform, status, public_key, config } }
 }

@@ -1,25 +1,25 @@
 import { type ErrorDetail, excerpt, type Session, TillError } from '../../lib/index.ts'
-import type { Call } from '../routes.ts'
+import type { Call } from '../call.ts'
 import type { Upload } from '../upload.ts'
 
-/** Endpoint 7. */
+/** `POST /purchases/import` */
 export async function importPurchases({
   till,
-  who,
+  caller,
   body,
-  service,
+  context,
   options,
 }: Call<Session, Upload>) {
   try {
     const { file, fields } = body
-    assertSpelt(fields)
+    assertSpelling(fields)
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const dry_run = parseFlag(fields, 'dry_run')
     const preset = fields.get('preset')
-    const result = await till.purchases.import(who, { store_id, file, dry_run, preset }, options)
+    const result = await till.purchases.import(caller, { store_id, file, dry_run, preset }, options)
     const { import_id, rows, skipped, updated } = result
-    if (!dry_run) service.metrics?.observeImport(result)
+    if (!dry_run) context.metrics?.observeImport(result)
     const headers = {
       'import-id': import_id,
       'import-rows': String(rows),
@@ -34,13 +34,13 @@ export async function importPurchases({
 
 const PARTS = ['file', 'store_id', 'dry_run', 'preset']
 
-// Other parts are ignored, but `dryrun=true` that is ignored would import in earnest.
-function assertSpelt(fields: ReadonlyMap<string, string>): void {
-  const plain = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
+// Unknown parts are ignored. If `dryrun=true` were ignored, the import would store purchases.
+function assertSpelling(fields: ReadonlyMap<string, string>): void {
+  const normalize = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
   const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {
-    const meant = PARTS.find((part) => plain(part) === plain(field))
+    const meant = PARTS.find((part) => normalize(part) === normalize(field))
     if (meant === undefined || meant === field) return []
-    return [{ field: excerpt(field), code: 'unknown', message: `must be spelt ${meant}` }]
+    return [{ field: excerpt(field), code: 'unknown', message: `must be spelled ${meant}` }]
   })
   const [first] = details
   if (!first) return

@@ -1,14 +1,14 @@
 import type { Project, SessionRequest } from '../../lib/index.ts'
-import type { Call } from '../routes.ts'
+import type { Call } from '../call.ts'
 
-/** Endpoint 1. */
-export async function accessToken({ till, who }: Call<Project, undefined>) {
-  return { body: await till.sessions.accessToken(who.public_key) }
+/** `GET /identity/auth/access-token` */
+export async function accessToken({ till, caller }: Call<Project, undefined>) {
+  return { body: await till.sessions.accessToken(caller.public_key) }
 }
 
-/** Endpoint 2. */
-export async function init({ till, who, body }: Call<Project, SessionRequest>) {
-  const { project, session, stores } = await till.sessions.init(who.public_key, body)
+/** `POST /identity/auth/init` */
+export async function init({ till, caller, body }: Call<Project, SessionRequest>) {
+  const { project, session, stores } = await till.sessions.init(caller.public_key, body)
   const { id, name, bundle_id, platform, status, dlscheme } = project
   return {
     body: {
@@ -24,7 +24,7 @@ export async function init({ till, who, body }: Call<Project, SessionRequest>) {
   }
 }
 
-/** Endpoint 3. */
-export async function token({ till, who, body }: Call<Project, SessionRequest>) {
-  return { body: await till.sessions.token(who.public_key, body) }
+/** `POST /identity/auth/token` */
+export async function token({ till, caller, body }: Call<Project, SessionRequest>) {
+  return { body: await till.sessions.token(caller.public_key, body) }
 }

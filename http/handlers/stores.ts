@@ -1,9 +1,9 @@
 import type { Account, NewStore } from '../../lib/index.ts'
-import type { Call } from '../routes.ts'
+import type { Call } from '../call.ts'
 
-/** Endpoint 10. */
-export async function createStore({ till, who, body, options }: Call<Account, NewStore>) {
-  const store = await till.stores.create(who, body, options)
+/** `POST /stores` */
+export async function createStore({ till, caller, body, options }: Call<Account, NewStore>) {
+  const store = await till.stores.create(caller, body, options)
   const { store_id, project_id, store_type, is_sandbox, status, store_config } = store
   return { body: { store_id, project_id, store_type, is_sandbox, status, store_config } }
 }

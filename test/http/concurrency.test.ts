@@ -15,7 +15,7 @@ import {
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
-/** A database file with a shop in it, on which any number of servers may be started. */
+/** A database file with a shop, for any number of servers. */
 async function createSharedShop(t: TestContext) {
   const path = join(temporaryFolder(t), 'till.db')
   const till = createTill({ storage: await openSqliteStorage(path) })
@@ -28,7 +28,7 @@ function newItem(name: string): Parts['json'] {
   return { store_id: 'main', name, display_name: 'Sword', price: '1', type: 'consumable' }
 }
 
-/** Sends one request after the other to one server after the other, and waits for none. */
+/** Sends the requests simultaneously, to the servers in turn. */
 function sendAll(
   servers: readonly Send[],
   requests: readonly (readonly [request: string, parts: Parts])[],
@@ -42,11 +42,11 @@ function sendAll(
 }
 
 /**
- * Asserts that of many creators of one thing exactly one succeeded, and the others know why not.
+ * Asserts that exactly one of many creates succeeded, and that the others got the reason.
  */
 function assertOneTook(replies: readonly Reply[], field: string): Reply {
   const [winner, ...others] = replies.filter(({ status }) => status === 200)
-  assert.ok(winner, 'nobody succeeded')
+  assert.ok(winner, 'no create succeeded')
   assert.deepEqual(others, [])
   for (const reply of replies) {
     if (reply === winner) continue
@@ -64,7 +64,7 @@ async function itemNames(send: Send, token: string): Promise<string[]> {
   return reply.json<{ items: { name: string }[] }>().items.map(({ name }) => name)
 }
 
-/** The ways in which one database is served. */
+/** Servers that share one database. */
 const setups: {
   readonly [name: string]: (t: TestContext, path: string) => Promise<readonly Send[]>
 } = {
@@ -85,7 +85,7 @@ const setups: {
 }
 
 for (const [name, start] of Object.entries(setups)) {
-  test(`${name}: of 64 creators of one SKU one succeeds`, async (t) => {
+  test(`${name}: one of 64 simultaneous creates of one SKU succeeds`, async (t) => {
     const { path, account_key, token } = await createSharedShop(t)
     const servers = await start(t, path)
     const json = newItem('sword')
@@ -102,7 +102,7 @@ for (const [name, start] of Object.entries(setups)) {
     }
   })
 
-  test(`${name}: 64 creators of 64 SKUs all succeed`, async (t) => {
+  test(`${name}: 64 simultaneous creates of 64 SKUs all succeed`, async (t) => {
     const { path, account_key, token } = await createSharedShop(t)
     const servers = await start(t, path)
     const names = Array.from({ length: 64 }, (_, i) => `sword_${i}`)
@@ -122,7 +122,7 @@ for (const [name, start] of Object.entries(setups)) {
     }
   })
 
-  test(`${name}: of 16 creators of one store_id one succeeds`, async (t) => {
+  test(`${name}: one of 16 simultaneous creates of one store_id succeeds`, async (t) => {
     const { path, account_key, project } = await createSharedShop(t)
     const servers = await start(t, path)
     const json = { project_id: project.id, store_id: 'second', store_type: 'web' }
@@ -135,7 +135,7 @@ for (const [name, start] of Object.entries(setups)) {
     assertOneTook(replies, 'store_id')
   })
 
-  test(`${name}: changes of different fields of a project at once are all kept`, async (t) => {
+  test(`${name}: simultaneous changes of different project fields are all kept`, async (t) => {
     const { path, token, project } = await createSharedShop(t)
     const servers = await start(t, path)
     const put = (change: object) =>
@@ -153,7 +153,7 @@ for (const [name, start] of Object.entries(setups)) {
     assert.deepEqual([name, platform, config], ['Game 7', 'ios', { round: 7 }])
   })
 
-  test(`${name}: tokens of each server hold at each, from the first request on`, async (t) => {
+  test(`${name}: all servers accept the tokens of each server, from the first request on`, async (t) => {
     const { path, project, account } = await createSharedShop(t)
     const servers = await start(t, path)
     const { public_key } = project
@@ -172,10 +172,10 @@ for (const [name, start] of Object.entries(setups)) {
   })
 }
 
-test('servers that make their first key at the same moment take each other’s tokens', async (t) => {
+test('servers that create their first signing key simultaneously accept each other’s tokens', async (t) => {
   const shared = createMemoryStorage()
   const first = await startServer(t, { storage: shared })
-  // The second one has found no key, and the first one makes its own before the second does.
+  // The second one has found no key. The first one creates its own before the second does.
   const looked = createSignal()
   const mayGoOn = createSignal()
   const storage = { ...shared }
@@ -207,7 +207,7 @@ test('servers that make their first key at the same moment take each other’s t
   }
 })
 
-test('the first requests after a start are all let in, although the keys take a while to come', async (t) => {
+test('the first requests after a start are all accepted while the signing keys still load', async (t) => {
   const shared = createMemoryStorage()
   const { token } = await createShop(createTill({ storage: shared }))
   const asked = createSignal()
@@ -224,7 +224,7 @@ test('the first requests after a start are all let in, although the keys take a 
   const first = list()
   await asked.given
   const second = list()
-  // Both are under way once a third request, which needs no key, has been answered.
+  // Both are in flight when a third request, which needs no key, is answered.
   await send('GET /healthz')
   mayGoOn.give()
 

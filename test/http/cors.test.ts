@@ -33,13 +33,13 @@ async function start(t: TestContext, options: HandlerOptions) {
   }
 }
 
-/** The headers by which a browser lets scripts read and send. */
+/** The CORS headers of an answer. */
 function corsOf({ headers }: Reply): { [name: string]: string } {
   const told = [...headers].filter(([name]) => name.startsWith('access-control-'))
   return Object.fromEntries(told)
 }
 
-test('without the setting OPTIONS says what a path takes, and no script may call', async (t) => {
+test('without the option OPTIONS lists the methods, and no origin is allowed', async (t) => {
   const { ask, preflight, withToken } = await start(t, {})
 
   for (const [target, allow] of [
@@ -62,7 +62,7 @@ test('without the setting OPTIONS says what a path takes, and no script may call
   assertProblem(unknown, 404, 'route_not_found')
 })
 
-test('an origin that is listed may call what is for browsers', async (t) => {
+test('a listed origin may call the routes for browsers', async (t) => {
   const { preflight } = await start(t, { corsOrigins: ['https://other.example', SHOP] })
   const rows = [
     ['/api/v1/items', 'GET', 'GET, HEAD, OPTIONS'],
@@ -86,7 +86,7 @@ test('an origin that is listed may call what is for browsers', async (t) => {
   }
 })
 
-test('what takes an account key, and what is the operator’s, is open to no script', async (t) => {
+test('routes with an account key and the operator’s routes are never open to scripts', async (t) => {
   for (const origin of [SHOP, '*']) {
     const { ask, preflight, withKey } = await start(t, { corsOrigins: [origin], metrics: true })
     const rows = [
@@ -106,7 +106,7 @@ test('what takes an account key, and what is the operator’s, is open to no scr
   }
 })
 
-test('an answer names its origin and what of it a script may read, errors too', async (t) => {
+test('answers and errors allow the origin and expose their headers', async (t) => {
   const { ask, withToken, withPublicKey } = await start(t, { corsOrigins: [SHOP] })
   const rows = [
     [200, `GET ${LIST}`, withToken],
@@ -130,7 +130,7 @@ test('an answer names its origin and what of it a script may read, errors too', 
   }
 })
 
-test('an origin that is not listed, or is none, or several, is told nothing', async (t) => {
+test('an unlisted, invalid or repeated origin gets no CORS headers', async (t) => {
   const { ask, preflight, withToken } = await start(t, { corsOrigins: [SHOP] })
   const origins = ['https://evil.example', 'null', `${SHOP}.evil.example`, 'HTTPS://SHOP.EXAMPLE']
 
@@ -138,7 +138,7 @@ test('an origin that is not listed, or is none, or several, is told nothing', as
     assert.deepEqual(corsOf(await preflight('/api/v1/items', 'GET', origin)), {}, origin)
     const read = await ask(`GET ${LIST}`, withToken, `origin: ${origin}`)
     assert.deepEqual([read.status, corsOf(read)], [200, {}])
-    // A cache must not give this answer to a script of the shop.
+    // A cache must not reuse this answer for another origin.
     assert.equal(read.headers.get('vary'), 'Origin')
   }
   const bare = await ask(`GET ${LIST}`, withToken)
@@ -147,7 +147,7 @@ test('an origin that is not listed, or is none, or several, is told nothing', as
   assert.deepEqual(corsOf(twice), {})
 })
 
-test('the asterisk opens what is for browsers to any origin, and names none', async (t) => {
+test('the asterisk opens the routes for browsers to any origin', async (t) => {
   const { ask, preflight, withToken } = await start(t, { corsOrigins: ['*'] })
 
   const asked = await preflight('/api/v1/items', 'GET', 'https://any.example')
@@ -160,7 +160,7 @@ test('the asterisk opens what is for browsers to any origin, and names none', as
   }
 })
 
-test('what no browser would send as an origin is a programmer’s mistake', () => {
+test('an invalid origin is a TypeError', () => {
   const till = memoryTill()
   for (const origin of [
     '',

@@ -31,7 +31,7 @@ async function start(t: TestContext, limits = {}) {
 
 type Started = Awaited<ReturnType<typeof start>>
 
-/** A body of a length, whose beginning decides what becomes of it. */
+/** A body of this length; its beginning decides the answer. */
 function bodyOf(beginning: string, length = LARGE): string {
   return beginning + 'x'.repeat(length - beginning.length)
 }
@@ -97,7 +97,10 @@ const refusals: Refusal[] = [
 ]
 
 const framings = [
-  { name: 'with its length', frame: (body: string) => [`content-length: ${body.length}`, body] },
+  {
+    name: 'with Content-Length',
+    frame: (body: string) => [`content-length: ${body.length}`, body],
+  },
   {
     name: 'in chunks',
     frame: (body: string) => {
@@ -109,10 +112,10 @@ const framings = [
   },
 ]
 
-test('an import that is refused before its end is answered, and its connection goes on', {
+test('an import that is refused early is answered, and its connection stays usable', {
   timeout: 60_000,
 }, async (t) => {
-  // The discard timeout is over before the last request comes.
+  // The discard timeout has passed before the last request arrives.
   const started = await start(t, {
     uploadBytes: LARGE,
     discardTimeout: 2_000,
@@ -144,7 +147,7 @@ test('an import that is refused before its end is answered, and its connection g
   }
 })
 
-test('an import without room in the memory budget is 503, and its connection goes on', {
+test('an import over the memory budget is 503, and its connection stays usable', {
   timeout: 60_000,
 }, async (t) => {
   const { connect, withToken, withKey } = await start(t, { memoryBytes: 1024 ** 2 })
@@ -159,7 +162,7 @@ test('an import without room in the memory budget is 503, and its connection goe
   assertProblem(await client.reply(), 400, 'invalid_request')
 })
 
-test('a refused import kills no other request of its keep-alive agent', {
+test('a refused import breaks no other request of its keep-alive agent', {
   timeout: 60_000,
 }, async (t) => {
   const { url, token } = await start(t, { discardTimeout: 300 })
@@ -187,7 +190,7 @@ test('a refused import kills no other request of its keep-alive agent', {
   }
 })
 
-test('a client that asked for the end of its connection reads its refusal first', {
+test('a client that sent Connection: close still reads its error answer', {
   timeout: 60_000,
 }, async (t) => {
   const { url, withToken } = await start(t)
@@ -213,7 +216,7 @@ test('a client that asked for the end of its connection reads its refusal first'
   }
 })
 
-test('a body past the discard bound gets its answer, then the end of the connection', {
+test('a body over the discard limit gets its answer, then the connection closes', {
   timeout: 60_000,
 }, async (t) => {
   const limits = { discardBytes: 1_000_000, discardTimeout: 1_000 }
@@ -230,7 +233,7 @@ test('a body past the discard bound gets its answer, then the end of the connect
   }
 })
 
-test('a refused body that comes slowly is waited for as long as the bound says', {
+test('the server waits for a slow refused body until the discard timeout', {
   timeout: 60_000,
 }, async (t) => {
   const { connect, withToken } = await start(t, { discardTimeout: 1_000 })
@@ -253,7 +256,7 @@ test('a refused body that comes slowly is waited for as long as the bound says',
   assert.equal(await late.ended, '')
 })
 
-test('answers that are due before a refused body come before it is given up', {
+test('earlier pipelined answers are sent before the connection of a refused body closes', {
   timeout: 60_000,
 }, async (t) => {
   const storage = createMemoryStorage()

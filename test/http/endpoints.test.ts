@@ -14,7 +14,7 @@ import {
 
 const AUTH = '/api/v1/identity/auth'
 
-/** The secrets that lie in the world below. */
+/** The secrets in the world below. */
 const SECRETS = {
   webhook_secret: 'whsec-of-the-project',
   shared_secret: 'shared-secret-of-the-store',
@@ -22,7 +22,7 @@ const SECRETS = {
 }
 
 /**
- * Two accounts, the first with two projects, so that there is something to reach and not to reach.
+ * Two accounts, the first with two projects: records that a credential may and may not access.
  */
 async function createWorld(till: Till) {
   const account = await till.accounts.create({ name: 'Studio' })
@@ -107,12 +107,12 @@ type Request = readonly [request: string, parts?: Parts]
 interface Scenario {
   readonly name: string
   readonly send: (world: World) => Request
-  /** The whole body of a 200: exactly these keys; a pattern stands for a string. */
+  /** The whole body of a 200: exactly these keys; a pattern matches a string. */
   readonly body?: (world: World) => object
   readonly headers?: { readonly [name: string]: RegExp }
-  /** The problem of another status, and the fields that it must name, in any order. */
+  /** The status and code of a problem, and the fields that it must name, in any order. */
   readonly problem?: readonly [status: number, code: string, ...fields: string[]]
-  /** What must not be in the reply, headers included. */
+  /** Texts that must not be in the reply, headers included. */
   readonly absent: (world: World) => readonly string[]
 }
 
@@ -121,9 +121,9 @@ const EXPIRES_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 const ITEM_ID = /^itm_\w+$/
 
 const bodyless = ['"null"', ':null', 'stack', 'node_modules', 'SQL']
-/** What no reply may hold: keys and secrets that this very request did not ask for. */
+/** Keys and secrets that no reply may contain. */
 const allSecrets = ({ account_key }: World) => [account_key, ...Object.values(SECRETS), ...bodyless]
-/** For refusals, which tell nothing about records either. */
+/** An error answer must not contain record fields either. */
 const everything = (world: World) => [
   ...allSecrets(world),
   world.token,
@@ -165,26 +165,26 @@ function initBody({ project }: World) {
 
 const accessToken: Scenario[] = [
   {
-    name: '1: a public key gets an access token',
+    name: 'GET /access-token: a public key gets an access token',
     send: ({ public_key }) => [`GET ${AUTH}/access-token`, { public_key }],
     body: () => ({ access_token: JWT, ttl_seconds: 3600 }),
     headers: { 'content-type': /^application\/json$/, 'cache-control': /^no-store$/ },
     absent: allSecrets,
   },
   {
-    name: '1: without a public key it is 400',
+    name: 'GET /access-token: without a public key it is 400',
     send: () => [`GET ${AUTH}/access-token`],
     problem: [400, 'invalid_public_key'],
     absent: everything,
   },
   {
-    name: '1: an account key is no public key',
+    name: 'GET /access-token: an account key is not a public key',
     send: ({ account_key }) => [`GET ${AUTH}/access-token`, { public_key: account_key }],
     problem: [400, 'invalid_public_key'],
     absent: everything,
   },
   {
-    name: '1: a disabled project opens no session',
+    name: 'GET /access-token: a disabled project opens no session',
     send: ({ closedProject }) => [
       `GET ${AUTH}/access-token`,
       { public_key: closedProject.public_key },
@@ -194,8 +194,8 @@ const accessToken: Scenario[] = [
   },
 ]
 
-/** Endpoints 2 and 3 take the same body. */
-function sessionScenarios(number: number, request: string, body: (world: World) => object) {
+/** `POST /init` and `POST /token` accept the same body. */
+function sessionScenarios(request: string, body: (world: World) => object) {
   const refused = (json: unknown, ...fields: string[]): Omit<Scenario, 'name'> => ({
     send: ({ public_key }) => [request, { public_key, json }],
     problem: [400, 'invalid_request', ...fields],
@@ -209,7 +209,7 @@ function sessionScenarios(number: number, request: string, body: (world: World) 
       absent: (world) => [...allSecrets(world), 'player-7', 'store_config', '"config"'],
     },
     {
-      name: 'takes every field of the specification, and ignores one that it does not know',
+      name: 'accepts every specified field and ignores an unknown one',
       send: ({ public_key }) => [
         request,
         {
@@ -233,7 +233,7 @@ function sessionScenarios(number: number, request: string, body: (world: World) 
       absent: everything,
     },
     {
-      name: 'the public key in the body is no substitute for the header',
+      name: 'the public key in the body does not replace the header',
       send: ({ public_key }) => [request, { json: { public_key, user_id: 'player' } }],
       problem: [400, 'invalid_public_key'],
       absent: everything,
@@ -255,13 +255,16 @@ function sessionScenarios(number: number, request: string, body: (world: World) 
     },
     { name: 'the user id is required', ...refused({}, 'user_id') },
     { name: 'a user id is not null', ...refused({ user_id: null }, 'user_id') },
-    { name: 'a user id is no number', ...refused({ user_id: 7 }, 'user_id') },
+    { name: 'a user id is not a number', ...refused({ user_id: 7 }, 'user_id') },
     { name: 'a user id is not empty', ...refused({ user_id: '' }, 'user_id') },
-    { name: 'a user id has 255 characters', ...refused({ user_id: 'u'.repeat(256) }, 'user_id') },
+    {
+      name: 'a user id has at most 255 characters',
+      ...refused({ user_id: 'u'.repeat(256) }, 'user_id'),
+    },
     { name: 'a user id has no control character', ...refused({ user_id: 'a\nb' }, 'user_id') },
     { name: 'a user id is well-formed Unicode', ...refused({ user_id: '\ud800' }, 'user_id') },
     {
-      name: 'another public key in the body than in the header is 400',
+      name: 'a public key in the body that differs from the header is 400',
       ...refused({ public_key: 'pk_other', user_id: 'player' }, 'public_key'),
     },
     {
@@ -286,7 +289,7 @@ function sessionScenarios(number: number, request: string, body: (world: World) 
       ...refused({ user_id: 'player', device_info: 'ios' }, 'device_info'),
     },
   ]
-  return rows.map((row) => ({ ...row, name: `${number}: ${row.name}` }))
+  return rows.map((row) => ({ ...row, name: `${request}: ${row.name}` }))
 }
 
 const newItem = {
@@ -297,7 +300,7 @@ const newItem = {
   type: 'consumable',
 }
 
-/** A refusal of endpoint 4 for what is wrong with one otherwise good body. */
+/** `POST /items` refuses a valid body with this change. */
 function itemRefused(change: object, ...fields: string[]): Omit<Scenario, 'name'> {
   return {
     send: ({ account_key }) => [
@@ -315,13 +318,13 @@ function nested(depth: number): object {
 
 const createItem: Scenario[] = [
   {
-    name: '4: the required fields are enough',
+    name: 'POST /items: the required fields are enough',
     send: ({ account_key }) => ['POST /api/v1/items', { account_key, json: newItem }],
     body: () => ({ id: ITEM_ID, name: 'potion_2', display_name: 'Potion', description: '' }),
     absent: (world) => [...allSecrets(world), 'price', 'metadata', 'account_id', 'created_at'],
   },
   {
-    name: '4: takes the optional fields, and ignores those that it does not know',
+    name: 'POST /items: accepts the optional fields and ignores unknown ones',
     send: ({ account_key }) => [
       'POST /api/v1/items',
       {
@@ -340,7 +343,7 @@ const createItem: Scenario[] = [
     absent: (world) => [...allSecrets(world), 'itm_mine', 'discount', 'meta'],
   },
   {
-    name: '4: of a repeated JSON key the last counts',
+    name: 'POST /items: the last of repeated JSON keys counts',
     send: ({ account_key }) => [
       'POST /api/v1/items',
       { account_key, body: `{"name":"first",${JSON.stringify(newItem).slice(1)}` },
@@ -349,14 +352,14 @@ const createItem: Scenario[] = [
     absent: (world) => [...allSecrets(world), 'first'],
   },
   {
-    name: '4: without an account key it is 401',
+    name: 'POST /items: without an account key it is 401',
     send: () => ['POST /api/v1/items', { json: newItem }],
     problem: [401, 'account_key_required'],
     headers: { 'www-authenticate': /^AccountKey realm="tillkit"$/ },
     absent: everything,
   },
   {
-    name: '4: an unknown account key is 401',
+    name: 'POST /items: an unknown account key is 401',
     send: ({ account_key }) => [
       'POST /api/v1/items',
       { account_key: `${account_key}x`, json: newItem },
@@ -366,25 +369,25 @@ const createItem: Scenario[] = [
     absent: everything,
   },
   {
-    name: '4: a bearer token is no account key',
+    name: 'POST /items: a bearer token is not an account key',
     send: ({ token }) => ['POST /api/v1/items', { token, json: newItem }],
     problem: [401, 'account_key_required'],
     absent: everything,
   },
   {
-    name: '4: a public key is no account key',
+    name: 'POST /items: a public key is not an account key',
     send: ({ public_key }) => ['POST /api/v1/items', { account_key: public_key, json: newItem }],
     problem: [401, 'account_key_required'],
     absent: everything,
   },
   {
-    name: '4: names all fields that are missing at once',
+    name: 'POST /items: names all missing fields at once',
     send: ({ account_key }) => ['POST /api/v1/items', { account_key, json: {} }],
     problem: [400, 'invalid_request', 'store_id', 'name', 'display_name', 'price', 'type'],
     absent: everything,
   },
   {
-    name: '4: names all fields that are wrong at once',
+    name: 'POST /items: names all invalid fields at once',
     ...itemRefused(
       { name: 'a b', display_name: '', price: 1, type: 'loan', description: 1, meta: [] },
       'name',
@@ -395,17 +398,26 @@ const createItem: Scenario[] = [
       'meta',
     ),
   },
-  { name: '4: a name that the store has is taken', ...itemRefused({ name: 'gold' }, 'name') },
-  { name: '4: an unknown store is 400', ...itemRefused({ store_id: 'nowhere' }, 'store_id') },
-  { name: '4: a foreign store is 400', ...itemRefused({ store_id: 'theirs' }, 'store_id') },
+  {
+    name: 'POST /items: a name that exists in the store is 400',
+    ...itemRefused({ name: 'gold' }, 'name'),
+  },
+  {
+    name: 'POST /items: an unknown store is 400',
+    ...itemRefused({ store_id: 'nowhere' }, 'store_id'),
+  },
+  {
+    name: 'POST /items: a foreign store is 400',
+    ...itemRefused({ store_id: 'theirs' }, 'store_id'),
+  },
   ...[499, '4.99', '', '-1', '+1', ' 1', '1e3', '0x10', '٤٩٩', '9007199254740992', null].map(
     (price) => ({
-      name: `4: the price ${JSON.stringify(price)} is refused`,
+      name: `POST /items: the price ${JSON.stringify(price)} is refused`,
       ...itemRefused({ price }, 'price'),
     }),
   ),
   ...['', 'a-b', 'ä', 'a b', 'a\n', 'x'.repeat(256), 7].map((name) => ({
-    name: `4: the name ${JSON.stringify(name).slice(0, 20)} is refused`,
+    name: `POST /items: the name ${JSON.stringify(name).slice(0, 20)} is refused`,
     ...itemRefused({ name }, 'name'),
   })),
   ...Object.entries({
@@ -414,14 +426,14 @@ const createItem: Scenario[] = [
     'a string': '{}',
     '33 levels': nested(33),
     'U+0000': { a: ['\0'] },
-    'half a surrogate pair': { '\udc00': 1 },
+    'a lone surrogate': { '\udc00': 1 },
     'more than 64 KiB': { a: 'x'.repeat(64 * 1024) },
   }).map(([what, meta]) => ({
-    name: `4: meta that is or has ${what} is refused`,
+    name: `POST /items: meta that is or has ${what} is refused`,
     ...itemRefused({ meta }, 'meta'),
   })),
   ...['9007199254740993', '-1e16', '1e999'].map((number) => ({
-    name: `4: the number ${number} in meta is refused, not rounded`,
+    name: `POST /items: the number ${number} in meta is refused, not rounded`,
     send: ({ account_key }: World): Request => [
       'POST /api/v1/items',
       {
@@ -433,7 +445,7 @@ const createItem: Scenario[] = [
     absent: everything,
   })),
   ...['', '{', '[]', '"text"', 'null', '{"a":1}}', "{'a':1}"].map((body) => ({
-    name: `4: the body ${body || 'that is empty'} is 400`,
+    name: `POST /items: the ${body ? `body ${body}` : 'empty body'} is 400`,
     send: ({ account_key }: World): Request => ['POST /api/v1/items', { account_key, body }],
     problem: [400, 'invalid_request'] as const,
     absent: everything,
@@ -453,7 +465,7 @@ function itemDto({ item }: World) {
   }
 }
 
-/** What is no bearer token, for endpoints 5, 6, 7 and 9. */
+/** Invalid bearer tokens. */
 function tokenScenarios(number: number, request: (world: World) => Request): Scenario[] {
   const bad: { readonly [what: string]: (world: World) => Parts } = {
     'no token': () => ({}),
@@ -466,7 +478,7 @@ function tokenScenarios(number: number, request: (world: World) => Request): Sce
       headers: { authorization: `Bearer ${token}, Bearer ${token}` },
     }),
     'a token with one letter changed': ({ token }) => ({ token: tampered(token) }),
-    'a token that nobody signed': ({ token }) => ({ token: unsigned(token) }),
+    'an unsigned token': ({ token }) => ({ token: unsigned(token) }),
     'a token signed with another key': ({ token }) => ({ token: resigned(token) }),
     'a token of a disabled project': ({ closedToken }) => ({ token: closedToken }),
   }
@@ -504,19 +516,19 @@ function encode(value: object): string {
 
 const listItems: Scenario[] = [
   {
-    name: '5: a token lists the items of a store',
+    name: 'GET /items: a token lists the items of a store',
     send: ({ token }) => ['GET /api/v1/items?store_id=main', { token }],
     body: (world) => ({ items: [itemDto(world)] }),
     absent: (world) => [...allSecrets(world), world.foreignItem.id, 'account_id', 'created_at'],
   },
   {
-    name: '5: a store without items has an empty list',
+    name: 'GET /items: a store without items has an empty list',
     send: ({ token }) => ['GET /api/v1/items?store_id=play', { token }],
     body: () => ({ items: [] }),
     absent: allSecrets,
   },
   {
-    name: '5: the scheme of the token may be in any case, and other parameters are ignored',
+    name: 'GET /items: the token scheme is case-insensitive, and other parameters are ignored',
     send: ({ token }) => [
       'GET /api/v1/items?x=1&store_id=main&store_id=play',
       { headers: { authorization: `bEaReR ${token}` } },
@@ -526,14 +538,14 @@ const listItems: Scenario[] = [
   },
   ...['', '?store_id', '?store_id=', '?store_id=a%20b', '?store_id=%FF', '?store=main'].map(
     (query) => ({
-      name: `5: the query '${query}' is 400`,
+      name: `GET /items: the query '${query}' is 400`,
       send: ({ token }: World): Request => [`GET /api/v1/items${query}`, { token }],
       problem: [400, 'invalid_request', 'store_id'] as const,
       absent: everything,
     }),
   ),
   ...['nowhere', 'theirs', 'siblings', 'MAIN'].map((store_id) => ({
-    name: `5: the store '${store_id}', which the token does not reach, is 400`,
+    name: `GET /items: the store '${store_id}', which the token does not reach, is 400`,
     send: ({ token }: World): Request => [`GET /api/v1/items?store_id=${store_id}`, { token }],
     problem: [400, 'invalid_request', 'store_id'] as const,
     absent: everything,
@@ -543,13 +555,13 @@ const listItems: Scenario[] = [
 
 const getItem: Scenario[] = [
   {
-    name: '6: a token reads one item',
+    name: 'GET /items/{item_id}: a token reads one item',
     send: ({ token, item }) => [`GET /api/v1/items/${item.id}`, { token }],
     body: itemDto,
     absent: (world) => [...allSecrets(world), 'account_id', 'created_at'],
   },
   {
-    name: '6: an id may be percent-encoded',
+    name: 'GET /items/{item_id}: an id may be percent-encoded',
     send: ({ token, item }) => [`GET /api/v1/items/%69${item.id.slice(1)}`, { token }],
     body: itemDto,
     absent: allSecrets,
@@ -563,13 +575,13 @@ const getItem: Scenario[] = [
     'an id with an encoded slash': () => 'a%2Fb',
     'an id of 8 KiB': () => 'i'.repeat(8192),
   }).map(([what, id]) => ({
-    name: `6: ${what} is 404`,
+    name: `GET /items/{item_id}: ${what} is 404`,
     send: (world: World): Request => [`GET /api/v1/items/${id(world)}`, { token: world.token }],
     problem: [404, 'item_not_found'] as const,
     absent: everything,
   })),
   {
-    name: '6: an id that is not well percent-encoded is 400',
+    name: 'GET /items/{item_id}: an id with malformed percent-encoding is 400',
     send: ({ token }) => ['GET /api/v1/items/%FF', { token }],
     problem: [400, 'invalid_request'],
     absent: everything,
@@ -581,13 +593,13 @@ const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:00:00Z\n'
 
 const importPurchases: Scenario[] = [
   {
-    name: '7: a token imports purchases',
+    name: 'POST /purchases/import: a token imports purchases',
     send: ({ token }) => ['POST /api/v1/purchases/import', { token, body: importForm(CSV) }],
     body: () => ({ ok: true }),
     absent: (world) => [...allSecrets(world), 'T-1'],
   },
   {
-    name: '7: names all missing parts at once',
+    name: 'POST /purchases/import: names all missing parts at once',
     send: ({ token }) => {
       const body = new FormData()
       body.append('other', 'x')
@@ -597,7 +609,7 @@ const importPurchases: Scenario[] = [
     absent: everything,
   },
   ...['disabled', 'archived'].map((store_id) => ({
-    name: `7: a store that is ${store_id} takes no import`,
+    name: `POST /purchases/import: a ${store_id} store accepts no import`,
     send: ({ token }: World): Request => [
       'POST /api/v1/purchases/import',
       { token, body: importForm(CSV, { store_id }) },
@@ -606,7 +618,7 @@ const importPurchases: Scenario[] = [
     absent: everything,
   })),
   ...['nowhere', 'theirs', 'siblings', ''].map((store_id) => ({
-    name: `7: the store '${store_id}', which the token does not reach, is 400`,
+    name: `POST /purchases/import: the store '${store_id}', which the token does not reach, is 400`,
     send: ({ token }: World): Request => [
       'POST /api/v1/purchases/import',
       { token, body: importForm(CSV, { store_id }) },
@@ -615,7 +627,7 @@ const importPurchases: Scenario[] = [
     absent: everything,
   })),
   {
-    name: '7: a body of JSON is 415',
+    name: 'POST /purchases/import: a body of JSON is 415',
     send: ({ token }) => ['POST /api/v1/purchases/import', { token, json: { store_id: 'main' } }],
     problem: [415, 'unsupported_media_type'],
     absent: everything,
@@ -651,7 +663,7 @@ function projectRefused(
 
 const createProjects: Scenario[] = [
   {
-    name: '8: the required fields are enough',
+    name: 'POST /projects: the required fields are enough',
     send: (world) => [
       'POST /api/v1/projects',
       { account_key: world.account_key, json: newProject(world) },
@@ -661,7 +673,7 @@ const createProjects: Scenario[] = [
     absent: (world) => [...allSecrets(world), '"public_key"', 'dlscheme', 'created_at'],
   },
   {
-    name: '8: takes every field, and gives back the secret that this request has sent',
+    name: 'POST /projects: accepts every field, and returns the secret that this request sent',
     send: (world) => [
       'POST /api/v1/projects',
       {
@@ -685,7 +697,7 @@ const createProjects: Scenario[] = [
     absent: (world) => [...allSecrets(world), 'prj_mine', 'pk_mine', 'mygame'],
   },
   ...['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'].map((platform) => ({
-    name: `8: the platform ${platform} is kept as sent`,
+    name: `POST /projects: the platform ${platform} is kept as sent`,
     send: (world: World): Request => [
       'POST /api/v1/projects',
       { account_key: world.account_key, json: { ...newProject(world), platform } },
@@ -700,26 +712,26 @@ const createProjects: Scenario[] = [
     absent: allSecrets,
   })),
   {
-    name: '8: without an account key it is 401',
+    name: 'POST /projects: without an account key it is 401',
     send: (world) => ['POST /api/v1/projects', { json: newProject(world) }],
     problem: [401, 'account_key_required'],
     headers: { 'www-authenticate': /^AccountKey / },
     absent: (world) => [...everything(world), 'account_id'],
   },
   {
-    name: '8: a bearer token is no account key',
+    name: 'POST /projects: a bearer token is not an account key',
     send: (world) => ['POST /api/v1/projects', { token: world.token, json: newProject(world) }],
     problem: [401, 'account_key_required'],
     absent: everything,
   },
   {
-    name: '8: names all fields that are missing at once',
+    name: 'POST /projects: names all missing fields at once',
     send: ({ account_key }) => ['POST /api/v1/projects', { account_key, json: {} }],
     problem: [400, 'invalid_request', 'account_id', 'name', 'bundle_id', 'platform'],
     absent: everything,
   },
   {
-    name: '8: names all fields that are wrong at once, those of config by their path',
+    name: 'POST /projects: names all invalid fields at once, those of config by path',
     ...projectRefused(
       () => ({
         name: '',
@@ -753,10 +765,13 @@ const createProjects: Scenario[] = [
     ...projectRefused(({ stranger }) => ({ account_id: stranger.account_id }), 'account_id'),
   },
   {
-    name: '8: an unknown account is 400',
+    name: 'POST /projects: an unknown account is 400',
     ...projectRefused(() => ({ account_id: 'acc_unknown' }), 'account_id'),
   },
-  { name: '8: config is not null', ...projectRefused(() => ({ config: null }), 'config') },
+  {
+    name: 'POST /projects: config is not null',
+    ...projectRefused(() => ({ config: null }), 'config'),
+  },
 ]
 
 const fullConfig = {
@@ -795,13 +810,13 @@ function changeRefused(
 
 const updateProject: Scenario[] = [
   {
-    name: '9: the id alone changes nothing and shows the project without its secret',
+    name: 'PUT /projects: the id alone changes nothing and shows the project without its secret',
     send: ({ token, project }) => ['PUT /api/v1/projects', { token, json: { id: project.id } }],
     body: (world) => projectBody(world),
     absent: (world) => [...allSecrets(world), 'webhook_secret', 'dlscheme', 'created_at'],
   },
   {
-    name: '9: changes name, platform and config, and ignores status and all other fields',
+    name: 'PUT /projects: changes name, platform and config, and ignores status and all other fields',
     send: ({ token, project }) => [
       'PUT /api/v1/projects',
       {
@@ -822,7 +837,7 @@ const updateProject: Scenario[] = [
     absent: (world) => [...allSecrets(world), 'archived', 'acc_other', 'pk_other'],
   },
   {
-    name: '9: not even a status of the wrong type is judged',
+    name: 'PUT /projects: a status is not validated',
     send: ({ token, project }) => [
       'PUT /api/v1/projects',
       { token, json: { id: project.id, status: 7 } },
@@ -831,7 +846,7 @@ const updateProject: Scenario[] = [
     absent: allSecrets,
   },
   {
-    name: '9: a secret goes back to the request that has sent it',
+    name: 'PUT /projects: returns the secret that this request sent',
     send: ({ token, project }) => [
       'PUT /api/v1/projects',
       { token, json: { id: project.id, config: { webhook_secret: 'just-sent' } } },
@@ -840,7 +855,7 @@ const updateProject: Scenario[] = [
     absent: allSecrets,
   },
   {
-    name: '9: null removes the secret and is not shown',
+    name: 'PUT /projects: null removes the secret',
     send: ({ token, project }) => [
       'PUT /api/v1/projects',
       { token, json: { id: project.id, config: { webhook_secret: null, b: 2 } } },
@@ -848,18 +863,21 @@ const updateProject: Scenario[] = [
     body: (world) => projectBody(world, { config: { b: 2 } }),
     absent: (world) => [...allSecrets(world), 'webhook_secret'],
   },
-  { name: '9: the id is required', ...changeRefused(() => ({ name: 'New' }), 'id') },
-  { name: '9: an unknown project is 400', ...changeRefused(() => ({ id: 'prj_unknown' }), 'id') },
+  { name: 'PUT /projects: the id is required', ...changeRefused(() => ({ name: 'New' }), 'id') },
   {
-    name: '9: a foreign project is 400',
+    name: 'PUT /projects: an unknown project is 400',
+    ...changeRefused(() => ({ id: 'prj_unknown' }), 'id'),
+  },
+  {
+    name: 'PUT /projects: a foreign project is 400',
     ...changeRefused(({ foreign }) => ({ id: foreign.id }), 'id'),
   },
   {
-    name: '9: another project of the same account is 400',
+    name: 'PUT /projects: another project of the same account is 400',
     ...changeRefused(({ sibling }) => ({ id: sibling.id }), 'id'),
   },
   {
-    name: '9: names all fields that are wrong at once',
+    name: 'PUT /projects: names all invalid fields at once',
     ...changeRefused(
       () => ({ id: 1, name: '', platform: 'tv', config: { webhook_url: 'x', currency: 1 } }),
       'id',
@@ -869,7 +887,7 @@ const updateProject: Scenario[] = [
     ),
   },
   {
-    name: '9: an account key is no token',
+    name: 'PUT /projects: an account key is not a token',
     send: ({ account_key, project }) => [
       'PUT /api/v1/projects',
       { account_key, json: { id: project.id } },
@@ -883,10 +901,10 @@ const updateProject: Scenario[] = [
   ]),
 ]
 
-/** A store that endpoint 10 accepts, and what it answers. */
+/** A store that `POST /stores` accepts, and its answer. */
 function storeAccepted(name: string, sent: object, answered: object): Scenario {
   return {
-    name: `10: ${name}`,
+    name: `POST /stores: ${name}`,
     send: ({ account_key, project }) => [
       'POST /api/v1/stores',
       { account_key, json: { project_id: project.id, ...sent } },
@@ -938,10 +956,14 @@ const iapConfig = {
 }
 
 const createStore: Scenario[] = [
-  storeAccepted('makes a store_id when none is sent', { store_type: 'web' }, { store_type: 'web' }),
+  storeAccepted(
+    'generates a store_id when none is sent',
+    { store_type: 'web' },
+    { store_type: 'web' },
+  ),
   {
     ...storeAccepted(
-      'takes every field of a web store, and ignores one that it does not know',
+      'accepts every field of a web store and ignores an unknown one',
       {
         store_id: 'my-Store_1',
         store_type: 'web',
@@ -961,22 +983,22 @@ const createStore: Scenario[] = [
     absent: ({ account_key }) => [account_key, 'country'],
   },
   storeAccepted(
-    'gives back the shared_secret that this request has sent',
+    'returns the shared_secret that this request sent',
     { store_type: 'iap', store_config: iapConfig },
     { store_type: 'iap', store_config: iapConfig },
   ),
   storeAccepted(
-    'gives back the api_key that this request has sent',
+    'returns the api_key that this request sent',
     { store_type: 'custom', store_config: { provider: 'Acme', api_key: 'just-sent-2' } },
     { store_type: 'custom', store_config: { provider: 'Acme', api_key: 'just-sent-2' } },
   ),
   storeAccepted(
-    'a store_id that another account has is free',
+    'a store_id of another account can be used',
     { store_id: 'theirs', store_type: 'web' },
     { store_id: 'theirs', store_type: 'web' },
   ),
   {
-    name: '10: without an account key it is 401',
+    name: 'POST /stores: without an account key it is 401',
     send: ({ project }) => [
       'POST /api/v1/stores',
       { json: { project_id: project.id, store_type: 'web' } },
@@ -986,13 +1008,13 @@ const createStore: Scenario[] = [
     absent: everything,
   },
   {
-    name: '10: names all fields that are missing at once',
+    name: 'POST /stores: names all missing fields at once',
     send: ({ account_key }) => ['POST /api/v1/stores', { account_key, json: {} }],
     problem: [400, 'invalid_request', 'project_id', 'store_type'],
     absent: everything,
   },
   {
-    name: '10: names all fields that are wrong at once, those of store_config by their path',
+    name: 'POST /stores: names all invalid fields at once, those of store_config by path',
     ...storeRefused(
       () => ({
         project_id: 7,
@@ -1021,14 +1043,14 @@ const createStore: Scenario[] = [
     ),
   },
   ...['app_store', 'epic_game_store', 'steam', 'fax'].map((platform) => ({
-    name: `10: the iap platform ${platform} is refused`,
+    name: `POST /stores: the iap platform ${platform} is refused`,
     ...storeRefused(
       () => ({ store_type: 'iap', store_config: { platform } }),
       'store_config.platform',
     ),
   })),
   {
-    name: '10: a store_id is taken once',
+    name: 'POST /stores: an existing store_id is 400',
     ...storeRefused(() => ({ store_id: 'main' }), 'store_id'),
   },
   {
@@ -1036,23 +1058,23 @@ const createStore: Scenario[] = [
     ...storeRefused(() => ({ store_id: 'siblings' }), 'store_id'),
   },
   {
-    name: '10: an unknown project is 400',
+    name: 'POST /stores: an unknown project is 400',
     ...storeRefused(() => ({ project_id: 'prj_unknown' }), 'project_id'),
   },
   {
-    name: '10: a foreign project is 400',
+    name: 'POST /stores: a foreign project is 400',
     ...storeRefused(({ foreign }) => ({ project_id: foreign.id }), 'project_id'),
   },
   ...['Web', 'toString', 7, null].map((store_type) => ({
-    name: `10: the type ${JSON.stringify(store_type)} is refused`,
+    name: `POST /stores: the type ${JSON.stringify(store_type)} is refused`,
     ...storeRefused(() => ({ store_type }), 'store_type'),
   })),
 ]
 
 const scenarios: readonly Scenario[] = [
   ...accessToken,
-  ...sessionScenarios(2, `POST ${AUTH}/init`, initBody),
-  ...sessionScenarios(3, `POST ${AUTH}/token`, () => session),
+  ...sessionScenarios(`POST ${AUTH}/init`, initBody),
+  ...sessionScenarios(`POST ${AUTH}/token`, () => session),
   ...createItem,
   ...listItems,
   ...getItem,
@@ -1064,7 +1086,7 @@ const scenarios: readonly Scenario[] = [
 
 test('the ten endpoints', async (t) => {
   const server = await startServer(t)
-  // A refusal changes nothing, so all refusals may meet the same world.
+  // Refused requests change nothing, so all of them use the same world.
   const unchanged = await createWorld(server.till)
   for (const scenario of scenarios) {
     await t.test(scenario.name, async () => {
@@ -1105,7 +1127,7 @@ function secretsOf({ account_key, public_key, token }: World): string[] {
   return [account_key, public_key, token, ...Object.values(SECRETS), 'just-sent', 'Game', 'Potion']
 }
 
-/** Exactly the expected keys at every level; a pattern stands for a string that matches it. */
+/** Asserts exactly the expected keys at every level; a pattern matches a string. */
 function assertShape(actual: unknown, expected: unknown, path = 'body'): void {
   if (expected instanceof RegExp) {
     assert.match(actual as string, expected, path)
@@ -1121,7 +1143,7 @@ function assertShape(actual: unknown, expected: unknown, path = 'body'): void {
   }
 }
 
-test('what is wrong with a field is said by a code', async (t) => {
+test('each field error has a code', async (t) => {
   const { till, send } = await startServer(t, { storage: createMemoryStorage() })
   const { account_key, project } = await createWorld(till)
   const rows: readonly [request: string, json: object, field: string, code: string][] = [
@@ -1155,7 +1177,7 @@ test('what is wrong with a field is said by a code', async (t) => {
   }
 })
 
-test('what was created is read back, unchanged', async (t) => {
+test('a created item is read back unchanged', async (t) => {
   const { till, send } = await startServer(t)
   const { account_key, token } = await createWorld(till)
   const meta = `{"deep":${JSON.stringify(nested(31))},"list":[null,true,0.1,-1,"é😀",""],"__proto__":{"a":1}}`
@@ -1180,7 +1202,7 @@ test('what was created is read back, unchanged', async (t) => {
   assert.ok(list.text.endsWith(`${read.text}]}`), 'a new item stands last')
 })
 
-test('the list is in order of creation', async (t) => {
+test('items are listed in order of creation', async (t) => {
   const { till, send } = await startServer(t)
   const { account_key, token } = await createWorld(till)
   const names = ['zinc', 'apple', 'Mango', '_', '10', '9']
@@ -1197,7 +1219,7 @@ test('the list is in order of creation', async (t) => {
   )
 })
 
-test('from an account key alone: a project, its public key, a store, an item, a session', async (t) => {
+test('an account key is enough to create a project, its public key, a store, an item and a session', async (t) => {
   const { till, send } = await startServer(t)
   const { account_id, account_key } = await till.accounts.create({ name: 'New' })
   const named = { name: 'G', bundle_id: 'com.example.g', platform: 'web', dlscheme: 'g' }
@@ -1228,7 +1250,7 @@ test('from an account key alone: a project, its public key, a store, an item, a 
   )
 })
 
-test('each of the three tokens is a bearer token, and says when it expires', async (t) => {
+test('all three endpoints issue bearer tokens with their expiry', async (t) => {
   let now = Date.UTC(2030, 0, 1, 12)
   const { till, send } = await startServer(t, {
     storage: createMemoryStorage(),
@@ -1261,7 +1283,7 @@ test('each of the three tokens is a bearer token, and says when it expires', asy
   }
 })
 
-test('a secret that is kept comes back to no request but the one that sent it', async (t) => {
+test('a stored secret is returned only to the request that sent it', async (t) => {
   const { till, send } = await startServer(t)
   const world = await createWorld(till)
   const { account_key, public_key, token, project } = world
@@ -1289,7 +1311,7 @@ test('a secret that is kept comes back to no request but the one that sent it', 
   assert.deepEqual(inStorage.json<{ config: object }>().config, {})
 })
 
-test('a config without its secret keeps the stored one, and null removes it', async (t) => {
+test('a config without the secret keeps the stored one, and null removes it', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage })
   const { token, project } = await createWorld(till)
@@ -1309,7 +1331,7 @@ test('a config without its secret keeps the stored one, and null removes it', as
   }
 })
 
-test('a project that is disabled or archived opens no session, and its tokens fail', async (t) => {
+test('a disabled or archived project opens no session, and its tokens fail', async (t) => {
   const { till, send } = await startServer(t)
   const { account, public_key, token, project } = await createWorld(till)
   const list = () => send('GET /api/v1/items?store_id=main', { token })
@@ -1324,7 +1346,7 @@ test('a project that is disabled or archived opens no session, and its tokens fa
   assert.deepEqual([(await open()).status, (await list()).status], [200, 200])
 })
 
-test('foreign and unknown answer alike but for the request id', async (t) => {
+test('a foreign and an unknown record get the same answer except for the request id', async (t) => {
   const { till, send } = await startServer(t)
   const world = await createWorld(till)
   const { account_key, token, project, stranger, sibling, foreign } = world
@@ -1380,7 +1402,7 @@ function withoutRequestId({ status, headers, text }: Reply): unknown {
   return { status, headers: rest, text: text.replace(id, 'ID') }
 }
 
-/** For each endpoint a verb of the storage that it needs. */
+/** For each endpoint, a storage method that it calls. */
 const faults: readonly (readonly [verb: keyof Storage, send: (world: World) => Request])[] = [
   ['findProjectByPublicKey', ({ public_key }) => [`GET ${AUTH}/access-token`, { public_key }]],
   [
@@ -1419,7 +1441,7 @@ const faults: readonly (readonly [verb: keyof Storage, send: (world: World) => R
 ]
 
 for (const [verb, send] of faults) {
-  test(`a fault of the storage's ${verb} is a 500 that says nothing of its cause`, async (t) => {
+  test(`an unexpected error in the storage method ${verb} is 500 without its cause`, async (t) => {
     const storage = createMemoryStorage()
     const { till, ...server } = await startServer(t, { storage })
     const world = await createWorld(till)
@@ -1450,7 +1472,7 @@ function routeOf([request]: Request): string {
   return (request.split('?')[0] ?? '').replace(/itm_\w+$/, ':item_id')
 }
 
-test('a storage that can not be used now is a 503 that says when to come again', async (t) => {
+test('an unavailable storage is 503 with Retry-After', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage })
   const { account_key } = await createWorld(till)
@@ -1464,7 +1486,7 @@ test('a storage that can not be used now is a 503 that says when to come again',
   assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
 })
 
-test('the request id is the caller’s when it is well-formed, else made', async (t) => {
+test('a well-formed request id of the client is used, else a new one', async (t) => {
   const { send, entryOf } = await startServer(t, { storage: createMemoryStorage() })
   const given = ['a', 'A-z_0', 'x'.repeat(64)]
   const refused = ['', 'a b', 'x'.repeat(65), '"quoted"', 'é', '../etc', '<script>']
@@ -1495,7 +1517,7 @@ const withBody = [
 ] as const
 
 for (const [request, status, code] of withBody) {
-  test(`${request} judges the credential before anything of the body`, async (t) => {
+  test(`${request} verifies the credential before it reads the body`, async (t) => {
     const { connect, send } = await startServer(t, { storage: createMemoryStorage() })
     const heads = [
       'content-type: application/json',
@@ -1506,7 +1528,7 @@ for (const [request, status, code] of withBody) {
 
     for (const head of heads) {
       const client = await connect()
-      // A megabyte is announced, more than is allowed, and none of it comes.
+      // Announces a megabyte, more than is allowed, and sends none of it.
       client.write(
         `${request} HTTP/1.1\r\nhost: test\r\n${head}\r\ncontent-length: 1048576\r\n\r\n`,
       )
@@ -1517,7 +1539,7 @@ for (const [request, status, code] of withBody) {
   })
 }
 
-test('a body of the wrong type or size is judged once the credential is good', async (t) => {
+test('the type and size of a body are checked only after the credential', async (t) => {
   const { till, send, connect } = await startServer(t, { storage: createMemoryStorage() })
   const { account_key, token } = await createWorld(till)
   const typed = (type: string) => ({ account_key, body: '{', headers: { 'content-type': type } })

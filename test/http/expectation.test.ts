@@ -28,7 +28,7 @@ async function start(t: TestContext) {
   }
 }
 
-test('an import that waits for 100 Continue gets it and goes on', async (t) => {
+test('an import that waits for 100 Continue gets it and succeeds', async (t) => {
   const { client, withToken } = await start(t)
   const heads = [`content-length: ${form.length}`, 'transfer-encoding: chunked']
   const bodies = [form, `${form.length.toString(16)}\r\n${form}\r\n0\r\n\r\n`]
@@ -46,7 +46,7 @@ test('an import that waits for 100 Continue gets it and goes on', async (t) => {
   assert.equal((await client.reply()).status, 200)
 })
 
-test('JSON that waits for 100 Continue gets it and goes on', async (t) => {
+test('a JSON request that waits for 100 Continue gets it and succeeds', async (t) => {
   const { client, withKey } = await start(t)
   const body = '{"store_id":"main","name":"a","display_name":"A","price":"1","type":"consumable"}'
   const length = `content-length: ${body.length}`
@@ -60,7 +60,7 @@ test('JSON that waits for 100 Continue gets it and goes on', async (t) => {
   assert.equal(await client.ended, '')
 })
 
-test('what is refused anyhow is refused before its body is sent, and ends the connection', async (t) => {
+test('a refused request gets its answer instead of 100 Continue, and the connection closes', async (t) => {
   const { connect, withToken, withKey } = await start(t)
   const IMPORT = 'POST /api/v1/purchases/import'
   const CREATE = 'POST /api/v1/items'
@@ -90,7 +90,7 @@ test('what is refused anyhow is refused before its body is sent, and ends the co
   }
 })
 
-test('a request of HTTP/1.0 is never told to continue', async (t) => {
+test('an HTTP/1.0 request never gets 100 Continue', async (t) => {
   const { client, withKey } = await start(t)
 
   client.write(
@@ -100,7 +100,7 @@ test('a request of HTTP/1.0 is never told to continue', async (t) => {
   assertProblem(await client.reply(), 400, 'invalid_request')
 })
 
-test('a proxy that sends the refused body nevertheless reads the answer', {
+test('a proxy that still sends the refused body reads the answer', {
   timeout: 60_000,
 }, async (t) => {
   const { url } = await startServer(t, { storage: createMemoryStorage() })
@@ -132,7 +132,7 @@ for (const { what, discardTimeout, body } of [
   { what: 'neither sends the refused body nor', discardTimeout: 300, body: '' },
   { what: 'sends the refused body and does not', discardTimeout: 60_000, body: 'x'.repeat(1000) },
 ]) {
-  test(`a client that ${what} end its side is let go`, { timeout: 20_000 }, async (t) => {
+  test(`a client that ${what} close its side is disconnected`, { timeout: 20_000 }, async (t) => {
     const limits = { discardTimeout }
     const options = { metrics: true }
     const { connect, send } = await startServer(t, {

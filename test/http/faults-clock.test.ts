@@ -12,7 +12,7 @@ const JUMPS = [-HOUR, HOUR]
 await describeFiles('a clock that jumps by an hour', (newPlace) => {
   for (const jump of JUMPS) {
     const where = jump < 0 ? 'back' : 'forward'
-    test(`${where}: tokens of a day hold, those revoked stay revoked, new ones work`, async (t) => {
+    test(`${where}: tokens with a life of one day stay valid, revoked ones stay revoked, new ones work`, async (t) => {
       const { till, other, clock, account, project } = await openShop(newPlace(t))
       const { id: project_id, public_key } = project
       const lasting = { project_id, user_id: 'lasting', lifetime: 86_400 }
@@ -34,7 +34,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
       }
     })
 
-    test(`${where}: signing keys made before and after it verify each other's tokens`, async (t) => {
+    test(`${where}: tokens of signing keys from before and after the jump are valid`, async (t) => {
       const { till, other, clock, project } = await openShop(newPlace(t))
       const { public_key } = project
       const tokens: string[] = []
@@ -53,7 +53,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
       await issue(till)
       await issue(other)
 
-      // Those of before a jump forward have lived their hour.
+      // Tokens from before a jump forward have expired.
       const valid = jump < 0 ? tokens : tokens.slice(1)
       for (const each of [till, other]) {
         for (const token of valid) await each.sessions.authenticate(token)
@@ -73,7 +73,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
       })
     })
 
-    test(`${where}: lists keep the order of creation, and their pages are whole`, async (t) => {
+    test(`${where}: lists keep the order of creation, and their pages are complete`, async (t) => {
       const { till, clock, account, token } = await openShop(newPlace(t))
       const session = await till.sessions.authenticate(token)
       const names = ['gold']
@@ -114,7 +114,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
       assert.deepEqual(actions.slice(-12), tail)
     })
 
-    test(`${where}: an import that is under way goes on, and the next one waits for it`, async (t) => {
+    test(`${where}: a running import continues, and the next one waits for it`, async (t) => {
       const { till, other, clock, account } = await openShop(newPlace(t))
       const now = Date.now
       t.mock.method(Date, 'now', () => now() + clock.now() - NOON)
@@ -144,7 +144,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
     })
   }
 
-  test('forward, and back again: what ended ends no earlier for it', async (t) => {
+  test('forward and back again: nothing expires earlier', async (t) => {
     const { till, clock, account, project } = await openShop(newPlace(t))
     const { id: project_id, public_key } = project
     const { token } = await till.sessions.token(public_key, { user_id: 'player', public_key })

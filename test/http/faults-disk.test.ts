@@ -15,7 +15,7 @@ const csv = `transaction_id,sku,purchased_at\n${Array.from(
   (_, i) => `T-${(i * 7919) % ROWS},gold,2024-01-15T10:00:00Z\n`,
 ).join('')}`
 
-/** Fills a disk until so many bytes are left; the file that can be deleted. */
+/** Fills a disk until this many bytes are left. Returns the file to delete. */
 function fill(disk: string, left: number): string {
   const ballast = join(disk, 'ballast')
   const { bavail, bsize } = statfsSync(disk)
@@ -49,7 +49,7 @@ function assertNoRoom(reply: Reply): void {
   assert.match(reply.headers.get('retry-after') ?? '', /^\d+$/)
 }
 
-test('on a full disk writes are 503, reads go on, and with room all goes on by itself', async (t) => {
+test('on a full disk writes are 503 and reads work; with free space all works again', async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return
   const shop = await startShop(t, { folder })
@@ -99,7 +99,7 @@ test('on a full disk writes are 503, reads go on, and with room all goes on by i
   )
 })
 
-test('after an import larger than the disk, writes, restarts and imports work by themselves', async (t) => {
+test('after an import larger than the disk, writes, restarts and imports work without repair', async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return
   const shop = await startShop(t, { folder })
@@ -129,7 +129,7 @@ test('after an import larger than the disk, writes, restarts and imports work by
   assert.equal((await tillkit(['check', '--db', shop.db])).stdout, 'The database is sound\n')
 })
 
-test('an import that runs out of room leaves nothing, and the next need not wait for a lease', async (t) => {
+test('an import that fills the disk leaves nothing, and the next one does not wait for a lease', async (t) => {
   const folder = smallDisk(t, 12)
   if (!folder) return
   const { load, create, purchases, db } = await startShop(t, { folder })
@@ -145,7 +145,7 @@ test('an import that runs out of room leaves nothing, and the next need not wait
   assert.equal((await tillkit(['check', '--db', db])).stdout, 'The database is sound\n')
 })
 
-test('uploads that find no room for their temporary files are 503, and leave none', async (t) => {
+test('uploads without disk space for temporary files are 503, and leave no file', async (t) => {
   const TMPDIR = smallDisk(t, 1)
   if (!TMPDIR) return
   const { load, create, purchases } = await startShop(t, { TMPDIR })

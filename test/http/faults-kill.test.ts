@@ -12,12 +12,12 @@ import { ask, assertWhole, eachOf, itemNamed, startWriters } from '../support/lo
 import { childrenOf, createServedShop, type ServedProcess } from '../support/served.ts'
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
 
-/** How often the server is killed; 50 in a full run. */
+/** How often the server is killed; 50 times in a full run. */
 const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 6)
 
 type Shop = Awaited<ReturnType<typeof createServedShop>>
 
-/** Writes on 64 connections until some are acknowledged, how many is up to chance; then `end`. */
+/** Writes on 64 connections until a random number is acknowledged, then calls `end`. */
 async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end: () => unknown) {
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, shop.account_key, {
     prefix,
@@ -30,7 +30,7 @@ async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end
   return { acknowledged, unanswered }
 }
 
-/** What was acknowledged is there and reads back, and nothing is there by half. */
+/** Asserts that all acknowledged records are stored and readable, and none is incomplete. */
 async function assertKept(shop: Shop, server: ServedProcess, acknowledged: Map<string, string>) {
   const items = await server.items()
   const names = new Map(items.map(({ id, name }) => [id, name]))
@@ -39,7 +39,7 @@ async function assertKept(shop: Shop, server: ServedProcess, acknowledged: Map<s
   const agent = new Agent({ keepAlive: true })
   const headers = { authorization: `Bearer ${shop.token}` }
   await eachOf(acknowledged, async ([id, name]) => {
-    assert.equal(names.get(id), name, 'what was acknowledged is there')
+    assert.equal(names.get(id), name, 'an acknowledged item is stored')
     const { status, text } = await ask(agent, `${server.api}/items/${id}`, headers)
     assert.equal(status, 200)
     assertWhole(JSON.parse(text))
@@ -49,7 +49,7 @@ async function assertKept(shop: Shop, server: ServedProcess, acknowledged: Map<s
 }
 
 /**
- * Sends what had no answer once more, as a client does: it is there once, whether it was before.
+ * Repeats the requests without an answer, as a client does: each record then exists exactly once.
  */
 async function repeat(shop: Shop, server: ServedProcess, names: Iterable<string>) {
   const before = new Map((await server.items()).map(({ id, name }) => [name, id]))
@@ -64,7 +64,7 @@ async function repeat(shop: Shop, server: ServedProcess, names: Iterable<string>
   agent.destroy()
 }
 
-/** The file is sound, and has an entry in the audit log for each item, no more. */
+/** Asserts that the file is intact and has exactly one audit entry for each item. */
 async function assertSound({ db }: Shop, items: number) {
   assert.equal((await tillkit(['check', '--db', db])).stdout, 'The database is sound\n')
   const till = createTill({ storage: await openSqliteStorage(db) })
@@ -76,10 +76,10 @@ async function assertSound({ db }: Shop, items: number) {
   assert.equal(entries, items + 1, 'the shop has an item of its own')
 }
 
-test(`killed ${KILLS} times while 64 clients write, a server keeps all that it acknowledged`, async (t) => {
+test(`a server killed ${KILLS} times while 64 clients write keeps all acknowledged writes`, async (t) => {
   const shop = await createServedShop(t)
   const all = new Map<string, string>()
-  const figures = { acknowledged: 0, unanswered: 0, 'there all the same': 0 }
+  const counts = { acknowledged: 0, unanswered: 0, 'stored without an answer': 0 }
   let server = await shop.serve()
   for (let round = 0; round < KILLS; round++) {
     const { child, ended } = server
@@ -92,19 +92,19 @@ test(`killed ${KILLS} times while 64 clients write, a server keeps all that it a
     for (const [id, name] of acknowledged) all.set(id, name)
     for (const [id, name] of all) assert.equal(names.get(id), name, 'also after later crashes')
     const isThere = new Set(names.values())
-    figures.acknowledged += acknowledged.size
-    figures.unanswered += unanswered.size
-    figures['there all the same'] += [...unanswered].filter((name) => isThere.has(name)).length
+    counts.acknowledged += acknowledged.size
+    counts.unanswered += unanswered.size
+    counts['stored without an answer'] += [...unanswered].filter((name) => isThere.has(name)).length
     await repeat(shop, server, unanswered)
   }
   const items = await server.items()
   server.child.kill('SIGTERM')
   assert.deepEqual(await server.ended, { code: 0, signal: null })
   await assertSound(shop, items.length)
-  t.diagnostic(JSON.stringify(figures))
+  t.diagnostic(JSON.stringify(counts))
 })
 
-test('a worker that is killed while 64 clients write takes nothing acknowledged along', async (t) => {
+test('a worker killed while 64 clients write loses no acknowledged write', async (t) => {
   const shop = await createServedShop(t)
   const server = await shop.serve(['--workers', '2'])
   const [victim = 0] = childrenOf(server.child.pid)
@@ -124,7 +124,7 @@ test('a worker that is killed while 64 clients write takes nothing acknowledged 
   await assertSound(shop, length)
 })
 
-test('when the first process is killed, its workers end too and a new one serves all', async (t) => {
+test('when the primary process is killed its workers exit, and a new server has all records', async (t) => {
   const shop = await createServedShop(t)
   const server = await shop.serve(['--workers', '2'])
   const { acknowledged, unanswered } = await writeUntil(shop, server, 'first', async () => {
@@ -147,12 +147,12 @@ function terminate(pids: readonly number[]) {
 
 const stops: [what: string, args: string[], pids: (first: number) => number[]][] = [
   ['the server', [], (first) => [first]],
-  ['the first of its processes', ['--workers', '2'], (first) => [first]],
-  // As systemd does unless told otherwise, and a terminal at Ctrl-C.
+  ['the primary process', ['--workers', '2'], (first) => [first]],
+  // The default of systemd, and of a terminal at Ctrl-C.
   ['all its processes at once', ['--workers', '2'], (first) => [first, ...childrenOf(first)]],
 ]
 for (const [what, args, pids] of stops) {
-  test(`SIGTERM to ${what} cuts no request that was begun`, async (t) => {
+  test(`SIGTERM to ${what} interrupts no request in flight`, async (t) => {
     const shop = await createServedShop(t)
     const server = await shop.serve(args)
     const upload = await beginImport(t, shop, server)
@@ -168,12 +168,12 @@ for (const [what, args, pids] of stops) {
     const next = await shop.serve()
     await assertKept(shop, next, acknowledged)
     const there = (await next.items()).map(({ id }) => id)
-    const untold = there.filter((id) => !acknowledged.has(id))
-    assert.deepEqual(untold, [], 'whoever wrote something was told so')
+    const unacknowledged = there.filter((id) => !acknowledged.has(id))
+    assert.deepEqual(unacknowledged, [], 'every stored item was acknowledged')
   })
 }
 
-/** An import that the server has begun to take: it has asked for the body. */
+/** An import for which the server has sent 100 Continue. */
 async function beginImport(t: TestContext, shop: Shop, server: ServedProcess) {
   const client = await connectTo(server.url)
   t.after(() => client.socket.destroy())
@@ -195,7 +195,7 @@ async function beginImport(t: TestContext, shop: Shop, server: ServedProcess) {
 }
 
 for (const workers of ['1', '2']) {
-  test(`a second signal ends a stop at once (workers: ${workers})`, async (t) => {
+  test(`a second signal ends a stopping server at once (workers: ${workers})`, async (t) => {
     const shop = await createServedShop(t)
     const server = await shop.serve(['--workers', workers])
     const upload = await beginImport(t, shop, server)
@@ -209,12 +209,12 @@ for (const workers of ['1', '2']) {
 
 const hasNamespaces = spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0
 
-test('a second signal ends a stop at once as PID 1, as in a container', {
+test('a second signal ends a stopping server at once as PID 1, as in a container', {
   skip: hasNamespaces ? false : 'no unshare here, or no right to use it',
 }, async (t) => {
   const db = join(temporaryFolder(t), 'till.db')
   const serve = [process.execPath, 'dist/cli/main.js', 'serve', '--db', db, '--port', '0']
-  // It begins with 6 s of drain, which a second signal is to cut short.
+  // It starts with a drain delay of 6 s, which the second signal ends.
   const args = ['--pid', '--fork', '--kill-child', ...serve, '--drain-delay', '6']
   const namespace = spawn('unshare', args, { stdio: ['ignore', 'pipe', 'ignore'] })
   t.after(() => namespace.kill('SIGKILL'))
@@ -231,10 +231,10 @@ test('a second signal ends a stop at once as PID 1, as in a container', {
   assert.ok(performance.now() - started < 5_000)
 })
 
-/** Resolves when a server answers no new connection any more. */
+/** Resolves when a server no longer answers new connections. */
 async function refused({ url }: ServedProcess) {
   for (let i = 0; i < 1_000; i++) {
-    // One that comes in the very moment is held by node:cluster until the process ends.
+    // node:cluster may hold a connection of this moment until the process ends.
     const signal = AbortSignal.timeout(1_000)
     const headers = { connection: 'close' }
     const isAnswered = await fetch(`${url}/healthz`, { headers, signal }).then(

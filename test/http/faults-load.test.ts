@@ -18,7 +18,7 @@ import { createShop } from '../support/till.ts'
 const IMPORT = 'POST /api/v1/purchases/import'
 const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
 
-/** A connection on which an import has begun, and sends a byte now and then at most. */
+/** A connection with an import that sends one byte from time to time. */
 async function dripImport(t: TestContext, url: string, token: string): Promise<RawClient> {
   const client = await connectTo(url)
   t.after(() => client.socket.destroy())
@@ -28,7 +28,7 @@ async function dripImport(t: TestContext, url: string, token: string): Promise<R
   return client
 }
 
-test('a flood past the bound on writes is 503 with Retry-After, all else is served', async (t) => {
+test('writes over the limit are 503 with Retry-After, and all others are served', async (t) => {
   const { serve, account_key, token } = await createServedShop(t)
   const server = await serve(['--account-share', '100', '--metrics'])
   const send = createClient(server.url)
@@ -47,11 +47,11 @@ test('a flood past the bound on writes is 503 with Retry-After, all else is serv
   }
   const create = () => send('POST /api/v1/items', { account_key, json: {} })
   await eventually(() => slow.length === limits.writesInFlight || undefined, 'as many connections')
-  // The last heads may still be on their way.
+  // The last request headers may still be on their way.
   let reply = await create()
   for (let i = 0; i < 100 && reply.status !== 503; i++) reply = await create()
-  const { text: figures } = await send('GET /metrics')
-  assert.match(figures, /^tillkit_http_requests_in_flight\{kind="writes"\} 1000$/m)
+  const { text: metrics } = await send('GET /metrics')
+  assert.match(metrics, /^tillkit_http_requests_in_flight\{kind="writes"\} 1000$/m)
 
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, account_key, {
     clients: 64,
@@ -77,7 +77,7 @@ test('a flood past the bound on writes is 503 with Retry-After, all else is serv
   assert.equal((await send(`GET /api/v1/items/${items[0]?.id}`, { token })).status, 200)
 })
 
-test('a project whose imports are sent drop by drop keeps no other project from importing', async (t) => {
+test('slow imports of one project do not block imports of other projects', async (t) => {
   const { till, url, send, log } = await startServer(t)
   const [one, other] = [await createShop(till, 'One'), await createShop(till, 'Other')]
   const load = (token: string) => send(IMPORT, { token, body: importForm(csv) })
@@ -91,7 +91,7 @@ test('a project whose imports are sent drop by drop keeps no other project from 
   assert.equal(reply.headers.get('retry-after'), '5')
   assert.equal((await load(other.token)).status, 200)
 
-  // Whoever is refused has taken nobody's place, and whoever goes gives theirs back.
+  // Refused imports hold no limit, and ended ones release it.
   for (let i = 0; i < 5; i++) assertProblem(await load(one.token), 503, 'overloaded')
   for (const { socket } of dripped) socket.destroy()
   await eventually(

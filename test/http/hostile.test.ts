@@ -81,7 +81,7 @@ function row(name: string, target: unknown, status: unknown, code: unknown): Row
   }
 }
 
-test('absurd targets and queries are judged as they stand', async (t) => {
+test('unusual targets and queries are not normalized', async (t) => {
   const { till, connect, send } = await startServer(t, { storage: createMemoryStorage() })
   const { token } = await createShop(till)
 
@@ -93,13 +93,13 @@ test('absurd targets and queries are judged as they stand', async (t) => {
       const [status, code] = reply
       if (code) assertProblem(answer, status, code)
       else assert.equal(answer.status, status, answer.text)
-      assert.ok(!answer.text.includes('xxx'), 'quotes what was sent')
+      assert.ok(!answer.text.includes('xxx'), 'quotes the request')
       assert.equal((await send('GET /healthz')).status, 200)
     })
   }
 })
 
-test('CONNECT, whatever authority it names, is 405 and the end', async (t) => {
+test('CONNECT to any authority is 405 and closes the connection', async (t) => {
   const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage() })
 
   for (const target of ['test:443', 'evil.example:25', '[::1]:80']) {
@@ -114,7 +114,7 @@ test('CONNECT, whatever authority it names, is 405 and the end', async (t) => {
   }
 })
 
-test('CONNECT is answered with the id that it brought', async (t) => {
+test('the answer to CONNECT has the request id of the client', async (t) => {
   const { connect, entryOf } = await startServer(t, { storage: createMemoryStorage() })
   const client = await connect()
   client.write('CONNECT test:443 HTTP/1.1\r\nhost: test\r\nx-request-id: tunnel\r\n\r\n')
@@ -123,7 +123,7 @@ test('CONNECT is answered with the id that it brought', async (t) => {
   assert.equal((await entryOf('tunnel')).status, 405)
 })
 
-test('what is refused before it is a request is answered as all that is refused', async (t) => {
+test('requests that Node can not parse get the same kind of answer as other refused ones', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const rows: [statusLine: string, bytes: string][] = [
     ['HTTP/1.1 400 Bad Request', 'bad\r\n\r\n'],
@@ -144,7 +144,7 @@ test('what is refused before it is a request is answered as all that is refused'
   }
 })
 
-test('an upgrade that nobody offers is ignored', async (t) => {
+test('an Upgrade header is ignored', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const client = await connect()
 
@@ -154,7 +154,7 @@ test('an upgrade that nobody offers is ignored', async (t) => {
   }
 })
 
-test('a repeated host is 400', async (t) => {
+test('a repeated Host header is 400', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const client = await connect()
 
@@ -163,7 +163,7 @@ test('a repeated host is 400', async (t) => {
   assertProblem(await client.reply(), 400, 'malformed_request')
 })
 
-test('a credential that is repeated behind thousands of headers is none', async (t) => {
+test('a credential that is repeated after thousands of headers is refused', async (t) => {
   const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
   const { token } = await createShop(till)
   const filler = new Array<string>(2_500).fill('a:')
@@ -176,7 +176,7 @@ test('a credential that is repeated behind thousands of headers is none', async 
   assertProblem(await client.reply(), 401, 'token_required')
 })
 
-test('a request id that is repeated is none', async (t) => {
+test('a repeated request id is not used', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const client = await connect()
 
@@ -186,7 +186,7 @@ test('a request id that is repeated is none', async (t) => {
   assert.match(made, /^[\w-]{36}$/)
 })
 
-test('what is malformed behind a slow request is answered after it', async (t) => {
+test('a malformed pipelined request is answered after a slow earlier one', async (t) => {
   const behind: [bytes: string, status: number, code: string][] = [
     ['what is this?\r\n\r\n', 400, 'malformed_request'],
     [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`, 431, 'headers_too_large'],
@@ -221,7 +221,7 @@ test('what is malformed behind a slow request is answered after it', async (t) =
   }
 })
 
-test('requests behind what is malformed are neither answered nor done', async (t) => {
+test('requests after a malformed one are neither answered nor carried out', async (t) => {
   const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
   const { account, token } = await createShop(till)
   const body = `{"store_id":"main","name":"a","display_name":"A","price":"1","type":"consumable"}`
@@ -239,7 +239,7 @@ test('requests behind what is malformed are neither answered nor done', async (t
   assert.equal(items.length, 1)
 })
 
-test('bad and good requests in one packet are answered each, in their order', async (t) => {
+test('bad and good requests in one packet are each answered, in order', async (t) => {
   const { till, connect } = await startServer(t, { storage: createMemoryStorage() })
   const { token } = await createShop(till)
   const withToken = `authorization: Bearer ${token}`
@@ -265,7 +265,7 @@ test('bad and good requests in one packet are answered each, in their order', as
   )
 })
 
-test('garbage in the rest of a body whose request has its answer ends the connection', async (t) => {
+test('a malformed rest of a body closes the connection of an answered request', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const client = await connect()
   client.write(rawRequest('POST /api/v1/items', ['transfer-encoding: chunked']))
@@ -276,7 +276,7 @@ test('garbage in the rest of a body whose request has its answer ends the connec
   assert.equal(await client.ended, '')
 })
 
-test('what is refused before it is a request has a line in the log too', async (t) => {
+test('requests that Node can not parse are logged too', async (t) => {
   const limits = { headersTimeout: 200 }
   const { connect, entryOf, log } = await startServer(t, { storage: createMemoryStorage(), limits })
   const rows: [status: number, bytes: string][] = [
@@ -299,7 +299,7 @@ test('what is refused before it is a request has a line in the log too', async (
   assert.ok(!JSON.stringify(log).includes(MARK))
 })
 
-test('a client that hangs up on its refusal is let go', async (t) => {
+test('a client that disconnects during its error answer leaves no connection', async (t) => {
   const { connect, send } = await startServer(t, { storage: createMemoryStorage() })
   for (let i = 0; i < 20; i++) {
     const client = await connect()

@@ -18,7 +18,7 @@ import { createShop } from '../support/till.ts'
 const IMPORT = 'POST /api/v1/purchases/import'
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price'
 
-/** A server with a shop, and what an import into it needs. */
+/** A server with a shop and a token for imports. */
 async function startShop(
   t: TestContext,
   options: { limits?: Partial<Limits>; storage?: Storage } = {},
@@ -52,7 +52,7 @@ async function purchasesOf(till: TestServer['till'], account: Account): Promise<
   return all
 }
 
-/** A file of good rows `T-1`, `T-2` and so on. */
+/** A file of valid rows `T-1`, `T-2` and so on. */
 function fileOf(count: number, prefix = 'T'): string {
   const rows = Array.from(
     { length: count },
@@ -61,7 +61,7 @@ function fileOf(count: number, prefix = 'T'): string {
   return `${HEADER}\n${rows.join('')}`
 }
 
-/** Asserts that nothing was kept, not even a temporary file, and that the store takes an import. */
+/** Asserts that nothing is left, not even a temporary file, and that the store accepts an import. */
 async function assertNothingLeft({ load, purchases }: Shop): Promise<void> {
   assert.deepEqual(await purchases(), [])
   assert.equal(openUploads(), 0)
@@ -70,7 +70,7 @@ async function assertNothingLeft({ load, purchases }: Shop): Promise<void> {
   assert.equal((await purchases()).length, 1)
 }
 
-/** How many uploads this process has open, where the system tells. */
+/** How many uploaded files this process has open; Linux only. */
 function openUploads(): number {
   if (process.platform !== 'linux') return 0
   const targets = readdirSync('/proc/self/fd').map((fd) => {
@@ -83,7 +83,7 @@ function openUploads(): number {
   return targets.filter((target) => /tillkit-[\da-f-]{36}/.test(target)).length
 }
 
-/** A body as it goes over the wire, from its parts: name, value and whether it is a file. */
+/** A multipart body of these parts: name, value and whether it is a file. */
 function multipart(parts: readonly (readonly [name: string, value: string])[]): string {
   const written = parts.map(([name, value]) => {
     const file = name === 'file' ? '; filename="p.csv"\r\ncontent-type: text/csv' : ''
@@ -94,7 +94,7 @@ function multipart(parts: readonly (readonly [name: string, value: string])[]): 
 
 const CUT = 'content-type: multipart/form-data; boundary=cut'
 
-test('an import answers ok and nothing else, and all its rows are in', async (t) => {
+test('an import answers only ok, and all its rows are stored', async (t) => {
   const { load, purchases } = await startShop(t)
 
   const { status, text } = await load(fileOf(3))
@@ -117,7 +117,7 @@ test('an import answers ok and nothing else, and all its rows are in', async (t)
   )
 })
 
-test('the parts may come in any order, others among them', async (t) => {
+test('the parts may have any order, and unknown parts are ignored', async (t) => {
   const orders = [
     ['store_id', 'file'],
     ['file', 'store_id'],
@@ -139,7 +139,7 @@ test('the parts may come in any order, others among them', async (t) => {
   }
 })
 
-test('a body that is cut at every byte is one upload', async (t) => {
+test('a body in chunks of one byte is one upload', async (t) => {
   const { connect, token, purchases } = await startShop(t)
   const body = multipart([
     ['file', fileOf(2)],
@@ -156,7 +156,7 @@ test('a body that is cut at every byte is one upload', async (t) => {
   assert.equal((await purchases()).length, 2)
 })
 
-test('a file of UTF-16 arrives as it is', async (t) => {
+test('a UTF-16 file arrives unchanged', async (t) => {
   const { send, purchases } = await startShop(t)
   const form = new FormData()
   form.append('store_id', 'main')
@@ -166,7 +166,7 @@ test('a file of UTF-16 arrives as it is', async (t) => {
   assert.equal((await purchases()).length, 2)
 })
 
-test('dry_run checks everything and keeps nothing', async (t) => {
+test('dry_run checks everything and stores nothing', async (t) => {
   const shop = await startShop(t)
   const good = await shop.load(fileOf(2), { dry_run: 'true' })
   const bad = await shop.load(`${fileOf(2)}T-3,silver,1709294400,,\nT-4,gold,now,,\n`, {
@@ -185,7 +185,7 @@ for (const [sent, meant] of [
   ['PRESET', 'preset'],
   ['File', 'file'],
 ]) {
-  test(`a part ${sent} is refused by the name that it means, not ignored`, async (t) => {
+  test(`a misspelled part ${sent} is refused with the correct name, not ignored`, async (t) => {
     const shop = await startShop(t)
     const problem = assertProblem(
       await shop.load(fileOf(2), { [sent as string]: 'true' }),
@@ -193,14 +193,14 @@ for (const [sent, meant] of [
       'invalid_request',
     )
     assert.deepEqual(problem.errors, [
-      { field: sent, code: 'unknown', message: `must be spelt ${meant}` },
+      { field: sent, code: 'unknown', message: `must be spelled ${meant}` },
     ])
     await assertNothingLeft(shop)
   })
 }
 
 for (const dry_run of ['1', 'yes', 'TRUE', '', 'true ']) {
-  test(`dry_run=${JSON.stringify(dry_run)} is refused, not taken for an import in earnest`, async (t) => {
+  test(`dry_run=${JSON.stringify(dry_run)} is refused and stores nothing`, async (t) => {
     const shop = await startShop(t)
 
     const { errors } = assertProblem(
@@ -222,7 +222,7 @@ const good = multipart([
   ['file', fileOf(2)],
 ])
 
-/** Bodies that are refused: what is wrong, the body, its head, the outcome, the fields it names. */
+/** Refused bodies: the reason, the body, its headers, the status and code, the named fields. */
 const refused: readonly (readonly [
   what: string,
   body: string | Uint8Array,
@@ -235,7 +235,7 @@ const refused: readonly (readonly [
   ['no store_id', multipart([['file', fileOf(2)]]), CUT, 400, 'invalid_request', ['store_id']],
   ['no part at all', '--cut--\r\n', CUT, 400, 'invalid_request', ['file', 'store_id']],
   [
-    'the file twice',
+    'two files',
     multipart([
       ['file', fileOf(2)],
       ['store_id', 'main'],
@@ -280,7 +280,7 @@ const refused: readonly (readonly [
     415,
     'unsupported_media_type',
   ],
-  ['a coded body', good, `${CUT}\r\ncontent-encoding: gzip`, 415, 'unsupported_media_type'],
+  ['a compressed body', good, `${CUT}\r\ncontent-encoding: gzip`, 415, 'unsupported_media_type'],
   [
     '21 parts',
     multipart(Array.from({ length: 21 }, (_, i) => [`p${i}`, 'x'] as const)),
@@ -311,7 +311,7 @@ const refused: readonly (readonly [
   ],
 ]
 
-test('a body that is not what it should be is refused, and nothing is stored', async (t) => {
+test('an invalid body is refused, and nothing is stored', async (t) => {
   for (const [what, body, head, status, code, fields = []] of refused) {
     await t.test(what, async (t) => {
       const shop = await startShop(t)
@@ -333,7 +333,7 @@ test('a body that is not what it should be is refused, and nothing is stored', a
   }
 })
 
-test('an upload whose Idempotency-Key is sent twice leaves nothing', async (t) => {
+test('an upload with two Idempotency-Key headers leaves nothing', async (t) => {
   const shop = await startShop(t)
   const body = multipart([
     ['store_id', 'main'],
@@ -349,13 +349,13 @@ test('an upload whose Idempotency-Key is sent twice leaves nothing', async (t) =
   await assertNothingLeft(shop)
 })
 
-test('a client that hangs up in the middle of its upload leaves nothing', async (t) => {
+test('a client that disconnects during its upload leaves nothing', async (t) => {
   const shop = await startShop(t)
   const body = multipart([
     ['store_id', 'main'],
     ['file', fileOf(20_000)],
   ])
-  // After the parts that count are whole, too: the request is not.
+  // Also after the required parts are complete: the request is not.
   const cuts = [40, 1_000, body.length >> 1, body.length - 5]
 
   for (const [index, cut] of cuts.entries()) {
@@ -373,7 +373,7 @@ test('a client that hangs up in the middle of its upload leaves nothing', async 
   await assertNothingLeft(shop)
 })
 
-test('a client that ends its side in the middle of its upload leaves nothing', async (t) => {
+test('a client that half-closes during its upload leaves nothing', async (t) => {
   const shop = await startShop(t)
   const client = await shop.connect()
   const head = [`authorization: Bearer ${shop.token}`, CUT, 'x-request-id: ended']
@@ -385,7 +385,7 @@ test('a client that ends its side in the middle of its upload leaves nothing', a
   await assertNothingLeft(shop)
 })
 
-test('an upload over the limit is 413, announced or not', async (t) => {
+test('an upload over the limit is 413, with or without Content-Length', async (t) => {
   const shop = await startShop(t, { limits: { uploadBytes: 10_000 } })
   const body = multipart([
     ['store_id', 'main'],
@@ -405,7 +405,7 @@ test('an upload over the limit is 413, announced or not', async (t) => {
   await assertNothingLeft(shop)
 })
 
-test('a large file is imported whole', async (t) => {
+test('a large file is imported completely', async (t) => {
   const { load, purchases } = await startShop(t)
   const count = 50_000
 
@@ -417,7 +417,7 @@ test('a large file is imported whole', async (t) => {
   assert.deepEqual([ids[0], ids.at(-1), new Set(ids).size], ['T-1', `T-${count}`, count])
 })
 
-test('each bad row is named by its line and column, all at once, and nothing is stored', async (t) => {
+test('all bad rows are named at once by line and column, and nothing is stored', async (t) => {
   const shop = await startShop(t)
   const csv = [
     'Transaction_ID;item;Date;user_id;quantity;price;currency;status;metadata;comment',
@@ -458,7 +458,7 @@ test('each bad row is named by its line and column, all at once, and nothing is 
   await assertNothingLeft(shop)
 })
 
-test('of many mistakes the first hundred are named, and the total is told', async (t) => {
+test('the first hundred of many errors are named, with the total', async (t) => {
   const shop = await startShop(t)
   const rows = Array.from({ length: 2_500 }, (_, i) => `T-${i},gold,yesterday,,\n`)
 
@@ -473,7 +473,7 @@ test('of many mistakes the first hundred are named, and the total is told', asyn
   await assertNothingLeft(shop)
 })
 
-test('each part that is missing is told', async (t) => {
+test('each missing part is named', async (t) => {
   const { send } = await startShop(t)
   const form = new FormData()
   form.append('dry_run', 'true')
@@ -486,7 +486,7 @@ test('each part that is missing is told', async (t) => {
   assert.equal(one.detail, 'The form has no part file')
 })
 
-test('a header that can not be used is one clear answer', async (t) => {
+test('a file with an unusable header line gets one clear error', async (t) => {
   const shop = await startShop(t)
   const headers: [header: string, errors: [column: string | undefined, code: string][]][] = [
     [
@@ -510,7 +510,7 @@ test('a header that can not be used is one clear answer', async (t) => {
   await assertNothingLeft(shop)
 })
 
-test('a file may be sent again, and a later one may move a status on', async (t) => {
+test('a file may be repeated, and a later file may change a status', async (t) => {
   const { load, purchases } = await startShop(t)
   const row = (status: string, price = 499) =>
     `transaction_id,sku,purchased_at,price,status\nT-1,gold,1709294400,${price},${status}\n`
@@ -531,7 +531,7 @@ test('a file may be sent again, and a later one may move a status on', async (t)
   assert.deepEqual(await statusOf(), ['refunded'])
 })
 
-/** A storage whose imports say when they begin and end, and wait for `gate` before each slice. */
+/** A storage whose imports report begin and end, and wait for `gate` before each slice. */
 async function createWatchedStorage(t: TestContext) {
   const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
   const { openImport } = storage
@@ -561,7 +561,7 @@ async function createWatchedStorage(t: TestContext) {
   return { storage, events, gate }
 }
 
-test('imports into one store follow one another, and all succeed', async (t) => {
+test('imports into one store run one after another, and all succeed', async (t) => {
   const { storage, events } = await createWatchedStorage(t)
   const { load, purchases } = await startShop(t, { storage })
 
@@ -580,7 +580,7 @@ test('imports into one store follow one another, and all succeed', async (t) => 
 })
 
 for (const end of ['succeeds', 'fails'] as const) {
-  test(`while an import runs that ${end}, items are read and created`, async (t) => {
+  test(`items are read and created during an import that ${end}`, async (t) => {
     const { storage, gate } = await createWatchedStorage(t)
     const { load, purchases, request, account_key, token } = await startShop(t, { storage })
     const reached = createSignal()
@@ -617,7 +617,7 @@ for (const end of ['succeeds', 'fails'] as const) {
   })
 }
 
-test('a stop lets an import in flight finish', async (t) => {
+test('a stopping server finishes an import in flight', async (t) => {
   const { storage, gate } = await createWatchedStorage(t)
   const { load, purchases, stop } = await startShop(t, { storage })
   const reached = createSignal()

@@ -16,7 +16,7 @@ const csv = (import_number: number) =>
     (_, i) => `T-${import_number}-${(i * 7919) % ROWS},gold,2024-01-15T10:00:00Z\n`,
   ).join('')}`
 
-test('a server killed at any moment of an import leaves all of its rows or none', async (t) => {
+test('a server killed at any moment of an import leaves all rows or none', async (t) => {
   const db = join(temporaryFolder(t), 'till.db')
   const before = createTill({ storage: await openSqliteStorage(db) })
   const { account, token } = await createShop(before)
@@ -36,11 +36,11 @@ test('a server killed at any moment of an import leaves all of its rows or none'
       ({ status }) => status,
       () => 0,
     )
-    // An import takes some 150 ms here: the moments are spread over all of it.
+    // An import takes about 150 ms here: the kills are spread over all of it.
     await setTimeout((round / KILLS) * 300)
     server.child.kill('SIGKILL')
     await server.closed
-    // fetch says nothing of a connection that is reset before it has begun to send.
+    // fetch does not report a connection that is reset before it sends.
     const status = await Promise.race([sent, setTimeout(500, 0)])
 
     const till = createTill({ storage: await openSqliteStorage(db) })
@@ -48,7 +48,7 @@ test('a server killed at any moment of an import leaves all of its rows or none'
     for await (const _ of till.purchases.all(account, { store_id: 'main' })) rows++
     await till.close()
     assert.ok([kept, kept + ROWS].includes(rows), `${rows} rows after round ${round}`)
-    if (status === 200) assert.equal(rows, kept + ROWS, 'what was acknowledged is there')
+    if (status === 200) assert.equal(rows, kept + ROWS, 'an acknowledged item is stored')
     kept = rows
   }
 })

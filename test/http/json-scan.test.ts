@@ -9,7 +9,7 @@ function scan(text: string, maxValues = NO_LIMIT, maxDepth = NO_LIMIT) {
   return countJsonValues(Buffer.from(text), maxValues, maxDepth)
 }
 
-/** The same by parsing: each value counts, and each key. */
+/** The same count by parsing: each value and each key. */
 function count(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1
   const keys = Array.isArray(value) ? 0 : Object.keys(value).length
@@ -28,7 +28,7 @@ const texts = fc
     text: indent + JSON.stringify(value, null, indent) + indent,
   }))
 
-test('a scan counts the values and keys that JSON.parse makes', () => {
+test('a scan counts the values and keys that JSON.parse creates', () => {
   fc.assert(
     fc.property(texts, ({ text }) => {
       assert.equal(scan(text), count(JSON.parse(text)))
@@ -37,7 +37,7 @@ test('a scan counts the values and keys that JSON.parse makes', () => {
   )
 })
 
-test('a scan ends at the first value or level past its limit, and not before', () => {
+test('a scan ends at the first value or level over its limit, and not before', () => {
   fc.assert(
     fc.property(texts, ({ text }) => {
       const value: unknown = JSON.parse(text)
@@ -50,7 +50,7 @@ test('a scan ends at the first value or level past its limit, and not before', (
   )
 })
 
-test('strings are one value each, whatever is in them', () => {
+test('a string is one value, whatever its content', () => {
   const rows: [text: string, values: number][] = [
     ['""', 1],
     [String.raw`"[{,:\"}]"`, 1],
@@ -64,7 +64,7 @@ test('strings are one value each, whatever is in them', () => {
   }
 })
 
-test('a text that is no JSON ends the scan too', () => {
+test('a scan ends for a text that is not JSON', () => {
   const broken = ['', ' ', '"', '"\\', '"\\"', '[[', ']]]', '}{', '\\', 'nul', '[1,,2', '\ud800']
   for (const text of broken) assert.equal(typeof scan(text), 'number', text)
   fc.assert(

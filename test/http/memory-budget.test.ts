@@ -33,26 +33,26 @@ const emptyObjects = (count: number) => Array(count).fill('{}').join()
 
 const attacks: Attack[] = [
   {
-    name: '1,000 bodies of 255 KiB that would take 23 times as much once parsed',
+    name: '1,000 bodies of 255 KiB that take 23 times as much when parsed',
     clients: 1_000,
     request: (shop) => init(shop, `[${emptyObjects(87_000)}]`),
     statuses: [400, 503],
   },
   {
-    name: '300 bodies of as many values as there may be',
+    name: '300 bodies with the maximum number of values',
     clients: 300,
-    // The object, two keys, a string and an array besides.
+    // The other values: the object, two keys, a string and an array.
     request: (shop) => init(shop, `{"user_id":"u","other":[${emptyObjects(33_000 - 5)}]}`),
     statuses: [200, 503],
   },
   {
-    name: '300 bodies of one long text that is not Latin-1',
+    name: '300 bodies with one long text outside Latin-1',
     clients: 300,
     request: (shop) => init(shop, `{"user_id":"u","other":"${'日'.repeat(85_000)}"}`),
     statuses: [200, 503],
   },
   {
-    name: '300 items of the largest metadata',
+    name: '300 items with the largest metadata',
     clients: 300,
     request: ({ account_key }, client) => {
       const item = { ...itemNamed(`item_${client}`), meta: { text: 'x'.repeat(65_000) } }
@@ -67,7 +67,7 @@ const attacks: Attack[] = [
 ]
 
 for (const { name, clients: count, request, statuses } of attacks) {
-  test(`${name}, their last bytes together, are answered with a small heap`, async (t) => {
+  test(`${name}, completed at the same moment, are answered with a small heap`, async (t) => {
     const shop = await createServedShop(t)
     const { url } = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=512' })
     const clients: RawClient[] = []
@@ -86,7 +86,7 @@ for (const { name, clients: count, request, statuses } of attacks) {
     for (const [index, { write }] of clients.entries()) write(lastBytes[index] ?? '')
     const replies = await Promise.all(clients.map(({ reply }) => reply()))
 
-    // 408 where a busy machine takes more than 30 s to send all bodies.
+    // 408 when a busy machine needs more than 30 s to send all bodies.
     const answers = [...statuses, 408]
     for (const { status } of replies) assert.ok(answers.includes(status), String(status))
     assert.ok(probe.slowest() < 10_000, `/healthz took ${probe.slowest()} ms`)
@@ -94,7 +94,7 @@ for (const { name, clients: count, request, statuses } of attacks) {
   })
 }
 
-/** Asks for `/healthz` over and over until the test is over. */
+/** Requests `/healthz` repeatedly until the test ends. */
 function startProbe(t: TestContext, url: string) {
   let isOver = false
   let answered = 0
@@ -124,7 +124,7 @@ function startProbe(t: TestContext, url: string) {
   }
 }
 
-test('large bodies are parsed one in a turn, so that others are answered in between', async (t) => {
+test('large bodies are parsed one for each turn of the event loop, and others are answered in between', async (t) => {
   const { till, connect, send } = await startServer(t, { storage: createMemoryStorage() })
   const { project } = await createShop(till)
   const bodies = 50
@@ -150,7 +150,7 @@ test('large bodies are parsed one in a turn, so that others are answered in betw
   assert.ok(order.indexOf('small') < bodies / 2, `${order.indexOf('small')} were answered before`)
 })
 
-test('bodies without room in the budget are 503 as they come in, and leave it as they go', async (t) => {
+test('bodies over the memory budget are 503 while they arrive, and release their part when they end', async (t) => {
   const limits = { memoryBytes: 2_000_000, accountShare: 100 }
   const storage = createMemoryStorage()
   const { till, connect, send } = await startServer(t, {
@@ -161,7 +161,7 @@ test('bodies without room in the budget are 503 as they come in, and leave it as
   const { account } = await createShop(till)
   const head = [`x-account-key: ${account.account_key}`, 'content-length: 200001']
   const slow: RawClient[] = []
-  // Twenty that announce 200 KB each reserve nothing yet.
+  // Twenty requests that only announce 200 KB each reserve nothing.
   for (let i = 0; i < 20; i++) {
     const client = await connect()
     client.write(rawRequest('POST /api/v1/items', head))
@@ -187,7 +187,7 @@ test('bodies without room in the budget are 503 as they come in, and leave it as
   }
 })
 
-test('an account whose slow bodies take its share of the budget leaves room for others', async (t) => {
+test('an account whose slow bodies use up its share of the budget does not block others', async (t) => {
   const limits = { memoryBytes: 4_000_000, accountShare: 50 }
   const { till, connect, send } = await startServer(t, { storage: createMemoryStorage(), limits })
   const greedy = await createShop(till)
@@ -216,7 +216,7 @@ test('an account whose slow bodies take its share of the budget leaves room for 
   assert.equal((await send('POST /api/v1/projects', { account_key, json })).status, 200)
 })
 
-test('what a body becomes once parsed is given back when its request is answered', async (t) => {
+test('the memory of a parsed body is released when its request is answered', async (t) => {
   const limits = { memoryBytes: 6_000_000, accountShare: 100 }
   const { till, send } = await startServer(t, { storage: createMemoryStorage(), limits })
   const { project } = await createShop(till)
@@ -259,7 +259,7 @@ test('imports in flight count against the budget', async (t) => {
   for (let tries = 0; (await upload()).status !== 200; tries++) assert.ok(tries < 100)
 })
 
-test('a client that pipelines small requests and takes no answer is cut off', async (t) => {
+test('a client that pipelines small requests and reads no answer is disconnected', async (t) => {
   const limits = { memoryBytes: 1024 ** 2, answerTimeout: 3_600_000 }
   const { connect, send } = await startServer(t, { storage: createMemoryStorage(), limits })
   const client = await connect()
@@ -277,7 +277,7 @@ test('a client that pipelines small requests and takes no answer is cut off', as
   assert.equal((await send('GET /healthz')).status, 200)
 })
 
-test('a client that waits for a small answer outlives one that leaves many', async (t) => {
+test('a client with many unread answers is disconnected before one with a small answer', async (t) => {
   const storage = createMemoryStorage()
   const limits = { memoryBytes: 1024 ** 2, answerTimeout: 3_600_000 }
   const { till, connect } = await startServer(t, { storage, limits })

@@ -8,7 +8,7 @@ import { connectTo, rawRequest } from '../support/server.ts'
 const ITEMS = 700
 const META = 60_000
 
-/** A server whose heap has no room for its store, whose items are as large as items may be. */
+/** A server with a heap smaller than its store, which has items of the maximum size. */
 async function serveLargeStore(t: TestContext) {
   const shop = await createServedShop(t)
   const storage = await openSqliteStorage(shop.db)
@@ -37,7 +37,7 @@ async function serveLargeStore(t: TestContext) {
   return { ...server, token: shop.token, read }
 }
 
-test('pages and whole lists of the largest items, many at once, fit into a small heap', async (t) => {
+test('many simultaneous pages and whole lists of the largest items fit into a small heap', async (t) => {
   const { read, child, ended } = await serveLargeStore(t)
   const cursors = Array.from({ length: 40 }, (_, i) => `&limit=1000&cursor=itm_large_${i * 10}`)
 
@@ -58,7 +58,7 @@ test('pages and whole lists of the largest items, many at once, fit into a small
   assert.deepEqual(await ended, { code: 0, signal: null })
 })
 
-test('long lists that clients do not take keep only bytes, outside the heap', async (t) => {
+test('long lists that clients do not read keep only bytes outside the heap', async (t) => {
   const { read, url, token } = await serveLargeStore(t)
   const list = rawRequest('GET /api/v1/items?store_id=main', [`authorization: Bearer ${token}`])
   for (let i = 0; i < 4; i++) {
@@ -82,8 +82,8 @@ async function createStores({ db, account_id, project }: ServedShop, ids: readon
   await till.close()
 }
 
-// Parsed at once, 24 times the size of the file: they took 900 MiB.
-test('imports of metadata that is large once parsed take little memory, four at once', {
+// Parsed all at once they took 24 times the size of the file: 900 MiB.
+test('four simultaneous imports of metadata that is large when parsed use little memory', {
   skip: existsSync('/proc/self/status') ? false : 'peaks are read in /proc',
 }, async (t) => {
   const shop = await createServedShop(t)
@@ -111,12 +111,12 @@ test('imports of metadata that is large once parsed take little memory, four at 
   assert.ok(peak < 400, `${peak} MiB`)
 })
 
-/** A body of HTTP/1.1 in which each byte is a chunk of its own, but for its end. */
+/** A chunked body in which each byte but the last ones is its own chunk. */
 function inChunksOfOne(text: string): string {
   return [...text].map((byte) => `1\r\n${byte}\r\n`).join('')
 }
 
-test('bodies that come in chunks of one byte take no more memory than others', async (t) => {
+test('bodies in chunks of one byte use no more memory than others', async (t) => {
   const shop = await createServedShop(t)
   const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=40' })
   const head = (path: string, type: string) =>

@@ -17,7 +17,7 @@ import { createShop } from '../support/till.ts'
 
 const LIST = 'GET /api/v1/items?store_id=main'
 
-test('the server is ready while its storage answers, and alive without', async (t) => {
+test('the server is ready while its storage answers, and alive without it', async (t) => {
   const storage = createMemoryStorage()
   const { send } = await startServer(t, { storage })
   assert.deepEqual((await send('GET /readyz')).json(), { status: 'ok' })
@@ -37,7 +37,7 @@ test('the server is ready while its storage answers, and alive without', async (
   assert.equal((await send('GET /readyz')).status, 200)
 })
 
-test('a file that is closed is not ready', async (t) => {
+test('a closed database file is not ready', async (t) => {
   const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
   const { send } = await startServer(t, { storage })
   assert.equal((await send('GET /readyz')).status, 200)
@@ -46,7 +46,7 @@ test('a file that is closed is not ready', async (t) => {
   assertProblem(await send('GET /readyz'), 503, 'storage_unavailable')
 })
 
-test('a stop says first that it is not ready, serves on, and then takes no more', {
+test('a stopping server is first not ready and still serves, then accepts no more connections', {
   timeout: 20_000,
 }, async (t) => {
   const limits = { drainDelay: 2_000, keepAliveTimeout: 60_000 }
@@ -68,9 +68,9 @@ test('a stop says first that it is not ready, serves on, and then takes no more'
   await assert.rejects(send('GET /healthz'), TypeError)
 })
 
-/** The figures of an exposition by name and labels; fails when a line is none. */
-function parseFigures(text: string): Map<string, number> {
-  const figures = new Map<string, number>()
+/** The values of a Prometheus text by name and labels; fails at an invalid line. */
+function parseMetrics(text: string): Map<string, number> {
+  const metrics = new Map<string, number>()
   let family = ''
   for (const line of text.trimEnd().split('\n')) {
     if (line.startsWith('# HELP ')) continue
@@ -83,14 +83,14 @@ function parseFigures(text: string): Map<string, number> {
       /^([a-z_]+(?:\{(?:[a-z]+="[^"\\\n]*",?)+\})?) ([\d.e+-]+)$/.exec(line) ?? []
     assert.ok(name.startsWith(family), line)
     assert.ok(Number.isFinite(Number(value)), line)
-    assert.ok(!figures.has(name), `${name} twice`)
-    figures.set(name, Number(value))
+    assert.ok(!metrics.has(name), `${name} twice`)
+    metrics.set(name, Number(value))
   }
   assert.ok(text.endsWith('\n'))
-  return figures
+  return metrics
 }
 
-test('metrics tell whether the storage answers', async (t) => {
+test('metrics show whether the storage answers', async (t) => {
   const storage = createMemoryStorage()
   const { send } = await startServer(t, { storage, options: { metrics: true } })
   assert.match((await send('GET /metrics')).text, /^tillkit_storage_up 1$/m)
@@ -103,12 +103,12 @@ test('metrics tell whether the storage answers', async (t) => {
   assert.match(text, /^tillkit_storage_answer_seconds [\d.e-]+$/m)
 })
 
-test('without the setting there are no metrics', async (t) => {
+test('without the option there are no metrics', async (t) => {
   const { send } = await startServer(t, { storage: createMemoryStorage() })
   assertProblem(await send('GET /metrics'), 404, 'route_not_found')
 })
 
-test('metrics count requests, their durations, refusals and imports', async (t) => {
+test('metrics count requests, durations, refused requests and imports', async (t) => {
   const options = { metrics: true, rateLimit: 6 }
   const { till, send, connect } = await startServer(t, { storage: createMemoryStorage(), options })
   const { item, token, account, project } = await createShop(till)
@@ -141,8 +141,8 @@ test('metrics count requests, their durations, refusals and imports', async (t) 
 
   const reply = await send('GET /metrics')
   assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
-  const figures = parseFigures(reply.text)
-  const requests = [...figures].filter(([name]) => name.startsWith('tillkit_http_requests_total'))
+  const metrics = parseMetrics(reply.text)
+  const requests = [...metrics].filter(([name]) => name.startsWith('tillkit_http_requests_total'))
   const labels = (method: string, route: string, status: number) =>
     `tillkit_http_requests_total{method="${method}",route="${route}",status="${status}"}`
   assert.deepEqual(Object.fromEntries(requests), {
@@ -156,7 +156,7 @@ test('metrics count requests, their durations, refusals and imports', async (t) 
     [labels('none', 'none', 400)]: 1,
   })
   const duration = 'tillkit_http_request_duration_seconds'
-  const ofImports = [...figures].filter(([name]) =>
+  const ofImports = [...metrics].filter(([name]) =>
     name.includes('_bucket{route="/api/v1/purchases'),
   )
   assert.ok(ofImports.every(([, value], index) => value >= (ofImports[index - 1]?.[1] ?? 0)))
@@ -164,8 +164,8 @@ test('metrics count requests, their durations, refusals and imports', async (t) 
     `${duration}_bucket{route="/api/v1/purchases/import",le="+Inf"}`,
     3,
   ])
-  assert.equal(figures.get(`${duration}_count{route="/api/v1/purchases/import"}`), 3)
-  assert.ok((figures.get(`${duration}_sum{route="/api/v1/purchases/import"}`) ?? 0) > 0)
+  assert.equal(metrics.get(`${duration}_count{route="/api/v1/purchases/import"}`), 3)
+  assert.ok((metrics.get(`${duration}_sum{route="/api/v1/purchases/import"}`) ?? 0) > 0)
   const expected = {
     'tillkit_http_requests_in_flight{kind="reads"}': 0,
     'tillkit_http_overloaded_total{kind="uploads"}': 0,
@@ -175,13 +175,13 @@ test('metrics count requests, their durations, refusals and imports', async (t) 
     'tillkit_import_rows_total{result="skipped"}': 1,
     'tillkit_import_rows_total{result="updated"}': 1,
   }
-  for (const [name, value] of Object.entries(expected)) assert.equal(figures.get(name), value, name)
+  for (const [name, value] of Object.entries(expected)) assert.equal(metrics.get(name), value, name)
   for (const name of [
     'process_resident_memory_bytes',
     'process_start_time_seconds',
     'tillkit_http_connections',
   ]) {
-    assert.ok((figures.get(name) ?? 0) > 0, name)
+    assert.ok((metrics.get(name) ?? 0) > 0, name)
   }
   const { account_key, account_id } = account
   for (const secret of [
@@ -197,7 +197,7 @@ test('metrics count requests, their durations, refusals and imports', async (t) 
   }
 })
 
-test('metrics count the imports that failed, by whose fault it was', async (t) => {
+test('metrics count failed imports by client or server fault', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage, options: { metrics: true } })
   const { token } = await createShop(till)
@@ -212,13 +212,13 @@ test('metrics count the imports that failed, by whose fault it was', async (t) =
   }
   assert.equal((await upload(csv)).status, 503)
 
-  const figures = parseFigures((await send('GET /metrics')).text)
-  assert.equal(figures.get('tillkit_imports_failed_total{cause="client"}'), 1)
-  assert.equal(figures.get('tillkit_imports_failed_total{cause="server"}'), 1)
-  assert.equal(figures.get('tillkit_imports_total'), 0)
+  const metrics = parseMetrics((await send('GET /metrics')).text)
+  assert.equal(metrics.get('tillkit_imports_failed_total{cause="client"}'), 1)
+  assert.equal(metrics.get('tillkit_imports_failed_total{cause="server"}'), 1)
+  assert.equal(metrics.get('tillkit_imports_total'), 0)
 })
 
-test('metrics tell the version, the open files and how late the event loop is', async (t) => {
+test('metrics show the version, the open files and the event loop delay', async (t) => {
   const { send } = await startServer(t, {
     storage: createMemoryStorage(),
     options: { metrics: true },
@@ -229,36 +229,36 @@ test('metrics tell the version, the open files and how late the event loop is', 
   while (performance.now() < until); // the event loop stands still
   await new Promise((resolve) => setTimeout(resolve, 100))
 
-  const figures = parseFigures((await send('GET /metrics')).text)
+  const metrics = parseMetrics((await send('GET /metrics')).text)
 
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   const build = `tillkit_build_info{version="${version}",node="${process.version}"}`
-  assert.equal(figures.get(build), 1)
+  assert.equal(metrics.get(build), 1)
   const delay = (quantile: number) =>
-    figures.get(`tillkit_event_loop_delay_seconds{quantile="${quantile}"}`) ?? Number.NaN
+    metrics.get(`tillkit_event_loop_delay_seconds{quantile="${quantile}"}`) ?? Number.NaN
   assert.ok(delay(1) > 0.2, `${delay(1)} s`)
   assert.ok(delay(0.5) <= delay(0.99) && delay(0.99) <= delay(1))
   if (process.platform === 'linux') {
-    const open = figures.get('process_open_fds') ?? 0
-    assert.ok(open > 3 && open < (figures.get('process_max_fds') ?? 0), String(open))
+    const open = metrics.get('process_open_fds') ?? 0
+    assert.ok(open > 3 && open < (metrics.get('process_max_fds') ?? 0), String(open))
   }
 })
 
-test('metrics tell what a file and its log take, and what is left for them', async (t) => {
+test('metrics show the size of a database file and its log, and the free disk space', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(path)
   const { till, send } = await startServer(t, { storage, options: { metrics: true } })
   await createShop(till)
 
-  const figures = parseFigures((await send('GET /metrics')).text)
+  const metrics = parseMetrics((await send('GET /metrics')).text)
 
-  assert.equal(figures.get('tillkit_database_bytes'), statSync(path).size)
-  assert.equal(figures.get('tillkit_database_wal_bytes'), statSync(`${path}-wal`).size)
-  assert.ok((figures.get('tillkit_database_free_bytes') ?? 0) > 0)
-  assert.ok(!figures.has('tillkit_pool_waiting'))
+  assert.equal(metrics.get('tillkit_database_bytes'), statSync(path).size)
+  assert.equal(metrics.get('tillkit_database_wal_bytes'), statSync(`${path}-wal`).size)
+  assert.ok((metrics.get('tillkit_database_free_bytes') ?? 0) > 0)
+  assert.ok(!metrics.has('tillkit_pool_waiting'))
 })
 
-test('metrics tell what is in flight', async (t) => {
+test('metrics show the requests in flight', async (t) => {
   const storage = createMemoryStorage()
   const entered = createSignal()
   const opened = createSignal()
@@ -272,15 +272,15 @@ test('metrics tell what is in flight', async (t) => {
   const reading = send(LIST, { token })
   await entered.given
 
-  const figures = parseFigures((await send('GET /metrics')).text)
+  const metrics = parseMetrics((await send('GET /metrics')).text)
   opened.give()
   await reading
 
-  assert.equal(figures.get('tillkit_http_requests_in_flight{kind="reads"}'), 1)
-  assert.equal(figures.get('tillkit_http_requests_in_flight{kind="writes"}'), 0)
+  assert.equal(metrics.get('tillkit_http_requests_in_flight{kind="reads"}'), 1)
+  assert.equal(metrics.get('tillkit_http_requests_in_flight{kind="writes"}'), 0)
 })
 
-test('a log of errors alone has the requests that failed here', async (t) => {
+test('a log of errors only has the requests with server errors', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, log, entryOf } = await startServer(t, {
     storage,
@@ -300,7 +300,7 @@ test('a log of errors alone has the requests that failed here', async (t) => {
   assert.match(error ?? '', /for the log/)
 })
 
-test('a line of the log has the client, its account and its project, and no user', async (t) => {
+test('a log line has the client, its account and its project, and no user', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, log, entryOf, connect } = await startServer(t, {
     storage,
@@ -341,7 +341,7 @@ test('a line of the log has the client, its account and its project, and no user
   }
 })
 
-test('why a storage can not be used is for the log, not for the caller', async (t) => {
+test('the cause of an unavailable storage is logged and not sent to the client', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, entryOf } = await startServer(t, { storage })
   const { token } = await createShop(till)
@@ -360,7 +360,7 @@ test('why a storage can not be used is for the log, not for the caller', async (
 })
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  test(`a file of ${driver} that can no more be written is told to the log alone`, {
+  test(`a read-only database file with ${driver} is reported only in the log`, {
     skip,
   }, async (t) => {
     const connections = await watchConnections(t, driver)
@@ -382,7 +382,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
   })
 }
 
-test('a list that fails in the middle of its answer is cut off, and a line in a log of errors', async (t) => {
+test('a list that fails during its answer is cut off and logged as an error', async (t) => {
   const storage = createMemoryStorage()
   const { till, send, entryOf } = await startServer(t, {
     storage,

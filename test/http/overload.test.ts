@@ -19,7 +19,7 @@ import { createShop } from '../support/till.ts'
 const LIST = 'GET /api/v1/items?store_id=main'
 const FORM = 'content-type: multipart/form-data; boundary=x'
 
-test('past the bound on reads one more is 503 at once, and what was accepted is answered', async (t) => {
+test('reads over the limit are 503 at once, and accepted ones are answered', async (t) => {
   const { storage, waiting, open } = createGatedStorage()
   const limits = { readsInFlight: 3, accountShare: 100 }
   const { till, connect, send } = await startServer(t, { storage, limits })
@@ -37,7 +37,7 @@ test('past the bound on reads one more is 503 at once, and what was accepted is 
     assertProblem(refused, 503, 'overloaded')
     assert.equal(refused.headers.get('retry-after'), '1')
   }
-  // Others are not concerned: writes, the operator, and what is no route.
+  // Does not affect writes, the operator's routes, and unknown routes.
   const { account_key } = account
   assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
   assert.equal((await send('GET /healthz')).status, 200)
@@ -47,7 +47,7 @@ test('past the bound on reads one more is 503 at once, and what was accepted is 
   assert.equal((await send(LIST, { token })).status, 200)
 })
 
-test('who sends bodies slowly keeps nobody from reading, and one who hangs up leaves room', async (t) => {
+test('slow bodies do not block reads, and a disconnect releases the limit', async (t) => {
   const limits = { writesInFlight: 2, uploadsInFlight: 1, accountShare: 100 }
   const storage = createMemoryStorage()
   const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
@@ -86,7 +86,7 @@ test('who sends bodies slowly keeps nobody from reading, and one who hangs up le
   assert.equal((await upload()).status, 200)
 })
 
-/** Asks until it is refused: the heads of the slow ones may not have been read yet. */
+/** Sends requests until one is refused: the server may not have read all slow ones yet. */
 async function refusedFor(
   ask: () => ReturnType<Awaited<ReturnType<typeof startServer>>['send']>,
   retryAfter: string,
@@ -101,7 +101,7 @@ async function refusedFor(
   assert.fail('was never refused')
 }
 
-/** A store whose list is more than one page, and more than the buffers of a connection take. */
+/** A store whose list is longer than one page and than the buffers of a connection. */
 async function createLargeShop(till: Till) {
   const shop = await createShop(till)
   const meta = { text: 'x'.repeat(12_000) }
@@ -118,7 +118,7 @@ async function createLargeShop(till: Till) {
   return shop
 }
 
-test('who reads a long list slowly takes no room from others', async (t) => {
+test('a slow reader of a long list does not block others', async (t) => {
   const limits = { readsInFlight: 1, answerTimeout: 3_600_000 }
   const storage = createMemoryStorage()
   const { till, connect, send } = await startServer(t, { storage, limits })
@@ -138,7 +138,7 @@ test('who reads a long list slowly takes no room from others', async (t) => {
   assert.equal((await send(LIST, { token })).json<{ items: object[] }>().items.length, 1_101)
 })
 
-test('who asks for many long lists and takes none is cut off, and keeps nobody from one', async (t) => {
+test('a client that requests many long lists and reads none is disconnected, and others get theirs', async (t) => {
   const limits = { memoryBytes: 8 * 1024 ** 2, answerTimeout: 3_600_000 }
   const storage = createMemoryStorage()
   const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
@@ -157,7 +157,9 @@ test('who asks for many long lists and takes none is cut off, and keeps nobody f
   assert.equal((await entryOf('greedy-0')).status, 499)
 })
 
-test('a client that takes nothing of a long list is cut off', { timeout: 20_000 }, async (t) => {
+test('a client that reads nothing of a long list is disconnected', {
+  timeout: 20_000,
+}, async (t) => {
   const storage = createMemoryStorage()
   const { till, connect, entryOf } = await startServer(t, {
     storage,
@@ -173,7 +175,7 @@ test('a client that takes nothing of a long list is cut off', { timeout: 20_000 
   assert.deepEqual([status, level], [499, 'info'])
 })
 
-test('a client that resets in the middle of a long list is no fault', async (t) => {
+test('a reset by the client during a long list is not logged as a fault', async (t) => {
   const storage = createMemoryStorage()
   const { till, connect, entryOf } = await startServer(t, { storage })
   const { token } = await createLargeShop(till)
@@ -189,7 +191,7 @@ test('a client that resets in the middle of a long list is no fault', async (t) 
   assert.deepEqual([status, level], [499, 'info'])
 })
 
-test('a list whose client hangs up before its turn to be sent ends', async (t) => {
+test('a list ends when its client disconnects before its turn', async (t) => {
   const storage = createMemoryStorage()
   const { till, connect, entryOf } = await startServer(t, { storage })
   const { token } = await createLargeShop(till)
@@ -217,7 +219,7 @@ test('a list whose client hangs up before its turn to be sent ends', async (t) =
   opened.give()
 })
 
-test('who hangs up before its body is asked for leaves its room at once', async (t) => {
+test('a disconnect before 100 Continue releases the limit at once', async (t) => {
   const storage = createMemoryStorage()
   const limits = { writesInFlight: 1, jsonTimeout: 3_600_000 }
   const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
@@ -225,10 +227,10 @@ test('who hangs up before its body is asked for leaves its room at once', async 
   const { account_key } = account
   const { findAccountByKeyHash } = storage
   const judging = createSignal()
-  const judged = createSignal()
+  const verified = createSignal()
   storage.findAccountByKeyHash = async (hash) => {
     judging.give()
-    await judged.given
+    await verified.given
     return findAccountByKeyHash(hash)
   }
   const client = await connect()
@@ -238,14 +240,14 @@ test('who hangs up before its body is asked for leaves its room at once', async 
 
   client.socket.resetAndDestroy()
   await setTimeout(20) // so that the server has heard of it
-  judged.give()
+  verified.give()
 
   const { status, level } = await entryOf('gone')
   assert.deepEqual([status, level], [499, 'info'])
   assert.equal((await send('POST /api/v1/items', { account_key, json: {} })).status, 400)
 })
 
-test('a refusal for load comes before the credential is judged, and gives back no place', async (t) => {
+test('a 503 for load comes before the credential is verified, and releases nothing', async (t) => {
   const storage = createMemoryStorage()
   const { till, send } = await startServer(t, { storage, limits: { readsInFlight: 0 } })
   const { token } = await createShop(till)
@@ -255,7 +257,7 @@ test('a refusal for load comes before the credential is judged, and gives back n
   }
 })
 
-test('requests that fail in any way leave the room that they took', async (t) => {
+test('requests that fail in any way release their limit', async (t) => {
   const storage = createMemoryStorage()
   const limits = { readsInFlight: 1, writesInFlight: 1, uploadsInFlight: 1 }
   const { till, send } = await startServer(t, { storage, limits })
@@ -277,7 +279,7 @@ test('requests that fail in any way leave the room that they took', async (t) =>
   assert.equal((await send(LIST, { token })).status, 200)
 })
 
-test('past the bound on connections one more is closed, and there is room when one goes', async (t) => {
+test('connections over the limit are closed until another one closes', async (t) => {
   const storage = createMemoryStorage()
   const options = { metrics: true }
   const { connect } = await startServer(t, { storage, options, limits: { connections: 3 } })
@@ -301,10 +303,10 @@ test('past the bound on connections one more is closed, and there is room when o
     const reply = await again.reply().catch(() => undefined)
     if (reply) return assert.equal(reply.status, 200)
   }
-  assert.fail('there never was room')
+  assert.fail('no connection was accepted')
 })
 
-test('2,500 connections that ask nothing, or half of something, disturb nobody', {
+test('2,500 connections with no request or half a request do not disturb others', {
   timeout: 120_000,
 }, async (t) => {
   const hour = 3_600_000

@@ -7,7 +7,7 @@ import { createShop } from '../support/till.ts'
 
 const MAX = 64 * 1024
 
-test('a bad file whose header cell is padded gets an answer of 64 KiB at most', async (t) => {
+test('the errors of a file with a huge header cell take at most 64 KiB', async (t) => {
   const { till, send } = await startServer(t, { storage: createMemoryStorage() })
   const { token } = await createShop(till)
   const padded = `purchased_at${' '.repeat(15_000)}`
@@ -20,7 +20,7 @@ test('a bad file whose header cell is padded gets an answer of 64 KiB at most', 
   assert.ok(Buffer.byteLength(reply.text) <= MAX, `${reply.text.length}`)
 })
 
-test('a part name of a form is cut where it is echoed', async (t) => {
+test('a quoted part name is shortened', async (t) => {
   const { till, send } = await startServer(t, { storage: createMemoryStorage() })
   const { token } = await createShop(till)
   const name = `dry${'_'.repeat(60_000)}run`
@@ -36,7 +36,7 @@ test('a part name of a form is cut where it is echoed', async (t) => {
   }
 })
 
-test('errors that have no room are left out, and the detail says how many are named', () => {
+test('errors over the size limit are left out, and the detail says how many are named', () => {
   const texts = ['x', '"', '\n', '\u{1f600}', '\ud83d', 'é'].map((each) => each.repeat(2_000))
   for (const text of texts) {
     const details = Array.from({ length: 100 }, (_, line) => {
@@ -59,7 +59,7 @@ test('errors that have no room are left out, and the detail says how many are na
   }
 })
 
-test('errors that have room are all named, as they are', () => {
+test('errors within the size limit are all named, unchanged', () => {
   const details = Array.from({ length: 100 }, (_, line) => {
     return { line, column: 'sku', code: 'unknown_sku', message: 'is no item of this store' }
   })

@@ -19,7 +19,7 @@ const postgres = await startPostgres()
 
 const EXCEEDED = 'urn:tillkit:error:quota_exceeded'
 
-describe('a create or change past a quota is 400 and names it', () => {
+describe('a create or change over a quota is 400 and names the quota', () => {
   const project = {
     name: 'Game',
     bundle_id: 'com.example.game',
@@ -62,7 +62,7 @@ describe('a create or change past a quota is 400 and names it', () => {
     )
   }
 
-  test('projects of an account; a repeat of a create that was done needs no room', async (t) => {
+  test('projects of an account; an idempotent repeat is not counted', async (t) => {
     const { createProject } = await serveShop(t)
     const first = await createProject('first')
     assert.equal(first.status, 200)
@@ -80,7 +80,7 @@ describe('a create or change past a quota is 400 and names it', () => {
     assertExceeded(await createStore('second'), 'A project may have at most 2 stores')
   })
 
-  test('bytes of configuration, which a project that grows takes too', async (t) => {
+  test('bytes of configuration, including changes of a project', async (t) => {
     const detail = 'The config and store_config of an account may have at most 300 bytes together'
     const { createProject, update } = await serveShop(t)
 
@@ -92,7 +92,7 @@ describe('a create or change past a quota is 400 and names it', () => {
   })
 })
 
-test('a quota that is no number is refused', async (t) => {
+test('a quota that is not a number is refused', async (t) => {
   const storage = await openSqliteStorage(newPath(t))
   t.after(() => storage.close())
   for (const [quotas, message] of [
@@ -107,7 +107,7 @@ test('a quota that is no number is refused', async (t) => {
   }
 })
 
-test('the environment sets the quotas of every command', async (t) => {
+test('environment variables set the quotas of every command', async (t) => {
   const db = newPath(t)
   const { account_id } = await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
   const create = (env: NodeJS.ProcessEnv) => {
@@ -127,10 +127,10 @@ const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=256' }
 
 interface Place {
   readonly name: string
-  /** A new database, as `--db` names it. */
+  /** A new database, as the value of `--db`. */
   readonly newDb: (t: TestContext) => Promise<string>
   readonly open: (db: string) => Promise<Storage>
-  /** Runs SQL past the storage, which is faster for many records. */
+  /** Runs SQL without the storage, which is faster for many records. */
   readonly run: (t: TestContext, db: string, sql: string) => Promise<unknown>
 }
 
@@ -153,10 +153,10 @@ const places: readonly Place[] = [
   },
 ]
 
-/** 64 KiB as JSON, and some 20 times as much in memory. */
+/** 64 KiB as JSON, and about 20 times as much in memory. */
 const EXPANDING = JSON.stringify({ list: Array(21_000).fill({}) })
 
-/** SQL for as many projects, and stores of one of them, with 64 KiB each. */
+/** SQL for this many projects, and stores of one of them, with 64 KiB each. */
 function fillSql(account_id: string, project_id: string, count: number): string {
   const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`
   return `
@@ -185,7 +185,7 @@ async function init(url: string, public_key: string) {
 
 for (const { name, newDb, open, run } of places) {
   describe(`a server with a small heap on ${name}`, () => {
-    test('starts whatever its tenants store, and opens a session of a project past its quota', async (t) => {
+    test('starts with any amount of data, and opens a session of a project over its quota', async (t) => {
       const db = await newDb(t)
       const storage = await open(db)
       const { account, project } = await createShop(createTill({ storage }))
@@ -198,7 +198,7 @@ for (const { name, newDb, open, run } of places) {
       assert.equal(child.exitCode, null)
     })
 
-    test('survives a thousand sessions at once of a project at its quota', async (t) => {
+    test('survives a thousand simultaneous sessions of a project at its quota', async (t) => {
       const db = await newDb(t)
       const storage = await open(db)
       const till = createTill({ storage })
@@ -218,7 +218,7 @@ for (const { name, newDb, open, run } of places) {
         Array.from({ length: 1000 }, () => init(url, project.public_key)),
       )
 
-      // Where the database is slow, some wait too long for a connection to it.
+      // With a slow database some wait too long for a connection.
       const full = { status: 200, stores: storesPerProject }
       for (const each of answers) if (each.status !== 503) assert.deepEqual(each, full)
       assert.deepEqual(await init(url, project.public_key), full)

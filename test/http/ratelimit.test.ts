@@ -6,9 +6,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { clientAddress, networkOf } from '../../http/address.ts'
-import type { SentHeaders } from '../../http/headers.ts'
+import type { RequestHeaders } from '../../http/headers.ts'
 import { createHandler } from '../../http/index.ts'
-import { createRateLimiter, type Verdict } from '../../http/ratelimit.ts'
+import { type Consumption, createRateLimiter } from '../../http/rate-limit.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { assertProblem, connectTo, eventually, rawRequest, startServer } from '../support/server.ts'
@@ -21,10 +21,10 @@ function createClock() {
 
 const LIST = 'GET /api/v1/items?store_id=main'
 
-test('a bucket holds a minute’s requests, and fills evenly', async () => {
+test('a bucket holds the requests of a minute, and fills evenly', async () => {
   const { now, pass } = createClock()
   const limiter = createRateLimiter(6, now)
-  const take = () => limiter.take('a') as Verdict
+  const take = () => limiter.consume('a') as Consumption
 
   const first = Array.from({ length: 7 }, take)
   assert.deepEqual(
@@ -39,7 +39,7 @@ test('a bucket holds a minute’s requests, and fills evenly', async () => {
       [false, 0, 10],
     ],
   )
-  assert.equal((limiter.take('b') as Verdict).remaining, 5)
+  assert.equal((limiter.consume('b') as Consumption).remaining, 5)
   pass(9.5)
   assert.deepEqual(take(), { isAllowed: false, remaining: 0, seconds: 1 })
   pass(0.5)
@@ -49,14 +49,14 @@ test('a bucket holds a minute’s requests, and fills evenly', async () => {
   assert.equal(take().remaining, 5)
 })
 
-test('after the seconds that a refusal names a request is taken, whatever the quota', () => {
+test('after the seconds of Retry-After a request is allowed, whatever the quota', () => {
   const quota = fc.integer({ min: 1, max: 100_000 })
   const waits = fc.array(fc.double({ min: 0, max: 30, noNaN: true }), { maxLength: 50 })
   fc.assert(
     fc.property(quota, waits, (quota, waits) => {
       const { now, pass } = createClock()
       const limiter = createRateLimiter(quota, now)
-      const take = () => limiter.take('a') as Verdict
+      const take = () => limiter.consume('a') as Consumption
       for (let i = 0; i < quota; i++) {
         const { isAllowed, remaining } = take()
         assert.deepEqual([isAllowed, remaining], [true, quota - 1 - i])
@@ -74,10 +74,10 @@ test('after the seconds that a refusal names a request is taken, whatever the qu
   )
 })
 
-test('past its bound a limiter forgets the keys that were not seen for longest', () => {
+test('a full limiter drops the keys that were unused for longest', () => {
   const { now } = createClock()
   const limiter = createRateLimiter(2, now, 100)
-  const take = (key: string) => limiter.take(key) as Verdict
+  const take = (key: string) => limiter.consume(key) as Consumption
 
   take('seen')
   take('seen')
@@ -91,14 +91,14 @@ test('past its bound a limiter forgets the keys that were not seen for longest',
   assert.equal(take('once').isAllowed, true)
 })
 
-test('a quota that is no positive whole number is a programmer’s mistake', () => {
+test('a quota that is not a positive integer is a TypeError', () => {
   for (const quota of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => createHandler(memoryTill(), { rateLimit: quota }), TypeError)
     assert.throws(() => createHandler(memoryTill(), { rateLimitAddress: quota }), TypeError)
   }
 })
 
-test('without the settings nothing is limited, and no answer speaks of it', async (t) => {
+test('without the options nothing is limited, and no rate limit headers are sent', async (t) => {
   const { till, send } = await startServer(t, { storage: createMemoryStorage() })
   const { token } = await createShop(till)
   const reply = await send(LIST, { token })
@@ -106,7 +106,7 @@ test('without the settings nothing is limited, and no answer speaks of it', asyn
   assert.equal(reply.headers.get('ratelimit-policy'), null)
 })
 
-test('the tokens that an account issues to a user share one limit, past which 429 says when to come again', async (t) => {
+test('all tokens that an account issues to a user share one limit; over it is 429 with Retry-After', async (t) => {
   const options = { rateLimit: 3 }
   const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
   const { account, project } = await createShop(till)
@@ -135,7 +135,7 @@ test('the tokens that an account issues to a user share one limit, past which 42
   assertProblem(await send(LIST, { token: 'x' }), 401, 'token_required')
 })
 
-test('an account’s keys have one limit, and clients with one public key have one by address', async (t) => {
+test('all keys of an account share one limit, and each address with a public key has its own', async (t) => {
   const options = { rateLimit: 2, trustProxy: true }
   const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
   const { account, project } = await createShop(till)
@@ -159,7 +159,7 @@ test('an account’s keys have one limit, and clients with one public key have o
       await send(TOKEN, { public_key, headers }),
     ]
     assertProblem(await send(TOKEN, { public_key, headers }), 429, 'rate_limited')
-    // Tokens that were got with the key are with many clients too.
+    // Many clients share the tokens of a public key too.
     const { access_token: token } = tokens[0]?.json<{ access_token: string }>() ?? {}
     for (const status of [200, 200, 429]) {
       assert.equal((await send(LIST, { token, headers })).status, status)
@@ -167,7 +167,7 @@ test('an account’s keys have one limit, and clients with one public key have o
   }
 })
 
-test('nobody with the public key uses up the limit of a user by naming that user', async (t) => {
+test('a client with the public key can not use up the limit of a user by naming that user', async (t) => {
   const options = { rateLimit: 3 }
   const { till, send, url } = await startServer(t, { storage: createMemoryStorage(), options })
   const { account, project, token } = await createShop(till)
@@ -177,7 +177,7 @@ test('nobody with the public key uses up the limit of a user by naming that user
   const { access_token } = await till.sessions.accessToken(public_key)
   const attack = (from: string, token: string) => statusFrom(url, from, token)
 
-  // With tokens of the same user, of others and of the project, all from another address.
+  // With tokens of this user, of others and of the project, from another address.
   const statuses: number[] = []
   for (const user_id of ['player', 'player', 'player', 'player', 'other', project_id]) {
     const session = await till.sessions.token(public_key, { user_id })
@@ -187,14 +187,14 @@ test('nobody with the public key uses up the limit of a user by naming that user
 
   for (let i = 0; i < 3; i++) assert.equal((await send(LIST, { token })).status, 200)
   assertProblem(await send(LIST, { token: access_token }), 429, 'rate_limited')
-  // What the account issued counts by user, and public tokens of its own address do not touch it.
+  // Issued tokens count by user. Public tokens from the same address do not affect them.
   for (const from of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
     assert.equal(await attack(from, issued.token), 200)
   }
   assert.equal(await attack('127.0.0.4', issued.token), 429)
 })
 
-test('tokens got with a public key count by the /64 of an IPv6 address', async (t) => {
+test('tokens obtained with a public key count by the /64 network of an IPv6 address', async (t) => {
   const options = { rateLimit: 2, trustProxy: true }
   const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
   const { project } = await createShop(till)
@@ -209,7 +209,7 @@ test('tokens got with a public key count by the /64 of an IPv6 address', async (
   assert.equal(await ask('2001:db8:0:1::1', 'a'), 200)
 })
 
-/** The status of a list that is asked for from an address of the loopback. */
+/** The status of `GET /items` from this loopback address. */
 async function statusFrom(url: string, localAddress: string, token: string): Promise<number> {
   const headers = { authorization: `Bearer ${token}` }
   const asked = request(`${url}/api/v1/items?store_id=main`, { localAddress, headers })
@@ -218,7 +218,7 @@ async function statusFrom(url: string, localAddress: string, token: string): Pro
   return response.statusCode ?? 0
 }
 
-test('an address is limited before its credential is judged, which ends the guessing of keys', async (t) => {
+test('the address limit applies before the credential is verified, against key guessing', async (t) => {
   const options = { rateLimitAddress: 3, rateLimit: 100 }
   const { till, send } = await startServer(t, { storage: createMemoryStorage(), options })
   const { token } = await createShop(till)
@@ -241,7 +241,7 @@ test('an address is limited before its credential is judged, which ends the gues
   }
 })
 
-test('the address is the connection’s, or the last hop that a trusted proxy names', async (t) => {
+test('the client address is that of the connection, or the last entry of a trusted proxy', async (t) => {
   const rows: [trustProxy: boolean, headers: string[], bucket: string][] = [
     [false, [], 'connection'],
     [false, ['x-forwarded-for: 192.0.2.1'], 'connection'],
@@ -274,7 +274,7 @@ test('the address is the connection’s, or the last hop that a trusted proxy na
   }
 })
 
-test('behind several proxies the address is the entry of the outermost', async (t) => {
+test('behind several proxies the client address is the entry of the outermost', async (t) => {
   const rows: [hops: number, headers: string[], address: string][] = [
     [1, ['x-forwarded-for: 198.51.100.1, 198.51.100.2, 198.51.100.3'], '198.51.100.3'],
     [2, ['x-forwarded-for: 198.51.100.1, 198.51.100.2, 198.51.100.3'], '198.51.100.2'],
@@ -295,7 +295,7 @@ test('behind several proxies the address is the entry of the outermost', async (
   }
 })
 
-test('an address that is remembered keeps no header in memory', () => {
+test('a remembered address keeps no header in memory', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const padding = '198.51.100.100, '.repeat(1000)
@@ -307,7 +307,7 @@ test('an address that is remembered keeps no header in memory', () => {
     for (const last of [`198.51.${100 + (i >> 8)}.${100 + (i & 127)}`, `2001:db8:0:${i}::abcd`]) {
       const forwarded_for = Buffer.from(padding + last).toString('latin1')
       const request = { socket: {} } as IncomingMessage
-      remembered.add(networkOf(clientAddress(request, { forwarded_for } as SentHeaders, 1)))
+      remembered.add(networkOf(clientAddress(request, { forwarded_for } as RequestHeaders, 1)))
     }
   }
 
@@ -317,7 +317,7 @@ test('an address that is remembered keeps no header in memory', () => {
   assert.ok(grown < 8 * 1024 ** 2, `${grown} bytes for ${remembered.size} addresses`)
 })
 
-test('servers on one storage share a limit, and what they let through unknowingly is a debt', async (t) => {
+test('servers on one storage share a limit, and make up for requests allowed too many', async (t) => {
   const storage = createMemoryStorage()
   const options = { rateLimit: SHARED_LIMIT, shareRateLimits: true }
   const first = await startServer(t, { storage, options })
@@ -328,7 +328,7 @@ test('servers on one storage share a limit, and what they let through unknowingl
   await assertLimitShared(() => (turn++ % 2 ? first : second).send(LIST, { token }))
 })
 
-test('a server whose storage does not share limits for itself', async (t) => {
+test('a server whose storage can not share buckets limits alone', async (t) => {
   const storage = {
     ...createMemoryStorage(),
     consumeBuckets: async () => {

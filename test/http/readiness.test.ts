@@ -12,7 +12,7 @@ import { createShop } from '../support/till.ts'
 
 const server = await startPostgres()
 
-/** Stops all processes of the PostgreSQL server where they are, until the result is called. */
+/** Suspends all processes of the PostgreSQL server until the returned function is called. */
 async function freeze(t: TestContext, url: string): Promise<() => void> {
   const sql = rawPostgres(t, url)
   const [row] = await sql<{ file: string }[]>`SELECT pg_read_file('postmaster.pid') AS file`
@@ -32,7 +32,7 @@ async function freeze(t: TestContext, url: string): Promise<() => void> {
   return thaw
 }
 
-test('a frozen PostgreSQL server is not ready before its statements are given up', {
+test('a frozen PostgreSQL server makes /readyz fail before its statements time out', {
   skip: server.isForeign,
 }, async (t) => {
   const url = await server.createDatabase(t)
@@ -49,13 +49,13 @@ test('a frozen PostgreSQL server is not ready before its statements are given up
 
   assertProblem(refused, 503, 'storage_unavailable')
   assert.match(metrics.text, /^tillkit_storage_up 0$/m)
-  assert.ok(!isAnswered, 'it waited as long as a statement does')
+  assert.ok(!isAnswered, '/readyz waited for a statement to time out')
   thaw()
   assert.deepEqual((await read).records, [])
   assert.equal((await send('GET /readyz')).status, 200)
 })
 
-test('a SQLite file that another process has locked is ready while writes wait', async (t) => {
+test('a SQLite file locked by another process is ready while writes wait', async (t) => {
   const path = join(temporaryFolder(t), 'till.db')
   const storage = await openSqliteStorage(path)
   const { till, send } = await startServer(t, { storage })
@@ -75,7 +75,7 @@ test('a SQLite file that another process has locked is ready while writes wait',
   assert.notEqual((await write).account_id, account.account_id)
 })
 
-test('metrics tell how many connections to PostgreSQL are in use, and who waits', async (t) => {
+test('metrics show the PostgreSQL connections in use and the waiting statements', async (t) => {
   const url = await server.createDatabase(t)
   const storage = await openPostgresStorage(url, { max: 2 })
   const { till, send } = await startServer(t, { storage, options: { metrics: true } })

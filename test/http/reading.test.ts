@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { assertProblem, startServer } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
-/** A server with a shop, and so many items besides `gold`. */
+/** A server with a shop that has `gold` and this many more items. */
 async function startShop(t: TestContext, items = 0) {
   const { till, send, connect } = await startServer(t)
   const shop = await createShop(till)
@@ -34,7 +34,7 @@ async function readPages({ read }: Shop, limit: number): Promise<string[][]> {
   return pages
 }
 
-test('pages lead from one to the next by their links, and hold the whole list in its order', async (t) => {
+test('the Link headers lead through all pages, which contain the whole list in order', async (t) => {
   const shop = await startShop(t, 9)
   for (const limit of [1, 3, 5, 10, 1000]) {
     const pages = await readPages(shop, limit)
@@ -51,7 +51,7 @@ for (const query of ['limit=0', 'limit=1001', 'limit=1.5', 'limit=x', 'limit=', 
   })
 }
 
-test('a cursor that no page of the store has given is refused, a foreign one like an unknown one', async (t) => {
+test('a cursor that is not from this store is refused, a foreign one like an unknown one', async (t) => {
   const { till, read, account, project } = await startShop(t)
   const other = await createShop(till, 'Other')
   const side = { project_id: project.id, store_id: 'side', store_type: 'web' as const }
@@ -68,7 +68,7 @@ test('a cursor that no page of the store has given is refused, a foreign one lik
   assert.deepEqual(bodies[2], bodies[0])
 })
 
-test('an item and a list are 304 for who has them, and anew once they changed', async (t) => {
+test('an item and a list are 304 until they change', async (t) => {
   const { till, read, account, item, fields } = await startShop(t, 3)
   for (const path of [
     `/items/${item.id}`,
@@ -96,7 +96,7 @@ test('an item and a list are 304 for who has them, and anew once they changed', 
   assert.notEqual(after.headers.get('etag'), before)
 })
 
-test('a last page is none any more once another follows: no 304 hides the link to it', async (t) => {
+test('a last page is not 304 after another page follows: it has a new link', async (t) => {
   const { till, read, account, fields } = await startShop(t, 17)
   const path = '/items?store_id=main&limit=18'
   const last = await read(path)
@@ -111,7 +111,7 @@ test('a last page is none any more once another follows: no 304 hides the link t
   assert.match(page.headers.get('link') ?? '', /rel="next"/)
 })
 
-test('no 304 tells who may not read whether something is there', async (t) => {
+test('a client without access gets no 304', async (t) => {
   const { till, send, item } = await startShop(t)
   const { token } = await createShop(till, 'Other')
   const headers = { 'if-none-match': '*' }
@@ -120,7 +120,7 @@ test('no 304 tells who may not read whether something is there', async (t) => {
   assertProblem(await send(`GET /api/v1/items/${item.id}`, { headers }), 401, 'token_required')
 })
 
-test('a store of more than a page is sent whole, as one list, with a validator of its own', async (t) => {
+test('a store larger than a page is sent as one list with its own etag', async (t) => {
   const { read, send, token, names, till, account, fields } = await startShop(t, 2_345)
   const whole = await read('/items?store_id=main')
   assert.equal(whole.status, 200)
@@ -154,7 +154,7 @@ const creates: [path: string, body: (shop: Shop, name: string) => object][] = [
   ],
 ]
 for (const [path, bodyOf] of creates) {
-  test(`POST ${path} is answered once for an Idempotency-Key, header and body`, async (t) => {
+  test(`POST ${path} with a repeated Idempotency-Key gets the same headers and body`, async (t) => {
     const shop = await startShop(t)
     const create = (name: string, key: string) =>
       shop.send(`POST /api/v1${path}`, {
@@ -174,7 +174,7 @@ for (const [path, bodyOf] of creates) {
   })
 }
 
-test('an Idempotency-Key that is sent twice is refused', async (t) => {
+test('a request with two Idempotency-Key headers is refused', async (t) => {
   const { fields, account, till, connect } = await startShop(t)
   const client = await connect()
   const body = JSON.stringify({ ...fields, name: 'twice' })

@@ -20,7 +20,7 @@ import {
 } from '../support/server.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
-/** Opens the database for a moment, as long as no server has it to itself. */
+/** Opens the database for a moment. No server may hold it exclusively. */
 async function withTill<T>(path: string, work: (till: Till) => Promise<T>): Promise<T> {
   const till = createTill({ storage: await openSqliteStorage(path) })
   try {
@@ -56,7 +56,7 @@ function newItem(name: string): object {
   return { store_id: 'main', name, display_name: `Item ${name}`, price: '1', type: 'consumable' }
 }
 
-/** Creates items until the server is gone; `acknowledged` takes each that was answered with 200. */
+/** Creates items until the server is gone; `acknowledged` collects those answered with 200. */
 async function createItems(
   send: Send,
   account_key: string,
@@ -75,7 +75,7 @@ async function createItems(
   throw new Error('the server was never killed')
 }
 
-test('what was acknowledged before a kill -9 is there after it, tokens and keys too', async (t) => {
+test('acknowledged records, tokens and keys survive kill -9', async (t) => {
   const { path, account_key, public_key } = await createShopFile(t)
   const acknowledged = new Map<string, string>()
   const tokens: string[] = []
@@ -99,7 +99,7 @@ test('what was acknowledged before a kill -9 is there after it, tokens and keys 
     const kept = new Map(items.map(({ id, name }) => [id, name]))
     for (const [id, name] of acknowledged) assert.equal(kept.get(id), name, `${name} is lost`)
     assert.equal(new Set(kept.values()).size, items.length)
-    // One that was not acknowledged is there as a whole, or not at all.
+    // An unacknowledged item is stored completely or not at all.
     for (const { name, display_name } of items) {
       assert.equal(display_name, name === 'gold' ? 'Gold' : `Item ${name}`)
     }
@@ -107,7 +107,7 @@ test('what was acknowledged before a kill -9 is there after it, tokens and keys 
   }
 })
 
-test('an import that a kill -9 ends is seen whole or not at all, and may be sent again', async (t) => {
+test('an import interrupted by kill -9 is stored completely or not at all, and can be repeated', async (t) => {
   const { path, public_key, account } = await createShopFile(t)
   const count = 60_000
   const rows = Array.from({ length: count }, (_, i) => `T-${i},gold,1709294400,Ä${i}\n`)
@@ -152,7 +152,7 @@ async function countPurchases(
   return count
 }
 
-test('SIGTERM lets a request in flight finish, takes no other, and ends with 0', async (t) => {
+test('SIGTERM finishes a request in flight, accepts no other, and exits with 0', async (t) => {
   const { path, account_key, public_key } = await createShopFile(t)
   const { child, closed, url, send, log } = await startProcess(t, path)
   const token = await openSession(send, public_key)
@@ -161,7 +161,7 @@ test('SIGTERM lets a request in flight finish, takes no other, and ends with 0',
   t.after(() => client.socket.destroy())
   const head = [`x-account-key: ${account_key}`, `content-length: ${body.length}`]
   client.write(rawRequest('POST /api/v1/items', head) + body.slice(0, 20))
-  // The server has it once it has answered what came after it.
+  // The server has received it when it has answered a later request.
   assert.equal((await send('GET /healthz')).status, 200)
 
   child.kill('SIGTERM')
@@ -191,7 +191,7 @@ async function untilRefused(url: string): Promise<void> {
   throw new Error('the server never stopped to take connections')
 }
 
-test('SIGTERM ends with 0 although connections are open that ask nothing', async (t) => {
+test('SIGTERM exits with 0 despite open idle connections', async (t) => {
   const { path } = await createShopFile(t)
   const { child, closed, url } = await startProcess(t, path)
   const silent = await connectTo(url)
@@ -210,7 +210,7 @@ test('SIGTERM ends with 0 although connections are open that ask nothing', async
 })
 
 for (const args of [[], ['--drain-delay', '1'], ['--workers', '2']]) {
-  test(`SIGTERM under load breaks off no connection: serve ${args.join(' ')}`, async (t) => {
+  test(`SIGTERM under load resets no connection: serve ${args.join(' ')}`, async (t) => {
     const { path, account_key } = await createShopFile(t)
     const { child, closed, url } = await startProcess(t, path, args)
     const agent = new Agent({ keepAlive: true, maxSockets: 64 })
@@ -219,7 +219,7 @@ for (const args of [[], ['--drain-delay', '1'], ['--workers', '2']]) {
     const acknowledged: string[] = []
     const closing: number[] = []
 
-    // Each works on one connection until an answer says that this was its last.
+    // Each client uses one connection until an answer closes it.
     const client = async (number: number) => {
       for (let n = 0; ; n++) {
         const name = `load_${number}_${n}`
@@ -254,7 +254,7 @@ async function namesIn(till: Till, account_key: string): Promise<string[]> {
   return names
 }
 
-test('the handler works in any server of node:http, without a log', async (t) => {
+test('the handler works in any node:http server, without a log', async (t) => {
   const till = memoryTill()
   const { account, project, item, token } = await createShop(till)
   const { account_key } = account

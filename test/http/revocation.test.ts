@@ -23,7 +23,7 @@ const STORAGES: Record<string, (t: TestContext) => Promise<Storage>> = {
 interface Shop {
   readonly running: TestServer
   readonly storage: Storage
-  /** Has no key, as the operator. */
+  /** The operator, without a key. */
   readonly operator: Account
   readonly account_key: string
   readonly key_id: string
@@ -113,30 +113,30 @@ const disableStore: Revoke = ({ running: { till }, operator }) =>
   till.stores.update(operator, { store_id: 'main', status: 'disabled' })
 
 const TOKEN_REVOCATIONS: Record<string, Revoke> = {
-  'the tokens of its user were revoked': ({ running: { till }, operator, project_id }) =>
+  'the tokens of its user are revoked': ({ running: { till }, operator, project_id }) =>
     till.sessions.revoke(operator, { project_id, user_id: 'player' }),
-  'the tokens of its project were revoked': ({ running: { till }, operator, project_id }) =>
+  'the tokens of its project are revoked': ({ running: { till }, operator, project_id }) =>
     till.sessions.revoke(operator, { project_id }),
-  'its project was disabled': setStatus('disabled'),
-  'its project was archived': setStatus('archived'),
+  'its project is disabled': setStatus('disabled'),
+  'its project is archived': setStatus('archived'),
 }
 
 for (const [name, open] of Object.entries(STORAGES)) {
-  describe(`a request whose last byte comes after a revocation, on ${name}`, () => {
+  describe(`a request whose last byte arrives after a revocation, on ${name}`, () => {
     for (const [what, write] of Object.entries(KEY_WRITES)) {
-      test(`writes nothing once its account key was revoked: ${what}`, async (t) => {
+      test(`writes nothing after its account key is revoked: ${what}`, async (t) => {
         const shop = await openShop(t, open)
         const reply = await sendAround(shop, write, revokeKey)
         assertProblem(reply, 401, 'account_key_required')
       })
 
-      test(`nor with an idempotency key: ${what}`, async (t) => {
+      test(`writes nothing with an idempotency key either: ${what}`, async (t) => {
         const shop = await openShop(t, open)
         const reply = await sendAround(shop, write, revokeKey, ['idempotency-key: k-1'])
         assertProblem(reply, 401, 'account_key_required')
       })
 
-      test(`nor is it answered what the first of its kind was: ${what}`, async (t) => {
+      test(`does not replay the answer of an idempotency key: ${what}`, async (t) => {
         const shop = await openShop(t, open)
         const first = await sendAround(shop, write, async () => {}, ['idempotency-key: k-1'])
         assert.equal(first.status, 200, first.text)
@@ -147,7 +147,7 @@ for (const [name, open] of Object.entries(STORAGES)) {
 
     for (const [what, write] of Object.entries(TOKEN_WRITES)) {
       for (const [when, revoke] of Object.entries(TOKEN_REVOCATIONS)) {
-        test(`writes nothing once ${when}: ${what}`, async (t) => {
+        test(`writes nothing after ${when}: ${what}`, async (t) => {
           const shop = await openShop(t, open)
           const reply = await sendAround(shop, write, revoke)
           assertProblem(reply, 401, 'token_required')
@@ -155,7 +155,7 @@ for (const [name, open] of Object.entries(STORAGES)) {
       }
       if (write === updateProject) continue
 
-      test(`writes nothing once its store was disabled: ${what}`, async (t) => {
+      test(`writes nothing after its store is disabled: ${what}`, async (t) => {
         const shop = await openShop(t, open)
         const reply = await sendAround(shop, write, disableStore)
         assertProblem(reply, 400, 'store_inactive')
@@ -163,7 +163,7 @@ for (const [name, open] of Object.entries(STORAGES)) {
     }
 
     for (const [what, write] of Object.entries({ ...KEY_WRITES, ...TOKEN_WRITES })) {
-      test(`is done when others were revoked: ${what}`, async (t) => {
+      test(`succeeds when other credentials are revoked: ${what}`, async (t) => {
         const shop = await openShop(t, open)
         const { operator, project_id, running } = shop
         const { till } = running
@@ -187,7 +187,7 @@ async function openShop(t: TestContext, open: (t: TestContext) => Promise<Storag
   return { running, storage, operator, account_key, key_id, project_id: project.id, token }
 }
 
-/** Holds back the last byte of a request until its credential was verified and then revoked. */
+/** Sends the last byte of a request after its credential is verified and then revoked. */
 async function sendAround(shop: Shop, write: Write, revoke: Revoke, headers: string[] = []) {
   const client = await shop.running.connect()
   const body = write.body(shop)

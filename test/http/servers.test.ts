@@ -22,13 +22,13 @@ interface Server extends Awaited<ReturnType<typeof serveProcess>> {
   readonly send: Send
 }
 
-/** A process that serves, with a client of its own. */
+/** A server process with its own client. */
 async function startServer(t: TestContext, db: string, args: readonly string[] = []) {
   const served = await serveProcess(t, ['--db', db, '--port', '0', '--log', 'errors', ...args])
   return { ...served, send: createClient(served.url) }
 }
 
-/** A shop, servers on its database, and the operator's own till there. */
+/** A shop, servers on its database, and the operator's till. */
 async function startServers(t: TestContext, args: readonly string[] = [], count = 3) {
   const db = await postgres.createSchema(t)
   const storage = await openPostgres(t, db, { max: 3 })
@@ -77,7 +77,7 @@ const LIST = 'GET /api/v1/items?store_id=main'
 const CREATE = 'POST /api/v1/items'
 const IMPORT = 'POST /api/v1/purchases/import'
 
-test('credentials hold at all servers at once', async (t) => {
+test('all servers accept new credentials immediately', async (t) => {
   const { servers, till, account, account_key, project } = await startServers(t)
 
   for (let round = 0; round < 6; round++) {
@@ -109,7 +109,7 @@ test('credentials hold at all servers at once', async (t) => {
   for (const reply of refused) assertProblem(reply, 400, 'invalid_public_key')
 })
 
-test('a new signing key signs at all servers within its handover, and no token fails', async (t) => {
+test('all servers sign with a new key within its handover time, and no token fails', async (t) => {
   const { servers, till, storage, project, token } = await startServers(t)
   const [before] = await storage.listSigningKeys()
   const { kid } = await till.operations.rotateSigningKeys()
@@ -137,7 +137,7 @@ test('a new signing key signs at all servers within its handover, and no token f
   }
 })
 
-test('an idempotency key that one server has seen makes no second record at another', async (t) => {
+test('an idempotency key used at one server creates no second record at another', async (t) => {
   const { servers, account_key, account, till } = await startServers(t)
 
   for (let round = 0; round < 20; round++) {
@@ -155,7 +155,7 @@ test('an idempotency key that one server has seen makes no second record at anot
   assert.equal((await namesOf(till, account)).length, 21)
 })
 
-test('of those who create one SKU at several servers at once, exactly one does', async (t) => {
+test('exactly one of simultaneous creates of one SKU at several servers succeeds', async (t) => {
   const { servers, account_key, token } = await startServers(t)
 
   for (let round = 0; round < 30; round++) {
@@ -171,7 +171,7 @@ test('of those who create one SKU at several servers at once, exactly one does',
   }
 })
 
-test('an import is seen at all servers, and two into one store follow one another', async (t) => {
+test('all servers see an import, and two imports into one store run one after another', async (t) => {
   const { servers, token, account, till } = await startServers(t)
   const fileOf = (count: number) => {
     const rows = Array.from({ length: count }, (_, row) => `T-${row},gold,1709294400,u\n`)
@@ -185,7 +185,7 @@ test('an import is seen at all servers, and two into one store follow one anothe
 
   assert.equal(await load(0, fileOf(2_000)), 2_000)
   assert.equal(await load(1, fileOf(2_000)), 0)
-  // Each waits for the one before and then sees all of it: every row is added by one of them.
+  // Each import waits for the previous one and then sees its rows: one of them adds each row.
   const sizes = [20_000, 12_000, 16_000]
   const added = await Promise.all(sizes.map((size, server) => load(server, fileOf(size))))
   assert.equal(
@@ -197,7 +197,7 @@ test('an import is seen at all servers, and two into one store follow one anothe
   assert.equal(count, 20_000)
 })
 
-test('what one server has acknowledged, every read that starts afterwards shows', async (t) => {
+test('every read that starts after an acknowledged write shows it, at every server', async (t) => {
   const { servers, account_key, account, project, till, token } = await startServers(t)
 
   const client = async (lane: number) => {
@@ -248,7 +248,7 @@ test('servers share a rate limit', async (t) => {
   await assertLimitShared(() => at(servers, turn++)(LIST, { token }))
 })
 
-test('workers serve a PostgreSQL as one server', async (t) => {
+test('worker processes on PostgreSQL act as one server', async (t) => {
   const { servers, account_key, token } = await startServers(t, ['--workers', '2'], 1)
   const headers = { connection: 'close' } // so that any worker may get it
   for (let round = 0; round < 10; round++) {
@@ -261,11 +261,11 @@ test('workers serve a PostgreSQL as one server', async (t) => {
   assert.equal(await servers[0]?.closed, 0)
 })
 
-/** Creates items at a server until told to stop; each name is sent once. */
+/** Creates items at a server until it is stopped; each name is sent once. */
 function createLoad(send: Send, account_key: string, prefix: string) {
   const load = {
     acknowledged: [] as string[],
-    /** Sent, and not known to be there. */
+    /** Sent without an answer. */
     unknown: [] as string[],
     refused: [] as Reply[],
     broken: [] as string[],
@@ -301,7 +301,7 @@ async function stopAll(loads: readonly Load[]): Promise<void> {
   await Promise.all(loads.map(({ ended }) => ended))
 }
 
-/** Waits until each has had so many more answers of success. */
+/** Waits until each has this many more successful answers. */
 async function progress(loads: readonly Load[], more: number): Promise<void> {
   const goals = loads.map(({ acknowledged }) => acknowledged.length + more)
   const isThere = () => loads.every((load, i) => load.acknowledged.length >= Number(goals[i]))
@@ -318,7 +318,7 @@ function assertKept(names: readonly string[], loads: readonly Load[]): void {
   assert.deepEqual(made, ['gold'])
 }
 
-test('a server that is killed loses nothing it acknowledged, and moves no other', async (t) => {
+test('a killed server loses no acknowledged write and does not affect others', async (t) => {
   const { servers, account_key, till, account } = await startServers(t)
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
@@ -335,7 +335,7 @@ test('a server that is killed loses nothing it acknowledged, and moves no other'
   assertKept(await namesOf(till, account), loads)
 })
 
-test('while PostgreSQL restarts all is 503, then all goes on, with nothing lost or doubled', {
+test('while PostgreSQL restarts requests are 503; then all works, with nothing lost or duplicated', {
   skip: postgres.isForeign,
 }, async (t) => {
   const { servers, account_key, till, account, token } = await startServers(t)
@@ -369,7 +369,7 @@ test('while PostgreSQL restarts all is 503, then all goes on, with nothing lost 
   }
   const names = await namesOf(till, account)
   assertKept(names, loads)
-  // Who sends again what was not acknowledged is told that it is there, or makes it.
+  // A repeat of an unacknowledged create either creates the item or reports that it exists.
   const kept = new Set(names)
   for (const name of loads.flatMap(({ unknown }) => unknown.slice(0, 5))) {
     const { status } = await at(servers, 1)(CREATE, { account_key, json: newItem(name) })
@@ -377,7 +377,7 @@ test('while PostgreSQL restarts all is 503, then all goes on, with nothing lost 
   }
 })
 
-test('servers are replaced one after the other under load without one failed request', async (t) => {
+test('a rolling restart under load fails no request', async (t) => {
   const drained = ['--drain-delay', '2']
   const { servers, db, account_key, token, till, account } = await startServers(t, drained)
   const balancer = createBalancer(servers.map(({ url }) => url))
@@ -402,7 +402,7 @@ test('servers are replaced one after the other under load without one failed req
     }
   }
   const loads = Promise.all([0, 1, 2, 3, 4, 5].map(load))
-  // A failure is told by `loads`, once it is looked at.
+  // `loads` reports a failure later.
   loads.catch(() => {
     isStopped = true
   })

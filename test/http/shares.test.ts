@@ -25,7 +25,7 @@ const ACCESS_TOKEN = '/api/v1/identity/auth/access-token'
 const CSV = 'transaction_id,sku,purchased_at\nT-1,gold,1700000000\n'
 const FORM = 'content-type: multipart/form-data; boundary=x'
 
-/** Sends requests whose bodies never come, and waits until so many of them are refused. */
+/** Sends requests whose bodies never arrive, and waits until this many are refused. */
 async function sendSlowly(server: TestServer, heads: readonly string[], refused: number) {
   const before = server.log.length
   const clients = []
@@ -48,7 +48,7 @@ function slowImport(token: string): string {
   return rawRequest(IMPORT, [`authorization: Bearer ${token}`, FORM, 'content-length: 1000'])
 }
 
-test('an account whose bodies come slowly holds half of the writes, and keeps no other from writing', async (t) => {
+test('an account with slow bodies gets half of the write limit, and does not block others', async (t) => {
   const storage = createMemoryStorage()
   const server = await startServer(t, { storage, limits: { writesInFlight: 6 } })
   const { till, send } = server
@@ -59,7 +59,7 @@ test('an account whose bodies come slowly holds half of the writes, and keeps no
   const { account_key } = one.account
   const refused = assertProblem(await send(CREATE, { account_key, json: {} }), 503, 'overloaded')
   assert.equal(refused.detail, 'This account has its share of the writes in flight')
-  // Whichever credential of the account a request has.
+  // With any credential of the account.
   const reply = await send(TOKEN, { public_key: one.project.public_key, json })
   assertProblem(reply, 503, 'overloaded')
   assert.equal(reply.headers.get('retry-after'), '1')
@@ -79,7 +79,7 @@ test('an account whose bodies come slowly holds half of the writes, and keeps no
   assert.equal((await send(CREATE, { account_key, json: {} })).status, 400)
 })
 
-test('an account holds half of the imports, however many projects it has', async (t) => {
+test('an account gets half of the import limit, however many projects it has', async (t) => {
   const storage = createMemoryStorage()
   const server = await startServer(t, { storage })
   const { till, send } = server
@@ -93,7 +93,7 @@ test('an account holds half of the imports, however many projects it has', async
   }
   const load = (token: string) => send(IMPORT, { token, body: importForm(CSV) })
 
-  // Four of one project, which would queue for one store; sixteen of the account.
+  // Four imports of one project, which would wait for one store; sixteen of the account.
   const heads = tokens.flatMap((token) => Array(5).fill(slowImport(token)))
   const slow = await sendSlowly(server, heads, 30 - 16)
 
@@ -111,7 +111,7 @@ test('an account holds half of the imports, however many projects it has', async
   assert.equal((await load(one.token)).status, 200)
 })
 
-test('an account whose reads take long holds half of them, and keeps no other from reading', async (t) => {
+test('an account with slow reads gets half of the read limit, and does not block others', async (t) => {
   const { storage, waiting, open } = createGatedStorage()
   const server = await startServer(t, { storage, limits: { readsInFlight: 5 } })
   const { till, send } = server
@@ -131,7 +131,7 @@ test('an account whose reads take long holds half of them, and keeps no other fr
   assert.equal((await send(LIST, { token: one.token })).status, 200)
 })
 
-test('the pages of a long list that follow the first count as reads of its account', async (t) => {
+test('the later pages of a long list count as reads of its account', async (t) => {
   const storage = createMemoryStorage()
   const { listItems } = storage
   const opened = createSignal()
@@ -165,7 +165,7 @@ test('the pages of a long list that follow the first count as reads of its accou
   for (const text of texts) assert.equal(JSON.parse(await text).items.length, 12)
 })
 
-test('a request that fails in any way gives its share back', async (t) => {
+test('a request that fails in any way releases its share', async (t) => {
   const storage = createMemoryStorage()
   const limits = { readsInFlight: 2, writesInFlight: 2, uploadsInFlight: 2, jsonBytes: 1000 }
   const options = { rateLimit: 1_000_000, metrics: true }
@@ -212,7 +212,7 @@ test('a request that fails in any way gives its share back', async (t) => {
   )
 })
 
-test('requests whose credential is being verified take no account’s place, and half of theirs are an address’s', async (t) => {
+test('requests being verified use no account share, and one address gets half of the verifications', async (t) => {
   const storage = createMemoryStorage()
   const { findProjectByPublicKey } = storage
   const opened = createSignal()
@@ -241,7 +241,7 @@ test('requests whose credential is being verified take no account’s place, and
   assert.equal(await guess('127.0.0.2'), 400)
 })
 
-test('a server with one account may give it all places', async (t) => {
+test('a server with one account may give it the whole limit', async (t) => {
   const storage = createMemoryStorage()
   const limits = { writesInFlight: 4, accountShare: 100 }
   const server = await startServer(t, { storage, limits })
@@ -255,7 +255,7 @@ test('a server with one account may give it all places', async (t) => {
   }
 })
 
-/** The status of a request for an access token from an address of the loopback. */
+/** The status of a request for an access token from this loopback address. */
 async function statusOf(url: string, localAddress: string, public_key: string): Promise<number> {
   const headers = { 'x-public-project-key': public_key }
   const asked = request(url + ACCESS_TOKEN, { localAddress, headers, agent: false })

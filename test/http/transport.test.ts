@@ -17,10 +17,10 @@ import {
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
-/** What is in every body and must be in no line of the log. */
+/** Text that is in every body and must not be in the log. */
 const MARK = 'marked-text-of-a-body'
 
-/** Limits under which nothing but the one that a test sets ends a connection. */
+/** Limits so high that only the limit under test can end a connection. */
 const forever = 3_600_000
 const patient = {
   jsonTimeout: forever,
@@ -54,10 +54,10 @@ function itemBody(name: string, more = ''): string {
 interface Row {
   readonly name: string
   readonly bytes: (caller: Caller) => string | Uint8Array
-  /** The status and, when it is no 200, the code of the problem. */
+  /** The status and, unless it is 200, the code of the problem. */
   readonly reply: readonly [status: number, code?: string]
   readonly headers?: { readonly [name: string]: string }
-  /** What must not be in the reply. */
+  /** Texts that must not be in the reply. */
   readonly absent?: readonly string[]
 }
 
@@ -87,13 +87,13 @@ const targets: Row[] = [
   )
   .concat([
     {
-      name: 'a target in absolute form is taken by its path, whatever host it names',
+      name: 'a target in absolute form is routed by its path, whatever its host',
       bytes: () => get('HTTP://elsewhere:99/healthz?a=//'),
       reply: [200],
       absent: ['elsewhere'],
     },
     {
-      name: 'a query may hold anything',
+      name: 'a query may contain anything',
       bytes: () => get('/healthz?a=%FF&%&?=&__proto__=1&a[]'),
       reply: [200],
     },
@@ -116,7 +116,7 @@ const methods: Row[] = (
     ['TRACE /healthz', 'GET, HEAD, OPTIONS'],
   ] as const
 ).map(([request, allow]) => ({
-  name: `${request} is 405 and says what is allowed`,
+  name: `${request} is 405 with Allow`,
   bytes: ({ withKey }) => rawRequest(request, [withKey]),
   reply: [405, 'method_not_allowed'],
   headers: { allow },
@@ -142,7 +142,7 @@ const bodies: Row[] = [
     absent: ['{"a":{', 'RangeError', 'stack'],
   },
   {
-    name: 'a field that nobody knows may nest 63 deep',
+    name: 'an unknown field may nest 63 levels',
     bytes: ({ withKey }) => {
       const unknown = '['.repeat(63) + ']'.repeat(63)
       return create(itemBody('deep_unknown', `,"other":${unknown}`), withKey)
@@ -151,7 +151,7 @@ const bodies: Row[] = [
     absent: ['other'],
   },
   {
-    name: 'a field that nobody knows may not nest deeper',
+    name: 'an unknown field may not nest 64 levels',
     bytes: ({ withKey }) => {
       const unknown = '['.repeat(64) + ']'.repeat(64)
       return create(itemBody('deep_unknown', `,"other":${unknown}`), withKey)
@@ -173,19 +173,19 @@ const bodies: Row[] = [
     absent: [MARK],
   },
   {
-    name: 'half a surrogate pair, escaped, is 400',
+    name: 'an escaped lone surrogate is 400',
     bytes: ({ withKey }) => create(itemBody('half', ',"description":"\\ud83d"'), withKey),
     reply: [400, 'invalid_request'],
     absent: [MARK],
   },
   {
-    name: 'a body that ends in the middle of its JSON is 400 and not quoted',
+    name: 'a body with incomplete JSON is 400 and not quoted',
     bytes: ({ withKey }) => create(itemBody('cut').slice(0, -1), withKey),
     reply: [400, 'invalid_request'],
     absent: [MARK, 'SyntaxError', 'JSON.parse'],
   },
   {
-    name: 'a body that is no JSON at all is 400 and not quoted',
+    name: 'a body that is not JSON is 400 and not quoted',
     bytes: ({ withKey }) => create(MARK, withKey),
     reply: [400, 'invalid_request'],
     absent: [MARK.slice(0, 6), 'SyntaxError'],
@@ -220,7 +220,7 @@ const bodies: Row[] = [
     }),
   ),
   {
-    name: 'no content type is accepted',
+    name: 'a missing content type is accepted',
     bytes: ({ withKey }) => create(itemBody('untyped'), withKey, 'content-encoding: identity'),
     reply: [200],
   },
@@ -259,22 +259,22 @@ function chunked(chunks: readonly string[], ...headers: string[]): string {
 
 const credentials: Row[] = [
   {
-    name: 'two account keys are none',
+    name: 'two account keys are refused',
     bytes: ({ withKey }) => create(itemBody('twice'), withKey, withKey),
     reply: [401, 'account_key_required'],
   },
   {
-    name: 'an account key after another one is none',
+    name: 'a valid account key after another one is refused',
     bytes: ({ withKey }) => create(itemBody('twice'), 'X-Account-Key: ak_other', withKey),
     reply: [401, 'account_key_required'],
   },
   {
-    name: 'two tokens are none',
+    name: 'two tokens are refused',
     bytes: ({ withToken }) => get('/api/v1/items?store_id=main', withToken, withToken),
     reply: [401, 'token_required'],
   },
   {
-    name: 'two public keys are none',
+    name: 'two public keys are refused',
     bytes: ({ public_key }) => {
       const header = `x-public-project-key: ${public_key}`
       return get('/api/v1/identity/auth/access-token', header, header)
@@ -282,7 +282,7 @@ const credentials: Row[] = [
     reply: [400, 'invalid_public_key'],
   },
   {
-    name: 'a GET with a body that nobody wants is answered',
+    name: 'a GET with a body is answered',
     bytes: ({ withToken }) =>
       rawRequest('GET /api/v1/items?store_id=main', [withToken], MARK.repeat(1000)),
     reply: [200],
@@ -290,7 +290,7 @@ const credentials: Row[] = [
 ]
 
 const malformed: Row[] = Object.entries({
-  'a line that is no request': 'what is this?\r\n\r\n',
+  'a line that is not a request': 'what is this?\r\n\r\n',
   'a TLS handshake': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
   'the preface of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   'another version': 'GET /healthz HTTP/9.9\r\nhost: test\r\n\r\n',
@@ -318,7 +318,7 @@ const rows: Row[] = [
     reply: [400, 'malformed_request'],
   },
   {
-    name: 'an expectation that nobody knows is ignored',
+    name: 'an unknown Expect header is ignored',
     bytes: ({ withKey }) => create(itemBody('expected'), withKey, 'expect: miracles'),
     reply: [200],
   },
@@ -348,7 +348,7 @@ const rows: Row[] = [
   },
 ]
 
-test('whatever comes over the wire is answered, and the server goes on', async (t) => {
+test('every malformed or unusual request is answered, and the server keeps serving', async (t) => {
   const { till, log, connect, send } = await startServer(t)
   const caller = await createCaller(till)
   const { account_key, public_key, token, withKey, withToken } = caller
@@ -384,7 +384,7 @@ test('whatever comes over the wire is answered, and the server goes on', async (
   )
 })
 
-test('a reply to HEAD has the headers of GET and no body', async (t) => {
+test('HEAD gets the headers of GET and no body', async (t) => {
   const { till, connect } = await startServer(t)
   const { withToken, item } = await createCaller(till)
   const targets = [
@@ -398,7 +398,7 @@ test('a reply to HEAD has the headers of GET and no body', async (t) => {
   for (const target of targets) {
     client.write(rawRequest(`HEAD ${target}`, [withToken, 'x-request-id: same']))
     const head = await client.reply({ head: true })
-    // Had a body come, this reply would begin with it.
+    // A body of the HEAD answer would stand before this reply.
     client.write(rawRequest(`GET ${target}`, [withToken, 'x-request-id: same']))
     const full = await client.reply()
 
@@ -412,7 +412,7 @@ function withoutDate({ headers }: Reply): unknown {
   return [...headers].filter(([name]) => name !== 'date')
 }
 
-test('pipelined requests are answered in their order', async (t) => {
+test('pipelined requests are answered in order', async (t) => {
   const { till, connect } = await startServer(t)
   const { withKey, withToken } = await createCaller(till)
   const client = await connect()
@@ -445,7 +445,7 @@ test('pipelined requests are answered in their order', async (t) => {
   )
 })
 
-test('a client that ends its side after the request gets its answer', async (t) => {
+test('a client that half-closes after its request gets the answer', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const client = await connect()
 
@@ -454,7 +454,7 @@ test('a client that ends its side after the request gets its answer', async (t) 
   assert.equal((await client.reply()).text, '{"status":"ok"}')
 })
 
-test('a sender whose large body is not wanted still reads the answer', async (t) => {
+test('a client that sends a large refused body still reads the answer', async (t) => {
   const { connect, send } = await startServer(t, { storage: createMemoryStorage() })
   const body = MARK.repeat(400_000).slice(0, 8 * 1024 ** 2)
 
@@ -464,14 +464,14 @@ test('a sender whose large body is not wanted still reads the answer', async (t)
       rawRequest('POST /api/v1/items', [`content-type: ${type}`, 'x-account-key: ak_x'], body),
     )
     assertProblem(await client.reply(), 401, 'account_key_required')
-    // The connection goes on with what follows the body.
+    // The connection serves the request after the body.
     client.write(get('/healthz'))
     assert.equal((await client.reply()).text, '{"status":"ok"}')
   }
   assert.equal((await send('GET /healthz')).status, 200)
 })
 
-test('a sender who never ends a body that is not wanted is cut off', {
+test('a client whose refused body never ends is disconnected', {
   timeout: 20_000,
 }, async (t) => {
   const limits = { ...patient, discardBytes: 1024 ** 2, discardTimeout: 500 }
@@ -501,7 +501,7 @@ function drained({ socket }: RawClient): Promise<void> {
   return new Promise((resolve) => socket.once('drain', resolve))
 }
 
-test('a client that resets in the middle of its request is logged as 499, and is no fault', async (t) => {
+test('a reset by the client during its request is logged as 499 and not as a fault', async (t) => {
   const { till, connect, send, entryOf } = await startServer(t)
   const { withKey, withToken, token } = await createCaller(till)
   const body = itemBody('never')
@@ -529,7 +529,7 @@ test('a client that resets in the middle of its request is logged as 499, and is
   assert.ok(!items.text.includes('never'))
 })
 
-test('a client that resets in the middle of its answer harms nobody', async (t) => {
+test('a reset by the client during its answer does not affect others', async (t) => {
   const storage = createMemoryStorage()
   const { till, connect, send } = await startServer(t, { storage })
   const { token, path } = await createLargeShop(storage, till)
@@ -545,10 +545,10 @@ test('a client that resets in the middle of its answer harms nobody', async (t) 
   assert.equal(whole.json<{ metadata: { text: string } }>().metadata.text.length, LARGE)
 })
 
-/** More than the buffers of a connection take: a larger one than may be created. */
+/** More than the buffers of a connection hold; larger than the API lets clients create. */
 const LARGE = 12_000_000
 
-/** A storage with a shop and a large item, which a path gets as a whole. */
+/** A storage with a shop and a large item, and the path of that item. */
 async function createLargeShop(storage: Storage, till: Till) {
   const { item, token } = await createShop(till)
   const metadata = { text: 'x'.repeat(LARGE) }
@@ -556,7 +556,7 @@ async function createLargeShop(storage: Storage, till: Till) {
   return { token, path: '/api/v1/items/itm_large' }
 }
 
-test('a client that hangs up at once, or says nothing, harms nobody', async (t) => {
+test('a client that disconnects at once or sends nothing does not affect others', async (t) => {
   const { connect, send, url } = await startServer(t, { storage: createMemoryStorage() })
 
   for (const bytes of ['', 'GET', 'GET /healthz HTTP/1.1\r\nho', get('/healthz')]) {
@@ -571,7 +571,7 @@ test('a client that hangs up at once, or says nothing, harms nobody', async (t) 
   assert.equal((await send('GET /healthz')).status, 200)
 })
 
-test('a body that comes too slowly is 408', async (t) => {
+test('a slow body is 408', async (t) => {
   const limits = { jsonTimeout: 100, uploadIdleTimeout: 100 }
   const { till, connect, send } = await startServer(t, { limits })
   const { withKey, withToken } = await createCaller(till)
@@ -589,7 +589,7 @@ test('a body that comes too slowly is 408', async (t) => {
   assert.equal((await send('GET /healthz')).status, 200)
 })
 
-test('a JSON body that comes drop by drop is 408, however steady the drops', async (t) => {
+test('a JSON body that arrives byte by byte is 408, however regularly', async (t) => {
   const { till, connect } = await startServer(t, { limits: { jsonTimeout: 300 } })
   const { withKey } = await createCaller(till)
   const client = await connect()
@@ -601,7 +601,7 @@ test('a JSON body that comes drop by drop is 408, however steady the drops', asy
   assertProblem(await client.reply(), 408, 'request_timeout')
 })
 
-test('headers that come too slowly are 408', async (t) => {
+test('slow headers are 408', async (t) => {
   const limits = { headersTimeout: 200, requestTimeout: 10_000 }
   const { connect, send } = await startServer(t, { storage: createMemoryStorage(), limits })
   const client = await connect()
@@ -612,21 +612,21 @@ test('headers that come too slowly are 408', async (t) => {
   assert.equal((await send('GET /healthz')).status, 200)
 })
 
-test('a client that does not hang up after its 408 is hung up on', async (t) => {
+test('a client that stays connected after its 408 is disconnected', async (t) => {
   const limits = { headersTimeout: 100, discardTimeout: 100 }
   const { connect } = await startServer(t, { storage: createMemoryStorage(), limits })
   const client = await connect()
   client.write('GET /healthz HTTP/1.1\r\n')
   assertProblem(await client.reply(), 408, 'request_timeout')
 
-  // A connection that is gone answers a write with a reset.
+  // A write to a closed connection gets a reset.
   await eventually(() => {
     if (client.socket.writable) client.write('x')
     return client.socket.destroyed || undefined
   }, 'an end of the connection')
 })
 
-test('a client that does not read its answer is cut off', { timeout: 20_000 }, async (t) => {
+test('a client that does not read its answer is disconnected', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, answerTimeout: 200 }
   const storage = createMemoryStorage()
   const { till, stop, connect, entryOf } = await startServer(t, { storage, limits })
@@ -642,7 +642,7 @@ test('a client that does not read its answer is cut off', { timeout: 20_000 }, a
   await assert.rejects(client.reply(), /the connection ended/)
 })
 
-test('past a bound on what is not taken yet, of equal clients whoever takes longest is cut off', async (t) => {
+test('over the limit on unsent bytes, the longest waiting of equal clients is disconnected', async (t) => {
   const limits = { ...patient, answerTimeout: forever, memoryBytes: 2.5 * LARGE }
   const storage = createMemoryStorage()
   const { till, connect } = await startServer(t, { storage, limits })
@@ -660,13 +660,13 @@ test('past a bound on what is not taken yet, of equal clients whoever takes long
   for (const { socket } of [first, ...others]) socket.resume()
   await assert.rejects(first.reply(), /the connection ended/)
   for (const client of others) assert.equal((await client.reply()).status, 200)
-  // Those who have taken theirs do not count any more.
+  // Clients that have read their answer no longer count.
   const again = await readSlowly()
   again.socket.resume()
   assert.equal((await again.reply()).status, 200)
 })
 
-/** Clients of a server that remembers its items: who asks for the same one shares its body. */
+/** Clients of a server that caches items: requests for the same item share its body. */
 async function serveSlowReaders(t: TestContext, memoryBytes: number) {
   const limits = { ...patient, answerTimeout: forever, memoryBytes }
   const file = join(temporaryFolder(t), 'till.db')
@@ -678,7 +678,7 @@ async function serveSlowReaders(t: TestContext, memoryBytes: number) {
     await storage.insertItem({ ...item, id: `itm_${id}`, name: id, metadata })
   }
   let asked = 0
-  /** Resolves when the answer waits for the client, who takes none of it. */
+  /** Resolves when the answer waits for the client, which reads nothing. */
   const ask = async ({ socket, write }: RawClient, id: string) => {
     socket.pause()
     const request_id = `asked-${asked++}`
@@ -693,7 +693,7 @@ async function serveSlowReaders(t: TestContext, memoryBytes: number) {
   return { connect, ask, take }
 }
 
-test('what many take at once counts once', async (t) => {
+test('a body that many clients wait for counts once', async (t) => {
   const { connect, ask, take } = await serveSlowReaders(t, 1.5 * LARGE)
   const clients = [await connect(), await connect(), await connect()]
 
@@ -702,7 +702,7 @@ test('what many take at once counts once', async (t) => {
   for (const client of clients) assert.equal((await take(client)).status, 200)
 })
 
-test('a connection with more than 100 requests that wait is closed', async (t) => {
+test('a connection with more than 100 waiting requests is closed', async (t) => {
   const { till, connect, send } = await startServer(t)
   const { withToken } = await createCaller(till)
   const list = get('/api/v1/items?store_id=main', withToken)
@@ -719,7 +719,7 @@ test('a connection with more than 100 requests that wait is closed', async (t) =
 
 const ID = 'x-request-id: large'
 
-test('a slow request behind a quick one is not taken for a slow reader', async (t) => {
+test('a slow pipelined request is not mistaken for a slow reader', async (t) => {
   const { storage, entered, open } = createGatedStorage()
   const { till, connect } = await startServer(t, { storage, limits: { answerTimeout: 50 } })
   const { withToken } = await createCaller(till)
@@ -734,7 +734,7 @@ test('a slow request behind a quick one is not taken for a slow reader', async (
   assert.equal((await client.reply()).status, 200)
 })
 
-test('what can not be read any further in a body ends it with one 400', async (t) => {
+test('a malformed chunked body gets one 400', async (t) => {
   const { till, connect, send, log } = await startServer(t)
   const { withKey, withToken } = await createCaller(till)
   const form = 'content-type: multipart/form-data; boundary=x'
@@ -758,7 +758,7 @@ test('what can not be read any further in a body ends it with one 400', async (t
   )
 })
 
-test('a stop lets requests in flight finish and takes no new connection', {
+test('a stopping server finishes requests in flight and accepts no new connection', {
   timeout: 20_000,
 }, async (t) => {
   const { storage, entered, open } = createGatedStorage()
@@ -795,7 +795,7 @@ function connectionTo(url: string): Promise<void> {
   })
 }
 
-test('a stop lets a client read its answer to the end', async (t) => {
+test('a stopping server lets a client read its whole answer', async (t) => {
   const storage = createMemoryStorage()
   const { till, stop, connect, entryOf } = await startServer(t, { storage, limits: patient })
   const { token, path } = await createLargeShop(storage, till)
@@ -812,7 +812,7 @@ test('a stop lets a client read its answer to the end', async (t) => {
   assert.equal(reply.json<{ metadata: { text: string } }>().metadata.text.length, LARGE)
 })
 
-test('a stop lets a body that nobody wants come to its end, so that its sender sees the answer', {
+test('a stopping server reads a refused body to its end, so that its sender gets the answer', {
   timeout: 20_000,
 }, async (t) => {
   const storage = createMemoryStorage()
@@ -835,7 +835,7 @@ test('a stop lets a body that nobody wants come to its end, so that its sender s
   assert.equal(await client.ended, '')
 })
 
-test('a stop ends idle connections, and a second one is no mistake', {
+test('stop() closes idle connections and may be called twice', {
   timeout: 20_000,
 }, async (t) => {
   const storage = createMemoryStorage()
@@ -852,7 +852,7 @@ test('a stop ends idle connections, and a second one is no mistake', {
   assert.equal(await silent.ended, '')
 })
 
-test('a stop answers what was on its way, each of pipelined requests, and ends the connection', {
+test('a stopping server answers all pipelined requests that were on their way, then closes the connection', {
   timeout: 20_000,
 }, async (t) => {
   const limits = { ...patient, stopIdleTimeout: forever }
@@ -872,7 +872,7 @@ test('a stop answers what was on its way, each of pipelined requests, and ends t
   assert.equal(await client.ended, '')
 })
 
-test('a request on a connection that a stop has ended is not done, and not reset', {
+test('a request on a connection that a stop has ended is not carried out and not reset', {
   timeout: 20_000,
 }, async (t) => {
   const limits = { ...patient, stopIdleTimeout: 100 }
@@ -896,7 +896,7 @@ test('a request on a connection that a stop has ended is not done, and not reset
   assert.equal(error, undefined)
 })
 
-test('a stop ends although a client hangs', { timeout: 20_000 }, async (t) => {
+test('stop() resolves although a client hangs', { timeout: 20_000 }, async (t) => {
   const limits = { ...patient, stopTimeout: 200 }
   const { till, stop, connect, entryOf } = await startServer(t, { limits })
   const { withKey } = await createCaller(till)

@@ -1,13 +1,12 @@
-/** Those who wait for a turn, by account. */
+/** Callers that wait for a turn, by account. */
 const queues = new Map<string, (() => void)[]>()
 let isScheduled = false
 
 /**
- * Resolves for one caller in each turn of the event loop; accounts take turns. For work of some
- * milliseconds: were a thousand pieces of it done in one turn, nobody else would be answered
- * meanwhile.
+ * Schedules work that takes some milliseconds: resolves for one caller in each turn of the event
+ * loop, round-robin by account. Without it, a thousand such callers would block all other requests.
  */
-export function nextTurn(account: string): Promise<void> {
+export function waitForTurn(account: string): Promise<void> {
   return new Promise((resolve) => {
     const queue = queues.get(account)
     if (queue) queue.push(resolve)
@@ -16,8 +15,8 @@ export function nextTurn(account: string): Promise<void> {
   })
 }
 
-/** Takes the current turn, if nobody has taken it or waits for one. */
-export function takeTurn(): boolean {
+/** Takes the current turn when no other caller has taken it or waits. */
+export function tryTakeTurn(): boolean {
   if (isScheduled) return false
   schedule()
   return true
@@ -36,6 +35,6 @@ function serveNext(): void {
   const [account, queue] = next
   queue.shift()?.()
   queues.delete(account)
-  if (queue.length > 0) queues.set(account, queue) // behind the other accounts
+  if (queue.length > 0) queues.set(account, queue) // after the other accounts
   if (queues.size > 0) schedule()
 }

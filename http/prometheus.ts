@@ -1,19 +1,19 @@
-/** One figure with its labels. */
+/** One value with its labels. */
 export interface Sample {
   readonly labels?: { readonly [name: string]: string | number }
   readonly value: number
-  /** Of a histogram: `_bucket`, `_sum`, `_count`. */
+  /** For a histogram: `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string
 }
 
-/** Figures of one name. */
+/** A metric family: the samples of one name. */
 export interface Family {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly samples: readonly Sample[]
-  /** How the figures of several processes combine, where they are not added up. */
-  readonly together?: 'least' | 'most'
+  /** How the values of several processes combine; the sum by default. */
+  readonly aggregate?: 'min' | 'max'
 }
 
 export function counter(name: string, help: string, ...samples: Sample[]): Family {
@@ -24,20 +24,20 @@ export function gauge(name: string, help: string, ...samples: Sample[]): Family 
   return { name, type: 'gauge', help, samples }
 }
 
-export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The text format of Prometheus, version 0.0.4. Helps and labels are ours, and need no escapes. */
+/** The text format of Prometheus, version 0.0.4. Names and labels are fixed, so nothing is escaped. */
 export function formatFamilies(families: readonly Family[]): string {
   return families.map(formatFamily).join('')
 }
 
-/** The figures of several processes as those of one. */
+/** Combines the metrics of several processes into those of one. */
 export function sumFamilies(processes: readonly (readonly Family[])[]): Family[] {
   const sums = new Map<string, { readonly family: Family; readonly samples: Map<string, Sample> }>()
   for (const family of processes.flat()) {
     const sum = sums.get(family.name) ?? { family, samples: new Map() }
     sums.set(family.name, sum)
-    for (const sample of family.samples) addSample(sum.samples, sample, family.together)
+    for (const sample of family.samples) addSample(sum.samples, sample, family.aggregate)
   }
   return [...sums.values()].map(({ family, samples }) => {
     return { ...family, samples: [...samples.values()] }
@@ -47,22 +47,22 @@ export function sumFamilies(processes: readonly (readonly Family[])[]): Family[]
 function addSample(
   sums: Map<string, Sample>,
   sample: Sample,
-  together: Family['together'] = undefined,
+  aggregate: Family['aggregate'] | 'sum' = 'sum',
 ): void {
   const { suffix = '', labels = {}, value } = sample
   const key = suffix + formatLabels(labels)
   const before = sums.get(key)?.value
   if (before === undefined) sums.set(key, sample)
-  else sums.set(key, { ...sample, value: combine[together ?? 'sum'](before, value) })
+  else sums.set(key, { ...sample, value: combine[aggregate](before, value) })
 }
 
 const combine = {
-  sum: (one: number, other: number) => one + other,
-  least: Math.min,
-  most: Math.max,
+  sum: (a: number, b: number) => a + b,
+  min: Math.min,
+  max: Math.max,
 }
 
-/** Those that never go down, and still count when their process has ended. */
+/** All but gauges. They never decrease, so they still count after their process has ended. */
 export function countersOf(families: readonly Family[]): Family[] {
   return families.filter(({ type }) => type !== 'gauge')
 }

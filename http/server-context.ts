@@ -5,50 +5,48 @@ import { limits as defaultLimits, type Limits } from './limits.ts'
 import { createRecorder, type LogOptions, type Recorder } from './log.ts'
 import { createMemoryBudget, type MemoryBudget } from './memory-budget.ts'
 import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
-import { createRateLimit, type RateLimit } from './ratelimit.ts'
+import { createRateLimit, type RateLimit } from './rate-limit.ts'
 
 /** Optional features. All default to off. */
 export interface HandlerOptions extends LogOptions {
   readonly limits?: Partial<Limits>
-  /**
-   * Origins whose scripts may call what is for browsers, or `*`; never what takes an account key.
-   */
+  /** Origins whose scripts may call the routes for browsers, or `*`. */
   readonly corsOrigins?: readonly string[] | undefined
-  /** Requests a minute of one credential. */
+  /** Requests a minute for each credential. */
   readonly rateLimit?: number | undefined
-  /** Requests a minute from one address. */
+  /** Requests a minute for each address. */
   readonly rateLimitAddress?: number | undefined
   /**
-   * Takes the address of a client from X-Forwarded-For: how many proxies are in front that each add
-   * an entry; true for one.
+   * The number of trusted proxies in front, each of which adds an entry to X-Forwarded-For; true
+   * means one. The client address is then taken from that header.
    */
   readonly trustProxy?: boolean | number | undefined
-  /** Counts, and opens `/metrics`. */
+  /** Collects metrics and serves `/metrics`. */
   readonly metrics?: boolean | undefined
-  /** Where several processes serve together: tells the figures of all. */
+  /** Combines the metrics of several worker processes. */
   readonly poolMetrics?: PoolMetrics | undefined
 }
 
-/** What all requests of a server share. */
-export interface Service {
+/** The state that all requests of a server share. */
+export interface ServerContext {
   isStopping: boolean
   readonly connections: { open: number; dropped: number }
   readonly limits: Limits
   readonly concurrency: ConcurrencyLimits
   readonly memory: MemoryBudget
-  /** How many proxies are in front. */
+  /** The number of trusted proxies. */
   readonly trustProxy: number
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
   readonly addressLimit: RateLimit | undefined
-  /** Those of the two that there are. */
+  /** Those of the two that are set. */
   readonly rateLimits: readonly RateLimit[]
   readonly metrics: Metrics | undefined
   readonly record: Recorder
 }
 
-/** Throws a TypeError for options that it can not work with. */
-export function createService(till: Till, options: HandlerOptions): Service {
+/** Throws a TypeError for an invalid option. */
+export function createServerContext(till: Till, options: HandlerOptions): ServerContext {
   const { corsOrigins = [], trustProxy = false } = options
   const limits = { ...defaultLimits, ...options.limits }
   const concurrency = createConcurrencyLimits(limits)

@@ -2,33 +2,33 @@ import type { ServerResponse } from 'node:http'
 import { BoundedMap } from '../lib/bounded-map.ts'
 import { TransportFault } from './problems.ts'
 
-/** What became of one request under a limit. */
-export interface Verdict {
+/** The result of consuming one request from a bucket. */
+export interface Consumption {
   readonly isAllowed: boolean
-  /** How many more would be allowed now. */
+  /** How many more requests are allowed now. */
   readonly remaining: number
-  /** Whole seconds: until one more is allowed when this one is not, else until all are again. */
+  /** Whole seconds until the bucket is full, or until the next request when this one is refused. */
   readonly seconds: number
 }
 
-/** Counts requests by key. */
+/** Token buckets by key. */
 export interface RateLimiter {
-  take(key: string): Verdict
-  /** Others have taken too: the key's bucket is full in so many milliseconds, or later. */
+  consume(key: string): Consumption
+  /** Other servers consumed from this bucket: it is full in `wait` milliseconds, or later. */
   postpone(key: string, wait: number): void
 }
 
 const WINDOW = 60_000
 
-/** For the rounding in sums of fractions: of a millisecond, and of a request. */
+/** Tolerance for rounding errors: of a millisecond, and of a request. */
 const TOLERANCE = 0.001
 
-/** Keys that one limiter remembers at most; some 20 MB. */
+/** The most keys of one limiter, about 20 MB. */
 const BUCKETS = 100_000
 
 /**
- * A bucket for each key, that holds `quota` requests and fills in a minute. Of a bucket only the
- * time is kept at which it will be full (GCRA).
+ * Token buckets that hold `quota` requests and fill in a minute. Stores only the time at which a
+ * bucket will be full (GCRA). The map is bounded: it drops its older half when full.
  */
 export function createRateLimiter(
   quota: number,
@@ -39,13 +39,13 @@ export function createRateLimiter(
   const fullAt = new BoundedMap<number>(buckets)
 
   return {
-    take(key) {
+    consume(key) {
       const time = now()
       const before = Math.max(fullAt.get(key) ?? 0, time)
       const excess = before + interval - time - WINDOW
       const isAllowed = excess <= TOLERANCE
       const after = isAllowed ? before + interval : before
-      fullAt.set(key, after) // refused keys too: who goes on asking is not to be forgotten
+      fullAt.set(key, after) // for refused keys too, so that active clients are not dropped
       if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
       const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)
       return { isAllowed, remaining, seconds: secondsOf(after - time) }
@@ -60,20 +60,20 @@ function secondsOf(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1000 - TOLERANCE))
 }
 
-/** A limiter with the name and the quota that clients are told. */
+/** A limiter with the name and the policy that the response headers show. */
 export interface RateLimit {
   readonly name: string
   readonly policy: string
   readonly limiter: RateLimiter
-  /** The milliseconds in which a bucket fills by one request. */
+  /** Milliseconds in which a bucket fills by one request. */
   readonly interval: number
-  /** By key, how many were let through since other servers were told; undefined unless they are. */
-  taken: Map<string, number> | undefined
-  /** How many requests it refused. */
+  /** Allowed requests by key since the last synchronization; undefined when not synchronized. */
+  unshared: Map<string, number> | undefined
+  /** The number of refused requests. */
   refused: number
 }
 
-/** So many requests a minute by key; undefined, which limits nothing, when there is no quota. */
+/** Allows `quota` requests a minute for each key. Returns undefined when there is no quota. */
 export function createRateLimit(name: string, quota: number | undefined): RateLimit | undefined {
   if (quota === undefined) return undefined
   if (!Number.isSafeInteger(quota) || quota < 1) {
@@ -81,23 +81,23 @@ export function createRateLimit(name: string, quota: number | undefined): RateLi
   }
   const policy = `"${name}";q=${quota};w=${WINDOW / 1000}`
   const limiter = createRateLimiter(quota)
-  return { name, policy, limiter, interval: WINDOW / quota, taken: undefined, refused: 0 }
+  return { name, policy, limiter, interval: WINDOW / quota, unshared: undefined, refused: 0 }
 }
 
 /**
- * Counts a request, and tells its client how it stands in the fields of
- * draft-ietf-httpapi-ratelimit-headers. Throws when it is one too many.
+ * Consumes a request from the key's bucket. Sets the headers of draft-ietf-httpapi-ratelimit-headers.
+ * Throws 429 when the bucket is empty.
  */
-export function charge(limit: RateLimit, key: string, response: ServerResponse): void {
-  const { name, policy, limiter, taken } = limit
-  const { isAllowed, remaining, seconds } = limiter.take(key)
+export function consume(limit: RateLimit, key: string, response: ServerResponse): void {
+  const { name, policy, limiter, unshared } = limit
+  const { isAllowed, remaining, seconds } = limiter.consume(key)
   addToList(response, 'ratelimit-policy', policy)
   addToList(response, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  // A refusal takes nothing, but what others took in the meantime is to be asked for.
-  taken?.set(key, (taken.get(key) ?? 0) + (isAllowed ? 1 : 0))
+  // A refused key is added with 0, so that the next synchronization asks for its bucket.
+  unshared?.set(key, (unshared.get(key) ?? 0) + (isAllowed ? 1 : 0))
   if (isAllowed) return
   limit.refused++
-  const message = `Too many requests; the next one is taken in ${seconds} s`
+  const message = `Too many requests; the next one is allowed in ${seconds} s`
   throw new TransportFault('rate_limited', message, { 'retry-after': String(seconds) })
 }
 

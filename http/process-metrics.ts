@@ -1,40 +1,44 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { counter, type Family, gauge } from './exposition.ts'
+import { counter, type Family, gauge } from './prometheus.ts'
 
-/** The process's own, by the names that Prometheus has for them, and how its event loop does. */
-export function processFamilies(): Family[] {
+/** Metrics of the process, by their standard Prometheus names, and of its event loop. */
+export function processMetrics(): Family[] {
   const { user, system } = process.cpuUsage()
   const { active, idle } = performance.eventLoopUtilization()
   return [
     {
-      ...gauge('tillkit_build_info', 'The version that runs, as labels; always 1.', {
+      ...gauge('tillkit_build_info', 'Versions of tillkit and Node, as labels; always 1.', {
         labels: { version: readVersion(), node: process.version },
         value: 1,
       }),
-      together: 'least',
+      aggregate: 'min',
     },
     counter(
       'tillkit_event_loop_seconds_total',
-      'What the event loop did with its time.',
+      'Time of the event loop by state.',
       { labels: { state: 'active' }, value: active / 1e3 },
       { labels: { state: 'idle' }, value: idle / 1e3 },
     ),
-    delayFamily(),
+    delayMetric(),
     {
-      ...gauge('process_start_time_seconds', 'Unix time of the start.', { value: STARTED }),
-      together: 'least',
+      ...gauge('process_start_time_seconds', 'Unix time of the process start.', { value: STARTED }),
+      aggregate: 'min',
     },
-    counter('process_cpu_seconds_total', 'User and system time.', { value: (user + system) / 1e6 }),
-    gauge('process_resident_memory_bytes', 'Memory held.', { value: process.memoryUsage.rss() }),
-    ...fileFamilies(),
+    counter('process_cpu_seconds_total', 'User and system CPU time.', {
+      value: (user + system) / 1e6,
+    }),
+    gauge('process_resident_memory_bytes', 'Resident memory.', {
+      value: process.memoryUsage.rss(),
+    }),
+    ...fileMetrics(),
   ]
 }
 
 const STARTED = performance.timeOrigin / 1000
 let version: string | undefined
 
-/** From the package, whose folder is one above the source and two above what is built of it. */
+/** Reads package.json, one directory above the source and two above the built file. */
 function readVersion(): string {
   if (version !== undefined) return version
   const depth = import.meta.url.endsWith('.ts') ? '..' : '../..'
@@ -43,19 +47,19 @@ function readVersion(): string {
   return version
 }
 
-/** A timer of 20 ms costs nothing that can be measured. */
+/** A timer of 20 ms has no measurable cost. */
 const RESOLUTION_MS = 20
 let delays: ReturnType<typeof monitorEventLoopDelay> | undefined
 
-/** Begins to measure the delay of the event loop; only for those who ask for metrics. */
+/** Starts measuring the event loop delay. Called only when metrics are enabled. */
 export function watchEventLoop(): void {
   if (delays) return
   delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delays.enable()
 }
 
-/** The delay since the last scrape. Node counts the time between two turns of its timer. */
-function delayFamily(): Family {
+/** The delay since the last scrape. Node records the whole timer interval, so it is subtracted. */
+function delayMetric(): Family {
   const secondsOf = (nanoseconds = 0) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS) / 1e3
   const family = gauge(
     'tillkit_event_loop_delay_seconds',
@@ -65,25 +69,22 @@ function delayFamily(): Family {
     { labels: { quantile: 1 }, value: secondsOf(delays?.max) },
   )
   delays?.reset()
-  return { ...family, together: 'most' }
+  return { ...family, aggregate: 'max' }
 }
 
-/** Of several processes those of the one that is nearest to its limit; only where Linux tells. */
-function fileFamilies(): Family[] {
+/** Linux only. Of several workers, the highest count and the lowest limit. */
+function fileMetrics(): Family[] {
   try {
-    const open = readdirSync('/proc/self/fd').length - 1 // the folder itself is open too
+    const open = readdirSync('/proc/self/fd').length - 1 // without the open directory itself
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return [
-      { ...gauge('process_open_fds', 'Open files.', { value: open }), together: 'most' },
-      ...(max === undefined
-        ? []
-        : [
-            {
-              ...gauge('process_max_fds', 'The most open files allowed.', { value: Number(max) }),
-              together: 'least' as const,
-            },
-          ]),
+    const families: Family[] = [
+      { ...gauge('process_open_fds', 'Open file descriptors.', { value: open }), aggregate: 'max' },
     ]
+    if (max === undefined) return families
+    const limit = gauge('process_max_fds', 'Limit of open file descriptors.', {
+      value: Number(max),
+    })
+    return [...families, { ...limit, aggregate: 'min' }]
   } catch {
     return []
   }

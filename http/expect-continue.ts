@@ -1,0 +1,32 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+interface Deferred {
+  readonly response: ServerResponse
+  readonly shouldKeepAlive: boolean
+}
+
+const deferred = new WeakMap<IncomingMessage, Deferred>()
+
+/**
+ * Delays `100 Continue` (RFC 9110 section 10.1.1) until the body is wanted. If the client gets its
+ * answer instead, the connection closes: the client may still send the body (Caddy does), so the
+ * server could not tell where the next request begins.
+ */
+export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
+  deferred.set(request, { response, shouldKeepAlive: response.shouldKeepAlive })
+  response.shouldKeepAlive = false
+}
+
+/** Whether the client still waits for `100 Continue`. */
+export function isWaitingToContinue(request: IncomingMessage): boolean {
+  return deferred.has(request)
+}
+
+/** Sends `100 Continue` when the client waits for it. */
+export function sendContinue(request: IncomingMessage): void {
+  const waiting = deferred.get(request)
+  if (!waiting) return
+  deferred.delete(request)
+  waiting.response.shouldKeepAlive = waiting.shouldKeepAlive
+  waiting.response.writeContinue()
+}

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { RateLimits } from '../lib/index.ts'
+import type { RateLimit } from './rate-limit.ts'
+
+/** How often a server synchronizes. */
+const SYNC_MS = 1_000
+
+/** Longer waits are ignored: they occur only when a clock was set back. */
+const MAX_WAIT_MS = 600_000
+
+/**
+ * Synchronizes the rate limits of servers on one storage. Each server decides alone, without a query.
+ * Once a second it consumes the allowed requests from shared buckets, and delays its own buckets by
+ * the requests of other servers. Over time all servers together allow as much as one. While the
+ * storage is unavailable, each server counts alone. Returns a function that ends it.
+ */
+export function synchronizeRateLimits(
+  limits: readonly RateLimit[],
+  shared: RateLimits,
+): () => void {
+  if (limits.length === 0) return () => {}
+  for (const limit of limits) limit.unshared = new Map()
+  let since = performance.now()
+
+  const synchronize = async () => {
+    const elapsed = performance.now() - since
+    since += elapsed
+    const costs = new Map<string, number>()
+    const postpone = new Map<string, (wait: number) => void>()
+    for (const limit of limits) {
+      for (const [key, count] of limit.unshared ?? []) {
+        const bucket = bucketOf(limit, key)
+        costs.set(bucket, count * limit.interval)
+        postpone.set(bucket, (wait) => limit.limiter.postpone(key, wait))
+      }
+      limit.unshared = new Map()
+    }
+    if (costs.size === 0) return
+    const waits = await shared.consume(costs, elapsed)
+    for (const [bucket, wait] of waits) if (wait < MAX_WAIT_MS) postpone.get(bucket)?.(wait)
+  }
+
+  let isRunning = true
+  const run = async () => {
+    for (;;) {
+      await setTimeout(SYNC_MS, undefined, { ref: false })
+      if (!isRunning) return
+      await synchronize().catch(() => {}) // requests report that the storage is unavailable
+    }
+  }
+  run()
+  return () => {
+    isRunning = false
+  }
+}
+
+/** A hash, because public keys and addresses must not be stored in the database. */
+function bucketOf({ name }: RateLimit, key: string): string {
+  return createHash('sha256').update(`${name} ${key}`).digest('base64url')
+}

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TillError } from '../lib/index.ts'
+
+/** The file of an upload. Writing must end with `flush` before `read`. */
+export interface TemporaryFile {
+  /** Keeps the chunks: do not change them. Wait for the promise, if any, before the next call. */
+  write(chunks: readonly Uint8Array[]): Promise<void> | undefined
+  /** Resolves when all chunks are written. */
+  flush(): Promise<void>
+  /** Each chunk is valid until the next one is requested. */
+  read(): AsyncIterable<Uint8Array>
+  discard(): Promise<void>
+}
+
+const WRITE_BYTES = 512 * 1024
+const READ_BYTES = 256 * 1024
+
+/** The file is unlinked at once, so that not even `kill -9` leaves it behind. */
+export async function createTemporaryFile(): Promise<TemporaryFile> {
+  const path = join(tmpdir(), `tillkit-${randomUUID()}`)
+  const file = await asUnavailable(open(path, 'wx+', 0o600))
+  // Windows can not unlink an open file; there `discard` does it.
+  const unlinked = await unlink(path).then(
+    () => true,
+    () => false,
+  )
+  let size = 0
+  let pending: Uint8Array[] = []
+  let pendingBytes = 0
+  let writing: Promise<unknown> = Promise.resolve()
+
+  const flush = async () => {
+    await writing
+    if (pending.length === 0) return
+    writing = asUnavailable(file.writev(pending, size))
+    writing.catch(() => {}) // the next `await writing` throws it
+    size += pendingBytes
+    pending = []
+    pendingBytes = 0
+  }
+
+  return {
+    // Does not wait for the write itself: the next chunks arrive meanwhile.
+    write(chunks) {
+      for (const chunk of chunks) {
+        addChunk(pending, chunk)
+        pendingBytes += chunk.length
+      }
+      return pendingBytes >= WRITE_BYTES ? flush() : undefined
+    },
+    async flush() {
+      await flush()
+      await writing
+    },
+    // Reads ahead into a second buffer. With that and `write`, 81 MB take 0.25 s instead of 0.35.
+    async *read() {
+      const length = Math.min(READ_BYTES, size)
+      const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const
+      const load = (position: number) => {
+        const buffer = buffers[(position / READ_BYTES) % 2 === 0 ? 0 : 1]
+        const chunk = buffer.subarray(0, Math.max(0, Math.min(length, size - position)))
+        const loaded = fill(chunk, file, position)
+        loaded.catch(() => {})
+        return loaded
+      }
+      let loading = load(0)
+      for (let position = 0; position < size; position += READ_BYTES) {
+        const chunk = await loading
+        loading = load(position + READ_BYTES)
+        yield chunk
+      }
+    },
+    async discard() {
+      await file.close()
+      if (!unlinked) await unlink(path)
+    },
+  }
+}
+
+async function fill(chunk: Buffer, file: FileHandle, position: number): Promise<Buffer> {
+  for (let read = 0; read < chunk.length; ) {
+    const { bytesRead } = await file.read(chunk, read, chunk.length - read, position + read)
+    if (bytesRead === 0) throw new Error('the temporary file became shorter')
+    read += bytesRead
+  }
+  return chunk
+}
+
+/** Turns a full disk and too many open files into 503: the client can try again. */
+async function asUnavailable<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    const { code } = error as { code?: string }
+    if (code !== 'ENOSPC' && code !== 'EDQUOT' && code !== 'EMFILE') throw error
+    throw new TillError('storage_unavailable', 'There is no room for the upload right now')
+  }
+}
+
+/** More than an ordinary body of this size has. */
+const MAX_CHUNKS = 1024
+
+/** Adds a chunk. Concatenates many chunks, because a chunk of one byte takes 400 bytes. */
+function addChunk(chunks: Uint8Array[], chunk: Uint8Array): void {
+  chunks.push(chunk)
+  if (chunks.length > MAX_CHUNKS) chunks.splice(0, chunks.length, Buffer.concat(chunks))
+}
