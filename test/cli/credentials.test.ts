@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import { serveHere, tillkit, tillkitJson } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createClient } from '../support/server.ts'
 
@@ -26,7 +26,7 @@ async function shop(t: TestContext) {
 /** The same with a server on the file. */
 async function servedShop(t: TestContext, args: string[] = [], env: NodeJS.ProcessEnv = {}) {
   const made = await shop(t)
-  const { url, log } = await serveProcess(t, ['--port', '0', '--db', made.db, ...args], env)
+  const { url, log } = await serveHere(t, ['--port', '0', '--db', made.db, ...args], env)
   return { ...made, log, send: createClient(url) }
 }
 
@@ -171,8 +171,8 @@ describe('what a server that starts leaves open is said in a line each', () => {
   ]
   for (const [what, args, env, expected] of cases) {
     test(what, async (t) => {
-      const served = await serveProcess(t, ['--port', '0', '--db', 'memory:', ...args], env)
-      served.child.kill('SIGTERM')
+      const served = await serveHere(t, ['--port', '0', '--db', 'memory:', ...args], env)
+      served.stop('SIGTERM')
       await served.closed
       const entries = served.log.map((line) => JSON.parse(line))
       assert.equal(entries.length, expected.length, served.log.join('\n'))
@@ -392,7 +392,7 @@ describe('the upkeep of a database', () => {
 
   test('a URL of another database tells which there are, without its password', async () => {
     const url = 'mysql://till:s3cret@db.example/till'
-    const told = 'tillkit: mysql://… is no database: take a file, postgres://… or memory:\n'
+    const told = 'tillkit: mysql://… is no database: use a file, postgres://… or memory:\n'
     for (const args of [
       ['serve'],
       ['account', 'list', '--db', url],

@@ -12,7 +12,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { tillkit } from '../support/cli.ts'
+import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createServedShop } from '../support/served.ts'
@@ -100,11 +100,11 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
       const { db } = await createServedShop(t)
       return onReadOnlyDisk(t, db)
     },
-    /till\.db is on a disk that may only be read/,
+    /till\.db is on a read-only disk/,
   ],
   'no database, on a disk that may only be read': [
     (_folder, t) => onReadOnlyDisk(t),
-    /is on a disk that may only be read|no such file/,
+    /is on a read-only disk|no such file/,
   ],
 }
 
@@ -156,7 +156,7 @@ describe('an address that can not be had is one clear line and exit code 1', () 
         [['--host', 'nowhere.invalid', '--port', '0'], 'ENOTFOUND|EAI_AGAIN'],
       ] as const) {
         const args = ['serve', '--db', db, '--workers', workers, ...address]
-        const { code, stdout, stderr } = await tillkit(args)
+        const { code, stdout, stderr } = await tillkitProcess(args)
         assert.deepEqual([code, stdout], [1, ''], stderr)
         assert.match(stderr, new RegExp(`^tillkit: [^\\n]*(${reason})[^\\n]*\\n`))
         assert.doesNotMatch(stderr, /\n {4}at /)

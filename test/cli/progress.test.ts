@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteStream } from 'node:tty'
-import { createLine, createProgress } from '../../cli/progress.ts'
+import { createProgress, createStatusLine } from '../../cli/progress.ts'
 
 /** What a terminal of 80 columns is sent. */
 function createTerminal() {
@@ -39,7 +39,7 @@ test('the bar of an import that fails is taken away', () => {
 
 test('a line on a terminal is not longer than it, and is taken away at the end', () => {
   const { stream, text } = createTerminal()
-  const line = createLine(stream)
+  const line = createStatusLine(stream)
   line.update(() => 'copying purchases: '.padEnd(100, '9'))
   line.end()
   const [, first, last] = text().split('\r')
@@ -50,7 +50,7 @@ test('a line on a terminal is not longer than it, and is taken away at the end',
 test('what is no terminal gets no progress', () => {
   const { stream, text } = createTerminal()
   Object.assign(stream, { isTTY: false })
-  createLine(stream).finish('copying')
+  createStatusLine(stream).finish('copying')
   createProgress(stream, 1).finish(1)
   assert.equal(text(), '')
 })

@@ -6,7 +6,14 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { mayRun, serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import {
+  mayRun,
+  serveHere,
+  serveProcess,
+  tillkit,
+  tillkitJson,
+  tillkitProcess,
+} from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 test('serve prints its URL once it accepts and stops with 0 on SIGTERM', async (t) => {
@@ -23,9 +30,9 @@ test('serve prints its URL once it accepts and stops with 0 on SIGTERM', async (
 
 test('host and port come from the environment, and an option wins', async (t) => {
   const env = { PORT: '0', HOST: '127.0.0.2', TILLKIT_DB: 'memory:' }
-  const { url } = await serveProcess(t, [], env)
+  const { url } = await serveHere(t, [], env)
   assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/)
-  const other = await serveProcess(t, ['--host', '127.0.0.1'], env)
+  const other = await serveHere(t, ['--host', '127.0.0.1'], env)
   assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
@@ -95,7 +102,7 @@ test('a file that its user may only read is refused, and nothing left beside it'
   if (uid !== undefined && !mayRun(uid)) return t.skip('another user may not run this program')
 
   // As every command opens it, and this one ends where it is not refused.
-  const refused = await tillkit(['account', 'list', '--db', db], { uid })
+  const refused = await tillkitProcess(['account', 'list', '--db', db], { uid })
 
   assert.equal(refused.code, 1)
   assert.match(refused.stderr, /this user may not write the file; .* has mode 0444/)
@@ -119,7 +126,7 @@ test('the demonstration prints commands that work as they stand, and its keys on
 
   const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
   await fetch(`${again.url}/healthz`)
-  assert.deepEqual(again.lines, ['The database has accounts already: no demo was made'])
+  assert.deepEqual(again.lines, ['The database has accounts already: no demo was created'])
 })
 
 test('serve warns of a database that others of the machine may use', async (t) => {
@@ -127,32 +134,32 @@ test('serve warns of a database that others of the machine may use', async (t) =
   const db = join(temporaryFolder(t), 'till.db')
   await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
   const warned = async () => {
-    const { child, log, closed } = await serveProcess(t, ['--port', '0', '--db', db])
-    child.kill('SIGTERM')
+    const { stop, log, closed } = await serveHere(t, ['--port', '0', '--db', db])
+    stop('SIGTERM')
     await closed
     const messages = log.map((line) => JSON.parse(line).message)
     return messages.filter((message) => message.includes('chmod'))
   }
   assert.deepEqual(await warned(), [])
   chmodSync(db, 0o640)
-  const message = `Others of this machine may use ${db}, mode 0640: chmod 600 ${db}`
+  const message = `Other users of this machine may use ${db}, mode 0640: chmod 600 ${db}`
   assert.deepEqual(await warned(), [message])
 })
 
 test('a database that was not there is told of when it is made', async (t) => {
   const db = join(temporaryFolder(t), 'typo.db')
   const create = ['account', 'create', '--name', 'Studio', '--json', '--db']
-  assert.equal((await tillkit([...create, db])).stderr, `tillkit: made a new database ${db}\n`)
+  assert.equal((await tillkit([...create, db])).stderr, `tillkit: created a new database ${db}\n`)
   assert.equal((await tillkit([...create, db])).stderr, '')
 
   for (const [path, times] of [
     [`${db}2`, 1],
     [db, 0],
   ] as const) {
-    const { child, log, closed } = await serveProcess(t, ['--port', '0', '--db', path])
-    child.kill('SIGTERM')
+    const { stop, log, closed } = await serveHere(t, ['--port', '0', '--db', path])
+    stop('SIGTERM')
     await closed
     const messages = log.map((line) => JSON.parse(line).message)
-    assert.equal(messages.filter((each) => each === `Made a new database ${path}`).length, times)
+    assert.equal(messages.filter((each) => each === `Created a new database ${path}`).length, times)
   }
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { serveProcess, tillkit } from '../support/cli.ts'
+import { serveHere, serveProcess, tillkit } from '../support/cli.ts'
 
 const FREE = ['--port', '0', '--db', 'memory:']
 
@@ -44,9 +44,9 @@ test('--trust-proxy takes a number, and alone is 1', async (t) => {
     [[...FREE, '--trust-proxy', '2'], '192.0.2.2'],
     [[...FREE, '--trust-proxy=3'], '192.0.2.1'],
   ] as const) {
-    const { url, log, child, closed } = await serveProcess(t, args)
+    const { url, log, stop, closed } = await serveHere(t, args)
     await fetch(`${url}/healthz`, { headers: { 'x-forwarded-for': forwarded } })
-    child.kill('SIGTERM')
+    stop('SIGTERM')
     await closed
     const line = log.find((each) => each.includes('/healthz')) ?? '{}'
     assert.equal(JSON.parse(line).client, client, args.join(' '))
@@ -58,13 +58,13 @@ test('--trust-proxy takes a number, and alone is 1', async (t) => {
 })
 
 test('--keep-alive says how long an idle connection is kept', async (t) => {
-  const { url } = await serveProcess(t, [...FREE, '--keep-alive', '42'])
+  const { url } = await serveHere(t, [...FREE, '--keep-alive', '42'])
   const { headers } = await fetch(`${url}/healthz`)
   assert.equal(headers.get('keep-alive'), 'timeout=42')
 })
 
 test('each setting of serve reaches the server', async (t) => {
-  const { url, log, child, closed } = await serveProcess(
+  const { url, log, stop, closed } = await serveHere(
     t,
     [
       ...FREE,
@@ -86,7 +86,7 @@ test('each setting of serve reaches the server', async (t) => {
   assert.match(other.headers.get('ratelimit') ?? '', /^"address";r=6;/)
   assert.equal((await fetch(`${url}/metrics`)).status, 200)
 
-  child.kill('SIGTERM')
+  stop('SIGTERM')
   for (let i = 0; i < 200; i++) {
     const { status } = await fetch(`${url}/readyz`)
     if (status === 503) break
@@ -99,7 +99,7 @@ test('each setting of serve reaches the server', async (t) => {
 })
 
 test('origins come from the environment, and with no log nothing is logged', async (t) => {
-  const { url, log, child, closed } = await serveProcess(t, [...FREE, '--log', 'off'], {
+  const { url, log, stop, closed } = await serveHere(t, [...FREE, '--log', 'off'], {
     TILLKIT_CORS_ORIGIN: 'https://a.example, https://b.example',
   })
   for (const letter of ['a', 'b']) {
@@ -109,7 +109,7 @@ test('origins come from the environment, and with no log nothing is logged', asy
     assert.equal(headers.get('ratelimit'), null)
   }
   assert.equal((await fetch(`${url}/metrics`)).status, 404)
-  child.kill('SIGTERM')
+  stop('SIGTERM')
   assert.equal(await closed, 0)
   assert.deepEqual(requestsIn(log), [])
 })

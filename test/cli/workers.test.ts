@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { serveProcess, tillkit } from '../support/cli.ts'
+import { serveProcess, tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { childrenOf } from '../support/served.ts'
 import { createShop } from '../support/till.ts'
 
-async function startCrew(
+async function startPool(
   t: Parameters<typeof serveProcess>[0],
   workers: number,
   more: readonly string[] = [],
@@ -29,7 +29,7 @@ async function ask(url: string, headers: { [name: string]: string }, body?: obje
 }
 
 test('what one worker has acknowledged, all of them show at once', async (t) => {
-  const { api, token, account, child, closed } = await startCrew(t, 2)
+  const { api, token, account, child, closed } = await startPool(t, 2)
   assert.equal(childrenOf(child.pid).length, 2)
   const reader = { authorization: `Bearer ${token}` }
   const writer = { 'x-account-key': account.account_key, 'content-type': 'application/json' }
@@ -49,7 +49,7 @@ test('what one worker has acknowledged, all of them show at once', async (t) => 
 })
 
 test('workers share a rate limit through the file', async (t) => {
-  const { api, token } = await startCrew(t, 2, ['--rate-limit', String(SHARED_LIMIT)])
+  const { api, token } = await startPool(t, 2, ['--rate-limit', String(SHARED_LIMIT)])
   const reader = { authorization: `Bearer ${token}` }
   await assertLimitShared(async () => {
     const reply = await ask(`${api}/items?store_id=main`, reader)
@@ -59,7 +59,7 @@ test('workers share a rate limit through the file', async (t) => {
 })
 
 test('a worker that is killed is replaced, and the log says so', async (t) => {
-  const { url, child, closed, log } = await startCrew(t, 2)
+  const { url, child, closed, log } = await startPool(t, 2)
   const before = childrenOf(child.pid)
   process.kill(before[0] as number, 'SIGKILL')
   const isReplaced = () => {
@@ -74,7 +74,7 @@ test('a worker that is killed is replaced, and the log says so', async (t) => {
 })
 
 test('a stop ends all workers', async (t) => {
-  const { child, closed } = await startCrew(t, 3)
+  const { child, closed } = await startPool(t, 3)
   const workers = childrenOf(child.pid)
   assert.equal(workers.length, 3)
   child.kill('SIGTERM')
@@ -83,9 +83,9 @@ test('a stop ends all workers', async (t) => {
 })
 
 test('a port in use is told by the first worker, and ends all', async (t) => {
-  const { url, db } = await startCrew(t, 2)
+  const { url, db } = await startPool(t, 2)
   const args = ['serve', '--db', db, '--port', new URL(url).port, '--workers', '2']
-  const { code, stderr } = await tillkit(args)
+  const { code, stderr } = await tillkitProcess(args)
   assert.equal(code, 1)
   assert.match(stderr, /^tillkit: .*EADDRINUSE.*\n$/)
 })
@@ -105,7 +105,7 @@ const REFUSED = 'tillkit_http_requests_total{method="GET",route="/api/v1/items",
 const DURATIONS = 'tillkit_http_request_duration_seconds_bucket{route="/api/v1/items",le="+Inf"}'
 
 test('any worker tells the figures of all, and what a dead one counted still counts', async (t) => {
-  const { url, api, child, closed } = await startCrew(t, 2, ['--metrics'])
+  const { url, api, child, closed } = await startPool(t, 2, ['--metrics'])
   const figure = figuresOf(url)
   const refuse = async (times: number) => {
     // Together, so that no worker gets them all.
@@ -137,7 +137,7 @@ test('any worker tells the figures of all, and what a dead one counted still cou
 })
 
 test('figures do not wait for a worker that hangs, and have what it told before', async (t) => {
-  const { url, api, child } = await startCrew(t, 2, ['--metrics'])
+  const { url, api, child } = await startPool(t, 2, ['--metrics'])
   const figure = figuresOf(url)
   for (let i = 0; i < 20; i++) assert.equal((await ask(`${api}/items`, {})).status, 401)
   assert.equal(await figure(REFUSED), 20)

@@ -17,7 +17,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { mayRun, tillkit } from '../support/cli.ts'
+import { createOutputFile } from '../../cli/output-file.ts'
+import { createIo, mayRun, tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createServedShop } from '../support/served.ts'
 
@@ -46,8 +47,7 @@ async function openShared(t: TestContext) {
         [readFileSync(victim, 'utf8'), statSync(victim).mode & 0o777],
         ['kept', 0o644],
       ),
-    exportTo: (out: string, uid?: number) =>
-      tillkit(['purchases', 'export', '--out', out, ...shop], { uid }),
+    exportTo: (out: string) => tillkit(['purchases', 'export', '--out', out, ...shop]),
     reportTo: (out: string) => tillkit(['purchases', 'import', bad, '--report', out, ...shop]),
     shop,
   }
@@ -116,10 +116,11 @@ test('a directory is refused as wrong usage before any work', async (t) => {
 })
 
 test('a directory that may not be written is wrong usage', { skip: asNobody }, async (t) => {
-  const { folder, db, exportTo } = await openShared(t)
+  const { folder, db, shop } = await openShared(t)
   for (const path of [db, dirname(db)]) chownSync(path, NOBODY, NOBODY)
   chmodSync(folder, 0o755)
-  const { code, stderr } = await exportTo(join(folder, 'out.csv'), NOBODY)
+  const args = ['purchases', 'export', '--out', join(folder, 'out.csv'), ...shop]
+  const { code, stderr } = await tillkitProcess(args, { uid: NOBODY })
   assert.deepEqual([code, /--out: EACCES/.test(stderr)], [2, true], stderr)
 })
 
@@ -142,10 +143,9 @@ test('a descriptor’s name takes the text as it comes and stays', { skip: linux
 
 test('a temporary file is private and new, and goes when the text breaks off', async (t) => {
   const folder = temporaryFolder(t)
-  const { createTarget } = await import('../../cli/target.ts')
   const out = join(folder, 'out.csv')
   writeFileSync(out, 'before')
-  const target = createTarget('--out', out, [])
+  const target = createOutputFile(createIo(), '--out', out, [])
   const names = new Set<string>()
   for (const _ of [1, 2]) {
     async function* breakingOff() {
