@@ -1,6 +1,6 @@
 import { DEFAULT_QUOTAS, PLATFORMS, type Quotas } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
-import { wholeNumber } from './option-values.ts'
+import { oneOf, type ValueParser, wholeNumber } from './option-values.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
@@ -36,48 +36,37 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_CORS_ORIGIN: 'as --cors-origin of serve; several separated by commas',
 }
 
-const anyNumber = wholeNumber(0)
-
 /** Parses the environment. Throws a UsageError that names a wrong variable. */
 export function readConfig(environment: Environment): Config {
   const set = (name: string) => environment[name] || undefined
-  const lifetime = set('TILLKIT_TOKEN_LIFETIME')
-  const secret = set('TILLKIT_TOKEN_SECRET')
-  if (lifetime !== undefined && !isLifetime(lifetime)) {
-    throw new UsageError('TILLKIT_TOKEN_LIFETIME must be whole seconds from 60 to 86400')
+  const parse = <T>(name: string, parser: ValueParser<T>) => {
+    const text = set(name)
+    return text === undefined ? undefined : parser(text, name)
   }
+  const secret = set('TILLKIT_TOKEN_SECRET')
   if (secret !== undefined && Buffer.byteLength(secret) < 32) {
     throw new UsageError('TILLKIT_TOKEN_SECRET must have at least 32 bytes')
-  }
-  const lockdown = set('TILLKIT_LOCKDOWN') ?? 'off'
-  if (lockdown !== 'on' && lockdown !== 'off') {
-    throw new UsageError('TILLKIT_LOCKDOWN must be on or off')
-  }
-  const quotaOf = (name: string, normal: number) => {
-    const text = set(name)
-    return text === undefined ? normal : anyNumber(text, name)
   }
   return {
     db: set('TILLKIT_DB') ?? 'tillkit.db',
     host: set('HOST') ?? '127.0.0.1',
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
-    tokenLifetime: lifetime === undefined ? undefined : Number(lifetime),
+    tokenLifetime: parse('TILLKIT_TOKEN_LIFETIME', wholeNumber(60, 86_400)),
     platforms: platformsOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
-    lockdown: lockdown === 'on',
+    lockdown: parse('TILLKIT_LOCKDOWN', oneOf('on', 'off')) === 'on',
     quotas: {
-      projects: quotaOf('TILLKIT_QUOTA_PROJECTS', DEFAULT_QUOTAS.projects),
-      storesPerProject: quotaOf('TILLKIT_QUOTA_STORES', DEFAULT_QUOTAS.storesPerProject),
-      configBytes: quotaOf('TILLKIT_QUOTA_CONFIG', DEFAULT_QUOTAS.configBytes),
+      projects: parse('TILLKIT_QUOTA_PROJECTS', wholeNumber()) ?? DEFAULT_QUOTAS.projects,
+      storesPerProject:
+        parse('TILLKIT_QUOTA_STORES', wholeNumber()) ?? DEFAULT_QUOTAS.storesPerProject,
+      configBytes: parse('TILLKIT_QUOTA_CONFIG', wholeNumber()) ?? DEFAULT_QUOTAS.configBytes,
     },
   }
 }
 
-function listOf(text: string | undefined): string[] | undefined {
-  return text?.split(',').map((each) => each.trim())
-}
+const listOf = (text: string | undefined) => text?.split(',').map((each) => each.trim())
 
 function platformsOf(text: string | undefined): string[] | undefined {
   const names = listOf(text)
@@ -85,10 +74,6 @@ function platformsOf(text: string | undefined): string[] | undefined {
   // The setting only narrows the specification's list. A mistyped name would close a platform.
   if (names?.every((name) => known.includes(name)) ?? true) return names
   throw new UsageError(`TILLKIT_PLATFORMS must be some of ${PLATFORMS.join(', ')}`)
-}
-
-function isLifetime(text: string): boolean {
-  return /^\d{2,5}$/.test(text) && Number(text) >= 60 && Number(text) <= 86_400
 }
 
 /** The master keys, newest first. */

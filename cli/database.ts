@@ -2,6 +2,7 @@ import {
   createMemoryStorage,
   openPostgresStorage,
   openSqliteStorage,
+  type SqliteOptions,
   type Storage,
   type TillOptions,
 } from '../lib/index.ts'
@@ -9,15 +10,11 @@ import { UsageError } from './command-errors.ts'
 import type { Config } from './config.ts'
 import { explainPermissions } from './file-permissions.ts'
 
-interface OpenOptions {
-  /** Creates a missing database. */
-  readonly create: boolean
-  /** Also opens the target of an unfinished copy. */
-  readonly forCopy?: boolean
-}
-
 /** Opens the storage that `--db` or the environment names. */
-export async function openStorage(db: string, options: OpenOptions): Promise<Storage> {
+export async function openStorage(
+  db: string,
+  options: Pick<SqliteOptions, 'create' | 'forCopy'>,
+): Promise<Storage> {
   if (db === 'memory:') return createMemoryStorage()
   if (isPostgres(db)) return openPostgresStorage(db, options)
   const [url] = /^[a-z][a-z\d+.-]+:\/\//i.exec(db) ?? []

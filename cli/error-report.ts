@@ -5,26 +5,21 @@ import type { Io } from './io.ts'
 import { createOutputFile, databaseFiles } from './output-file.ts'
 
 /** Collects the mistakes of an import for `--report`. */
-export interface ErrorReport {
-  add(mistake: ErrorDetail): void
-  /** Writes the report if there were mistakes. Reads the file again for the cells of bad rows. */
-  write(): Promise<void>
-}
-
-export function createErrorReport(io: Io, file: string, report: string, db: string): ErrorReport {
+export function createErrorReport(io: Io, file: string, report: string, db: string) {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const output = createOutputFile(io, '--report', report, [file, ...databaseFiles(db)])
   const mistakes = new Map<number, readonly ErrorDetail[]>()
   // Lines with the same mistakes share one array: a million separate ones took 470 MiB.
   const shared = new Map<string, readonly ErrorDetail[]>()
   return {
-    add({ line = 1, ...mistake }) {
+    add({ line = 1, ...mistake }: ErrorDetail): void {
       const all = [...(mistakes.get(line) ?? []), mistake]
       const key = JSON.stringify(all)
       if (!shared.has(key)) shared.set(key, all)
       mistakes.set(line, shared.get(key) ?? all)
     },
-    async write() {
+    /** Writes the report if there were mistakes. Reads the file again for the cells of bad rows. */
+    async write(): Promise<void> {
       if (mistakes.size === 0) return
       await output.write(formatErrorReport(createReadStream(file), mistakes))
       io.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)

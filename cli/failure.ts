@@ -30,7 +30,8 @@ export function reportFailure(
     stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
     if (isExpected(error)) return code
   }
-  const reason = isExpected(error) ? formatReason(error, options) : stackOf(error)
+  const stack = (error as Error | undefined)?.stack || String(error)
+  const reason = isExpected(error) ? formatReason(error, options) : stack
   if (reason !== '') stderr.write(`${wrapLines(`tillkit: ${reason}`, stderr)}\n`)
   const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
   if (isMisuse) stderr.write(`See ${`tillkit ${command?.name ?? ''}`.trim()} --help\n`)
@@ -54,10 +55,6 @@ function isExpected(error: unknown): error is Error {
   const ours = [UsageError, CommandFailure, Interrupted, TillError]
   if (ours.some((each) => error instanceof each)) return true
   return typeof (error as NodeJS.ErrnoException | undefined)?.syscall === 'string'
-}
-
-function stackOf(error: unknown): string {
-  return (error instanceof Error && error.stack) || String(error)
 }
 
 /** The message and details of an error, with fields under the names of their options. */

@@ -1,5 +1,5 @@
 import type { PurchaseQuery, PurchaseStatus } from '../lib/index.ts'
-import type { Command, OptionSpecs } from './command.ts'
+import type { Command, Invocation, OptionSpecs } from './command.ts'
 import { json } from './option-values.ts'
 
 // Options that several commands share.
@@ -56,9 +56,7 @@ export const PURCHASE_OPTIONS = {
 
 /** The library's query for the values of `PURCHASE_OPTIONS`. */
 export function purchaseQuery(
-  options: { readonly [K in keyof typeof PURCHASE_OPTIONS]: string | undefined } & {
-    readonly store: string
-  },
+  options: Invocation<typeof PURCHASE_OPTIONS>['options'],
 ): PurchaseQuery {
   const { store, user, sku, from, to } = options
   const status = options.status as PurchaseStatus | undefined // the library validates it

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { accessSync, constants, lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { accessSync, constants, lstatSync, realpathSync, statSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -35,7 +35,8 @@ export function createOutputFile(
   try {
     const descriptors = isInDevices(path)
     const stat = lstatSync(path, { throwIfNoEntry: false })
-    if (stat && (descriptors || isStream(stat))) {
+    const isStream = stat && !stat.isFile() && !stat.isSymbolicLink()
+    if (stat && (descriptors || isStream)) {
       return { write: (text) => appendTo(text, path, descriptors) }
     }
     accessSync(dirname(path), constants.W_OK)
@@ -58,10 +59,6 @@ function isSameFile(path: string, other: string): boolean {
 /** Whether a path names a device or a descriptor, such as /dev/stdout. Those are never replaced. */
 function isInDevices(path: string): boolean {
   return /^\/(dev|proc\/.+)$/.test(realpathSync(dirname(path)))
-}
-
-function isStream(stat: Stats): boolean {
-  return !stat.isFile() && !stat.isSymbolicLink()
 }
 
 async function appendTo(

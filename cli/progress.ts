@@ -1,29 +1,24 @@
 import type { OutputStream } from './io.ts'
 
-/** A progress bar on a terminal. */
-export interface Progress {
-  update(done: { readonly bytes: number; readonly rows: number }): void
-  /** Fills the bar and leaves it on the screen. */
-  finish(rows: number): void
-  /** Removes an unfinished bar. */
-  end(): void
+interface Done {
+  readonly bytes: number
+  readonly rows: number
 }
 
-const SILENT = { update() {}, finish() {}, end() {} }
 const REDRAW_MS = 100
 const BAR_WIDTH = 24
 
 /** Creates a progress bar for `total` bytes (0 when unknown). Silent unless on a terminal. */
-export function createProgress(stream: OutputStream, total: number): Progress {
-  if (!stream.isTTY) return SILENT
+export function createProgress(stream: OutputStream, total: number) {
   const line = createStatusLine(stream)
   const started = performance.now()
-  const format = (done: { readonly bytes: number; readonly rows: number }, isFinished = false) =>
+  const format = (done: Done, isFinished = false) =>
     formatProgress(done, total, (performance.now() - started) / 1000, isFinished)
   return {
-    update: (done) => line.update(() => format(done)),
-    finish: (rows) => line.finish(format({ bytes: total, rows }, true)),
-    end: () => line.end(),
+    update: (done: Done) => line.update(() => format(done)),
+    /** Fills the bar and leaves it on the screen. */
+    finish: (rows: number) => line.finish(format({ bytes: total, rows }, true)),
+    end: line.end,
   }
 }
 
@@ -38,7 +33,7 @@ export interface StatusLine {
 }
 
 export function createStatusLine(stream: OutputStream): StatusLine {
-  if (!stream.isTTY) return SILENT
+  if (!stream.isTTY) return { update() {}, finish() {}, end() {} }
   let drawn = Number.NEGATIVE_INFINITY
   let isFinished = false
   const draw = (text: string) => {
@@ -64,8 +59,8 @@ export function createStatusLine(stream: OutputStream): StatusLine {
 }
 
 /** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; finished, `100%` and `in 4 s`. */
-export function formatProgress(
-  { bytes, rows }: { readonly bytes: number; readonly rows: number },
+function formatProgress(
+  { bytes, rows }: Done,
   total: number,
   seconds: number,
   isFinished = false,

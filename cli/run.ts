@@ -63,11 +63,9 @@ function answerWithoutCommand(args: readonly string[]): string {
   if (first === 'help') return helpOf(words.slice(1))
   if (isHelp(first)) return helpOf(args.filter((each) => !each.startsWith('-')))
   if (args.some(isHelp)) return helpOf(words)
-  if (first.startsWith('-') && args.length === 1) {
-    throw new UsageError(`Unknown option '${first}'`)
-  }
-  if (first.startsWith('-')) throw new UsageError('Options come after the command')
-  throw unknownCommand(words)
+  if (!first.startsWith('-')) throw unknownCommand(words)
+  const isOnly = args.length === 1
+  throw new UsageError(isOnly ? `Unknown option '${first}'` : 'Options come after the command')
 }
 
 function isHelp(argument: string): boolean {

@@ -7,16 +7,8 @@ export const auditArchive = command({
   name: 'audit archive',
   summary: 'Move old audit entries into a file, also while a server runs',
   options: {
-    before: {
-      value: 'TIME',
-      required: true,
-      help: 'entries before this time or day (2026-01-31), at least one hour ago',
-    },
-    out: {
-      value: 'FILE',
-      required: true,
-      help: 'JSON lines are appended: a new file, or an earlier archive',
-    },
+    before: { value: 'TIME', required: true, help: 'a time or a day, at least one hour ago' },
+    out: { value: 'FILE', required: true, help: 'a new file, or an earlier archive to extend' },
   },
   async run({ till, options, output, db, io }) {
     const { before, out } = options
@@ -24,15 +16,10 @@ export const auditArchive = command({
     const line = createStatusLine(io.stderr)
     const onProgress = (archived: number) =>
       line.update(() => `archived: ${archived.toLocaleString('en-US')}`)
-    try {
-      const outcome = `the archive is not complete: repeat the command to continue ${out}`
-      const archived = await interruptible(io, outcome, (signal) =>
-        till.operations.archiveAudit({ before, file: out }, { onProgress, signal }),
-      )
-      line.end()
-      output.record({ archived, file: out })
-    } finally {
-      line.end()
-    }
+    const outcome = `the archive is not complete: repeat the command to continue ${out}`
+    const archived = await interruptible(io, outcome, (signal) =>
+      till.operations.archiveAudit({ before, file: out }, { onProgress, signal }),
+    ).finally(line.end)
+    output.record({ archived, file: out })
   },
 })

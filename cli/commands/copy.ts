@@ -10,11 +10,7 @@ export const copy = command({
   databaseOption: 'from',
   options: {
     from: { value: 'DB', required: true, help: 'the database to read' },
-    to: {
-      value: 'DB',
-      required: true,
-      help: 'an empty database, or that of an unfinished copy',
-    },
+    to: { value: 'DB', required: true, help: 'an empty database, or that of an unfinished copy' },
   },
   async run({ storage, options, output, io }) {
     if (options.from === options.to) throw new UsageError('--from and --to are the same database')
@@ -23,11 +19,9 @@ export const copy = command({
     try {
       const inventory = await copyStorage(storage, target, (step, kind, count) => {
         line.update(() => `${step} ${kind}: ${count.toLocaleString('en-US')}`)
-      })
-      line.end()
+      }).finally(line.end)
       output.record({ ...inventory.counts, checksum: inventory.checksum })
     } finally {
-      line.end()
       await target.close()
     }
   },

@@ -21,16 +21,7 @@ export const purchasesList = command({
     if (output.json) return output.record({ purchases, ...(next ? { next } : {}) })
     output.table(
       purchases,
-      [
-        'transaction_id',
-        'sku',
-        'purchased_at',
-        'user_id',
-        'quantity',
-        'price',
-        'currency',
-        'status',
-      ],
+      'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),
       {
         purchased_at: 'shorten',
         quantity: 'omit',

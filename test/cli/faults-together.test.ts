@@ -13,7 +13,7 @@ const SECONDS = Number(process.env.TILLKIT_TEST_SECONDS ?? 3)
 const CLIENTS = 16
 const ROWS = 500
 
-test('two servers and the CLI on one file under load refuse nothing and see each other at once', async (t) => {
+test('two servers and the CLI share one file under load without errors or stale reads', async (t) => {
   const shop = await createServedShop(t)
   const folder = temporaryFolder(t)
   const servers = [await shop.serve(), await shop.serve()] as const
@@ -33,7 +33,7 @@ test('two servers and the CLI on one file under load refuse nothing and see each
     figures.read++
   }
 
-  /** Creates at one server and reads at both. */
+  /** Creates items at one server and reads them at both. */
   const client = async (at: 0 | 1, n: number) => {
     for (let i = 0; !isOver; i++) {
       const name = `item_${at}_${n}_${i}`
@@ -59,7 +59,7 @@ test('two servers and the CLI on one file under load refuse nothing and see each
   }
   const store = ['--account', shop.account_id, '--store', 'main']
 
-  /** What a person may do by hand meanwhile. */
+  /** Commands of an operator. */
   const operator = async () => {
     for (let i = 0; !isOver; i++) {
       const { meta, ...fields } = itemNamed(`by_hand_${i}`)

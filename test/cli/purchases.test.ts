@@ -17,7 +17,6 @@ async function openShop(t: TestContext) {
   const folder = temporaryFolder(t)
   const db = join(folder, 'till.db')
   const json = (...args: string[]) => tillkitJson([...args, '--db', db])
-  // By the library, as six processes for each test take a second.
   const till = createTill({ storage: await openSqliteStorage(db) })
   const { account: owner, project: game } = await createShop(till)
   const gem = { name: 'gem', display_name: 'Gem', price: '1', type: 'consumable' } as const
@@ -48,7 +47,7 @@ T-1,gold,2024-01-15T10:00:00Z,ann,123450,,10.0.0.1
 T-2,gem,2024-02-15T10:00:00Z,bob,99,refunded,10.0.0.2
 `
 
-test('a dry run prints the summary of the real run and keeps nothing', async (t) => {
+test('a dry run prints the summary of the real run and stores nothing', async (t) => {
   const { run, write } = await openShop(t)
   const file = write('good.csv', GOOD)
   const dry = await run('import', file, '--dry-run')
@@ -102,7 +101,16 @@ test('a report keeps all cells of rows that are too narrow or too wide', async (
   assert.match(rest[0] ?? '', /^5,,wrong_width,".*",1,T-4,.*,x,"y, z",'=cmd\(\)$/)
 })
 
-test('of a file that is no CSV the refusal and the report say what it is', async (t) => {
+test("a report keeps the file's own columns that are named like its own", async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const file = write('bad.csv', 'line,column,code,message,t,d\n1,x,gold,y,T-1,yesterday\n')
+  const report = join(folder, 'errors.csv')
+  const map = ['transaction_id=t', 'sku=code', 'purchased_at=d'].flatMap((each) => ['--map', each])
+  await run('import', file, ...map, '--report', report)
+  assert.match(readFileSync(report, 'utf8'), /^2,d,invalid,".*",1,1,x,gold,y,T-1,yesterday\r$/m)
+})
+
+test('for a file that is no CSV, the error and the report tell its format', async (t) => {
   const { run, write, folder } = await openShop(t)
   const report = join(folder, 'errors.csv')
   const file = write('purchases.csv', '<!doctype html>\n<title>Sign in</title>\n')
@@ -114,7 +122,7 @@ test('of a file that is no CSV the refusal and the report say what it is', async
   )
 })
 
-test('a good file leaves no report, and standard input can have none', async (t) => {
+test('a good file has no report, and standard input cannot have one', async (t) => {
   const { run, write, folder } = await openShop(t)
   await run('import', write('good.csv', GOOD), '--report', join(folder, 'errors.csv'))
   assert.ok(!readdirSync(folder).includes('errors.csv'))
@@ -122,7 +130,7 @@ test('a good file leaves no report, and standard input can have none', async (t)
   assert.deepEqual([piped.code, /--report needs a file/.test(piped.stderr)], [2, true])
 })
 
-test('any file is imported by a map, and wrong maps are named', async (t) => {
+test('--map imports any columns, and mistakes in it are named', async (t) => {
   const { run, write } = await openShop(t)
   const file = write(
     'orders.csv',
@@ -148,7 +156,7 @@ test('any file is imported by a map, and wrong maps are named', async (t) => {
   }
 })
 
-test('an export goes to a file as a whole or to standard output, and imports again', async (t) => {
+test('an export to a file or to standard output can be imported', async (t) => {
   const { run, write, folder, json, account, newStore, newItem } = await openShop(t)
   await run('import', write('good.csv', GOOD))
   const out = join(folder, 'out.csv')
@@ -167,7 +175,7 @@ test('an export goes to a file as a whole or to standard output, and imports aga
   assert.deepEqual([missing.code, /ENOENT/.test(missing.stderr)], [2, true])
 })
 
-test('a summary has a line a month, item and currency, with bars, within 80 columns', async (t) => {
+test('a summary has a line with a bar for each month, item and currency, within 80 columns', async (t) => {
   const { run, write } = await openShop(t)
   await run('import', write('good.csv', GOOD))
   const { stdout } = await run('summary')
@@ -176,7 +184,7 @@ test('a summary has a line a month, item and currency, with bars, within 80 colu
   assert.ok(stdout.split('\n').every((line) => line.length <= 80))
 })
 
-test('a report or an export never overwrites the file that is read, nor the database', async (t) => {
+test('a report or an export never overwrites the imported file or the database', async (t) => {
   const { run, write, folder, db } = await openShop(t)
   const file = write('bad.csv', `${GOOD}T-3,silver,yesterday,,,,\n`)
   const before = readFileSync(file, 'utf8')
@@ -194,7 +202,7 @@ test('a report or an export never overwrites the file that is read, nor the data
   assert.equal((await run('list')).code, 0)
 })
 
-test('a report that can not be written is told before the import', async (t) => {
+test('a report that cannot be written is wrong usage before the import', async (t) => {
   const { run, write, folder } = await openShop(t)
   const args = ['--report', join(folder, 'nowhere', 'errors.csv')]
   const { code, stderr } = await run('import', write('good.csv', GOOD), ...args)
@@ -202,7 +210,7 @@ test('a report that can not be written is told before the import', async (t) => 
   assert.equal((await run('list')).stdout, 'none\n')
 })
 
-test('what has purchases in it is written for its owner alone, unless opened before', async (t) => {
+test('reports and exports are private, unless the existing file was not', async (t) => {
   const { run, write, folder } = await openShop(t)
   const out = join(folder, 'out.csv')
   const report = join(folder, 'bad.csv')
@@ -215,7 +223,7 @@ test('what has purchases in it is written for its owner alone, unless opened bef
   assert.equal(modeOf(out), 0o644)
 })
 
-test('an export to a pipe goes into it, and no file takes its place', async (t) => {
+test('an export to a named pipe writes into it and does not replace it', async (t) => {
   const { run, write, folder } = await openShop(t)
   await run('import', write('good.csv', GOOD))
   const pipe = join(folder, 'pipe')
@@ -225,13 +233,13 @@ test('an export to a pipe goes into it, and no file takes its place', async (t) 
   assert.ok(statSync(pipe).isFIFO())
 })
 
-test('purchases export refuses --json, as it writes CSV', async (t) => {
+test('purchases export rejects --json, because it writes CSV', async (t) => {
   const { run } = await openShop(t)
   const { code, stdout } = await run('export', '--json')
   assert.deepEqual([code, /writes CSV/.test(JSON.parse(stdout).detail)], [2, true])
 })
 
-test('a list tells who bought and how many', async (t) => {
+test('a list shows the user and the quantity', async (t) => {
   const { run, write } = await openShop(t)
   const header = 'transaction_id,sku,purchased_at,user_id,quantity,price'
   await run('import', write('many.csv', `${header}\nT-1,gold,2024-01-15T10:00:00Z,ann,3,499\n`))
@@ -240,7 +248,7 @@ test('a list tells who bought and how many', async (t) => {
   assert.match(stdout, /^T-1 +gold +2024-01-15T10:00:00\.000Z +ann +3 +499 +USD +purchased$/m)
 })
 
-test('the columns that are not stored are told within 80 columns, each whole', async (t) => {
+test('the names of ignored columns wrap at 80 columns', async (t) => {
   const { run, write } = await openShop(t)
   const columns = Array.from({ length: 30 }, (_, i) => `Some column ${i}`)
   const header = `transaction_id,sku,purchased_at,${columns.join()}`
