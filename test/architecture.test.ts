@@ -34,7 +34,7 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   { room: 'lib/errors.ts', may: [] },
   { room: 'lib/index.ts', may: ['lib/'] },
   { room: 'http/', may: ['http/', 'lib/index.ts', 'node:'] },
-  { room: 'cli/', may: ['cli/', 'http/', 'lib/', 'node:'] },
+  { room: 'cli/', may: ['cli/', 'http/index.ts', 'lib/index.ts', 'node:'] },
 ]
 
 const files = ['lib', 'http', 'cli'].flatMap((folder) =>
