@@ -1,10 +1,10 @@
-import { PLATFORMS } from '../lib/domain/project.ts'
-import { DEFAULT_QUOTAS, type Quotas } from '../lib/index.ts'
-import { UsageError } from './command.ts'
-import { parseMasterKeys } from './masterkey.ts'
-import { wholeNumber } from './values.ts'
+import { DEFAULT_QUOTAS, PLATFORMS, type Quotas } from '../lib/index.ts'
+import { UsageError } from './command-errors.ts'
+import { oneOf, type ValueParser, wholeNumber } from './option-values.ts'
 
-/** What the environment sets; an option of the same meaning wins. */
+export type Environment = { readonly [name: string]: string | undefined }
+
+/** The settings of the environment. An option of the same meaning wins. */
 export interface Config {
   readonly db: string
   readonly host: string
@@ -19,7 +19,7 @@ export interface Config {
   readonly quotas: Quotas
 }
 
-/** The variables that tillkit reads, for `--help`. */
+/** Every variable that tillkit reads, with its help text. */
 export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_DB: 'the database, as --db',
   HOST: 'the address of serve, as --host',
@@ -27,7 +27,7 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_TOKEN_SECRET: 'signs tokens in place of the keys in the database; at least 32 bytes',
   TILLKIT_TOKEN_LIFETIME: 'seconds that a token is valid, 60 to 86400; default 3600',
   TILLKIT_MASTER_KEY: 'seals stored secrets: 32 bytes, as 64 hex digits or in base64',
-  TILLKIT_MASTER_KEY_PREVIOUS: 'older ones, separated by commas: they open what they sealed',
+  TILLKIT_MASTER_KEY_PREVIOUS: 'older master keys, separated by commas; they only open secrets',
   TILLKIT_LOCKDOWN: 'on: as --lockdown of serve',
   TILLKIT_PLATFORMS: 'the platforms that projects may have, separated by commas',
   TILLKIT_QUOTA_PROJECTS: 'how many projects an account may have; default 1000',
@@ -36,58 +36,65 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_CORS_ORIGIN: 'as --cors-origin of serve; several separated by commas',
 }
 
-const anyNumber = wholeNumber(0)
-
-/** The only reader of the environment. */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+/** Parses the environment. Throws a UsageError that names a wrong variable. */
+export function readConfig(environment: Environment): Config {
   const set = (name: string) => environment[name] || undefined
-  const lifetime = set('TILLKIT_TOKEN_LIFETIME')
-  const secret = set('TILLKIT_TOKEN_SECRET')
-  if (lifetime !== undefined && !isLifetime(lifetime)) {
-    throw new UsageError('TILLKIT_TOKEN_LIFETIME must be whole seconds from 60 to 86400')
+  const parse = <T>(name: string, parser: ValueParser<T>) => {
+    const text = set(name)
+    return text === undefined ? undefined : parser(text, name)
   }
+  const secret = set('TILLKIT_TOKEN_SECRET')
   if (secret !== undefined && Buffer.byteLength(secret) < 32) {
     throw new UsageError('TILLKIT_TOKEN_SECRET must have at least 32 bytes')
-  }
-  const lockdown = set('TILLKIT_LOCKDOWN') ?? 'off'
-  if (lockdown !== 'on' && lockdown !== 'off') {
-    throw new UsageError('TILLKIT_LOCKDOWN must be on or off')
-  }
-  const quotaOf = (name: string, normal: number) => {
-    const text = set(name)
-    return text === undefined ? normal : anyNumber(text, name)
   }
   return {
     db: set('TILLKIT_DB') ?? 'tillkit.db',
     host: set('HOST') ?? '127.0.0.1',
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
-    tokenLifetime: lifetime === undefined ? undefined : Number(lifetime),
+    tokenLifetime: parse('TILLKIT_TOKEN_LIFETIME', wholeNumber(60, 86_400)),
     platforms: platformsOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),
-    lockdown: lockdown === 'on',
+    lockdown: parse('TILLKIT_LOCKDOWN', oneOf('on', 'off')) === 'on',
     quotas: {
-      projects: quotaOf('TILLKIT_QUOTA_PROJECTS', DEFAULT_QUOTAS.projects),
-      storesPerProject: quotaOf('TILLKIT_QUOTA_STORES', DEFAULT_QUOTAS.storesPerProject),
-      configBytes: quotaOf('TILLKIT_QUOTA_CONFIG', DEFAULT_QUOTAS.configBytes),
+      projects: parse('TILLKIT_QUOTA_PROJECTS', wholeNumber()) ?? DEFAULT_QUOTAS.projects,
+      storesPerProject:
+        parse('TILLKIT_QUOTA_STORES', wholeNumber()) ?? DEFAULT_QUOTAS.storesPerProject,
+      configBytes: parse('TILLKIT_QUOTA_CONFIG', wholeNumber()) ?? DEFAULT_QUOTAS.configBytes,
     },
   }
 }
 
-function listOf(text: string | undefined): string[] | undefined {
-  return text?.split(',').map((each) => each.trim())
-}
+const listOf = (text: string | undefined) => text?.split(',').map((each) => each.trim())
 
-// The setting narrows the specification's list: it adds none to it, and a typo would close a
-// platform.
 function platformsOf(text: string | undefined): string[] | undefined {
   const names = listOf(text)
   const known: readonly string[] = PLATFORMS
+  // The setting only narrows the specification's list. A mistyped name would close a platform.
   if (names?.every((name) => known.includes(name)) ?? true) return names
   throw new UsageError(`TILLKIT_PLATFORMS must be some of ${PLATFORMS.join(', ')}`)
 }
 
-function isLifetime(text: string): boolean {
-  return /^\d{2,5}$/.test(text) && Number(text) >= 60 && Number(text) <= 86_400
+/** The master keys, newest first. */
+function parseMasterKeys(newest: string | undefined, previous: string | undefined) {
+  if (newest === undefined && previous !== undefined) {
+    throw new UsageError('TILLKIT_MASTER_KEY_PREVIOUS is set, and TILLKIT_MASTER_KEY is not')
+  }
+  const older = previous?.split(',').map((text) => parseKey('TILLKIT_MASTER_KEY_PREVIOUS', text))
+  return newest === undefined ? [] : [parseKey('TILLKIT_MASTER_KEY', newest), ...(older ?? [])]
+}
+
+const HEX = /^[\da-f]{64}$/i
+const BASE64 = /^[\w+/-]{43}=?$/
+
+/** Never quotes the key in its error. */
+function parseKey(variable: string, text: string): Uint8Array {
+  const written = text.trim()
+  if (HEX.test(written)) return Buffer.from(written, 'hex')
+  // Node decodes both alphabets of base64.
+  if (BASE64.test(written)) return Buffer.from(written, 'base64')
+  throw new UsageError(
+    `${variable} must be 32 bytes, as 64 hex digits or in base64: openssl rand -hex 32`,
+  )
 }

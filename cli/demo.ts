@@ -1,6 +1,6 @@
 import type { NewItem, Till } from '../lib/index.ts'
 
-/** What the demonstration made, its keys among it. */
+/** The records and keys of the demo. */
 export interface Demo {
   readonly account_id: string
   readonly account_key: string
@@ -18,7 +18,7 @@ const ITEMS: readonly Omit<NewItem, 'store_id'>[] = [
   { name: 'season_pass', display_name: 'Season Pass', price: '999', type: 'subscription' },
 ]
 
-/** Puts an account, a project, a store and some items into an empty till; undefined in another. */
+/** Creates an account, a project, a store and items. Undefined when the till has accounts. */
 export async function createDemo(till: Till): Promise<Demo | undefined> {
   const { accounts } = await till.accounts.list({ limit: 1 })
   if (accounts.length > 0) return undefined
@@ -41,11 +41,11 @@ export async function createDemo(till: Till): Promise<Demo | undefined> {
   return { account_id, account_key, project_id, public_key, store_id: STORE_ID }
 }
 
-/** The keys, and the way through the API to paste into a shell. */
+/** The keys, and shell commands that use the API. */
 export function formatDemo(demo: Demo, url: string): string {
   const api = `${url}/api/v1`
   return `
-A demo account with a project, a store and items was made. Its keys, shown this once:
+A demo account with a project, a store and items was created. Its keys are shown only once:
 
   account key   ${demo.account_key}
   public key    ${demo.public_key}

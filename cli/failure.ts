@@ -1,70 +1,112 @@
+import { createProblem } from '../http/index.ts'
 import { type ErrorDetail, TillError } from '../lib/index.ts'
-import { type Command, Interrupted, optionsOf, Refusal, UsageError } from './command.ts'
+import type { Command } from './command.ts'
+import { CommandFailure, Interrupted, UsageError } from './command-errors.ts'
+import type { Io } from './io.ts'
+import { optionsOf } from './options.ts'
 import { wrapLines } from './output.ts'
-import { formatRefusal, optionOf, problemDocument } from './refusal.ts'
 
 /** Exit codes. */
 export const DONE = 0
-export const REFUSED = 1
+export const FAILED = 1
 const WRONG_USAGE = 2
 const INTERRUPTED = 130
 
 /**
- * Prints why a command failed; its exit code. Wrong usage is what the command line alone shows to
- * be wrong, whether the CLI has found it or the library.
+ * Prints why a command failed and returns its exit code. Wrong usage is a mistake that the command
+ * line alone shows, found by the CLI or by the library.
  */
 export function reportFailure(
   error: unknown,
   args: readonly string[],
   command: Command | undefined,
+  { stdout, stderr }: Io,
 ): number {
   const options = command ? optionsOf(command) : {}
-  const isMisuse = error instanceof UsageError || isOfValues(error, options)
-  const code = isMisuse ? WRONG_USAGE : codeOf(error)
-  const isForPerson = error instanceof Refusal // what it found is on stdout already
-  if (args.includes('--json') && !isForPerson) {
-    process.stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
+  const isMisuse = error instanceof UsageError || isInvalidOption(error, options)
+  const code = isMisuse ? WRONG_USAGE : error instanceof Interrupted ? INTERRUPTED : FAILED
+  const hasPrinted = error instanceof CommandFailure // its JSON document is on stdout already
+  if (args.includes('--json') && !hasPrinted) {
+    stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
     if (isExpected(error)) return code
   }
-  const reason = isExpected(error) ? formatReason(error, options) : stackOf(error)
-  if (reason !== '') process.stderr.write(`${wrapLines(`tillkit: ${reason}`, process.stderr)}\n`)
-  const help = isMisuse ? [command?.name ?? ''] : helpOf(error)
-  for (const name of help) process.stderr.write(`See ${`tillkit ${name}`.trim()} --help\n`)
+  const stack = (error as Error | undefined)?.stack || String(error)
+  const reason = isExpected(error) ? formatReason(error, options) : stack
+  if (reason !== '') stderr.write(`${wrapLines(`tillkit: ${reason}`, stderr)}\n`)
+  const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
+  if (isMisuse) stderr.write(`See ${`tillkit ${command?.name ?? ''}`.trim()} --help\n`)
+  else if (isKeyLost) stderr.write('See tillkit secrets drop --help\n')
   return code
 }
 
-function codeOf(error: unknown): number {
-  return error instanceof Interrupted ? INTERRUPTED : REFUSED
+// The library's other detail codes depend on stored records.
+const OPTION_CODES = ['required', 'invalid', 'unsupported']
+
+/** Whether the library rejected nothing but option values. */
+function isInvalidOption(error: unknown, options: object): boolean {
+  if (!(error instanceof TillError) || error.code !== 'invalid_request') return false
+  const isOption = ({ code, field = '' }: ErrorDetail) =>
+    OPTION_CODES.includes(code) && Object.hasOwn(options, optionOf(field)[0])
+  return error.details.length > 0 && error.details.every(isOption)
 }
 
-/** The command that knows a way out. */
-function helpOf(error: unknown): string[] {
-  const isKeyLost = error instanceof TillError && error.code === 'master_key_mismatch'
-  return isKeyLost ? ['secrets drop'] : []
-}
-
-/** A port in use and an unreadable file are expected too. */
+/** Expected errors print no stack. System errors are expected: a port in use, an unreadable file. */
 function isExpected(error: unknown): error is Error {
-  const ours = [UsageError, Refusal, Interrupted, TillError]
+  const ours = [UsageError, CommandFailure, Interrupted, TillError]
   if (ours.some((each) => error instanceof each)) return true
   return typeof (error as NodeJS.ErrnoException | undefined)?.syscall === 'string'
 }
 
+/** The message and details of an error, with fields under the names of their options. */
 function formatReason(error: Error, options: object): string {
-  return error instanceof TillError ? formatRefusal(error, options) : error.message
+  if (!(error instanceof TillError)) return error.message
+  const { details, total, cause } = error
+  const lines = details.map((detail) => `${placeOf(detail, options)} ${detail.message}`)
+  const [only, ...others] = details
+  if (only?.field && others.length === 0) {
+    const isSameSentence = error.message === `${only.field} ${only.message}`
+    return isSameSentence ? `${lines[0]}` : error.message
+  }
+  if (total > details.length) lines.push(`and ${total - details.length} more`)
+  if (cause instanceof Error) lines.push(cause.message)
+  return [error.message, ...lines].join('\n  ')
 }
 
-function stackOf(error: unknown): string {
-  return (error instanceof Error && error.stack) || String(error)
+function placeOf({ line, column, field = '' }: ErrorDetail, options: object): string {
+  if (line !== undefined) return column === undefined ? `line ${line}:` : `line ${line}, ${column}`
+  const [name, ...within] = optionOf(field)
+  if (!Object.hasOwn(options, name)) return field
+  return `--${[name, ...within].join(': ')}`
 }
 
-// All other codes come from a look at what is stored.
-const CODES_OF_VALUES = ['required', 'invalid', 'unsupported']
+/** The library's fields whose options have another name. */
+const OPTION_NAMES: { readonly [field: string]: string } = {
+  account_id: 'account',
+  project_id: 'project',
+  store_id: 'store',
+  user_id: 'user',
+  store_type: 'type',
+  store_config: 'config',
+  grace_seconds: 'grace',
+  scopes: 'scope',
+}
 
-/** Whether the library refused the values of options, by themselves. */
-function isOfValues(error: unknown, options: object): boolean {
-  if (!(error instanceof TillError) || error.code !== 'invalid_request') return false
-  const isOfOption = ({ code, field = '' }: ErrorDetail) =>
-    CODES_OF_VALUES.includes(code) && Object.hasOwn(options, optionOf(field)[0])
-  return error.details.length > 0 && error.details.every(isOfOption)
+/** The option of a field, and the path within its value: `config.currency` gives both. */
+function optionOf(field: string): readonly [name: string, ...within: string[]] {
+  const [, name = '', within] = /^(\w+)(?:\[\d+\])?\.?(.*)$/s.exec(field) ?? []
+  return [OPTION_NAMES[name] ?? name.replaceAll('_', '-'), ...(within ? [within] : [])]
+}
+
+/** The error as a problem document (RFC 9457), without a request id. */
+function problemDocument(error: unknown): object {
+  if (error instanceof Interrupted) {
+    const code = 'interrupted'
+    return { type: `urn:tillkit:error:${code}`, title: 'Interrupted', detail: error.message, code }
+  }
+  const known =
+    error instanceof UsageError ? new TillError('invalid_request', error.message) : error
+  const { request_id: _, ...document } = createProblem(known, '').body
+  if (known instanceof TillError) return document
+  // A server hides the details of other errors from its clients; a CLI does not.
+  return { ...document, detail: known instanceof Error ? known.message : String(known) }
 }

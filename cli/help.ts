@@ -1,5 +1,6 @@
-import { COMMON_OPTIONS, type Command, type OptionSpecs, optionsOf } from './command.ts'
+import type { Command, OptionSpecs } from './command.ts'
 import { VARIABLES } from './config.ts'
+import { COMMON_OPTIONS, optionsOf } from './options.ts'
 import { wrap } from './text.ts'
 
 /** The help of the whole program. */
@@ -21,22 +22,22 @@ ${sections.join('\n\n')}
 Every command takes:
 ${formatOptions(COMMON_OPTIONS)}
 
-Environment; an option wins:
+Environment variables; an option wins:
 ${columns(Object.entries(VARIABLES))}
 
-Exit code: 0 done; 1 refused; 2 wrong usage: what the command line alone shows
-to be wrong, files among it that can not be read or written; 130 interrupted.
+Exit code: 0 done; 1 failed; 2 wrong usage: a mistake in the command line, or a
+file in it that can not be read or written; 130 interrupted.
 The reason is on stderr, or with --json as a JSON document on stdout.
-\`tillkit COMMAND --help\` tells more of one.`
+\`tillkit COMMAND --help\` describes a command.`
 }
 
-/** The help of the commands that begin with the same words: of `account`, of `account keys`. */
+/** The help of the commands that begin with the same words: `account`, `account keys`. */
 export function formatGroupHelp(begun: string, commands: readonly Command[]): string {
   return `Usage: tillkit ${begun} COMMAND [options]
 
 ${columns(commands.map(({ name, summary }) => [name, summary]))}
 
-\`tillkit COMMAND --help\` tells more of one.`
+\`tillkit COMMAND --help\` describes a command.`
 }
 
 /** The help of one command. */

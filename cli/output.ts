@@ -1,22 +1,26 @@
 import { once } from 'node:events'
-import type { WriteStream } from 'node:tty'
-import { formatTable, type Yielding } from './table.ts'
+import type { OutputStream } from './io.ts'
+import { formatTable, type Narrowing } from './table.ts'
 import { formatValue, WIDTH, wrap } from './text.ts'
 
-/** Where a command prints: records and tables for a person, or one JSON document. */
+/** Prints the result of a command: text for a person, or one JSON document. */
 export interface Output {
-  /** One thing, a line a field. */
+  /** Prints one record, a line for each field. */
   record(record: object): void
-  /** Many things, a line each, the named fields as columns: on a terminal as wide as it is. */
-  table(rows: readonly object[], columns: readonly string[], yielding?: Yielding): void
-  /** The same for any number of things, which are not in memory together. */
-  list(rows: AsyncIterable<object>, columns: readonly string[], yielding?: Yielding): Promise<void>
-  /** A line for a person; with --json nothing. */
+  /** Prints a line for each record, with the named fields as columns. Fits a terminal. */
+  table(rows: readonly object[], columns: readonly string[], narrowing?: Narrowing): void
+  /** The same for any number of records. As JSON they are streamed. */
+  list(
+    rows: AsyncIterable<object>,
+    columns: readonly string[],
+    narrowing?: Narrowing,
+  ): Promise<void>
+  /** Prints a line for a person; nothing with --json. */
   line(text: string): void
   readonly json: boolean
 }
 
-export function createOutput(stdout: WriteStream, json: boolean): Output {
+export function createOutput(stdout: OutputStream, json: boolean): Output {
   const write = (text: string) => void stdout.write(`${text}\n`)
   if (json) {
     const document = (value: unknown) => write(JSON.stringify(value, null, 2))
@@ -24,21 +28,21 @@ export function createOutput(stdout: WriteStream, json: boolean): Output {
     return { record: document, table: document, list, line() {}, json }
   }
   const width = stdout.isTTY ? stdout.columns || WIDTH : Number.POSITIVE_INFINITY
-  const table: Output['table'] = (rows, columns, yielding = {}) =>
-    write(formatTable(rows, columns, yielding, width))
+  const table: Output['table'] = (rows, columns, narrowing = {}) =>
+    write(formatTable(rows, columns, narrowing, width))
   return {
     record: (record) => write(formatRecord(record)),
     table,
-    async list(rows, columns, yielding) {
-      table(await pick(rows, columns), columns, yielding)
+    async list(rows, columns, narrowing) {
+      table(await pick(rows, columns), columns, narrowing)
     },
     line: write,
     json,
   }
 }
 
-/** Writes what `JSON.stringify(rows, null, 2)` gives, as fast as it is taken. */
-async function writeArray(stdout: WriteStream, rows: AsyncIterable<object>): Promise<void> {
+/** Streams the text of `JSON.stringify(rows, null, 2)`, with backpressure. */
+async function writeArray(stdout: OutputStream, rows: AsyncIterable<object>): Promise<void> {
   let before = '['
   for await (const row of rows) {
     const text = JSON.stringify(row, null, 2).replaceAll('\n', '\n  ')
@@ -48,7 +52,7 @@ async function writeArray(stdout: WriteStream, rows: AsyncIterable<object>): Pro
   stdout.write(before === '[' ? '[]\n' : '\n]\n')
 }
 
-/** The named fields of rows, whose other fields may be large. */
+/** Keeps only the named fields, because the others may be large. */
 async function pick(rows: AsyncIterable<object>, columns: readonly string[]): Promise<object[]> {
   const picked: object[] = []
   for await (const row of rows) {
@@ -64,8 +68,8 @@ function formatRecord(record: object): string {
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${formatValue(value)}`).join('\n')
 }
 
-/** Lines as wide as the terminal, those that go on indented; whole for any other stream. */
-export function wrapLines(text: string, { isTTY, columns }: WriteStream): string {
+/** Wraps lines to the width of a terminal, with an indent. For other streams does nothing. */
+export function wrapLines(text: string, { isTTY, columns }: OutputStream): string {
   if (!isTTY) return text
   const wrapLine = (line: string) => {
     const [, indent = '', first = '', rest = ''] = /^( *)(\S*)(.*)$/s.exec(line) ?? []
@@ -75,7 +79,7 @@ export function wrapLines(text: string, { isTTY, columns }: WriteStream): string
   return text.split('\n').map(wrapLine).join('\n')
 }
 
-/** `label: one, two` on as many lines as it takes; an entry is never cut. */
+/** `label: one, two`, wrapped between entries. */
 export function wrapList(label: string, entries: readonly string[]): string {
   const lines = [`${label}:`]
   entries.map(formatValue).forEach((entry, i) => {

@@ -1,44 +1,39 @@
-import type { WriteStream } from 'node:tty'
+import type { OutputStream } from './io.ts'
 
-/** A bar on one line of a terminal. */
-export interface Progress {
-  update(done: { readonly bytes: number; readonly rows: number }): void
-  /** Fills the bar and leaves it there. */
-  finish(rows: number): void
-  /** Takes away a bar that is not finished. */
-  end(): void
+interface Done {
+  readonly bytes: number
+  readonly rows: number
 }
 
-const SILENT = { update() {}, finish() {}, end() {} }
 const REDRAW_MS = 100
 const BAR_WIDTH = 24
 
-/** A progress bar when the stream is a terminal, else nothing. `total` bytes; 0 when unknown. */
-export function createProgress(stream: WriteStream, total: number): Progress {
-  if (!stream.isTTY) return SILENT
-  const line = createLine(stream)
+/** Creates a progress bar for `total` bytes (0 when unknown). Silent unless on a terminal. */
+export function createProgress(stream: OutputStream, total: number) {
+  const line = createStatusLine(stream)
   const started = performance.now()
-  const format = (done: { readonly bytes: number; readonly rows: number }, isFinished = false) =>
+  const format = (done: Done, isFinished = false) =>
     formatProgress(done, total, (performance.now() - started) / 1000, isFinished)
   return {
-    update: (done) => line.update(() => format(done)),
-    finish: (rows) => line.finish(format({ bytes: total, rows }, true)),
-    end: () => line.end(),
+    update: (done: Done) => line.update(() => format(done)),
+    /** Fills the bar and leaves it on the screen. */
+    finish: (rows: number) => line.finish(format({ bytes: total, rows }, true)),
+    end: line.end,
   }
 }
 
-/** A line of a terminal that is written over and over; of another stream nothing. */
-export interface Line {
-  /** Writes the text unless the last one is too new to have been read. */
+/** A status line that is overwritten. Silent unless on a terminal. */
+export interface StatusLine {
+  /** Writes the text, at most ten times a second. */
   update(text: () => string): void
-  /** Writes the text and leaves it there. */
+  /** Writes the text and leaves it on the screen. */
   finish(text: string): void
-  /** Takes the line away unless it is finished. */
+  /** Removes an unfinished line. */
   end(): void
 }
 
-export function createLine(stream: WriteStream): Line {
-  if (!stream.isTTY) return SILENT
+export function createStatusLine(stream: OutputStream): StatusLine {
+  if (!stream.isTTY) return { update() {}, finish() {}, end() {} }
   let drawn = Number.NEGATIVE_INFINITY
   let isFinished = false
   const draw = (text: string) => {
@@ -64,8 +59,8 @@ export function createLine(stream: WriteStream): Line {
 }
 
 /** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; finished, `100%` and `in 4 s`. */
-export function formatProgress(
-  { bytes, rows }: { readonly bytes: number; readonly rows: number },
+function formatProgress(
+  { bytes, rows }: Done,
   total: number,
   seconds: number,
   isFinished = false,
@@ -73,7 +68,7 @@ export function formatProgress(
   const count = (value: number) => Math.round(value).toLocaleString('en-US')
   const rate = `${count(rows)} rows  ${count(rows / Math.max(seconds, 0.001))} rows/s`
   if (total === 0) return rate
-  // The last rows are still on their way when the last bytes have been read.
+  // Rows are still being stored when the last bytes have been read.
   const part = isFinished ? 1 : Math.min(bytes / total, 0.99)
   const bar = '#'.repeat(Math.round(part * BAR_WIDTH)).padEnd(BAR_WIDTH)
   const left = part > 0 ? Math.ceil(seconds / part - seconds) : 0

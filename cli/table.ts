@@ -1,26 +1,26 @@
 import { formatValue, shorten, widthOf } from './text.ts'
 
 /**
- * What gives way where a table is wider than its terminal, the first first. What people paste is
- * never shortened: it is whole, or left out.
+ * The columns to shorten or omit, in this order, when a table is wider than the terminal. Values
+ * that people copy and paste are never shortened.
  */
-export type Yielding = { readonly [column: string]: 'shorten' | 'omit' }
+export type Narrowing = { readonly [column: string]: 'shorten' | 'omit' }
 
 const GAP = '  '
-/** What `shorten` leaves: the day of a time. */
-const LEAST = 11
+/** The least width of a shortened column, which shows the day of a time. */
+const MIN_WIDTH = 11
 
-/** A line for the names of the columns, and one for each row, within `available` if they can be. */
+/** Formats a header line and a line for each row, within `available` columns if possible. */
 export function formatTable(
   rows: readonly object[],
   columns: readonly string[],
-  yielding: Yielding,
+  narrowing: Narrowing,
   available: number,
 ): string {
   if (rows.length === 0) return 'none'
   const cells = columns.map((name) => cellsOf(name, rows))
   const widths = new Map(cells.map((column) => [column.name, column.width]))
-  const fitted = fit(widths, yielding, available)
+  const fitted = fit(widths, narrowing, available)
   const shown = cells.flatMap((column) => {
     const width = fitted.get(column.name)
     return width === undefined ? [] : [formatColumn(column, width)]
@@ -48,24 +48,24 @@ function cellsOf(name: string, rows: readonly object[]): Column {
   return { name, cells, width }
 }
 
-/** The widths of those columns that are shown. */
+/** The width of each column that is shown. */
 function fit(
   widths: ReadonlyMap<string, number>,
-  yielding: Yielding,
+  narrowing: Narrowing,
   available: number,
 ): ReadonlyMap<string, number> {
   const fitted = new Map(widths)
   const room = () =>
     available - [...fitted.values()].reduce((sum, width) => sum + width + GAP.length, -GAP.length)
-  const inOrder = Object.entries(yielding)
-  for (const [name, how] of inOrder) {
+  const steps = Object.entries(narrowing)
+  for (const [name, how] of steps) {
     const width = widths.get(name) ?? 0
     if (room() >= 0) break
     if (how === 'omit') fitted.delete(name)
-    else fitted.set(name, Math.min(width, Math.max(LEAST, name.length, width + room())))
+    else fitted.set(name, Math.min(width, Math.max(MIN_WIDTH, name.length, width + room())))
   }
-  // What was shortened before others were left out gets of their room.
-  for (const [name, how] of inOrder.reverse()) {
+  // Shortened columns get the room of the omitted ones.
+  for (const [name, how] of steps.reverse()) {
     const width = fitted.get(name)
     if (how === 'omit' || width === undefined || room() <= 0) continue
     fitted.set(name, Math.min(widths.get(name) ?? 0, width + room()))
@@ -74,7 +74,7 @@ function fit(
 }
 
 function formatColumn({ name, cells }: Column, width: number): string[] {
-  // Numbers stand at the right of their column.
+  // Numbers are aligned to the right.
   const isNumeric = cells.every((cell) => /^[\d,.]*$/.test(cell))
   return [name, ...cells].map((cell) => {
     const text = shorten(cell, width)

@@ -1,4 +1,4 @@
-/** A value on one line. Control characters from the database must not reach the terminal. */
+/** Formats a value on one line. Control characters are escaped, to protect the terminal. */
 export function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
@@ -13,7 +13,7 @@ const FORMS = /[\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f200}-\u{1f2ff}\u{200
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u
 const WIDE = new RegExp(`^(${LETTERS.source}|${FORMS.source})|${EMOJI.source}`, 'u')
 
-/** How many columns of a terminal a text takes. */
+/** The number of terminal columns that a text takes. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length
   let width = 0
@@ -21,7 +21,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** The text in so many columns: cut at its end, which `…` then tells. */
+/** Cuts a text to a width. A cut text ends with `…`. */
 export function shorten(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
@@ -39,10 +39,10 @@ function widthOfGrapheme(grapheme: string): number {
   return WIDE.test(grapheme) ? 2 : 1
 }
 
-/** Of a terminal that does not tell it, and of what is read anywhere. */
+/** The width of help texts, and of a terminal that does not tell its own. */
 export const WIDTH = 80
 
-/** Words in lines of so many columns, if they fit at all; `first` begins the first of them. */
+/** Wraps words into lines. The first line begins with `first`, the others with `indent`. */
 export function wrap(
   words: readonly string[],
   first: string,

@@ -1,16 +1,19 @@
-import { openMode } from './access.ts'
 import type { Config } from './config.ts'
-import { isFile } from './open.ts'
+import { isFile } from './database.ts'
+import { sharedMode } from './file-permissions.ts'
+import type { Io } from './io.ts'
 import { formatValue } from './text.ts'
 
-/** What a server that starts so leaves open, a sentence each. */
+/** The security warnings for a server with these settings. */
 export function findStartupWarnings({ db, lockdown, masterKeys }: Config, host: string): string[] {
-  const mode = isFile(db) ? openMode(db) : undefined
+  const mode = isFile(db) ? sharedMode(db) : undefined
   return [
-    ...(lockdown ? [] : ['Any token got with a public key changes its project: see --lockdown']),
-    ...(masterKeys.length > 0 ? [] : ['Secrets are stored in clear: see TILLKIT_MASTER_KEY']),
-    ...(isLoopback(host) ? [] : [`${host} is no loopback address: have a proxy with TLS in front`]),
-    ...(mode ? [`Others of this machine may use ${db}, mode ${mode}: chmod 600 ${db}`] : []),
+    ...(lockdown
+      ? []
+      : ['Any token obtained with a public key can change its project: see --lockdown']),
+    ...(masterKeys.length > 0 ? [] : ['Secrets are stored unencrypted: see TILLKIT_MASTER_KEY']),
+    ...(isLoopback(host) ? [] : [`${host} is no loopback address: put a proxy with TLS in front`]),
+    ...(mode ? [`Other users of this machine may use ${db}, mode ${mode}: chmod 600 ${db}`] : []),
   ]
 }
 
@@ -20,13 +23,9 @@ function isLoopback(host: string): boolean {
 
 const STATUSES = ['active', 'disabled', 'archived']
 
-/**
- * Any status is kept as sent: who mistypes one that closes a project or a store must learn of it.
- */
-export function warnOfStatus(status: string | undefined): void {
+/** The library stores any status, so a mistyped `disabled` closes nothing. */
+export function warnOfStatus({ stderr }: Io, status: string | undefined): void {
   if (status === undefined || STATUSES.includes(status)) return
   const quoted = formatValue(status)
-  process.stderr.write(
-    `warning: the status '${quoted}' has no effect; disabled and archived have\n`,
-  )
+  stderr.write(`warning: the status '${quoted}' has no effect; disabled and archived have\n`)
 }

@@ -1,3 +1,4 @@
+export { formatErrorReport } from './csv/error-report.ts'
 export { PRESET_NAMES } from './csv/presets.ts'
 export type { Account, NewAccount } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
@@ -5,11 +6,12 @@ export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export { formatInstant } from './domain/instant.ts'
 export type { Item, ItemType, NewItem } from './domain/item.ts'
-export type {
-  NewProject,
-  Project,
-  ProjectChange,
-  ProjectKeyRotation,
+export {
+  type NewProject,
+  PLATFORMS,
+  type Project,
+  type ProjectChange,
+  type ProjectKeyRotation,
 } from './domain/project.ts'
 export type { Purchase, PurchaseStatus } from './domain/purchase.ts'
 export {

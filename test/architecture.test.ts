@@ -47,7 +47,7 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   { room: 'lib/bounded-map.ts', may: [] },
   { room: 'lib/index.ts', may: ['lib/'] },
   { room: 'http/', may: ['http/', 'lib/bounded-map.ts', 'lib/index.ts', 'node:'] },
-  { room: 'cli/', may: ['cli/', 'http/', 'lib/', 'node:'] },
+  { room: 'cli/', may: ['cli/', 'http/index.ts', 'lib/index.ts', 'node:'] },
 ]
 
 const files = ['lib', 'http', 'cli'].flatMap((folder) =>

@@ -2,11 +2,11 @@ import { command } from '../command.ts'
 
 export const accountCreate = command({
   name: 'account create',
-  summary: 'Create an account; its key is shown this once',
+  summary: 'Create an account; its key is shown only once',
   makesDatabase: true,
   options: { name: { value: 'NAME', required: true, help: 'what the account is called' } },
-  async run({ till, options, output, db, isNew }) {
-    if (isNew) process.stderr.write(`tillkit: made a new database ${db}\n`)
+  async run({ till, options, output, db, isNew, io }) {
+    if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
     output.record(await till.accounts.create(options))
   },
 })

@@ -1,9 +1,10 @@
 import { command } from '../command.ts'
+import { ACCOUNT_OPTION } from '../options.ts'
 
 export const accountKeysAdd = command({
   name: 'account keys add',
-  summary: 'Add a key to an account; it is shown this once',
-  options: { account: { value: 'ID', required: true, help: 'the account' } },
+  summary: 'Add a key to an account; it is shown only once',
+  options: ACCOUNT_OPTION,
   async run({ till, options, output }) {
     output.record(await till.accounts.addKey(await till.accounts.get(options.account)))
   },

@@ -1,9 +1,10 @@
 import { command } from '../command.ts'
+import { ACCOUNT_OPTION } from '../options.ts'
 
 export const accountKeysList = command({
   name: 'account keys list',
-  summary: 'List the keys of an account by their ids',
-  options: { account: { value: 'ID', required: true, help: 'the account' } },
+  summary: 'List the ids of the keys of an account',
+  options: ACCOUNT_OPTION,
   async run({ till, options, output }) {
     const keys = await till.accounts.listKeys(await till.accounts.get(options.account))
     output.table(keys, ['key_id', 'created_at', 'revoked_at'], {

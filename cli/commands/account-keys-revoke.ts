@@ -1,10 +1,11 @@
 import { command } from '../command.ts'
+import { ACCOUNT_OPTION } from '../options.ts'
 
 export const accountKeysRevoke = command({
   name: 'account keys revoke',
-  summary: 'End a key of an account, at once',
+  summary: 'Revoke a key of an account, at once',
   operand: 'KEY_ID',
-  options: { account: { value: 'ID', required: true, help: 'the account that has it' } },
+  options: ACCOUNT_OPTION,
   async run({ till, options, operand, output }) {
     const account = await till.accounts.get(options.account)
     await till.accounts.revokeKey(account, operand)

@@ -1,38 +1,25 @@
 import { command } from '../command.ts'
-import { interruptible } from '../interrupt.ts'
-import { createLine } from '../progress.ts'
-import { createTarget, databaseFiles } from '../target.ts'
+import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createStatusLine } from '../progress.ts'
+import { interruptible } from '../signals.ts'
 
 export const auditArchive = command({
   name: 'audit archive',
-  summary: 'Move old audit entries into a file, also while serving',
+  summary: 'Move old audit entries into a file, also while a server runs',
   options: {
-    before: {
-      value: 'TIME',
-      required: true,
-      help: 'entries before this time or day (2026-01-31), at least one hour ago',
-    },
-    out: {
-      value: 'FILE',
-      required: true,
-      help: 'append JSON lines to it: a new file, or one of an earlier archive to go on with',
-    },
+    before: { value: 'TIME', required: true, help: 'a time or a day, at least one hour ago' },
+    out: { value: 'FILE', required: true, help: 'a new file, or an earlier archive to extend' },
   },
-  async run({ till, options, output, db }) {
+  async run({ till, options, output, db, io }) {
     const { before, out } = options
-    createTarget('--out', out, databaseFiles(db))
-    const line = createLine(process.stderr)
+    createOutputFile(io, '--out', out, databaseFiles(db))
+    const line = createStatusLine(io.stderr)
     const onProgress = (archived: number) =>
       line.update(() => `archived: ${archived.toLocaleString('en-US')}`)
-    try {
-      const outcome = `the archive is not complete: repeat the command to go on with ${out}`
-      const archived = await interruptible(outcome, (signal) =>
-        till.operations.archiveAudit({ before, file: out }, { onProgress, signal }),
-      )
-      line.end()
-      output.record({ archived, file: out })
-    } finally {
-      line.end()
-    }
+    const outcome = `the archive is not complete: repeat the command to continue ${out}`
+    const archived = await interruptible(io, outcome, (signal) =>
+      till.operations.archiveAudit({ before, file: out }, { onProgress, signal }),
+    ).finally(line.end)
+    output.record({ archived, file: out })
   },
 })

@@ -1,12 +1,12 @@
 import { command } from '../command.ts'
+import { PAGE_OPTIONS } from '../options.ts'
 
 export const auditList = command({
   name: 'audit list',
   summary: 'List who changed what and when, oldest first',
   options: {
-    account: { value: 'ID', help: 'only what concerns this account' },
-    limit: { value: 'N', help: 'at most so many, 1 to 1000 (default 100)' },
-    cursor: { value: 'NEXT', help: 'go on where the page before ended' },
+    account: { value: 'ID', help: 'only entries of this account' },
+    ...PAGE_OPTIONS,
   },
   async run({ till, options, output }) {
     const { account: account_id, limit, cursor } = options

@@ -1,13 +1,13 @@
 import { command } from '../command.ts'
-import { createTarget, databaseFiles } from '../target.ts'
+import { createOutputFile, databaseFiles } from '../output-file.ts'
 
 export const backup = command({
   name: 'backup',
-  summary: 'Copy the database into a new file, also while serving',
+  summary: 'Copy the database into a new file, also while a server runs',
   operand: 'FILE',
   options: {},
-  async run({ till, operand, output, db }) {
-    createTarget('FILE', operand, databaseFiles(db))
+  async run({ till, operand, output, db, io }) {
+    createOutputFile(io, 'FILE', operand, databaseFiles(db))
     await till.operations.backup(operand)
     output.record({ backup: operand })
   },

@@ -1,13 +1,14 @@
-import { command, Refusal } from '../command.ts'
+import { command } from '../command.ts'
+import { CommandFailure } from '../command-errors.ts'
 
 export const check = command({
   name: 'check',
-  summary: 'Look the whole database through for damage',
+  summary: 'Check the whole database for damage',
   options: {},
   async run({ till, output }) {
     const problems = await till.operations.check()
     if (output.json) output.record({ sound: problems.length === 0, problems })
-    if (problems.length > 0) throw new Refusal(['Not sound:', ...problems].join('\n  '))
+    if (problems.length > 0) throw new CommandFailure(['Not sound:', ...problems].join('\n  '))
     output.line('The database is sound')
   },
 })

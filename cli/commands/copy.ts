@@ -1,32 +1,27 @@
 import { copyStorage } from '../../lib/index.ts'
-import { command, UsageError } from '../command.ts'
-import { openStorage } from '../open.ts'
-import { createLine } from '../progress.ts'
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { openStorage } from '../database.ts'
+import { createStatusLine } from '../progress.ts'
 
 export const copy = command({
   name: 'copy',
-  summary: 'Copy everything into another database, and compare the two',
+  summary: 'Copy all data into another database, and compare the two',
   databaseOption: 'from',
   options: {
     from: { value: 'DB', required: true, help: 'the database to read' },
-    to: {
-      value: 'DB',
-      required: true,
-      help: 'an empty one, or the one of a copy that was cut off',
-    },
+    to: { value: 'DB', required: true, help: 'an empty database, or that of an unfinished copy' },
   },
-  async run({ storage, options, output }) {
+  async run({ storage, options, output, io }) {
     if (options.from === options.to) throw new UsageError('--from and --to are the same database')
     const target = await openStorage(options.to, { create: true, forCopy: true })
-    const line = createLine(process.stderr)
+    const line = createStatusLine(io.stderr)
     try {
       const inventory = await copyStorage(storage, target, (step, kind, count) => {
         line.update(() => `${step} ${kind}: ${count.toLocaleString('en-US')}`)
-      })
-      line.end()
+      }).finally(line.end)
       output.record({ ...inventory.counts, checksum: inventory.checksum })
     } finally {
-      line.end()
       await target.close()
     }
   },

@@ -1,15 +1,15 @@
 import type { ItemType } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { json } from '../values.ts'
+import { json } from '../option-values.ts'
+import { STORE_OPTIONS } from '../options.ts'
 
 export const itemCreate = command({
   name: 'item create',
   summary: 'Create an item in a store',
   options: {
-    account: { value: 'ID', required: true, help: 'the account that owns the store' },
-    store: { value: 'ID', required: true, help: 'the store' },
+    ...STORE_OPTIONS,
     name: { value: 'SKU', required: true, help: 'letters, digits and _; unique in the store' },
-    'display-name': { value: 'NAME', required: true, help: 'what people see' },
+    'display-name': { value: 'NAME', required: true, help: 'the name that people see' },
     price: { value: 'DIGITS', required: true, help: 'in minor units: 499 for 4.99' },
     type: { value: 'T', required: true, help: 'consumable, non_consumable or subscription' },
     description: { value: 'TEXT', help: 'a longer text for people' },
@@ -22,7 +22,7 @@ export const itemCreate = command({
       name: options.name,
       display_name: options['display-name'],
       price: options.price,
-      type: options.type as ItemType, // asserted by the library, with the rest
+      type: options.type as ItemType, // the library validates it
       description: options.description,
       meta: options.meta,
     })

@@ -2,9 +2,11 @@ import { command } from '../command.ts'
 
 export const keysRotate = command({
   name: 'keys rotate',
-  summary: 'Add a key that signs tokens, drop those of no more use',
+  summary: 'Add a key that signs tokens, delete keys that no valid token needs',
   options: {
-    'drop-others': { help: 'a key has leaked: end all tokens, within 5 seconds' },
+    'drop-others': {
+      help: 'delete all other keys, because one has leaked; all tokens end within 5 seconds',
+    },
   },
   async run({ till, options, output }) {
     const drop = options['drop-others'] ? 'others' : 'unneeded'

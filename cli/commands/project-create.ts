@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
-import { json } from '../values.ts'
+import { json } from '../option-values.ts'
+import { ACCOUNT_OPTION, NEW_STATUS_OPTION } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 export const projectCreate = command({
@@ -7,15 +8,15 @@ export const projectCreate = command({
   summary: 'Create a project and its public key',
   storesSecrets: true,
   options: {
-    account: { value: 'ID', required: true, help: 'the account that owns it' },
-    name: { value: 'NAME', required: true, help: 'what the project is called' },
+    ...ACCOUNT_OPTION,
+    name: { value: 'NAME', required: true, help: 'the name of the project' },
     'bundle-id': { value: 'ID', required: true, help: 'in reverse-domain form: com.example.game' },
     platform: { value: 'P', required: true, help: 'mobile, web, desktop, ios, android or adroid' },
-    status: { value: 'S', help: 'default active; disabled and archived have effect' },
+    ...NEW_STATUS_OPTION,
     dlscheme: { value: 'SCHEME', help: 'deep-link scheme of the application' },
     config: { value: 'JSON|@FILE', parse: json, help: 'project configuration' },
   },
-  async run({ till, options, output }) {
+  async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const project = await till.projects.create(account, {
       account_id: account.account_id,
@@ -27,6 +28,6 @@ export const projectCreate = command({
       config: options.config,
     })
     output.record(project)
-    warnOfStatus(options.status)
+    warnOfStatus(io, options.status)
   },
 })

@@ -1,9 +1,10 @@
 import { command } from '../command.ts'
+import { ACCOUNT_OPTION } from '../options.ts'
 
 export const projectList = command({
   name: 'project list',
   summary: 'List the projects of an account',
-  options: { account: { value: 'ID', required: true, help: 'the account' } },
+  options: ACCOUNT_OPTION,
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
     await output.list(till.projects.all(account), ['id', 'name', 'platform', 'status'], {

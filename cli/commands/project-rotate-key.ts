@@ -1,15 +1,16 @@
 import { command } from '../command.ts'
-import { wholeNumber } from '../values.ts'
+import { wholeNumber } from '../option-values.ts'
+import { PROJECT_OPTION } from '../options.ts'
 
 export const projectRotateKey = command({
   name: 'project rotate-key',
   summary: 'Give a project a new public key',
   options: {
-    project: { value: 'ID', required: true, help: 'the project' },
+    ...PROJECT_OPTION,
     grace: {
       value: 'SECONDS',
       parse: wholeNumber(),
-      help: 'how long its former keys still open sessions (default 86400, a day)',
+      help: 'how long the previous keys stay valid (default 86400, a day)',
     },
   },
   async run({ till, options, output }) {

@@ -1,5 +1,6 @@
-import { command, UsageError } from '../command.ts'
-import { json } from '../values.ts'
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { CHANGE_OPTIONS } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 export const projectUpdate = command({
@@ -8,16 +9,11 @@ export const projectUpdate = command({
   storesSecrets: true,
   operand: 'ID',
   options: {
-    name: { value: 'NAME', help: 'what the project is called' },
+    name: { value: 'NAME', help: 'the name of the project' },
     platform: { value: 'P', help: 'mobile, web, desktop, ios, android or adroid' },
-    config: {
-      value: 'JSON|@FILE',
-      parse: json,
-      help: 'replaces the configuration; a secret left out is kept',
-    },
-    status: { value: 'S', help: 'disabled and archived close the project' },
+    ...CHANGE_OPTIONS,
   },
-  async run({ till, operand, options, output }) {
+  async run({ till, operand, options, output, io }) {
     const { name, platform, config, status } = options
     if ([name, platform, status, config].every((each) => each === undefined)) {
       throw new UsageError('Nothing to change: give --name, --platform, --config or --status')
@@ -26,6 +22,6 @@ export const projectUpdate = command({
     output.record(
       await till.projects.update(owner, { id: operand, name, platform, config, status }),
     )
-    warnOfStatus(status)
+    warnOfStatus(io, status)
   },
 })

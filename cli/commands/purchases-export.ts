@@ -1,24 +1,26 @@
 import { pipeline } from 'node:stream/promises'
-import { command, UsageError } from '../command.ts'
-import { FILTER_OPTIONS, filterOf } from '../filter.ts'
-import { createTarget, databaseFiles } from '../target.ts'
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
+import { createOutputFile, databaseFiles } from '../output-file.ts'
 
 export const purchasesExport = command({
   name: 'purchases export',
-  summary: 'Write the purchases of a store as CSV that imports again',
+  summary: 'Export the purchases of a store as CSV, which can be imported',
   options: {
-    ...FILTER_OPTIONS,
-    out: { value: 'FILE', help: 'write there, not to standard output' },
+    ...PURCHASE_OPTIONS,
+    out: { value: 'FILE', help: 'write to this file instead of standard output' },
   },
-  async run({ till, options, output, db }) {
+  async run({ till, options, output, db, io }) {
     if (output.json) {
-      throw new UsageError('purchases export writes CSV: take purchases list for --json')
+      throw new UsageError('purchases export writes CSV: use purchases list for --json')
     }
-    const target =
-      options.out === undefined ? undefined : createTarget('--out', options.out, databaseFiles(db))
+    const { out } = options
+    const file =
+      out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await till.accounts.get(options.account)
-    const csv = till.purchases.export(account, filterOf(options))
-    if (target) await target.write(csv)
-    else await pipeline(csv, process.stdout, { end: false })
+    const csv = till.purchases.export(account, purchaseQuery(options))
+    if (file) await file.write(csv)
+    else await pipeline(csv, io.stdout, { end: false })
   },
 })

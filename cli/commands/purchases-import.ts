@@ -1,39 +1,44 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
-import { command, UsageError } from '../command.ts'
-import { interruptible } from '../interrupt.ts'
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { createErrorReport } from '../error-report.ts'
+import type { Io } from '../io.ts'
+import { pair } from '../option-values.ts'
+import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
-import { createReport } from '../report.ts'
-import { pair } from '../values.ts'
+import { interruptible } from '../signals.ts'
 
 export const purchasesImport = command({
   name: 'purchases import',
   summary: 'Import a CSV file of past purchases: all rows or none',
   operand: 'FILE|-',
   options: {
-    account: { value: 'ID', required: true, help: 'the account that owns the store' },
-    store: { value: 'ID', required: true, help: 'the store' },
-    'dry-run': { help: 'do all checks and keep nothing' },
-    preset: { value: 'NAME', help: `${PRESET_NAMES.join(', ')}; found by the header if left out` },
+    ...STORE_OPTIONS,
+    'dry-run': { help: 'check the file and store nothing' },
+    preset: {
+      value: 'NAME',
+      help: `${PRESET_NAMES.join(', ')}; detected by the header when left out`,
+    },
     map: {
       value: 'FIELD=COLUMN',
       multiple: true,
       parse: pair,
-      help: 'the file\'s name for a field\'s column: transaction_id="Order No"; may be repeated',
+      help: 'the column of a field: transaction_id="Order No"; may be repeated',
     },
     'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
-    report: { value: 'FILE', help: 'write the bad rows there, with what is wrong with each' },
+    report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, operand, options, output, db }) {
-    const { stream, size } = openFile(operand)
+  async run({ till, operand, options, output, db, io }) {
+    const { stream, size } = openFile(operand, io)
     const map = options.map && Object.fromEntries(options.map)
     const report =
-      options.report === undefined ? undefined : createReport(operand, options.report, db)
+      options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
     const account = await till.accounts.get(options.account)
-    const progress = createProgress(process.stderr, size)
-    await interruptible('nothing was imported', async (signal) => {
+    const progress = createProgress(io.stderr, size)
+    await interruptible(io, 'nothing was imported', async (signal) => {
       addAbortSignal(signal, stream)
       try {
         const result = await till.purchases.import(account, {
@@ -56,8 +61,8 @@ export const purchasesImport = command({
   },
 })
 
-function openFile(operand: string): { stream: Readable; size: number } {
-  if (operand === '-') return { stream: process.stdin, size: 0 }
+function openFile(operand: string, io: Io): { stream: Readable; size: number } {
+  if (operand === '-') return { stream: io.stdin, size: 0 }
   try {
     accessSync(operand, constants.R_OK)
     const stat = statSync(operand)
@@ -69,7 +74,7 @@ function openFile(operand: string): { stream: Readable; size: number } {
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
-  // The id of an import that was not kept leads nowhere.
+  // A dry run stores no import with this id.
   const { import_id, ...summary } = result
   const shown = dry_run ? summary : { import_id, ...summary }
   if (output.json) {
@@ -77,7 +82,7 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
     return
   }
   const { totals, ignored_columns, ...counts } = shown
-  output.line(dry_run ? 'Dry run: nothing was kept.' : formatOutcome(result))
+  output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
   const rows = totals.map(({ total, currency, ...group }) => ({
     ...group,
@@ -89,8 +94,8 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
 }
 
 function formatOutcome({ added, updated, skipped }: ImportResult): string {
-  if (added + updated > 0) return 'All rows are in.'
-  if (skipped === 0) return 'There was no row to import.'
+  if (added + updated > 0) return 'All rows were imported.'
+  if (skipped === 0) return 'The file has no rows.'
   const were = skipped === 1 ? '1 row was' : `${skipped.toLocaleString('en-US')} rows were`
-  return `Nothing new: ${were} there already.`
+  return `Nothing new: ${were} imported before.`
 }

@@ -1,19 +1,18 @@
 import { formatInstant } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { FILTER_OPTIONS, filterOf } from '../filter.ts'
+import { PAGE_OPTIONS, PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 
 export const purchasesList = command({
   name: 'purchases list',
   summary: 'List the purchases of a store in order of import',
   options: {
-    ...FILTER_OPTIONS,
-    limit: { value: 'N', help: 'at most so many, 1 to 1000 (default 100)' },
-    cursor: { value: 'NEXT', help: 'go on where the page before ended' },
+    ...PURCHASE_OPTIONS,
+    ...PAGE_OPTIONS,
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
     const { limit, cursor } = options
-    const page = await till.purchases.list(account, { ...filterOf(options), limit, cursor })
+    const page = await till.purchases.list(account, { ...purchaseQuery(options), limit, cursor })
     const { next } = page
     const purchases = page.purchases.map((each) => ({
       ...each,
@@ -22,16 +21,7 @@ export const purchasesList = command({
     if (output.json) return output.record({ purchases, ...(next ? { next } : {}) })
     output.table(
       purchases,
-      [
-        'transaction_id',
-        'sku',
-        'purchased_at',
-        'user_id',
-        'quantity',
-        'price',
-        'currency',
-        'status',
-      ],
+      'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),
       {
         purchased_at: 'shorten',
         quantity: 'omit',

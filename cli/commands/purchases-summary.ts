@@ -1,14 +1,14 @@
 import { formatAmount, type PurchaseSummary } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { FILTER_OPTIONS, filterOf } from '../filter.ts'
+import { PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 
 export const purchasesSummary = command({
   name: 'purchases summary',
   summary: 'Count purchases and revenue by month, item and currency',
-  options: FILTER_OPTIONS,
+  options: PURCHASE_OPTIONS,
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
-    const summary = await till.purchases.summarize(account, filterOf(options))
+    const summary = await till.purchases.summarize(account, purchaseQuery(options))
     if (output.json) return output.record(summary)
     const rows = summary.map((row) => ({
       ...row,
@@ -25,7 +25,7 @@ export const purchasesSummary = command({
 
 const BAR_WIDTH = 16
 
-/** The row's revenue beside the largest of its currency. */
+/** The revenue of a row, relative to the largest of its currency. */
 function barOf(row: PurchaseSummary, all: readonly PurchaseSummary[]): string {
   const ofCurrency = all.filter(({ currency }) => currency === row.currency)
   const largest = Math.max(...ofCurrency.map(({ revenue }) => Number(revenue)))

@@ -1,18 +1,19 @@
-import { command, Refusal, UsageError } from '../command.ts'
-import { wholeNumber } from '../values.ts'
+import { command } from '../command.ts'
+import { CommandFailure, UsageError } from '../command-errors.ts'
+import { wholeNumber } from '../option-values.ts'
 
 export const secretsDrop = command({
   name: 'secrets drop',
-  summary: 'Name the secrets that no master key opens, and drop them',
+  summary: 'List the secrets that no master key opens, and delete them',
   options: {
     confirm: {
       value: 'N',
       parse: wholeNumber(1),
-      help: 'how many it has named: drops them for ever',
+      help: 'the number of listed secrets: deletes them forever',
     },
   },
   async run({ till, options, config, output }) {
-    // Without any key all that is sealed would seem lost.
+    // Without a master key, every sealed secret would be listed as lost.
     if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
     const { operations } = till
     const found = await operations.listUnreadableSecrets()
@@ -26,7 +27,7 @@ export const secretsDrop = command({
     if (isConfirmed) return output.line(`Dropped: ${secrets.length}`)
     if (found.length === 0) return
     const confirmation = `--confirm ${found.length}`
-    throw new Refusal(
+    throw new CommandFailure(
       `Nothing was dropped. Is their master key lost? ${confirmation} drops these secrets`,
     )
   },

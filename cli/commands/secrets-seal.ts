@@ -1,4 +1,5 @@
-import { command, Refusal, UsageError } from '../command.ts'
+import { command } from '../command.ts'
+import { CommandFailure, UsageError } from '../command-errors.ts'
 
 export const secretsSeal = command({
   name: 'secrets seal',
@@ -9,9 +10,9 @@ export const secretsSeal = command({
     const result = await till.operations.sealSecrets()
     output.record(result)
     if (result.unreadable > 0) {
-      throw new Refusal(
-        'Some secrets no master key that is set opens: they are as they were. ' +
-          'Which ones: tillkit secrets drop',
+      throw new CommandFailure(
+        'Some secrets were not changed, because no master key that is set opens them. ' +
+          'To list them: tillkit secrets drop',
       )
     }
   },

@@ -1,6 +1,7 @@
 import type { StoreType } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { json } from '../values.ts'
+import { json } from '../option-values.ts'
+import { ACCOUNT_OPTION, NEW_STATUS_OPTION, PROJECT_OPTION } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 export const storeCreate = command({
@@ -8,25 +9,25 @@ export const storeCreate = command({
   summary: 'Create a store in a project',
   storesSecrets: true,
   options: {
-    account: { value: 'ID', required: true, help: 'the account that owns the project' },
-    project: { value: 'ID', required: true, help: 'the project' },
+    ...ACCOUNT_OPTION,
+    ...PROJECT_OPTION,
     type: { value: 'T', required: true, help: 'iap, web or custom' },
-    store: { value: 'ID', help: 'its store_id; made when left out' },
-    sandbox: { help: 'no payment is charged for real' },
-    status: { value: 'S', help: 'default active; disabled and archived have effect' },
+    store: { value: 'ID', help: 'its store_id; generated when left out' },
+    sandbox: { help: 'no real payments' },
+    ...NEW_STATUS_OPTION,
     config: { value: 'JSON|@FILE', parse: json, help: 'store configuration' },
   },
-  async run({ till, options, output }) {
+  async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const store = await till.stores.create(account, {
       project_id: options.project,
       store_id: options.store,
-      store_type: options.type as StoreType, // asserted by the library, with the rest
+      store_type: options.type as StoreType, // the library validates it
       is_sandbox: options.sandbox,
       status: options.status,
       store_config: options.config,
     })
     output.record(store)
-    warnOfStatus(options.status)
+    warnOfStatus(io, options.status)
   },
 })

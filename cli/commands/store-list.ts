@@ -1,9 +1,10 @@
 import { command } from '../command.ts'
+import { PROJECT_OPTION } from '../options.ts'
 
 export const storeList = command({
   name: 'store list',
   summary: 'List the stores of a project',
-  options: { project: { value: 'ID', required: true, help: 'the project' } },
+  options: PROJECT_OPTION,
   async run({ till, options, output }) {
     const account = await till.accounts.ownerOf(options.project)
     const stores = till.stores.all(account, { project_id: options.project })

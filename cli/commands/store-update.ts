@@ -1,5 +1,7 @@
-import { command, UsageError } from '../command.ts'
-import { json, oneOf } from '../values.ts'
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { oneOf } from '../option-values.ts'
+import { ACCOUNT_OPTION, CHANGE_OPTIONS } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 const trueOrFalse = oneOf('true', 'false')
@@ -10,16 +12,11 @@ export const storeUpdate = command({
   storesSecrets: true,
   operand: 'STORE',
   options: {
-    account: { value: 'ID', required: true, help: 'the account that owns it' },
-    sandbox: { value: 'BOOL', parse: trueOrFalse, help: 'true: no payment is charged for real' },
-    status: { value: 'S', help: 'disabled and archived close the store' },
-    config: {
-      value: 'JSON|@FILE',
-      parse: json,
-      help: 'replaces the configuration; a secret left out is kept',
-    },
+    ...ACCOUNT_OPTION,
+    sandbox: { value: 'BOOL', parse: trueOrFalse, help: 'true: no real payments' },
+    ...CHANGE_OPTIONS,
   },
-  async run({ till, operand, options, output }) {
+  async run({ till, operand, options, output, io }) {
     const { sandbox, status, config } = options
     if ([sandbox, status, config].every((each) => each === undefined)) {
       throw new UsageError('Nothing to change: give --sandbox, --status or --config')
@@ -32,6 +29,6 @@ export const storeUpdate = command({
       store_config: config,
     })
     output.record(store)
-    warnOfStatus(status)
+    warnOfStatus(io, status)
   },
 })

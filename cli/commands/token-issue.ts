@@ -1,13 +1,14 @@
 import type { Scope } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { wholeNumber } from '../values.ts'
+import { wholeNumber } from '../option-values.ts'
+import { PROJECT_OPTION } from '../options.ts'
 
 export const tokenIssue = command({
   name: 'token issue',
   summary: 'Issue a token of a project, with any scopes',
   options: {
-    project: { value: 'ID', required: true, help: 'the project that it reaches' },
-    user: { value: 'ID', help: 'whose token it is; the project itself when left out' },
+    ...PROJECT_OPTION,
+    user: { value: 'ID', help: 'the user of the token; the project itself when left out' },
     scope: {
       value: 'S',
       multiple: true,
@@ -23,7 +24,7 @@ export const tokenIssue = command({
     const token = {
       project_id: options.project,
       user_id: options.user,
-      scopes: options.scope as Scope[] | undefined, // asserted by the library
+      scopes: options.scope as Scope[] | undefined, // the library validates them
       lifetime: options.lifetime,
     }
     const account = await till.accounts.ownerOf(options.project)

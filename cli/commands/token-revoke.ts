@@ -1,10 +1,11 @@
 import { command } from '../command.ts'
+import { PROJECT_OPTION } from '../options.ts'
 
 export const tokenRevoke = command({
   name: 'token revoke',
-  summary: 'End all tokens of a project or a user, at once',
+  summary: 'Revoke all tokens of a project or a user, at once',
   options: {
-    project: { value: 'ID', required: true, help: 'the project' },
+    ...PROJECT_OPTION,
     user: { value: 'ID', help: 'only those of this user' },
   },
   async run({ till, options, output }) {

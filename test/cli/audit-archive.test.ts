@@ -16,7 +16,7 @@ const ENTRY: Omit<AuditEntry, 'subject'> = {
   request_id: '',
 }
 
-test('audit archive moves old entries into a private file, and says how many', async (t) => {
+test('audit archive moves old entries into a private file and prints their number', async (t) => {
   const { db, out } = await newLog(t, 3)
 
   const args = ['audit', 'archive', '--db', db, '--before', '2024-02-01', '--out', out]
@@ -34,7 +34,7 @@ test('audit archive moves old entries into a private file, and says how many', a
   )
 })
 
-test('audit archive refuses young entries, a link and a file of the database', async (t) => {
+test('audit archive rejects young entries, a symbolic link and a file of the database', async (t) => {
   const { db, out } = await newLog(t, 3)
   const link = join(out, '..', 'link')
   symlinkSync(out, link)
@@ -58,7 +58,7 @@ test('audit archive refuses young entries, a link and a file of the database', a
   assert.equal((await tillkitJson(['audit', 'list', '--db', db])).entries.length, 3)
 })
 
-test('audit archive, killed over and over, loses no entry and writes none twice', async (t) => {
+test('audit archive, killed repeatedly, loses no entry and writes none twice', async (t) => {
   const count = 30_000
   const { db, out } = await newLog(t, count)
   const args = ['audit', 'archive', '--db', db, '--before', '2024-02-01', '--out', out]

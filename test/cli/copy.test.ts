@@ -12,7 +12,7 @@ import { rawPostgres, startPostgres } from '../support/postgres.ts'
 
 const postgres = await startPostgres()
 
-test('copy brings everything into another file, and is refused by one that is in use', async (t) => {
+test('copy copies all data into another file, but not into one with other data', async (t) => {
   const folder = temporaryFolder(t)
   const [from, to] = [join(folder, 'from.db'), join(folder, 'to.db')]
   const account = await tillkitJson(['account', 'create', '--name', 'Studio', '--db', from])
@@ -34,11 +34,11 @@ test('copy brings everything into another file, and is refused by one that is in
   assert.equal(missing.code, 1)
 })
 
-/** A database to copy into, made already. */
+/** An existing target database. */
 interface Target {
   readonly db: string
-  /** Stops a copy where it has brought accounts; resolves to what lets go again. */
-  hold(): Promise<() => Promise<void>>
+  /** Blocks a copy after its accounts. Resolves to a function that unblocks it. */
+  block(): Promise<() => Promise<void>>
 }
 
 const targets: Record<string, (t: TestContext) => Promise<Target>> = {
@@ -49,7 +49,7 @@ const targets: Record<string, (t: TestContext) => Promise<Target>> = {
     t.after(() => driver.close())
     return {
       db,
-      async hold() {
+      async block() {
         while (!driver.prepare('SELECT 1 FROM accounts').get()) await setTimeout(1)
         driver.exec('PRAGMA busy_timeout = 5000')
         driver.exec('BEGIN IMMEDIATE')
@@ -63,16 +63,16 @@ const targets: Record<string, (t: TestContext) => Promise<Target>> = {
     const sql = rawPostgres(t, db)
     return {
       db,
-      async hold() {
-        const holder = await sql.reserve()
-        await holder`BEGIN`
-        await holder`LOCK TABLE items IN SHARE MODE`
+      async block() {
+        const blocker = await sql.reserve()
+        await blocker`BEGIN`
+        await blocker`LOCK TABLE items IN SHARE MODE`
         const waiting = () =>
           sql`SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'items'::regclass`
         while ((await waiting()).count === 0) await setTimeout(1)
         return async () => {
-          await holder`ROLLBACK`
-          holder.release()
+          await blocker`ROLLBACK`
+          blocker.release()
         }
       },
     }
@@ -80,15 +80,15 @@ const targets: Record<string, (t: TestContext) => Promise<Target>> = {
 }
 
 for (const [name, newTarget] of Object.entries(targets)) {
-  test(`a copy into ${name} that was killed is refused by all but the copy again`, async (t) => {
+  test(`after a killed copy into ${name} only the same copy can open the target`, async (t) => {
     const from = join(temporaryFolder(t), 'from.db')
     await fill(from)
-    const { db, hold } = await newTarget(t)
+    const { db, block } = await newTarget(t)
     const copying = start(['copy', '--from', from, '--to', db], {})
-    const letGo = await hold()
+    const unblock = await block()
     copying.kill('SIGKILL')
     await once(copying, 'close')
-    await letGo()
+    await unblock()
 
     for (const command of [
       ['account', 'list', '--db', db],

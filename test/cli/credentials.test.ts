@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import { serveHere, tillkit, tillkitJson } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createClient } from '../support/server.ts'
 
@@ -23,15 +23,15 @@ async function shop(t: TestContext) {
   return { folder, db, run, account_id, account_key, key_id, project }
 }
 
-/** The same with a server on the file. */
+/** A shop with a server on its database. */
 async function servedShop(t: TestContext, args: string[] = [], env: NodeJS.ProcessEnv = {}) {
   const made = await shop(t)
-  const { url, log } = await serveProcess(t, ['--port', '0', '--db', made.db, ...args], env)
+  const { url, log } = await serveHere(t, ['--port', '0', '--db', made.db, ...args], env)
   return { ...made, log, send: createClient(url) }
 }
 
-describe('keys and tokens, beside a running server', () => {
-  test('an account key is added, listed and revoked, and the server knows at once', async (t) => {
+describe('keys and tokens while a server runs', () => {
+  test('the server accepts a new account key and rejects a revoked one at once', async (t) => {
     const { run, send, account_id, account_key, key_id } = await servedShop(t)
     const added = await run('account', 'keys', 'add', '--account', account_id)
     assert.match(added.account_key, /^ak_[\w-]{43}$/)
@@ -59,7 +59,7 @@ describe('keys and tokens, beside a running server', () => {
     assert.ok(!JSON.stringify(listed).includes('hash'))
   })
 
-  test('a public key is rotated: the former one opens sessions in its grace, and then no more', async (t) => {
+  test('a previous public key opens sessions only during its grace period', async (t) => {
     const { run, send, project } = await servedShop(t)
     const rotate = (...grace: string[]) =>
       run('project', 'rotate-key', '--project', project.id, ...grace)
@@ -81,7 +81,7 @@ describe('keys and tokens, beside a running server', () => {
     assert.equal((await init(third.public_key)).status, 200)
   })
 
-  test('in lockdown a client reads items alone, and a token that was issued does the rest', async (t) => {
+  test('in lockdown the token of a client only reads items, an issued token has its scopes', async (t) => {
     const { run, send, project } = await servedShop(t, ['--lockdown'])
     const { public_key, id } = project
     const got = await send(`GET ${AUTH}/access-token`, { public_key })
@@ -104,7 +104,7 @@ describe('keys and tokens, beside a running server', () => {
     assert.deepEqual([(await rename(all.token)).status, (await list(all.token)).status], [200, 200])
   })
 
-  test('tokens are revoked, of a user or of a project, and the server knows at once', async (t) => {
+  test('the server rejects revoked tokens of a user or of a project at once', async (t) => {
     const { run, send, project } = await servedShop(t)
     const { public_key, id } = project
     const tokenOf = async (user_id: string) => {
@@ -128,7 +128,7 @@ describe('keys and tokens, beside a running server', () => {
   })
 })
 
-test('signing keys are added and listed, and tokens of the one before stay good', async (t) => {
+test('tokens of the previous signing key stay valid after a rotation', async (t) => {
   const { run, send, project, db } = await servedShop(t)
   const { token } = await run('token', 'issue', '--project', project.id)
   const [first] = await run('keys', 'list')
@@ -152,12 +152,12 @@ test('signing keys are added and listed, and tokens of the one before stay good'
   assert.deepEqual([fixed.code, fixed.stdout], [1, ''])
 })
 
-describe('what a server that starts leaves open is said in a line each', () => {
+describe('a server logs one startup warning for each insecure setting', () => {
   const cases: [string, string[], NodeJS.ProcessEnv, RegExp[]][] = [
     ['by default', [], {}, [/--lockdown/, /TILLKIT_MASTER_KEY/]],
-    ['with all set', ['--lockdown'], { TILLKIT_MASTER_KEY: KEY }, []],
+    ['with all settings', ['--lockdown'], { TILLKIT_MASTER_KEY: KEY }, []],
     [
-      'with all set by the environment',
+      'with all settings in the environment',
       [],
       { TILLKIT_MASTER_KEY: KEY, TILLKIT_LOCKDOWN: 'on' },
       [],
@@ -171,8 +171,8 @@ describe('what a server that starts leaves open is said in a line each', () => {
   ]
   for (const [what, args, env, expected] of cases) {
     test(what, async (t) => {
-      const served = await serveProcess(t, ['--port', '0', '--db', 'memory:', ...args], env)
-      served.child.kill('SIGTERM')
+      const served = await serveHere(t, ['--port', '0', '--db', 'memory:', ...args], env)
+      served.stop('SIGTERM')
       await served.closed
       const entries = served.log.map((line) => JSON.parse(line))
       assert.equal(entries.length, expected.length, served.log.join('\n'))
@@ -187,7 +187,7 @@ describe('what a server that starts leaves open is said in a line each', () => {
 describe('master keys', () => {
   const same = Buffer.from(KEY, 'hex')
   for (const written of [same.toString('base64'), same.toString('base64url'), KEY.toUpperCase()]) {
-    test(`are taken as ${written.length} characters, and are the same key`, async (t) => {
+    test(`are the same key when written in ${written.length} characters`, async (t) => {
       const { db, run, project } = await shop(t)
       const seal = (key: string) =>
         tillkit(['secrets', 'seal', '--db', db, '--json'], { env: { TILLKIT_MASTER_KEY: key } })
@@ -202,12 +202,12 @@ describe('master keys', () => {
   const wrong: [string, NodeJS.ProcessEnv][] = [
     ['too short', { TILLKIT_MASTER_KEY: KEY.slice(1) }],
     ['too long', { TILLKIT_MASTER_KEY: `${KEY}0` }],
-    ['no digits', { TILLKIT_MASTER_KEY: `${KEY.slice(1)}!` }],
+    ['no hexadecimal digits', { TILLKIT_MASTER_KEY: `${KEY.slice(1)}!` }],
     ['a wrong older one', { TILLKIT_MASTER_KEY: KEY, TILLKIT_MASTER_KEY_PREVIOUS: `${KEY},oops` }],
     ['older ones alone', { TILLKIT_MASTER_KEY_PREVIOUS: KEY }],
   ]
   for (const [what, env] of wrong) {
-    test(`are refused when they are ${what}, and not printed`, async () => {
+    test(`are rejected and not printed: ${what}`, async () => {
       const { code, stdout, stderr } = await tillkit(['check', '--db', 'memory:'], { env })
       assert.deepEqual([code, stdout], [2, ''])
       assert.match(stderr, /^tillkit: TILLKIT_MASTER_KEY/)
@@ -217,7 +217,7 @@ describe('master keys', () => {
     })
   }
 
-  test('follow one another: secrets are sealed, then sealed anew', async (t) => {
+  test('can be replaced: secrets are sealed again under the newest one', async (t) => {
     const { folder, db, run, project } = await shop(t)
     const secret = 'whs_do_not_show_this'
     await run('project', 'update', project.id, '--config', `{"webhook_secret":"${secret}"}`)
@@ -254,7 +254,7 @@ describe('master keys', () => {
   })
 })
 
-test('a lost master key has a way out: its secrets are named, and dropped once confirmed', async (t) => {
+test('secrets of a lost master key are listed, and dropped after a confirmation', async (t) => {
   const { db, run, project } = await shop(t)
   const { id: project_id, account_id } = project
   const secret = '{"webhook_secret":"whs_lost"}'
@@ -300,8 +300,8 @@ test('a lost master key has a way out: its secrets are named, and dropped once c
   assert.equal(drops.length, 2)
 })
 
-describe('the upkeep of a database', () => {
-  test('its audit log tells who changed what, of one account or of all, in pages', async (t) => {
+describe('maintenance of a database', () => {
+  test('the audit log lists the changes of one account or of all, in pages', async (t) => {
     const { run, db, account_id, project } = await shop(t)
     await run('account', 'create', '--name', 'Other')
 
@@ -324,7 +324,7 @@ describe('the upkeep of a database', () => {
     assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
   })
 
-  test('a backup is made while it is served, and serves in its place', async (t) => {
+  test('a backup is written while a server runs, and is a complete database', async (t) => {
     const { run, folder, send, project, account_key } = await servedShop(t)
     const copy = join(folder, 'copy.db')
 
@@ -343,7 +343,7 @@ describe('the upkeep of a database', () => {
     assert.equal(existsSync(join(folder, 'none.db')), false)
   })
 
-  test('a check says that it is sound, or names what is wrong and ends with 1', async (t) => {
+  test('a check prints that the database is sound, or lists problems and ends with 1', async (t) => {
     const { run, db } = await shop(t)
     assert.deepEqual(await run('check'), { sound: true, problems: [] })
     const driver = await openSqliteDriver(db)
@@ -371,7 +371,7 @@ describe('the upkeep of a database', () => {
     ['backup', 'copy.db'],
   ]
   for (const args of readers) {
-    test(`a mistyped path is no new database: tillkit ${args.join(' ')}`, async (t) => {
+    test(`a mistyped path creates no database: tillkit ${args.join(' ')}`, async (t) => {
       const db = join(temporaryFolder(t), 'mistyped.db')
       const { code, stdout, stderr } = await tillkit([...args, '--db', db])
       assert.deepEqual([code, stdout, existsSync(db)], [1, '', false])
@@ -379,7 +379,7 @@ describe('the upkeep of a database', () => {
     })
   }
 
-  test('an empty file is no sound database, and none is made of it', async (t) => {
+  test('an empty file is rejected and stays empty', async (t) => {
     const db = join(temporaryFolder(t), 'empty.db')
     writeFileSync(db, '')
     const copy = ['copy', '--from', db, '--to', 'memory:']
@@ -390,9 +390,9 @@ describe('the upkeep of a database', () => {
     }
   })
 
-  test('a URL of another database tells which there are, without its password', async () => {
+  test('the error for an unknown URL lists the supported databases, without the password', async () => {
     const url = 'mysql://till:s3cret@db.example/till'
-    const told = 'tillkit: mysql://… is no database: take a file, postgres://… or memory:\n'
+    const told = 'tillkit: mysql://… is no database: use a file, postgres://… or memory:\n'
     for (const args of [
       ['serve'],
       ['account', 'list', '--db', url],
@@ -420,14 +420,14 @@ const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] 
 ]
 
 for (const [args, said] of wrongUsage) {
-  test(`wrong usage points to the help that says more: tillkit ${args.join(' ')}`, async () => {
+  test(`wrong usage points to the help of the command: tillkit ${args.join(' ')}`, async () => {
     const { code, stdout, stderr } = await tillkit(args, { env: { TILLKIT_DB: 'memory:' } })
     assert.deepEqual([code, stdout], [2, ''])
     assert.match(stderr, said)
   })
 }
 
-test('scopes, lifetimes and graces out of bounds are wrong usage', async (t) => {
+test('invalid scopes, lifetimes and grace periods are wrong usage', async (t) => {
   const { db, project } = await shop(t)
   for (const args of [
     ['token', 'issue', '--project', project.id, '--scope', 'everything'],
@@ -441,13 +441,13 @@ test('scopes, lifetimes and graces out of bounds are wrong usage', async (t) => 
   }
 })
 
-test('lockdown is on or off', async () => {
+test('TILLKIT_LOCKDOWN must be on or off', async () => {
   const env = { TILLKIT_LOCKDOWN: 'yes', TILLKIT_DB: 'memory:' }
   const { code, stderr } = await tillkit(['account', 'list'], { env })
   assert.deepEqual([code, /TILLKIT_LOCKDOWN must be on or off/.test(stderr)], [2, true])
 })
 
-test('a file that is no database is refused by a check in one line', async (t) => {
+test('check rejects a file that is no database in one line', async (t) => {
   const db = join(temporaryFolder(t), 'notes.txt')
   writeFileSync(db, 'not a database, but quite long enough to look like one '.repeat(20))
   const { code, stderr } = await tillkit(['check', '--db', db])

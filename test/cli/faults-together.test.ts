@@ -4,7 +4,7 @@ import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { tillkit, tillkitJson } from '../support/cli.ts'
+import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { ask, assertWhole, itemNamed } from '../support/load.ts'
 import { createServedShop } from '../support/served.ts'
@@ -13,7 +13,7 @@ const SECONDS = Number(process.env.TILLKIT_TEST_SECONDS ?? 3)
 const CLIENTS = 16
 const ROWS = 500
 
-test('two servers and the CLI on one file under load refuse nothing and see each other at once', async (t) => {
+test('two servers and the CLI share one file under load without errors or stale reads', async (t) => {
   const shop = await createServedShop(t)
   const folder = temporaryFolder(t)
   const servers = [await shop.serve(), await shop.serve()] as const
@@ -33,7 +33,7 @@ test('two servers and the CLI on one file under load refuse nothing and see each
     figures.read++
   }
 
-  /** Creates at one server and reads at both. */
+  /** Creates items at one server and reads them at both. */
   const client = async (at: 0 | 1, n: number) => {
     for (let i = 0; !isOver; i++) {
       const name = `item_${at}_${n}_${i}`
@@ -55,11 +55,11 @@ test('two servers and the CLI on one file under load refuse nothing and see each
 
   const cli = async (...args: string[]) => {
     figures.commands++
-    return tillkitJson([...args, '--db', shop.db])
+    return json(...args, '--db', shop.db)
   }
   const store = ['--account', shop.account_id, '--store', 'main']
 
-  /** What a person may do by hand meanwhile. */
+  /** Commands of an operator. */
   const operator = async () => {
     for (let i = 0; !isOver; i++) {
       const { meta, ...fields } = itemNamed(`by_hand_${i}`)
@@ -84,10 +84,10 @@ test('two servers and the CLI on one file under load refuse nothing and see each
       const copy = join(folder, `${i}.db`)
       await cli('backup', copy)
       figures.backups++
-      const { sound } = await tillkitJson(['check', '--db', copy])
+      const { sound } = await json('check', '--db', copy)
       assert.ok(sound)
       const args = ['item', 'list', '--account', shop.account_id, '--store', 'main']
-      const items: { id: string }[] = await tillkitJson([...args, '--db', copy])
+      const items: { id: string }[] = await json(...args, '--db', copy)
       const there = new Set(items.map(({ id }) => id))
       assert.deepEqual(
         created.slice(0, known).filter((each) => !there.has(each)),
@@ -124,6 +124,12 @@ test('two servers and the CLI on one file under load refuse nothing and see each
   }
   t.diagnostic(JSON.stringify({ ...figures, seconds: SECONDS }))
 })
+
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await tillkitProcess([...args, '--json'])
+  assert.equal(code, 0, `${args.join(' ')}: ${stdout}${stderr}`)
+  return JSON.parse(stdout)
+}
 
 function optionsOf(fields: { [name: string]: string }, meta: object): string[] {
   const { store_id: _, ...rest } = fields

@@ -12,16 +12,16 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
-import { tillkit } from '../support/cli.ts'
+import { tillkit, tillkitProcess } from '../support/cli.ts'
 import { makeReadOnly, smallDisk } from '../support/disk.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createServedShop } from '../support/served.ts'
 
-/** Something in the way of a database: made in a folder, the path to open. */
+/** Creates something that is no usable database. Returns the path to open. */
 type Obstacle = (folder: string, t: TestContext) => string | undefined | Promise<string | undefined>
 
 const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } = {
-  'a directory in its place': [
+  'a directory instead of a file': [
     (folder) => {
       const path = join(folder, 'till.db')
       mkdirSync(path)
@@ -29,11 +29,8 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
     },
     /EISDIR|unable to open|directory/,
   ],
-  'a folder that is not there': [
-    (folder) => join(folder, 'none', 'till.db'),
-    /ENOENT|no such file/,
-  ],
-  'a file in the place of a folder': [
+  'a missing folder': [(folder) => join(folder, 'none', 'till.db'), /ENOENT|no such file/],
+  'a file instead of a folder': [
     (folder) => {
       writeFileSync(join(folder, 'file'), '')
       return join(folder, 'file', 'till.db')
@@ -43,7 +40,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
   'a file that is no database': [
     (folder) => {
       const path = join(folder, 'till.db')
-      writeFileSync(path, 'a letter to my aunt\n'.repeat(1_000))
+      writeFileSync(path, 'a letter\n'.repeat(1_000))
       return path
     },
     /file is not a database/,
@@ -68,7 +65,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
     },
     /newer tillkit/,
   ],
-  'a database whose pages are damaged': [
+  'a database with damaged pages': [
     async (_folder, t) => {
       const { db: path } = await createServedShop(t)
       const bytes = readFileSync(path)
@@ -77,7 +74,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
     },
     /malformed|not a database/,
   ],
-  'a database that was cut off': [
+  'a truncated database': [
     async (_folder, t) => {
       const { db: path } = await createServedShop(t)
       writeFileSync(path, readFileSync(path).subarray(0, 5_000))
@@ -85,7 +82,7 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
     },
     /malformed|not a database|disk I\/O error/,
   ],
-  'no database, on a disk that is full': [
+  'no database on a full disk': [
     (_folder, t) => {
       const disk = smallDisk(t)
       if (!disk) return undefined
@@ -95,20 +92,20 @@ const obstacles: { readonly [what: string]: [make: Obstacle, reason: RegExp] } =
     },
     /full|disk I\/O error/,
   ],
-  'a database on a disk that may only be read': [
+  'a database on a read-only disk': [
     async (_folder, t) => {
       const { db } = await createServedShop(t)
       return onReadOnlyDisk(t, db)
     },
-    /till\.db is on a disk that may only be read/,
+    /till\.db is on a read-only disk/,
   ],
-  'no database, on a disk that may only be read': [
+  'no database on a read-only disk': [
     (_folder, t) => onReadOnlyDisk(t),
-    /is on a disk that may only be read|no such file/,
+    /is on a read-only disk|no such file/,
   ],
 }
 
-// By a mount, since root may write whatever the modes of files say.
+// A read-only mount, because root may write files of any mode.
 function onReadOnlyDisk(t: TestContext, db?: string): string | undefined {
   const disk = smallDisk(t)
   if (!disk) return undefined
@@ -118,7 +115,7 @@ function onReadOnlyDisk(t: TestContext, db?: string): string | undefined {
   return path
 }
 
-describe('what can not be opened is one clear line and exit code 1', () => {
+describe('a database that cannot be opened is an error of one line and exit code 1', () => {
   for (const [what, [make, reason]] of Object.entries(obstacles)) {
     test(what, async (t) => {
       const path = await make(temporaryFolder(t), t)
@@ -142,7 +139,7 @@ describe('what can not be opened is one clear line and exit code 1', () => {
   }
 })
 
-describe('an address that can not be had is one clear line and exit code 1', () => {
+describe('an unavailable address is an error of one line and exit code 1', () => {
   for (const workers of ['1', '2']) {
     test(`with ${workers} workers`, async (t) => {
       const taken = createServer().listen(0, '127.0.0.1')
@@ -156,7 +153,7 @@ describe('an address that can not be had is one clear line and exit code 1', () 
         [['--host', 'nowhere.invalid', '--port', '0'], 'ENOTFOUND|EAI_AGAIN'],
       ] as const) {
         const args = ['serve', '--db', db, '--workers', workers, ...address]
-        const { code, stdout, stderr } = await tillkit(args)
+        const { code, stdout, stderr } = await tillkitProcess(args)
         assert.deepEqual([code, stdout], [1, ''], stderr)
         assert.match(stderr, new RegExp(`^tillkit: [^\\n]*(${reason})[^\\n]*\\n`))
         assert.doesNotMatch(stderr, /\n {4}at /)

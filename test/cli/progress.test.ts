@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteStream } from 'node:tty'
-import { createLine, createProgress } from '../../cli/progress.ts'
+import { createProgress, createStatusLine } from '../../cli/progress.ts'
 
-/** What a terminal of 80 columns is sent. */
+/** Records the output to a terminal of 80 columns. */
 function createTerminal() {
   const sent: string[] = []
   const stream = { isTTY: true, columns: 80, write: (text: string) => sent.push(text) }
   return { stream: stream as unknown as WriteStream, text: () => sent.join('') }
 }
 
-test('a bar ends full, on a line of its own', () => {
+test('a finished progress bar is full and stays on its own line', () => {
   const { stream, text } = createTerminal()
   const progress = createProgress(stream, 1_000)
   progress.update({ bytes: 980, rows: 97 })
@@ -23,13 +23,13 @@ test('a bar ends full, on a line of its own', () => {
   assert.equal(lines.length, 2)
 })
 
-test('a bar never says 100 % before the last row is in', () => {
+test('a progress bar shows at most 99 % before the last row is stored', () => {
   const { stream, text } = createTerminal()
   createProgress(stream, 1_000).update({ bytes: 1_000, rows: 99 })
   assert.match(text(), / 99% /)
 })
 
-test('the bar of an import that fails is taken away', () => {
+test('the progress bar of a failed import is removed', () => {
   const { stream, text } = createTerminal()
   const progress = createProgress(stream, 1_000)
   progress.update({ bytes: 500, rows: 50 })
@@ -37,9 +37,9 @@ test('the bar of an import that fails is taken away', () => {
   assert.ok(text().endsWith('\r\x1b[K'))
 })
 
-test('a line on a terminal is not longer than it, and is taken away at the end', () => {
+test('a status line fits the terminal and is removed at the end', () => {
   const { stream, text } = createTerminal()
-  const line = createLine(stream)
+  const line = createStatusLine(stream)
   line.update(() => 'copying purchases: '.padEnd(100, '9'))
   line.end()
   const [, first, last] = text().split('\r')
@@ -47,10 +47,10 @@ test('a line on a terminal is not longer than it, and is taken away at the end',
   assert.equal(last, '\x1b[K')
 })
 
-test('what is no terminal gets no progress', () => {
+test('progress is only printed to a terminal', () => {
   const { stream, text } = createTerminal()
   Object.assign(stream, { isTTY: false })
-  createLine(stream).finish('copying')
+  createStatusLine(stream).finish('copying')
   createProgress(stream, 1).finish(1)
   assert.equal(text(), '')
 })

@@ -6,10 +6,17 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { mayRun, serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import {
+  mayRun,
+  serveHere,
+  serveProcess,
+  tillkit,
+  tillkitJson,
+  tillkitProcess,
+} from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-test('serve prints its URL once it accepts and stops with 0 on SIGTERM', async (t) => {
+test('serve prints its URL when it accepts requests, and ends with 0 after SIGTERM', async (t) => {
   const { child, url, log, closed } = await serveProcess(t, ['--port', '0', '--db', 'memory:'])
   const answer = await fetch(`${url}/healthz`)
   assert.deepEqual([answer.status, await answer.json()], [200, { status: 'ok' }])
@@ -23,29 +30,29 @@ test('serve prints its URL once it accepts and stops with 0 on SIGTERM', async (
 
 test('host and port come from the environment, and an option wins', async (t) => {
   const env = { PORT: '0', HOST: '127.0.0.2', TILLKIT_DB: 'memory:' }
-  const { url } = await serveProcess(t, [], env)
+  const { url } = await serveHere(t, [], env)
   assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/)
-  const other = await serveProcess(t, ['--host', '127.0.0.1'], env)
+  const other = await serveHere(t, ['--host', '127.0.0.1'], env)
   assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
 const SOON = { timeout: 20_000 }
 
-test('npm start ends with the shell that npm runs it in', SOON, async (t) => {
-  // Of two commands no shell gives its place to the first: dash gives it to no command at all.
+test('npm start ends when the shell of npm ends', SOON, async (t) => {
+  // With two commands, no shell replaces itself with the first one. Dash never does.
   const shell = spawn('sh', ['-c', 'node scripts/start.mjs; exit'], {
-    detached: true, // a process group of its own, to be ended as a whole
+    detached: true, // its own process group, to end it as a whole
     env: { ...process.env, PORT: '0', TILLKIT_DB: 'memory:' },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   t.after(() => {
     try {
       if (shell.pid) process.kill(-shell.pid, 'SIGKILL')
-    } catch {} // as it should be, there is none left
+    } catch {} // the group has ended already
   })
   let printed = ''
   shell.stdout.on('data', (chunk) => (printed += chunk))
-  const closed = once(shell.stdout, 'close') // the server has it too: when it ends, that has ended
+  const closed = once(shell.stdout, 'close') // the server inherits it, and has ended when it closes
   while (!printed.includes('filename=purchases.csv')) await once(shell.stdout, 'data')
   const url = /http:\/\/[\w.:]+/.exec(printed)?.[0]
   assert.equal((await fetch(`${url}/healthz`)).status, 200)
@@ -54,7 +61,7 @@ test('npm start ends with the shell that npm runs it in', SOON, async (t) => {
   await assert.rejects(fetch(`${url}/healthz`))
 })
 
-test('a port in use is one clear line and exit code 1', async (t) => {
+test('a port in use is an error of one line and exit code 1', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   t.after(() => taken.close())
   await once(taken, 'listening')
@@ -64,7 +71,7 @@ test('a port in use is one clear line and exit code 1', async (t) => {
   assert.match(stderr, /^tillkit: listen EADDRINUSE.*\n$/)
 })
 
-test('the CLI and a running server see each other at once on one file', async (t) => {
+test('the CLI and a running server see each other’s changes at once', async (t) => {
   const db = join(temporaryFolder(t), 'till.db')
   const { url } = await serveProcess(t, ['--port', '0', '--db', db])
   const run = (...args: string[]) => tillkitJson([...args, '--db', db])
@@ -85,24 +92,24 @@ test('the CLI and a running server see each other at once on one file', async (t
   assert.equal((await run('item', 'list', ...store)).length, 1)
 })
 
-test('a file that its user may only read is refused, and nothing left beside it', async (t) => {
+test('a read-only database is rejected, and no other file is left beside it', async (t) => {
   const folder = temporaryFolder(t)
   const db = join(folder, 'till.db')
   await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
   chmodSync(folder, 0o777)
   chmodSync(db, 0o444)
-  const uid = process.getuid?.() === 0 ? 65_534 : undefined // root may write whatever the mode
+  const uid = process.getuid?.() === 0 ? 65_534 : undefined // root may write any file
   if (uid !== undefined && !mayRun(uid)) return t.skip('another user may not run this program')
 
-  // As every command opens it, and this one ends where it is not refused.
-  const refused = await tillkit(['account', 'list', '--db', db], { uid })
+  // Not `serve`, which would keep running without the error.
+  const refused = await tillkitProcess(['account', 'list', '--db', db], { uid })
 
   assert.equal(refused.code, 1)
   assert.match(refused.stderr, /this user may not write the file; .* has mode 0444/)
   assert.deepEqual(readdirSync(folder), ['till.db'])
 })
 
-test('the demonstration prints commands that work as they stand, and its keys once', async (t) => {
+test('the demo prints working commands, and its keys only once', async (t) => {
   const db = join(temporaryFolder(t), 'till.db')
   const { lines, child, closed } = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
   while (!lines.some((line) => line.includes('filename=purchases.csv'))) {
@@ -119,40 +126,40 @@ test('the demonstration prints commands that work as they stand, and its keys on
 
   const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
   await fetch(`${again.url}/healthz`)
-  assert.deepEqual(again.lines, ['The database has accounts already: no demo was made'])
+  assert.deepEqual(again.lines, ['The database has accounts already: no demo was created'])
 })
 
-test('serve warns of a database that others of the machine may use', async (t) => {
-  if (process.platform === 'win32') return t.skip('modes say nothing of others there')
+test('serve warns of a database that other users of the machine may use', async (t) => {
+  if (process.platform === 'win32') return t.skip('modes there do not describe other users')
   const db = join(temporaryFolder(t), 'till.db')
   await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
   const warned = async () => {
-    const { child, log, closed } = await serveProcess(t, ['--port', '0', '--db', db])
-    child.kill('SIGTERM')
+    const { stop, log, closed } = await serveHere(t, ['--port', '0', '--db', db])
+    stop('SIGTERM')
     await closed
     const messages = log.map((line) => JSON.parse(line).message)
     return messages.filter((message) => message.includes('chmod'))
   }
   assert.deepEqual(await warned(), [])
   chmodSync(db, 0o640)
-  const message = `Others of this machine may use ${db}, mode 0640: chmod 600 ${db}`
+  const message = `Other users of this machine may use ${db}, mode 0640: chmod 600 ${db}`
   assert.deepEqual(await warned(), [message])
 })
 
-test('a database that was not there is told of when it is made', async (t) => {
+test('a message tells of a new database', async (t) => {
   const db = join(temporaryFolder(t), 'typo.db')
   const create = ['account', 'create', '--name', 'Studio', '--json', '--db']
-  assert.equal((await tillkit([...create, db])).stderr, `tillkit: made a new database ${db}\n`)
+  assert.equal((await tillkit([...create, db])).stderr, `tillkit: created a new database ${db}\n`)
   assert.equal((await tillkit([...create, db])).stderr, '')
 
   for (const [path, times] of [
     [`${db}2`, 1],
     [db, 0],
   ] as const) {
-    const { child, log, closed } = await serveProcess(t, ['--port', '0', '--db', path])
-    child.kill('SIGTERM')
+    const { stop, log, closed } = await serveHere(t, ['--port', '0', '--db', path])
+    stop('SIGTERM')
     await closed
     const messages = log.map((line) => JSON.parse(line).message)
-    assert.equal(messages.filter((each) => each === `Made a new database ${path}`).length, times)
+    assert.equal(messages.filter((each) => each === `Created a new database ${path}`).length, times)
   }
 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { serveProcess, tillkit } from '../support/cli.ts'
+import { serveHere, serveProcess, tillkit } from '../support/cli.ts'
 
 const FREE = ['--port', '0', '--db', 'memory:']
 
-test('what serve can not work with is wrong usage, and names the option', async () => {
+test('an invalid setting of serve is wrong usage and names the option', async () => {
   const rows: [args: string[], said: RegExp][] = [
     [['--cors-origin', 'shop.example'], /'shop\.example' is no origin/],
     [['--cors-origin', 'https://a.example', '--cors-origin', 'https://b.example/'], /no origin/],
@@ -36,7 +36,7 @@ test('serve --help fits into 80 columns', async () => {
   )
 })
 
-test('--trust-proxy takes a number, and alone is 1', async (t) => {
+test('--trust-proxy takes a number, and means 1 without one', async (t) => {
   const forwarded = '192.0.2.1, 192.0.2.2, 192.0.2.3'
   for (const [args, client] of [
     [['--trust-proxy', ...FREE], '192.0.2.3'],
@@ -44,9 +44,9 @@ test('--trust-proxy takes a number, and alone is 1', async (t) => {
     [[...FREE, '--trust-proxy', '2'], '192.0.2.2'],
     [[...FREE, '--trust-proxy=3'], '192.0.2.1'],
   ] as const) {
-    const { url, log, child, closed } = await serveProcess(t, args)
+    const { url, log, stop, closed } = await serveHere(t, args)
     await fetch(`${url}/healthz`, { headers: { 'x-forwarded-for': forwarded } })
-    child.kill('SIGTERM')
+    stop('SIGTERM')
     await closed
     const line = log.find((each) => each.includes('/healthz')) ?? '{}'
     assert.equal(JSON.parse(line).client, client, args.join(' '))
@@ -57,14 +57,14 @@ test('--trust-proxy takes a number, and alone is 1', async (t) => {
   }
 })
 
-test('--keep-alive says how long an idle connection is kept', async (t) => {
-  const { url } = await serveProcess(t, [...FREE, '--keep-alive', '42'])
+test('--keep-alive sets the timeout of idle connections', async (t) => {
+  const { url } = await serveHere(t, [...FREE, '--keep-alive', '42'])
   const { headers } = await fetch(`${url}/healthz`)
   assert.equal(headers.get('keep-alive'), 'timeout=42')
 })
 
-test('each setting of serve reaches the server', async (t) => {
-  const { url, log, child, closed } = await serveProcess(
+test('every setting of serve has its effect', async (t) => {
+  const { url, log, stop, closed } = await serveHere(
     t,
     [
       ...FREE,
@@ -86,7 +86,7 @@ test('each setting of serve reaches the server', async (t) => {
   assert.match(other.headers.get('ratelimit') ?? '', /^"address";r=6;/)
   assert.equal((await fetch(`${url}/metrics`)).status, 200)
 
-  child.kill('SIGTERM')
+  stop('SIGTERM')
   for (let i = 0; i < 200; i++) {
     const { status } = await fetch(`${url}/readyz`)
     if (status === 503) break
@@ -98,8 +98,8 @@ test('each setting of serve reaches the server', async (t) => {
   assert.deepEqual([...new Set(statuses)], [503])
 })
 
-test('origins come from the environment, and with no log nothing is logged', async (t) => {
-  const { url, log, child, closed } = await serveProcess(t, [...FREE, '--log', 'off'], {
+test('CORS origins come from the environment, and --log off logs no requests', async (t) => {
+  const { url, log, stop, closed } = await serveHere(t, [...FREE, '--log', 'off'], {
     TILLKIT_CORS_ORIGIN: 'https://a.example, https://b.example',
   })
   for (const letter of ['a', 'b']) {
@@ -109,12 +109,12 @@ test('origins come from the environment, and with no log nothing is logged', asy
     assert.equal(headers.get('ratelimit'), null)
   }
   assert.equal((await fetch(`${url}/metrics`)).status, 404)
-  child.kill('SIGTERM')
+  stop('SIGTERM')
   assert.equal(await closed, 0)
   assert.deepEqual(requestsIn(log), [])
 })
 
-test('every request under load has its line in the log, also the last before the end', async (t) => {
+test('every request under load is logged, also the last one before the end', async (t) => {
   const { url, log, child, closed } = await serveProcess(t, FREE)
   const ids = Array.from({ length: 500 }, (_, i) => `id-${i}`)
   await Promise.all(ids.map((id) => fetch(`${url}/healthz`, { headers: { 'x-request-id': id } })))
@@ -124,7 +124,7 @@ test('every request under load has its line in the log, also the last before the
   assert.deepEqual(logged.sort(), ids.sort())
 })
 
-test('a server goes on when nobody takes its log any more', async (t) => {
+test('a server continues when nobody reads its log', async (t) => {
   const { url, child, closed } = await serveProcess(t, FREE)
   child.stderr.destroy()
   for (let i = 0; i < 3; i++) {
@@ -134,7 +134,7 @@ test('a server goes on when nobody takes its log any more', async (t) => {
   assert.equal(await closed, 0)
 })
 
-/** The lines of requests, without those of the start. */
+/** The logged requests, without startup warnings. */
 function requestsIn(log: readonly string[]): { status: number; request_id: string }[] {
   return log.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn')
 }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
-import { serveProcess, tillkit } from '../support/cli.ts'
+import { serveProcess, tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { assertLimitShared, SHARED_LIMIT } from '../support/limits.ts'
 import { childrenOf } from '../support/served.ts'
 import { createShop } from '../support/till.ts'
 
-async function startCrew(
+async function startPool(
   t: Parameters<typeof serveProcess>[0],
   workers: number,
   more: readonly string[] = [],
@@ -22,14 +22,14 @@ async function startCrew(
   return { ...served, ...shop, db, api: `${served.url}/api/v1` }
 }
 
-/** A request on a connection of its own, so that any worker may get it. */
+/** Sends a request on its own connection, so any worker may get it. */
 async function ask(url: string, headers: { [name: string]: string }, body?: object) {
   const init = body && { method: 'POST', body: JSON.stringify(body) }
   return fetch(url, { ...init, headers: { connection: 'close', ...headers } })
 }
 
-test('what one worker has acknowledged, all of them show at once', async (t) => {
-  const { api, token, account, child, closed } = await startCrew(t, 2)
+test('a change made by one worker is visible in all of them at once', async (t) => {
+  const { api, token, account, child, closed } = await startPool(t, 2)
   assert.equal(childrenOf(child.pid).length, 2)
   const reader = { authorization: `Bearer ${token}` }
   const writer = { 'x-account-key': account.account_key, 'content-type': 'application/json' }
@@ -48,8 +48,8 @@ test('what one worker has acknowledged, all of them show at once', async (t) => 
   assert.equal(await closed, 0)
 })
 
-test('workers share a rate limit through the file', async (t) => {
-  const { api, token } = await startCrew(t, 2, ['--rate-limit', String(SHARED_LIMIT)])
+test('workers share a rate limit through the database', async (t) => {
+  const { api, token } = await startPool(t, 2, ['--rate-limit', String(SHARED_LIMIT)])
   const reader = { authorization: `Bearer ${token}` }
   await assertLimitShared(async () => {
     const reply = await ask(`${api}/items?store_id=main`, reader)
@@ -58,8 +58,8 @@ test('workers share a rate limit through the file', async (t) => {
   })
 })
 
-test('a worker that is killed is replaced, and the log says so', async (t) => {
-  const { url, child, closed, log } = await startCrew(t, 2)
+test('a killed worker is replaced and logged', async (t) => {
+  const { url, child, closed, log } = await startPool(t, 2)
   const before = childrenOf(child.pid)
   process.kill(before[0] as number, 'SIGKILL')
   const isReplaced = () => {
@@ -73,8 +73,8 @@ test('a worker that is killed is replaced, and the log says so', async (t) => {
   assert.equal(await closed, 0)
 })
 
-test('a stop ends all workers', async (t) => {
-  const { child, closed } = await startCrew(t, 3)
+test('SIGTERM ends all workers', async (t) => {
+  const { child, closed } = await startPool(t, 3)
   const workers = childrenOf(child.pid)
   assert.equal(workers.length, 3)
   child.kill('SIGTERM')
@@ -82,16 +82,16 @@ test('a stop ends all workers', async (t) => {
   for (const pid of workers) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
-test('a port in use is told by the first worker, and ends all', async (t) => {
-  const { url, db } = await startCrew(t, 2)
+test('a port in use is printed once and ends all workers', async (t) => {
+  const { url, db } = await startPool(t, 2)
   const args = ['serve', '--db', db, '--port', new URL(url).port, '--workers', '2']
-  const { code, stderr } = await tillkit(args)
+  const { code, stderr } = await tillkitProcess(args)
   assert.equal(code, 1)
   assert.match(stderr, /^tillkit: .*EADDRINUSE.*\n$/)
 })
 
-/** How to get a figure, by its name and labels, from whichever worker answers. */
-function figuresOf(url: string) {
+/** Reads a metric by its name and labels from any worker. */
+function metricsOf(url: string) {
   return async (name: string) => {
     const reply = await ask(`${url}/metrics`, {})
     const text = await reply.text()
@@ -104,19 +104,19 @@ function figuresOf(url: string) {
 const REFUSED = 'tillkit_http_requests_total{method="GET",route="/api/v1/items",status="401"}'
 const DURATIONS = 'tillkit_http_request_duration_seconds_bucket{route="/api/v1/items",le="+Inf"}'
 
-test('any worker tells the figures of all, and what a dead one counted still counts', async (t) => {
-  const { url, api, child, closed } = await startCrew(t, 2, ['--metrics'])
-  const figure = figuresOf(url)
+test('any worker serves the metrics of all, including counters of ended ones', async (t) => {
+  const { url, api, child, closed } = await startPool(t, 2, ['--metrics'])
+  const metric = metricsOf(url)
   const refuse = async (times: number) => {
-    // Together, so that no worker gets them all.
+    // In parallel, so no worker gets them all.
     const replies = await Promise.all(Array.from({ length: times }, () => ask(`${api}/items`, {})))
     for (const { status } of replies) assert.equal(status, 401)
   }
   await refuse(30)
-  for (let i = 0; i < 10; i++) assert.equal(await figure(REFUSED), 30)
-  assert.equal(await figure(DURATIONS), 30)
-  assert.equal(await figure('tillkit_storage_up'), 1)
-  const started = await figure('process_start_time_seconds')
+  for (let i = 0; i < 10; i++) assert.equal(await metric(REFUSED), 30)
+  assert.equal(await metric(DURATIONS), 30)
+  assert.equal(await metric('tillkit_storage_up'), 1)
+  const started = await metric('process_start_time_seconds')
   assert.ok(started > Date.now() / 1000 - 3600 && started < Date.now() / 1000, String(started))
 
   const before = childrenOf(child.pid)
@@ -126,29 +126,29 @@ test('any worker tells the figures of all, and what a dead one counted still cou
     return now.length === 2 && !now.includes(before[0] as number)
   }
   while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
-  assert.equal(await figure(REFUSED), 30)
-  assert.equal(await figure('tillkit_worker_restarts_total'), 1)
+  assert.equal(await metric(REFUSED), 30)
+  assert.equal(await metric('tillkit_worker_restarts_total'), 1)
   await refuse(10)
-  assert.equal(await figure(REFUSED), 40)
-  assert.equal(await figure(DURATIONS), 40)
-  assert.ok((await figure('tillkit_http_connections')) < 10)
+  assert.equal(await metric(REFUSED), 40)
+  assert.equal(await metric(DURATIONS), 40)
+  assert.ok((await metric('tillkit_http_connections')) < 10)
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
 })
 
-test('figures do not wait for a worker that hangs, and have what it told before', async (t) => {
-  const { url, api, child } = await startCrew(t, 2, ['--metrics'])
-  const figure = figuresOf(url)
+test('metrics do not wait for a hung worker and include its last figures', async (t) => {
+  const { url, api, child } = await startPool(t, 2, ['--metrics'])
+  const metric = metricsOf(url)
   for (let i = 0; i < 20; i++) assert.equal((await ask(`${api}/items`, {})).status, 401)
-  assert.equal(await figure(REFUSED), 20)
+  assert.equal(await metric(REFUSED), 20)
   const hung = childrenOf(child.pid)[0] as number
   process.kill(hung, 'SIGSTOP')
   t.after(() => process.kill(hung, 'SIGCONT'))
 
-  assert.equal(await figure(REFUSED), 20)
+  assert.equal(await metric(REFUSED), 20)
 })
 
-test('workers that are none of a sensible number, or have no file to share, are refused', async () => {
+test('workers without a valid number or a shared database are wrong usage', async () => {
   for (const [args, message] of [
     [['--workers', '0'], /--workers must be a whole number from 1 to 64/],
     [['--workers', '65'], /--workers must be a whole number from 1 to 64/],

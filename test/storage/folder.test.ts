@@ -3,7 +3,6 @@ import fs, { readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createTarget } from '../../cli/target.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { newEntry } from './fixtures/writes.ts'
@@ -19,18 +18,6 @@ for (const code of ['EPERM', 'EINVAL']) {
 
     assert.equal(archived, 1)
     assert.equal(readFileSync(file, 'utf8').split('\n').length, 2)
-  })
-
-  test(`an export succeeds when fsync of its directory is not supported: ${code}`, async (t) => {
-    const out = join(temporaryFolder(t), 'out.csv')
-    refuseToSyncFolders(t, code)
-    async function* text() {
-      yield 'T-1'
-    }
-
-    await createTarget('--out', out, []).write(text())
-
-    assert.equal(readFileSync(out, 'utf8'), 'T-1')
   })
 }
 

@@ -1,15 +1,15 @@
-/** The one that was probably meant: within two typing mistakes, or one in a short word. */
-export function nearest(typed: string, known: readonly string[]): string | undefined {
+/** The known word within two typing mistakes of `typed`, or within one if it is short. */
+export function suggest(typed: string, known: readonly string[]): string | undefined {
   const allowed = typed.length < 5 ? 1 : 2
   const [best] = known
-    .map((each) => ({ each, mistakes: mistakesBetween(typed, each) }))
+    .map((each) => ({ each, mistakes: editDistance(typed, each) }))
     .filter(({ mistakes }) => mistakes <= allowed)
     .sort((a, b) => a.mistakes - b.mistakes)
   return best?.each
 }
 
-/** How many letters are missing, too many, wrong, or in each other's place. */
-function mistakesBetween(a: string, b: string): number {
+/** The Damerau–Levenshtein distance (optimal string alignment). */
+function editDistance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

@@ -17,18 +17,19 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { mayRun, tillkit } from '../support/cli.ts'
+import { createOutputFile } from '../../cli/output-file.ts'
+import { createIo, mayRun, tillkit, tillkitProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createServedShop } from '../support/served.ts'
 
 const NOBODY = 65_534
 const isRoot = process.getuid?.() === 0
-const windows = process.platform === 'win32' && 'Windows gives links to administrators alone'
+const windows = process.platform === 'win32' && 'Windows lets only administrators create links'
 const asNobody = isRoot
-  ? !mayRun(NOBODY) && 'others may not read this folder'
+  ? !mayRun(NOBODY) && 'other users may not read this folder'
   : 'only root has others'
 
-/** A shop, a file of another program that nothing may touch, and a folder that others may use. */
+/** A shop, a shared folder, and a file that must not change. */
 async function openShared(t: TestContext) {
   const { db, account_id } = await createServedShop(t)
   const folder = temporaryFolder(t)
@@ -46,14 +47,13 @@ async function openShared(t: TestContext) {
         [readFileSync(victim, 'utf8'), statSync(victim).mode & 0o777],
         ['kept', 0o644],
       ),
-    exportTo: (out: string, uid?: number) =>
-      tillkit(['purchases', 'export', '--out', out, ...shop], { uid }),
+    exportTo: (out: string) => tillkit(['purchases', 'export', '--out', out, ...shop]),
     reportTo: (out: string) => tillkit(['purchases', 'import', bad, '--report', out, ...shop]),
     shop,
   }
 }
 
-test('a link under the old name of the temporary file is not followed', {
+test('a symbolic link with a predictable temporary name is not followed', {
   skip: windows,
 }, async (t) => {
   const { folder, victim, untouched, exportTo, reportTo } = await openShared(t)
@@ -70,7 +70,7 @@ test('a link under the old name of the temporary file is not followed', {
   assert.equal(readdirSync(folder).length, 4, 'no temporary file is left')
 })
 
-test('a link in place of the file itself is replaced, not followed', {
+test('a symbolic link at the path of the file is replaced, not followed', {
   skip: windows,
 }, async (t) => {
   const { folder, victim, untouched, exportTo } = await openShared(t)
@@ -86,10 +86,10 @@ test('a link in place of the file itself is replaced, not followed', {
     assert.equal(statSync(out).mode & 0o777, 0o600, name)
   }
   untouched()
-  assert.equal(readdirSync(folder).length, 3, 'no link’s target was made')
+  assert.equal(readdirSync(folder).length, 3, 'no target of a link was created')
 })
 
-test('a file that another user opened to all is replaced by a private one', {
+test('a world-writable file of another user is replaced by a private one', {
   skip: asNobody,
 }, async (t) => {
   const { folder, exportTo } = await openShared(t)
@@ -102,7 +102,7 @@ test('a file that another user opened to all is replaced by a private one', {
   assert.deepEqual([uid, mode & 0o777], [0, 0o600])
 })
 
-test('a directory is refused as wrong usage before any work', async (t) => {
+test('a directory as output file is wrong usage', async (t) => {
   const { folder, exportTo, reportTo } = await openShared(t)
   const path = join(folder, 'backups')
   mkdirSync(path)
@@ -115,17 +115,22 @@ test('a directory is refused as wrong usage before any work', async (t) => {
   }
 })
 
-test('a directory that may not be written is wrong usage', { skip: asNobody }, async (t) => {
-  const { folder, db, exportTo } = await openShared(t)
+test('an output file in a directory without write permission is wrong usage', {
+  skip: asNobody,
+}, async (t) => {
+  const { folder, db, shop } = await openShared(t)
   for (const path of [db, dirname(db)]) chownSync(path, NOBODY, NOBODY)
   chmodSync(folder, 0o755)
-  const { code, stderr } = await exportTo(join(folder, 'out.csv'), NOBODY)
+  const args = ['purchases', 'export', '--out', join(folder, 'out.csv'), ...shop]
+  const { code, stderr } = await tillkitProcess(args, { uid: NOBODY })
   assert.deepEqual([code, /--out: EACCES/.test(stderr)], [2, true], stderr)
 })
 
 const linux = process.platform !== 'linux' && 'only Linux has /proc'
 
-test('a descriptor’s name takes the text as it comes and stays', { skip: linux }, async (t) => {
+test('an output to /proc/self/fd/1 is appended and replaces no file', {
+  skip: linux,
+}, async (t) => {
   const { folder, exportTo, shop } = await openShared(t)
   const [whole, sent] = [join(folder, 'whole.csv'), join(folder, 'sent.csv')]
   await exportTo(whole)
@@ -140,29 +145,28 @@ test('a descriptor’s name takes the text as it comes and stays', { skip: linux
   assert.equal(readFileSync(sent, 'utf8'), `before\n${readFileSync(whole, 'utf8')}`)
 })
 
-test('a temporary file is private and new, and goes when the text breaks off', async (t) => {
+test('the temporary file is private, has a new name and is deleted after an error', async (t) => {
   const folder = temporaryFolder(t)
-  const { createTarget } = await import('../../cli/target.ts')
   const out = join(folder, 'out.csv')
   writeFileSync(out, 'before')
-  const target = createTarget('--out', out, [])
+  const target = createOutputFile(createIo(), '--out', out, [])
   const names = new Set<string>()
   for (const _ of [1, 2]) {
-    async function* breakingOff() {
+    async function* failing() {
       yield 'half'
       const [name = ''] = readdirSync(folder).filter((each) => each !== 'out.csv')
       names.add(name)
       if (!windows) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600)
-      throw new Error('broken off')
+      throw new Error('write failed')
     }
-    await assert.rejects(target.write(breakingOff()), /broken off/)
+    await assert.rejects(target.write(failing()), /write failed/)
   }
   assert.equal(names.size, 2, 'another name each time')
   assert.deepEqual(readdirSync(folder), ['out.csv'])
   assert.equal(readFileSync(out, 'utf8'), 'before')
 })
 
-test('no database is made through a link to nowhere', { skip: windows }, async (t) => {
+test('no database is created through a dangling symbolic link', { skip: windows }, async (t) => {
   const folder = temporaryFolder(t)
   const db = join(folder, 'till.db')
   symlinkSync(join(folder, 'elsewhere.db'), db)

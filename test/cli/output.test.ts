@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import type { WriteStream } from 'node:tty'
-import { createOutput } from '../../cli/output.ts'
+import type { OutputStream } from '../../cli/io.ts'
+import { createOutput, wrapLines } from '../../cli/output.ts'
 
-/** The lines of a table that is printed to a terminal, or to a pipe. */
+/** The lines of a table, printed to a terminal of some columns or to a pipe. */
 function print(
   columns: number | 'pipe',
   ...table: Parameters<ReturnType<typeof createOutput>['table']>
@@ -11,7 +12,7 @@ function print(
   const sent: string[] = []
   const write = (text: string) => sent.push(text)
   const stream = columns === 'pipe' ? { write } : { isTTY: true, columns, write }
-  createOutput(stream as unknown as WriteStream, false).table(...table)
+  createOutput(stream as unknown as OutputStream, false).table(...table)
   return sent.join('').trimEnd().split('\n')
 }
 
@@ -20,11 +21,11 @@ const PURCHASES = [
   { id: 'T-1', at: '2026-02-01T08:30:00.000Z', user: 'bob', price: 1299 },
 ]
 const COLUMNS = ['id', 'at', 'user', 'price']
-const YIELDING = { at: 'shorten', user: 'omit' } as const
+const NARROWING = { at: 'shorten', user: 'omit' } as const
 
-test('a table is whole in a pipe, and where the terminal has room', () => {
+test('a table is complete in a pipe and on a wide terminal', () => {
   for (const columns of ['pipe', 52] as const) {
-    assert.deepEqual(print(columns, PURCHASES, COLUMNS, YIELDING), [
+    assert.deepEqual(print(columns, PURCHASES, COLUMNS, NARROWING), [
       'id             at                        user  price',
       'GPA.3345-1234  2026-01-31T12:00:00.000Z  ann     499',
       'T-1            2026-02-01T08:30:00.000Z  bob    1299',
@@ -32,16 +33,16 @@ test('a table is whole in a pipe, and where the terminal has room', () => {
   }
 })
 
-test('a table on a narrow terminal shortens what may be, and no more than it must', () => {
-  assert.deepEqual(print(45, PURCHASES, COLUMNS, YIELDING), [
+test('a table on a narrow terminal shortens columns only as much as necessary', () => {
+  assert.deepEqual(print(45, PURCHASES, COLUMNS, NARROWING), [
     'id             at                 user  price',
     'GPA.3345-1234  2026-01-31T12:00…  ann     499',
     'T-1            2026-02-01T08:30…  bob    1299',
   ])
 })
 
-test('a table on a narrower one leaves out what may be, says so, and gives back its room', () => {
-  assert.deepEqual(print(38, PURCHASES, COLUMNS, YIELDING), [
+test('a table on a narrower terminal omits columns, names them and uses their room', () => {
+  assert.deepEqual(print(38, PURCHASES, COLUMNS, NARROWING), [
     'id             at                price',
     'GPA.3345-1234  2026-01-31T12:0…    499',
     'T-1            2026-02-01T08:3…   1299',
@@ -49,8 +50,8 @@ test('a table on a narrower one leaves out what may be, says so, and gives back 
   ])
 })
 
-test('what people paste is whole on any terminal', () => {
-  const [, first] = print(10, PURCHASES, COLUMNS, YIELDING)
+test('ids are never shortened', () => {
+  const [, first] = print(10, PURCHASES, COLUMNS, NARROWING)
   assert.equal(first, 'GPA.3345-1234  2026-01-31…    499')
 })
 
@@ -63,7 +64,7 @@ test('a terminal that does not tell its width has 80 columns', () => {
 test('wide characters, emoji and combining marks keep the columns aligned', () => {
   const names = ['東京ゲーム', '👩‍👩‍👧 fam', 'Zoë', 'ｆｕｌｌ', '한국', '🇩🇪', '\u200b']
   const rows = names.map((name) => ({ name: name.normalize('NFD'), end: '|' }))
-  // Columns, as terminals draw them.
+  // The widths on a terminal.
   const widths = [10, 6, 3, 8, 4, 2, 0]
   const [, ...lines] = print('pipe', rows, ['name', 'end'])
   assert.deepEqual(
@@ -76,7 +77,40 @@ test('wide characters, emoji and combining marks keep the columns aligned', () =
   assert.equal(print(16, long, ['name', 'end'], { name: 'shorten' })[1], '東京ゲーム…  |')
 })
 
-test('a table may have more rows than a call may have arguments', () => {
+test('a table may have 200,000 rows', () => {
   const rows = Array.from({ length: 200_000 }, (_, i) => ({ i }))
   assert.equal(print('pipe', rows, ['i']).length, 200_001)
+})
+
+const terminal = (columns: number) => ({ isTTY: true, columns }) as OutputStream
+const TEXT = `tillkit: The purchase file has mistakes
+  line 12, purchased_at must be a time with a zone
+  line 13: /a/path/that/is/longer/than/any/line`
+
+test('a long error message wraps at words on a terminal, with an indent', () => {
+  assert.deepEqual(wrapLines(TEXT, terminal(30)).split('\n'), [
+    'tillkit: The purchase file',
+    '    has mistakes',
+    '  line 12, purchased_at must',
+    '      be a time with a zone',
+    '  line 13:',
+    '      /a/path/that/is/longer/than/any/line',
+  ])
+  assert.equal(wrapLines(TEXT, terminal(60)), TEXT)
+})
+
+test('an error message does not wrap outside a terminal', () => {
+  assert.equal(wrapLines(TEXT, {} as OutputStream), TEXT)
+})
+
+test('an error message fits a real terminal', (t) => {
+  if (process.platform !== 'linux') return t.skip('script(1) has other options elsewhere')
+  const list = 'stty cols 50; node dist/cli/main.js account list --db mysql://db/till'
+  const shown = execFileSync('script', ['-qc', list, '/dev/null'], { encoding: 'utf8' })
+  assert.deepEqual(shown.split('\r\n'), [
+    'tillkit: mysql://… is no database: use a file,',
+    '    postgres://… or memory:',
+    'See tillkit account list --help',
+    '',
+  ])
 })

@@ -1,35 +1,34 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 
-/** Whether this process is one of the workers of another, which speaks for all of them. */
+/** Whether this process is a worker. */
 export const { isWorker } = cluster
 
-/** Workers that serve together. */
-export interface Crew {
-  /** The one on which all of them listen. */
+/** Worker processes that listen on the same port. */
+export interface WorkerPool {
   readonly port: number
-  /** Resolves when workers end as soon as they start, so that no more are started. */
-  readonly lost: Promise<void>
-  /** Lets the workers finish what they are at; resolves when all have ended. */
+  /** Resolves when several workers in a row ended right after their start. */
+  readonly failed: Promise<void>
+  /** Stops the workers gracefully, and resolves when all have ended. */
   stop(): Promise<void>
 }
 
-/** A worker that ends so soon has not served. */
+/** A worker with a shorter life counts as failed. */
 const SHORT_LIFE_MS = 2_000
 const MAX_SHORT_LIVES = 5
 
 /**
- * Runs this program with `args` in `count` workers that share one port. One that dies is replaced,
- * and `onDeath` told why. Undefined when the first one, which is waited for alone so that what
- * keeps it from listening is told once, has ended.
+ * Runs this program with `args` in `count` workers. Replaces a worker that dies, and passes the
+ * reason to `onDeath`. Undefined when the first worker could not listen. The others start after it,
+ * to print the reason only once.
  */
-export async function startCrew(
+export async function startWorkerPool(
   count: number,
   args: readonly string[],
   onDeath: (message: string) => void,
-): Promise<Crew | undefined> {
-  // The kernel hands the connections out. Handed on by this process, as Node does unless told, one
-  // on its way to a worker that dies would wait for ever.
+): Promise<WorkerPool | undefined> {
+  // The kernel distributes connections. With Node's default, this process does it, and a connection
+  // on its way to a worker that dies waits forever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ args: [...args] })
   const first = cluster.fork()
@@ -39,12 +38,12 @@ export async function startCrew(
   const workers = new Set<Worker>()
   let isStopping = false
   let shortLives = 0
-  let giveUp = () => {}
-  const lost = new Promise<void>((resolve) => {
-    giveUp = resolve
+  let fail = () => {}
+  const failed = new Promise<void>((resolve) => {
+    fail = resolve
   })
 
-  const keep = (worker: Worker) => {
+  const supervise = (worker: Worker) => {
     const started = performance.now()
     workers.add(worker)
     worker.once('error', ({ message }) => onDeath(`a worker could not be started: ${message}`))
@@ -53,19 +52,19 @@ export async function startCrew(
       if (isStopping) return
       onDeath(`worker ${worker.process.pid} ended with ${signal ?? code}`)
       shortLives = performance.now() - started < SHORT_LIFE_MS ? shortLives + 1 : 0
-      if (shortLives < MAX_SHORT_LIVES) keep(cluster.fork())
-      else giveUp()
+      if (shortLives < MAX_SHORT_LIVES) supervise(cluster.fork())
+      else fail()
     })
     return worker
   }
 
-  keep(first)
-  const others = Array.from({ length: count - 1 }, () => keep(cluster.fork()))
-  await Promise.race([Promise.all(others.map(portOf)), lost])
+  supervise(first)
+  const others = Array.from({ length: count - 1 }, () => supervise(cluster.fork()))
+  await Promise.race([Promise.all(others.map(portOf)), failed])
 
   return {
     port,
-    lost,
+    failed,
     async stop() {
       isStopping = true
       await Promise.all([...workers].map(end))
@@ -73,7 +72,7 @@ export async function startCrew(
   }
 }
 
-/** The port on which a worker listens, once it does; undefined when it has ended before. */
+/** Resolves to the port once the worker listens; to undefined when it ended before. */
 async function portOf(worker: Worker): Promise<number | undefined> {
   const ended = once(worker, 'exit').then(() => [])
   const [address] = await Promise.race([once(worker, 'listening'), ended])

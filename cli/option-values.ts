@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../lib/index.ts'
-import { UsageError } from './command.ts'
+import { UsageError } from './command-errors.ts'
 
 /**
- * Makes an option's value out of its text; `name` is what a UsageError calls it. All are made
- * before anything is opened: a wrong one leaves no new database behind.
+ * Parses the text of an option or variable. A UsageError calls it `name`. All options are parsed
+ * before a database is opened, because a mistake must not leave a new file behind.
  */
 export type ValueParser<T> = (text: string, name: string) => T
 
@@ -28,13 +28,13 @@ export function oneOf<const T extends string>(...values: readonly T[]): ValuePar
   }
 }
 
-/** JSON, or `@file` with JSON in it: an object, which the library asserts. */
+/** JSON, or `@file` with JSON in it. The library validates that it is an object. */
 export const json: ValueParser<JsonObject> = (text, name) => {
   const written = text.startsWith('@') ? readOptionFile(name, text.slice(1)) : text
   try {
     return JSON.parse(written)
   } catch (error) {
-    // V8's own message quotes the text, which may hold a secret; only the place is taken from it.
+    // V8's message quotes the text, which may hold a secret. Only the position is shown.
     const place = /at position \d+/.exec((error as Error).message)?.[0]
     throw new UsageError(`${name} is not JSON${place ? `: look ${place}` : ''}`)
   }

@@ -1,0 +1,101 @@
+import { parseArgs } from 'node:util'
+import type { Command, OptionSpecs } from './command.ts'
+import { UsageError } from './command-errors.ts'
+import { optionsOf } from './options.ts'
+import { suggest } from './suggestion.ts'
+
+export interface ParsedArguments {
+  readonly options: { readonly [name: string]: unknown }
+  readonly operand: string
+}
+
+/** Parses the arguments of a command. Throws a UsageError that names the first mistake. */
+export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
+  const specs = optionsOf(command)
+  const { values, positionals } = parseStrictly(args, specs)
+  if (values.help === true) return { options: values, operand: '' }
+  for (const [name, { required, value = '' }] of Object.entries(specs)) {
+    const given = values[name]
+    if (required && given === undefined) throw new UsageError(`--${name} ${value} is missing`)
+    // An unset shell variable leaves an empty id.
+    const isName = value === 'ID' || value === 'DB'
+    if (isName && given === '') throw new UsageError(`--${name} ${value} is empty`)
+  }
+  const [operand = '', ...extra] = positionals
+  if (command.operand && operand === '') throw new UsageError(`${command.operand} is missing`)
+  const unexpected = command.operand ? extra[0] : positionals[0]
+  if (unexpected !== undefined) throw new UsageError(`Unexpected argument '${unexpected}'`)
+  return { options: parseValues(values, specs), operand }
+}
+
+type Given = { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }
+
+function parseStrictly(
+  args: readonly string[],
+  specs: OptionSpecs,
+): { values: Given; positionals: readonly string[] } {
+  const types = Object.entries(specs).map(([name, { short, value, multiple = false }]) => {
+    const type = value ? ('string' as const) : ('boolean' as const)
+    return [name, { type, multiple, ...(short ? { short } : {}) }] as const
+  })
+  const options = Object.fromEntries(types)
+  const filled = fillBare(args, specs)
+  // Not strict, because the errors of `parseArgs` tell an option's name only in English.
+  const { values, positionals, tokens } = parseArgs({
+    args: filled,
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  })
+  for (const token of tokens) {
+    if (token.kind === 'option') assertOption(token, filled[token.index] ?? '', specs)
+  }
+  return { values, positionals }
+}
+
+interface OptionToken {
+  readonly name: string
+  readonly value: string | undefined
+  readonly inlineValue: boolean | undefined
+}
+
+function assertOption(
+  { name, value, inlineValue }: OptionToken,
+  typed: string,
+  specs: OptionSpecs,
+) {
+  const spec = Object.hasOwn(specs, name) ? specs[name] : undefined
+  if (!spec) {
+    const written = typed.split('=', 1)[0] ?? '' // all of `-name`, not only `-n`
+    const meant = suggest(written.replace(/^-+/, ''), Object.keys(specs))
+    throw new UsageError(`Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`)
+  }
+  if (!spec.value) {
+    if (value === undefined) return
+    throw new UsageError(`Option '--${name}' does not take an argument`)
+  }
+  const looksLikeOption = !inlineValue && value !== undefined && /^-./.test(value)
+  if (value !== undefined && !looksLikeOption) return
+  const hint = looksLikeOption ? `; write one that begins with - as --${name}=-…` : ''
+  throw new UsageError(`--${name} takes a value: ${spec.value}${hint}`)
+}
+
+/** Adds the default value to a bare option, because `parseArgs` has no optional values. */
+function fillBare(args: readonly string[], specs: OptionSpecs): string[] {
+  return args.map((arg, index) => {
+    const bare = arg.startsWith('--') ? specs[arg.slice(2)]?.bare : undefined
+    const hasValue = args[index + 1]?.startsWith('-') === false
+    return bare === undefined || hasValue ? arg : `${arg}=${bare}`
+  })
+}
+
+function parseValues(given: Given, specs: OptionSpecs): ParsedArguments['options'] {
+  const parsed = Object.entries(given).map(([name, value]) => {
+    const parse = specs[name]?.parse
+    if (!parse) return [name, value]
+    const parseOne = (text: string | boolean) => parse(String(text), `--${name}`)
+    return [name, Array.isArray(value) ? value.map(parseOne) : parseOne(value ?? '')]
+  })
+  return Object.fromEntries(parsed)
+}

@@ -1,0 +1,50 @@
+import {
+  createMemoryStorage,
+  openPostgresStorage,
+  openSqliteStorage,
+  type SqliteOptions,
+  type Storage,
+  type TillOptions,
+} from '../lib/index.ts'
+import { UsageError } from './command-errors.ts'
+import type { Config } from './config.ts'
+import { explainPermissions } from './file-permissions.ts'
+
+/** Opens the storage that `--db` or the environment names. */
+export async function openStorage(
+  db: string,
+  options: Pick<SqliteOptions, 'create' | 'forCopy'>,
+): Promise<Storage> {
+  if (db === 'memory:') return createMemoryStorage()
+  if (isPostgres(db)) return openPostgresStorage(db, options)
+  const [url] = /^[a-z][a-z\d+.-]+:\/\//i.exec(db) ?? []
+  // The rest of the URL may hold a password.
+  if (url) throw new UsageError(`${url}… is no database: use a file, postgres://… or memory:`)
+  try {
+    return await openSqliteStorage(db, options)
+  } catch (error) {
+    throw explainPermissions(error, db, options.create)
+  }
+}
+
+export function isPostgres(db: string): boolean {
+  return /^postgres(ql)?:\/\//.test(db)
+}
+
+/** Whether a database is a file, not a server or memory. */
+export function isFile(db: string): boolean {
+  return db !== 'memory:' && !isPostgres(db)
+}
+
+/** The options of `createTill` that the environment sets. */
+export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
+  const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown, quotas } = config
+  return {
+    masterKeys,
+    lockdown,
+    quotas,
+    ...(tokenSecret === undefined ? {} : { tokenSecret }),
+    ...(tokenLifetime === undefined ? {} : { tokenLifetime }),
+    ...(platforms === undefined ? {} : { platforms }),
+  }
+}

@@ -1,0 +1,28 @@
+import { createReadStream } from 'node:fs'
+import { type ErrorDetail, formatErrorReport } from '../lib/index.ts'
+import { UsageError } from './command-errors.ts'
+import type { Io } from './io.ts'
+import { createOutputFile, databaseFiles } from './output-file.ts'
+
+/** Collects the mistakes of an import for `--report`. */
+export function createErrorReport(io: Io, file: string, report: string, db: string) {
+  if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
+  const output = createOutputFile(io, '--report', report, [file, ...databaseFiles(db)])
+  const mistakes = new Map<number, readonly ErrorDetail[]>()
+  // Lines with the same mistakes share one array: a million separate ones took 470 MiB.
+  const shared = new Map<string, readonly ErrorDetail[]>()
+  return {
+    add({ line = 1, ...mistake }: ErrorDetail): void {
+      const all = [...(mistakes.get(line) ?? []), mistake]
+      const key = JSON.stringify(all)
+      if (!shared.has(key)) shared.set(key, all)
+      mistakes.set(line, shared.get(key) ?? all)
+    },
+    /** Writes the report if there were mistakes. Reads the file again for the cells of bad rows. */
+    async write(): Promise<void> {
+      if (mistakes.size === 0) return
+      await output.write(formatErrorReport(createReadStream(file), mistakes))
+      io.stderr.write(`Bad rows in ${report}: ${mistakes.size.toLocaleString('en-US')}\n`)
+    },
+  }
+}

@@ -1,0 +1,18 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** An output stream. A terminal also tells its width. */
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+
+export type StopSignal = 'SIGTERM' | 'SIGINT'
+
+type Listen<Event, Argument> = (event: Event, listener: (argument: Argument) => void) => unknown
+
+/** The streams and events of a process. `process` is one; tests pass their own. */
+export interface Io {
+  readonly stdin: Readable
+  readonly stdout: OutputStream
+  readonly stderr: OutputStream
+  readonly on: Listen<StopSignal, StopSignal>
+  readonly once: Listen<StopSignal, StopSignal> & Listen<'exit', number>
+  readonly off: Listen<StopSignal, StopSignal> & Listen<'exit', number>
+}

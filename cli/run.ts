@@ -1,0 +1,113 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createTill } from '../lib/index.ts'
+import { parseArguments } from './arguments.ts'
+import type { Command } from './command.ts'
+import { UsageError } from './command-errors.ts'
+import { commands, groups } from './commands.ts'
+import { type Environment, readConfig } from './config.ts'
+import { isFile, openStorage, tillOptions } from './database.ts'
+import { DONE, reportFailure } from './failure.ts'
+import { explainPermissions } from './file-permissions.ts'
+import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts'
+import type { Io } from './io.ts'
+import { createOutput } from './output.ts'
+import { suggest } from './suggestion.ts'
+
+/** Runs a command line to its end. Prints failures, and resolves to the exit code. */
+export async function run(args: readonly string[], io: Io, env: Environment): Promise<number> {
+  const command = findCommand(args)
+  try {
+    if (command) await runCommand(command, args, io, env)
+    else io.stdout.write(`${answerWithoutCommand(args)}\n`)
+    return DONE
+  } catch (error) {
+    return reportFailure(error, args, command, io)
+  }
+}
+
+async function runCommand(command: Command, args: readonly string[], io: Io, env: Environment) {
+  const words = command.name.split(' ').length
+  const { options, operand } = parseArguments(command, args.slice(words))
+  if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
+  const set = readConfig(env)
+  const named = options[command.databaseOption ?? 'db'] as string | undefined
+  const db = named ?? set.db
+  const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
+  const wasThere = existsSync(db)
+  const storage = await openStorage(db, { create: command.makesDatabase ?? false })
+  const isNew = !wasThere && existsSync(db)
+  const till = createTill({ storage, ...tillOptions(config) })
+  try {
+    if (command.storesSecrets) await till.operations.assertSecretsOpen()
+    const output = createOutput(io.stdout, options.json === true)
+    const given = { options: options as never, operand, args, config, io, output }
+    await command.run({ ...given, till, storage, db, isNew })
+  } catch (error) {
+    throw isFile(db) ? explainPermissions(error, db) : error
+  } finally {
+    await till.close()
+  }
+}
+
+function findCommand(args: readonly string[]): Command | undefined {
+  return commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+}
+
+/** The version or a help text. */
+function answerWithoutCommand(args: readonly string[]): string {
+  const [first = ''] = args
+  if (first === '--version') return version()
+  // A word after an option may be its value.
+  const end = args.findIndex((each) => each.startsWith('-'))
+  const words = end === -1 ? args : args.slice(0, end)
+  if (first === 'help') return helpOf(words.slice(1))
+  if (isHelp(first)) return helpOf(args.filter((each) => !each.startsWith('-')))
+  if (args.some(isHelp)) return helpOf(words)
+  if (!first.startsWith('-')) throw unknownCommand(words)
+  const isOnly = args.length === 1
+  throw new UsageError(isOnly ? `Unknown option '${first}'` : 'Options come after the command')
+}
+
+function isHelp(argument: string): boolean {
+  return argument === '--help' || argument === '-h'
+}
+
+/** The help of the program, of a command, or of the commands that begin with these words. */
+function helpOf(words: readonly string[]): string {
+  if (words.length === 0) return formatProgramHelp(groups)
+  const command = findCommand(words)
+  if (command) return formatCommandHelp(command)
+  const begun = words.join(' ')
+  const known = commandsUnder(begun)
+  if (known.length === 0) throw unknownCommand(words)
+  return formatGroupHelp(begun, known)
+}
+
+function commandsUnder(begun: string): Command[] {
+  return commands.filter(({ name }) => name.startsWith(`${begun} `))
+}
+
+function unknownCommand(words: readonly string[]): UsageError {
+  const typed = words.join(' ')
+  if (typed === '') return new UsageError('A command is missing')
+  const meant = [3, 2, 1].map((count) => suggestCommand(words.slice(0, count))).find(Boolean)
+  if (meant) return new UsageError(`There is no command '${typed}': did you mean ${meant}?`)
+  const known = [typed, words[0] ?? ''].map(commandsUnder).find((under) => under.length > 0)
+  if (!known) return new UsageError(`There is no command '${typed}'`)
+  return new UsageError(`Which one of ${known.map(({ name }) => name).join(', ')}?`)
+}
+
+/** The most similar command, or beginning of a command, of as many words; never `words` itself. */
+function suggestCommand(words: readonly string[]): string | undefined {
+  const typed = words.join(' ')
+  const beginnings = commands.map(({ name }) => name.split(' ').slice(0, words.length).join(' '))
+  const found = suggest(typed, beginnings)
+  return found === typed ? undefined : found
+}
+
+function version(): string {
+  // This module is cli/run.ts, or it is bundled into dist/cli/main.js.
+  const paths = ['../package.json', '../../package.json']
+  const [found = ''] = paths.map((path) => new URL(path, import.meta.url)).filter(existsSync)
+  return (JSON.parse(readFileSync(found, 'utf8')) as { version: string }).version
+}

@@ -1,0 +1,80 @@
+import cluster, { type Worker } from 'node:cluster'
+import { EventEmitter, once } from 'node:events'
+import { counter, countersOf, type Family, type PoolMetrics, sumFamilies } from '../http/index.ts'
+
+/** Messages between the workers and their parent: a request for metrics, or the answer. */
+type ToParent = { readonly ask: 'all' } | { readonly own: readonly Family[] }
+type ToWorker = { readonly ask: 'own' } | { readonly all: readonly Family[] }
+
+/** How long the parent waits for its workers. A worker that is late counts with older metrics. */
+const TIMEOUT_MS = 1_000
+
+/**
+ * In the parent: sends the metrics of all workers to each worker that asks. The last known counters
+ * of ended workers are included, because a counter must not decrease.
+ */
+export function serveWorkerMetrics(): void {
+  const latest = new Map<Worker, readonly Family[]>()
+  const unanswered = new Set<Worker>()
+  let ended: readonly Family[] = []
+  let restarts = 0
+  let pending: Promise<readonly Family[]> | undefined
+  let finish = () => {}
+
+  const collect = async () => {
+    for (const worker of Object.values(cluster.workers ?? {})) {
+      if (!worker?.isConnected()) continue
+      unanswered.add(worker)
+      send(worker, { ask: 'own' })
+    }
+    await new Promise<void>((resolve) => {
+      finish = resolve
+      setTimeout(resolve, TIMEOUT_MS).unref()
+    })
+    pending = undefined
+    const restarted = counter('tillkit_worker_restarts_total', 'Workers that died.', {
+      value: restarts,
+    })
+    return [...sumFamilies([ended, ...latest.values()]), restarted]
+  }
+  const markAnswered = (worker: Worker) => {
+    unanswered.delete(worker)
+    if (unanswered.size === 0) finish()
+  }
+
+  cluster.on('message', (worker, message: ToParent) => {
+    if ('ask' in message) {
+      pending ??= collect()
+      pending.then((all) => send(worker, { all }))
+    } else if (!worker.isDead()) {
+      latest.set(worker, message.own)
+      markAnswered(worker)
+    }
+  })
+  cluster.on('exit', (worker, code) => {
+    if (code !== 0) restarts++ // a worker that was stopped ends with 0
+    ended = sumFamilies([ended, countersOf(latest.get(worker) ?? [])])
+    latest.delete(worker)
+    markAnswered(worker)
+  })
+}
+
+/** In a worker: sends its metrics to the parent, and gets those of all workers. */
+export const poolMetrics: PoolMetrics = (own) => {
+  const answers = new EventEmitter()
+  process.on('message', (message: ToWorker) => {
+    if ('ask' in message) send(process, { own: own() })
+    else answers.emit('all', message.all)
+  })
+  return async () => {
+    const answer = once(answers, 'all', { signal: AbortSignal.timeout(2 * TIMEOUT_MS) })
+    send(process, { ask: 'all' })
+    const [all] = await answer
+    return all
+  }
+}
+
+/** Ignores errors: a process that has ended needs no message. */
+function send(receiver: Worker | NodeJS.Process, message: ToParent | ToWorker): void {
+  receiver.send?.(message, undefined, undefined, () => {})
+}

@@ -1,0 +1,55 @@
+import type { ErrorDetail } from '../errors.ts'
+import { createCsvParser } from './parser.ts'
+import { EXPORT_COLUMN, EXPORT_MARK, formatRow, guard } from './write.ts'
+
+/**
+ * Formats the bad rows of a purchase file as CSV: line, column, code and message, then the row's
+ * own cells. `file` is read again, and `mistakes` are those of the import by their line. Cells that
+ * a spreadsheet takes for formulas are guarded as in an export.
+ */
+export async function* formatErrorReport(
+  file: AsyncIterable<Uint8Array>,
+  mistakes: ReadonlyMap<number, readonly ErrorDetail[]>,
+): AsyncGenerator<string> {
+  let rows: string[] = []
+  let hasHeader = false
+  const begin = (cells: readonly string[]) => {
+    hasHeader = true
+    const columns = ['line', 'column', 'code', 'message', EXPORT_COLUMN]
+    rows.push(formatRow([...columns, ...cells.map(guard)]))
+  }
+  const add = (line: number, cells: readonly string[]) => {
+    const found = mistakes.get(line)
+    if (found) rows.push(formatReportRow(line, found, cells))
+  }
+  const parser = createCsvParser({
+    header(cells, line) {
+      begin(cells)
+      add(line, [])
+    },
+    row: (cells, line) => add(line, cells),
+    error({ line }, cells = []) {
+      if (!hasHeader) begin([])
+      add(line, cells)
+    },
+  })
+  for await (const chunk of file) {
+    parser.push(chunk)
+    yield* rows
+    rows = []
+    if (parser.isClosed) break
+  }
+  parser.end()
+  yield* rows
+}
+
+function formatReportRow(
+  line: number,
+  mistakes: readonly ErrorDetail[],
+  cells: readonly string[],
+): string {
+  const joined = (key: 'column' | 'code' | 'message') =>
+    mistakes.map((mistake) => mistake[key] ?? '').join('; ')
+  const described = [joined('column'), joined('code'), joined('message')]
+  return formatRow([String(line), ...[...described, EXPORT_MARK, ...cells].map(guard)])
+}
