@@ -201,7 +201,16 @@ function createTotals() {
   // A file may name 17,576 currencies.
   const byCurrency = new Map<string, { [S in PurchaseStatus]?: Group }>()
 
+  /** The group of the row before: most rows are of the same. */
+  let latest: Group | undefined
+
   const groupOf = (status: PurchaseStatus, currency: string): Group => {
+    if (latest?.status === status && latest.currency === currency) return latest
+    latest = findGroup(status, currency)
+    return latest
+  }
+
+  const findGroup = (status: PurchaseStatus, currency: string): Group => {
     const found = byCurrency.get(currency) ?? {}
     const known = found[status]
     if (known) return known
