@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createCsvParser } from '../lib/csv/parser.ts'
-import { countReportColumns, REPORT_COLUMNS, restoreCells } from '../lib/csv/report.ts'
-import { EXPORT_MARK, formatRow, guard } from '../lib/csv/write.ts'
+import { EXPORT_MARK, formatRow, guard, REPORT_COLUMNS } from '../lib/csv/write.ts'
 import type { ErrorDetail } from '../lib/index.ts'
 import { UsageError } from './command.ts'
 import { createTarget, databaseFiles } from './target.ts'
@@ -13,7 +12,7 @@ export interface Report {
   write(): Promise<void>
 }
 
-/** The report's columns and then the file's own: mended, it imports as it is. */
+/** A report has its own columns first, then those of the file. */
 export function createReport(file: string, report: string, db: string): Report {
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const target = createTarget('--report', report, [file, ...databaseFiles(db)])
@@ -41,17 +40,13 @@ async function* rowsOf(
 ): AsyncGenerator<string> {
   let rows: string[] = []
   let hasHeader = false
-  let reported = 0
-  /** The file's own cells: a report that comes in again has its columns replaced. */
-  const ownCells = (cells: readonly string[]) => restoreCells(cells, reported).slice(reported)
   const begin = (cells: readonly string[]) => {
     hasHeader = true
-    reported = countReportColumns(cells)
-    rows.push(formatRow([...REPORT_COLUMNS, ...ownCells(cells).map(guard)]))
+    rows.push(formatRow([...REPORT_COLUMNS, ...cells.map(guard)]))
   }
   const add = (line: number, cells: readonly string[]) => {
     const found = mistakes.get(line)
-    if (found) rows.push(formatReportRow(line, found, ownCells(cells)))
+    if (found) rows.push(formatReportRow(line, found, cells))
   }
   const parser = createCsvParser({
     header(cells, line) {

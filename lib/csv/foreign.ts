@@ -1,3 +1,6 @@
+import { normalize } from './options.ts'
+import { REPORT_COLUMNS } from './write.ts'
+
 /** What other kinds of file begin with, a character a byte. */
 const SIGNATURES: readonly (readonly [begins: string, what: string])[] = [
   ['PK\x03\x04', 'a ZIP file or a workbook (.xlsx, .ods): unpack it, or save a sheet as CSV UTF-8'],
@@ -27,8 +30,12 @@ export function foreignFile(head: Uint8Array): string | undefined {
 }
 
 /** The message for a line that stands where the header should; undefined for all others. */
-export function foreignHeader([first = '', ...others]: readonly string[]): string | undefined {
+export function foreignHeader(header: readonly string[]): string | undefined {
+  const [first = '', ...others] = header
   if (/^sep=.?$/i.test(first)) return 'This line (sep=) is for Excel alone: take it out'
   const isOneCell = others.length === 0 && /[,;\t|]/.test(first)
+  if (REPORT_COLUMNS.every((name, i) => name === normalize(header[i] ?? ''))) return IS_REPORT
   return isOneCell ? 'The header is one cell: part cells by commas, semicolons or tabs' : undefined
 }
+
+const IS_REPORT = 'This is a report of bad rows: correct the original file and import that'

@@ -9,7 +9,6 @@ import { type ErrorDetail, excerpt } from '../errors.ts'
 import { foreignHeader } from './foreign.ts'
 import { type ColumnMap, type LayoutChoice, normalize } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
-import { countReportColumns } from './report.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
@@ -53,9 +52,7 @@ export function findLayout(
 ): Layout | readonly ErrorDetail[] {
   const foreign = foreignHeader(header)
   if (foreign) return [{ line: 1, code: 'unsupported_file', message: foreign }]
-  const reported = countReportColumns(header)
-  // A report's columns are none of the file's, which may have one of the same name.
-  const names = header.map((name, position) => (position < reported ? '' : normalize(name)))
+  const names = header.map(normalize)
   const preset = findPreset(names, options)
   if (preset?.refusal) return [{ line: 1, code: 'unsupported_file', message: preset.refusal }]
   const found = preset ? presetColumns(names, preset) : canonicalColumns(names, options.map ?? {})

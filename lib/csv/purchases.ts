@@ -7,7 +7,6 @@ import {
 import type { ErrorDetail } from '../errors.ts'
 import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
 import { type CsvParser, createCsvParser } from './parser.ts'
-import { countReportColumns, restoreCells } from './report.ts'
 
 /** What a purchase file tells, in the order of its lines. */
 export interface PurchaseFileHandlers {
@@ -45,7 +44,6 @@ export function createPurchaseParser(
   handlers: PurchaseFileHandlers,
 ): PurchaseParser {
   let header: readonly string[] = []
-  let reported = 0
   let layout: Layout | undefined
   let isRefused = false
   let mistakes: CellMistake[] = []
@@ -56,9 +54,8 @@ export function createPurchaseParser(
 
   const parser = createCsvParser({
     header(cells, line) {
-      reported = countReportColumns(cells)
-      header = restoreCells(cells, reported)
-      const found = findLayout(header, options)
+      header = cells
+      const found = findLayout(cells, options)
       if ('read' in found) {
         layout = found
         handlers.layout(found)
@@ -67,14 +64,13 @@ export function createPurchaseParser(
         for (const error of found) handlers.error({ ...error, line })
       }
     },
-    row(written, line) {
+    row(cells, line) {
       if (!layout) return
-      const cells = restoreCells(written, reported)
       const canonical = layout.read(cells, wrong)
       if (!canonical) return handlers.passedOver()
       const purchase = parsePurchase(canonical, line, rules, wrong)
       if (mistakes.length === 0) return handlers.purchase(purchase)
-      const whole = wholeRowMistake(cells, header, reported)
+      const whole = wholeRowMistake(cells, header)
       if (whole) handlers.error({ line, ...whole })
       else handlers.badRow({ purchase, mistakes })
       mistakes = []
@@ -97,8 +93,8 @@ export function createPurchaseParser(
 }
 
 /** What is wrong with a bad row as a whole, where that says more than the mistakes of its cells. */
-function wholeRowMistake(cells: readonly string[], header: readonly string[], reported: number) {
-  if (cells.slice(reported).every((cell) => cell.trim() === '')) return EMPTY_ROW
+function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
+  if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined
 }
 

@@ -14,6 +14,15 @@ function formatCell(cell: string): string {
 export const EXPORT_COLUMN = 'tillkit_export'
 export const EXPORT_MARK = '1'
 
+/** The columns of a report of bad rows, before the file's own. An import refuses such a file. */
+export const REPORT_COLUMNS: readonly string[] = [
+  'line',
+  'column',
+  'code',
+  'message',
+  EXPORT_COLUMN,
+]
+
 const GUARDED = /^'+[=+\-@\t\r]/
 
 /**

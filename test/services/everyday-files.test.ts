@@ -75,9 +75,9 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
     /^5 {2}empty_row/,
   ],
   'a row of totals': [`${FILE}Total;;;;598\r\n`, /^4 sku required/, /^4 purchased_at required/],
-  'rows of empty cells in a report': [
-    `line;column;code;message;tillkit_export;${rows('7;;empty_row;;1;;;;;')}`,
-    /^2 {2}empty_row/,
+  'a report of bad rows': [
+    `line;column;code;message;tillkit_export;${FILE}`,
+    /^1 {2}unsupported_file .*correct the original file/,
   ],
   'one file after another': [`${FILE}${FILE}`, /^4 {2}repeated_header .*one file was put after/],
   'NUL bytes': [rows(`T\0;gold;${AT};;`), /^2 transaction_id invalid .*U\+0000/],
