@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
-import { type CellMistake, createPurchaseParser } from '../csv/purchases.ts'
+import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
 import type { NewPurchase, PurchaseRules, PurchaseStatus } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'

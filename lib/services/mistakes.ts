@@ -1,4 +1,4 @@
-import type { BadRow, CellMistake } from '../csv/purchases.ts'
+import type { BadRow, CellMistake } from '../csv/purchase-parser.ts'
 import { type NewPurchase, PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
 import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
 

@@ -138,7 +138,10 @@ test('of a file that is no CSV the refusal and the report say what it is', async
   const report = join(folder, 'errors.csv')
   const file = write('purchases.csv', '<!doctype html>\n<title>Sign in</title>\n')
   const { code, stderr } = await run('import', file, '--report', report)
-  assert.deepEqual([code, /^ {2}line 1: This is no CSV but a web page/m.test(stderr)], [1, true])
+  assert.deepEqual(
+    [code, /^ {2}line 1: This is not a CSV file but a web page/m.test(stderr)],
+    [1, true],
+  )
   assert.match(
     readFileSync(report, 'utf8'),
     /^line,column,code,message,tillkit_export\r\n1,,unsupported_file,.*,1\r\n$/,

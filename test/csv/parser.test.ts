@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CsvError as JudgeError, parse as judge } from 'csv-parse/sync'
 import fc from 'fast-check'
-import { type CsvOptions, createCsvParser } from '../../lib/csv/parser.ts'
+import type { CsvOptions } from '../../lib/csv/interface.ts'
+import { createCsvParser } from '../../lib/csv/parser.ts'
 
 type Event = { header: string[]; line: number } | { row: string[]; line: number } | Failure
 interface Failure {
@@ -418,14 +419,14 @@ describe('a malformed file', () => {
     said: [line: number, message: RegExp][],
     rows: number[],
   ][] = [
-    ['to the end of the file', 'a,b\n1,"2\n3,4\n5,6\n', [[2, /never closed: all after/]], []],
+    ['to the end of the file', 'a,b\n1,"2\n3,4\n5,6\n', [[2, /never closed: the rest/]], []],
     [
       'to the next quote',
       'a,b\n1,"2\n3,4\n5,"6"\n7,8\n',
-      [[4, /quote opens on line 2 goes on to here/]],
+      [[4, /quote opens on line 2 ends here/]],
       [5],
     ],
-    ['nowhere', 'a,b\n1,"2"x\n3,4\n', [[2, /quote a field as a whole/]], [3]],
+    ['nowhere', 'a,b\n1,"2"x\n3,4\n', [[2, /quote the whole cell/]], [3]],
     [
       'past the limit',
       `a,b\n1,"2\n${'3,4\n'.repeat(10)}`,

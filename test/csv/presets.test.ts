@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findLayout, type Layout, type LayoutOptions } from '../../lib/csv/layout.ts'
-import { createPurchaseParser } from '../../lib/csv/purchases.ts'
+import { createPurchaseParser } from '../../lib/csv/purchase-parser.ts'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { ErrorDetail } from '../../lib/errors.ts'
 
@@ -202,7 +202,7 @@ test('a mapped column that the file has not is named', () => {
     line: 1,
     column: 'Order No',
     code: 'missing_column',
-    message: 'is missing: the map names it for transaction_id',
+    message: 'is missing: the map gives it for transaction_id',
   })
 })
 
@@ -222,7 +222,7 @@ test('a header that no preset has lists what is missing for the nearest', () => 
   assert.ok(Array.isArray(found))
   assert.deepEqual(
     found.map(({ column, message }) => [column, message]),
-    [['SKU ID', 'is missing: the file comes nearest to the preset google_play_sales']],
+    [['SKU ID', 'is missing: the file is most similar to the preset google_play_sales']],
   )
 })
 

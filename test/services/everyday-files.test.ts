@@ -58,10 +58,10 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
   'a web page': [page, /unsupported_file .*web page .*sign in/],
   'a web page after blank lines': [`\uFEFF\n\n  ${page}`, /unsupported_file .*web page/],
   JSON: ['[\n  {"transaction_id": "T-1", "sku": "gold"}\n]\n', /unsupported_file .*JSON/],
-  'UTF-16 without its mark': [utf16(tabs), /unsupported_file .*UTF-16 without its mark/],
+  'UTF-16 without its mark': [utf16(tabs), /unsupported_file .*UTF-16 without a byte order mark/],
   "Excel's line for itself": [
     `sep=;\r\n${FILE}`,
-    /^1 {2}unsupported_file .*Excel alone: take it out/,
+    /^1 {2}unsupported_file Only Excel .*: remove it/,
   ],
   'lines quoted as a whole': [
     FILE.replaceAll('"', '').replace(/[^\r\n]+/g, '"$&"'),
@@ -71,7 +71,7 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
   'Windows-1252': [Buffer.from(FILE, 'latin1'), /^3 {2}malformed_encoding .*CSV UTF-8/],
   'rows of empty cells at its end': [
     `${FILE};;;;\r\n;;;;\r\n`,
-    /^4 {2}empty_row .*take it out/,
+    /^4 {2}empty_row .*remove the row/,
     /^5 {2}empty_row/,
   ],
   'a row of totals': [`${FILE}Total;;;;598\r\n`, /^4 sku required/, /^4 purchased_at required/],
@@ -79,7 +79,7 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
     `line;column;code;message;tillkit_export;${FILE}`,
     /^1 {2}unsupported_file .*correct the original file/,
   ],
-  'one file after another': [`${FILE}${FILE}`, /^4 {2}repeated_header .*one file was put after/],
+  'one file after another': [`${FILE}${FILE}`, /^4 {2}repeated_header .*repeats the header/],
   'NUL bytes': [rows(`T\0;gold;${AT};;`), /^2 transaction_id invalid .*U\+0000/],
   "Excel's dates": [
     rows('T-1;gold;31/01/2026 10:00;;', 'T-2;gold;46053,41667;;'),

@@ -5,22 +5,23 @@ import {
   parsePurchase,
 } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
+import type { CsvParser } from './interface.ts'
 import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
-import { type CsvParser, createCsvParser } from './parser.ts'
+import { createCsvParser } from './parser.ts'
 
-/** What a purchase file tells, in the order of its lines. */
+/** Receives the rows and errors of a purchase file in the order of its lines. */
 export interface PurchaseFileHandlers {
-  /** Told once, before all rows; not told when the header can not be used. */
+  /** Called once, before all rows, unless the header has an error. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
   badRow(row: BadRow): void
-  /** A row that the layout passes over, because it is none of this store's. */
+  /** A row that belongs to another store: a sandbox row in a live store, or the reverse. */
   passedOver(): void
-  /** What is wrong with the header, or with a row as a whole. */
+  /** An error of the header, or of a row as a whole. */
   error(error: ErrorDetail): void
 }
 
-/** A row with mistakes in its cells; its purchase is what it would be with these cells empty. */
+/** A row with mistakes in its cells. Its purchase is parsed as if these cells were empty. */
 export interface BadRow {
   readonly purchase: NewPurchase
   readonly mistakes: readonly CellMistake[]
@@ -33,11 +34,11 @@ export interface CellMistake {
 }
 
 export interface PurchaseParser extends CsvParser {
-  /** Whether the header can not be used: nothing more will be told of the file. */
+  /** Whether the header has an error. No handler is called after it. */
   readonly isRefused: boolean
 }
 
-/** Parses a purchase file. After a header that can not be used, rows are passed over in silence. */
+/** Parses a purchase file. After a bad header, rows are skipped without errors. */
 export function createPurchaseParser(
   rules: PurchaseRules,
   options: LayoutOptions,
@@ -92,14 +93,14 @@ export function createPurchaseParser(
   }
 }
 
-/** What is wrong with a bad row as a whole, where that says more than the mistakes of its cells. */
+/** An error that explains a bad row better than the mistakes of its cells. */
 function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
   if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined
 }
 
-const EMPTY_ROW = { code: 'empty_row', message: 'All cells of the row are empty: take it out' }
+const EMPTY_ROW = { code: 'empty_row', message: 'All cells of the row are empty: remove the row' }
 const REPEATED_HEADER = {
   code: 'repeated_header',
-  message: 'The header comes again, as where one file was put after another: take it out',
+  message: 'The row repeats the header, as in files joined together: remove the row',
 }
