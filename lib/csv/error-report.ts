@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '../errors.ts'
 import { createCsvParser } from './parser.ts'
-import { EXPORT_COLUMN, EXPORT_MARK, formatRow, guard } from './write.ts'
+import { EXPORT_MARK, formatRow, guard, REPORT_COLUMNS } from './write.ts'
 
 /**
  * Formats the bad rows of a purchase file as CSV: line, column, code and message, then the row's
@@ -15,8 +15,7 @@ export async function* formatErrorReport(
   let hasHeader = false
   const begin = (cells: readonly string[]) => {
     hasHeader = true
-    const columns = ['line', 'column', 'code', 'message', EXPORT_COLUMN]
-    rows.push(formatRow([...columns, ...cells.map(guard)]))
+    rows.push(formatRow([...REPORT_COLUMNS, ...cells.map(guard)]))
   }
   const add = (line: number, cells: readonly string[]) => {
     const found = mistakes.get(line)

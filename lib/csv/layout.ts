@@ -6,34 +6,33 @@ import {
   type PurchaseStatus,
 } from '../domain/purchase.ts'
 import { type ErrorDetail, excerpt } from '../errors.ts'
-import { foreignHeader } from './foreign.ts'
 import { type ColumnMap, type LayoutChoice, normalize } from './options.ts'
 import { PRESETS, type Preset } from './presets.ts'
-import { countReportColumns } from './report.ts'
+import { checkHeader } from './unsupported.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
-  /** Whether the store is a sandbox: some vendors tell it of each row. */
+  /** Whether the store is a sandbox. Some vendors mark each sandbox row. */
   readonly is_sandbox: boolean
-  /** The store's currency, for amounts without one. */
+  /** The store's currency, used for amounts without one. */
   readonly currency?: string | undefined
 }
 
-/** How the rows of one file become canonical cells. */
+/** Converts the rows of one file to canonical cells. */
 export interface Layout {
   /** `canonical`, or the preset's name. */
   readonly name: string
-  /** For each field that the file has, its column's name as the header spells it, cut. */
+  /** The column name of each field that the file has, as in the header, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
-  /** The names, cut, of the columns that are not stored, without those that tillkit adds. */
+  /** The names of the columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
-  /** A row's canonical cells; undefined for a row that is passed over. */
+  /** A row's canonical cells; undefined for a row that belongs to another store. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
 }
 
 export type WrongCell = (field: PurchaseField, code: string, message: string) => void
 
-/** Other names that a canonical column may go by, beside the field's own. */
+/** Other names of canonical columns. */
 const ALIASES: { readonly [alias: string]: PurchaseField } = {
   purchase_id: 'transaction_id',
   order_id: 'transaction_id',
@@ -46,16 +45,14 @@ const ALIASES: { readonly [alias: string]: PurchaseField } = {
 
 const REQUIRED = ['transaction_id', 'sku', 'purchased_at'] as const
 
-/** The layout of the file with this header line, or what is wrong with the header. */
+/** The layout of a file with this header line, or the header's errors. */
 export function findLayout(
   header: readonly string[],
   options: LayoutOptions,
 ): Layout | readonly ErrorDetail[] {
-  const foreign = foreignHeader(header)
-  if (foreign) return [{ line: 1, code: 'unsupported_file', message: foreign }]
-  const reported = countReportColumns(header)
-  // A report's columns are none of the file's, which may have one of the same name.
-  const names = header.map((name, position) => (position < reported ? '' : normalize(name)))
+  const unsupported = checkHeader(header)
+  if (unsupported) return [{ line: 1, code: 'unsupported_file', message: unsupported }]
+  const names = header.map(normalize)
   const preset = findPreset(names, options)
   if (preset?.refusal) return [{ line: 1, code: 'unsupported_file', message: preset.refusal }]
   const found = preset ? presetColumns(names, preset) : canonicalColumns(names, options.map ?? {})
@@ -68,7 +65,6 @@ export function findLayout(
   return createLayout(header, names, found, preset, options)
 }
 
-/** Whether the header has every column of the preset's signature. */
 function hasSignature(names: readonly string[], preset: Preset): boolean {
   return preset.signature.every((column) => names.includes(normalize(column)))
 }
@@ -79,7 +75,7 @@ function findPreset(names: readonly string[], options: LayoutOptions): Preset | 
   return PRESETS.find((preset) => hasSignature(names, preset))
 }
 
-/** For each field the positions of the columns that mean it. */
+/** The positions of the columns of each field. */
 type Found = { readonly [F in PurchaseField]?: readonly number[] }
 
 function canonicalColumns(names: readonly string[], map: ColumnMap): Found {
@@ -113,7 +109,7 @@ function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[]
   return Object.entries(found).flatMap(([field, [first = 0, second]]) => {
     if (second === undefined) return []
     const other = excerpt(header[first] ?? '')
-    const message = `means ${field}, and so does the column ${other}: keep one of them`
+    const message = `is read as ${field}, and so is the column ${other}: keep one of them`
     const column = excerpt(header[second] ?? '')
     return [{ line: 1, column, code: 'duplicate_column', message }]
   })
@@ -122,13 +118,11 @@ function repeatedColumns(header: readonly string[], found: Found): ErrorDetail[]
 function unmatchedMap(names: readonly string[], map: ColumnMap): ErrorDetail[] {
   const absent = Object.entries(map).filter(([, column]) => !names.includes(normalize(column)))
   return absent.map(([field, column]) =>
-    missingColumn(column, `is missing: the map names it for ${field}`),
+    missingColumn(column, `is missing: the map gives it for ${field}`),
   )
 }
 
-/**
- * The required columns that are not there, told for the preset that the header comes nearest to.
- */
+/** The required columns that are missing: those of the chosen or most similar preset, if any. */
 function missingColumns(found: Found, names: readonly string[], preset?: Preset): ErrorDetail[] {
   const missing = REQUIRED.filter((field) => found[field] === undefined)
   if (missing.length === 0) return []
@@ -144,7 +138,7 @@ function missingColumns(found: Found, names: readonly string[], preset?: Preset)
   const absent = new Set(wanted.filter((column) => !names.includes(normalize(column))))
   const message = preset
     ? `is missing: the preset ${preset.name} needs it`
-    : `is missing: the file comes nearest to the preset ${near.name}`
+    : `is missing: the file is most similar to the preset ${near.name}`
   return [...absent].map((column) => missingColumn(column, message))
 }
 
@@ -152,7 +146,7 @@ function missingColumn(column: string, message: string): ErrorDetail {
   return { line: 1, column: excerpt(column), code: 'missing_column', message }
 }
 
-/** The preset of which the header has most, and more than half. */
+/** The preset with the largest share of its columns in the header, if more than half. */
 function nearestPreset(names: readonly string[]): Preset | undefined {
   const share = ({ signature }: Preset) =>
     signature.filter((column) => names.includes(normalize(column))).length / signature.length
@@ -238,15 +232,15 @@ function readStatus(
   return ''
 }
 
-// A vendor's commas stand between thousands. In a file that nobody knows, `1,500` may well be one
-// and a half: it is refused, never guessed at.
+// In a preset's file a comma separates thousands. In any other file `1,500` may mean 1.5, so it is
+// refused.
 function readMajorPrice(
   price: string,
   currency: string | undefined,
   wrong: WrongCell,
-  isKnown: boolean,
+  isPreset: boolean,
 ): string {
-  const isClear = isKnown || !price.includes(',') || price.includes('.')
+  const isClear = isPreset || !price.includes(',') || price.includes('.')
   const digits = price === '' ? '' : toMinorDigits(price, currency ?? '')
   if (digits !== undefined && isClear) return digits
   const unit = currency !== undefined && /^[A-Z]{3}$/.test(currency) ? currency : 'its currency'

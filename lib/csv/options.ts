@@ -2,9 +2,9 @@ import { type Fields, isObject, oneOf, optional, parseObject, type Rule } from '
 import { PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
 import { PRESET_NAMES } from './presets.ts'
 
-/** How a file is to be read, where its header line alone does not say. */
+/** How to read a file whose header line alone does not say. */
 export interface LayoutChoice {
-  /** The name of a preset; without it the header line decides. */
+  /** The name of a preset. By default the header line decides. */
   readonly preset?: string
   /** The file's own names for the columns of fields. */
   readonly map?: ColumnMap
@@ -14,7 +14,7 @@ export interface LayoutChoice {
 
 export type ColumnMap = { readonly [F in PurchaseField]?: string }
 
-/** A column's name as it is compared: neither case nor blanks around it count. */
+/** A column's name for comparison, which ignores case and surrounding blanks. */
 export function normalize(name: string): string {
   return name.trim().toLowerCase()
 }

@@ -1,34 +1,31 @@
 import type { PurchaseField, PurchaseStatus } from '../domain/purchase.ts'
 
-/**
- * A cell of the row by its column's name as the preset writes it; '' when the file has no such
- * column.
- */
+/** The row's cell in a column of the preset; '' when the file lacks the column. */
 export type Cell = (column: string) => string
 
 /**
- * A vendor's file: what tells it from others, and where the canonical fields come from. To add one,
- * add a row to `PRESETS`; see docs/import.md.
+ * A vendor's file format: how to recognise it, and which columns hold the canonical fields. To add
+ * one, add a row to `PRESETS`; see docs/import.md.
  */
 export interface Preset {
   readonly name: string
-  /** The columns that together tell this file from all others. */
+  /** The columns that identify this format together. */
   readonly signature: readonly string[]
-  /** Where each field is read; of several columns the first that the file has. */
+  /** The column of each field. Of several columns the first that the file has is read. */
   readonly columns: { readonly [F in PurchaseField]?: string | readonly string[] }
-  /** What the words of the status column mean, in lower case; without it `purchased`. */
+  /** Statuses by the words of the status column, in lower case. Without it all are `purchased`. */
   readonly statuses?: { readonly [word: string]: PurchaseStatus }
-  /** Whether amounts are decimals in major units (`4.99`). */
+  /** Whether amounts are in minor units (`499`) or decimals in major ones (`4.99`). */
   readonly price_unit: 'minor' | 'major'
-  /** Columns that decide about a row and are not stored themselves. */
+  /** Columns that are read but not stored, so they are not listed as ignored. */
   readonly uses?: readonly string[]
-  /** Fields that more than one cell decides, made anew for each file: it may remember rows. */
+  /** Creates, for each file, a function that derives fields from several cells or earlier rows. */
   readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
-  /** Why such a file can not be imported. */
+  /** The error message for a format that cannot be imported. */
   readonly refusal?: string
 }
 
-/** Canonical cells that replace those read from the columns, or the row is passed over. */
+/** Canonical cells that replace those of the columns, or 'passed over' to leave the row out. */
 export type Derived = { readonly [F in PurchaseField]?: string } | 'passed over'
 
 export const PRESETS: readonly Preset[] = [
@@ -51,7 +48,7 @@ export const PRESETS: readonly Preset[] = [
     }),
   },
   {
-    // revenuecat.com/docs: "Scheduled data exports", transactions; times are UTC without saying so
+    // revenuecat.com/docs: "Scheduled data exports", transactions; times without a zone are UTC
     name: 'revenuecat_transactions',
     signature: ['rc_original_app_user_id', 'store_transaction_id', 'product_identifier'],
     columns: {
@@ -75,7 +72,7 @@ export const PRESETS: readonly Preset[] = [
     },
   },
   {
-    // docs.stripe.com: "Export payments"; the SKU is metadata that the seller has set
+    // docs.stripe.com: "Export payments"; the seller sets the SKU as metadata
     name: 'stripe_payments',
     signature: ['id', 'Created date (UTC)', 'Amount', 'Status', 'sku (metadata)'],
     columns: {
@@ -105,7 +102,7 @@ export const PRESETS: readonly Preset[] = [
     }),
   },
   {
-    // help.shopify.com: "Exporting orders"; a row a line item, the order told on its first row only
+    // help.shopify.com: "Exporting orders"; one row per line item, the order's cells on its first row
     name: 'shopify_orders',
     signature: ['Name', 'Financial Status', 'Lineitem name', 'Lineitem price', 'Lineitem sku'],
     columns: {
@@ -137,7 +134,7 @@ export const PRESETS: readonly Preset[] = [
     columns: {},
     price_unit: 'major',
     refusal:
-      'App Store summary sales reports are sums without transaction ids, so no purchase can be told from another; export transactions instead',
+      'App Store summary sales reports are sums without transaction ids: export transactions instead',
   },
 ]
 
@@ -158,7 +155,7 @@ const ORDER_COLUMNS = [
   'Cancelled at',
 ]
 
-/** Carries an order's own cells down to its further line items, which are numbered as its keys. */
+/** Copies an order's cells to its further line items, and numbers the items to get unique ids. */
 function shopifyOrders() {
   let name = ''
   let lineItem = 0
@@ -188,7 +185,7 @@ function shopifyTime(time: string): string {
 
 const MAX_PRICE_LENGTH = 64
 
-/** A unit price times a quantity, on the digits; the unit price where that can not be done. */
+/** The exact product of a unit price and a quantity; the unit price if either is malformed. */
 function multiply(price: string, quantity: string): string {
   // A BigInt of a million digits takes seconds.
   const isShort = price.length <= MAX_PRICE_LENGTH
@@ -200,7 +197,7 @@ function multiply(price: string, quantity: string): string {
   return fraction === '' ? padded : `${padded.slice(0, at)}.${padded.slice(at)}`
 }
 
-/** The presets by name that a caller may ask for. */
+/** The names of the presets that a caller may choose. */
 export const PRESET_NAMES: readonly string[] = PRESETS.filter(({ refusal }) => !refusal).map(
   ({ name }) => name,
 )

@@ -1,4 +1,4 @@
-/** One record (RFC 4180), its line end included. */
+/** One record (RFC 4180) with its line end. */
 export function formatRow(cells: readonly string[]): string {
   return `${cells.map(formatCell).join(',')}\r\n`
 }
@@ -8,24 +8,33 @@ function formatCell(cell: string): string {
 }
 
 /**
- * The column that marks an export or a report of tillkit. In rows with the mark in it, an import
- * undoes `guard`. The mark is not empty, as spreadsheets may leave out the delimiter before an empty last cell.
+ * The column that marks files that tillkit wrote. In a row with the mark, an import undoes `guard`.
+ * The mark is not empty, because spreadsheets may drop an empty last cell with its delimiter.
  */
 export const EXPORT_COLUMN = 'tillkit_export'
 export const EXPORT_MARK = '1'
 
+/** The first columns of a report of bad rows, before those of the file. An import refuses it. */
+export const REPORT_COLUMNS: readonly string[] = [
+  'line',
+  'column',
+  'code',
+  'message',
+  EXPORT_COLUMN,
+]
+
 const GUARDED = /^'+[=+\-@\t\r]/
 
 /**
- * A cell that a spreadsheet does not take for a formula: one that begins with `=`, `+`, `-` or `@`
- * gets an apostrophe. Plain numbers stay. `unguard` takes it off again: only for files that tillkit
- * wrote, since elsewhere the apostrophe is part of the cell.
+ * Puts an apostrophe before a cell that a spreadsheet would run as a formula: one that begins with
+ * `=`, `+`, `-`, `@`, a tab or CR. Plain numbers stay as they are.
  */
 export function guard(cell: string): string {
   const isFormula = /^[=+\-@\t\r]/.test(cell) && !/^[+-]?[\d.,]+$/.test(cell)
   return isFormula || GUARDED.test(cell) ? `'${cell}` : cell
 }
 
+/** Undoes `guard`. Only for files that tillkit wrote: in others the apostrophe is data. */
 export function unguard(cell: string): string {
   return cell.startsWith("'") && GUARDED.test(cell) ? cell.slice(1) : cell
 }

@@ -1,29 +1,27 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
-import { type CellMistake, createPurchaseParser } from '../csv/purchases.ts'
+import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
 import type { NewPurchase, PurchaseRules, PurchaseStatus } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
 
-/** What a file holds and what became of it. */
+/** The contents of an imported file, and the result. */
 export interface ImportSummary {
-  /** How the file was read: `canonical`, or a preset's name. */
+  /** `canonical`, or the name of the preset by which the file was read. */
   readonly layout: string
-  /** The file's rows: added, skipped and updated together. */
+  /** The sum of `added`, `skipped` and `updated`. */
   readonly rows: number
   readonly added: number
-  /** Rows that were in the store already. */
+  /** Rows that the store has already. */
   readonly skipped: number
-  /** Rows that moved the status of a stored purchase on. */
+  /** Rows that advanced the status of a stored purchase. */
   readonly updated: number
-  /**
-   * Rows that are none of this store's: those of a sandbox in a store that is none, or the reverse.
-   */
+  /** Rows that belong to another store: sandbox rows in a live store, or the reverse. */
   readonly passed_over: number
   /** The file's rows by status and currency. */
   readonly totals: readonly ImportTotal[]
-  /** The columns that were not stored. */
+  /** The names of the columns that were not stored. */
   readonly ignored_columns: readonly string[]
 }
 
@@ -36,23 +34,24 @@ export interface ImportTotal {
   readonly total: string
 }
 
-/** Takes a file's bytes into an import. */
+/** Reads a file's bytes into an import. */
 export interface Loader {
   push(chunk: Uint8Array): Promise<void>
-  /** Throws `invalid_purchases` when anything was wrong; `push` does when the header was. */
+  /** Throws `invalid_purchases` when a row had a mistake. `push` throws it for the header. */
   end(): Promise<ImportSummary>
   readonly rows: number
 }
 
-const PART_BYTES = 32 * 1024
-const BAD_PART_BYTES = 2 * 1024
+const CHUNK_BYTES = 32 * 1024
+// 32 KiB may hold 11,000 bad rows. After a chunk of many, other work runs and chunks are smaller.
 const MANY_BAD_ROWS = 100
+const BAD_CHUNK_BYTES = 2 * 1024
 const SLICE_ROWS = 500
-// By the bytes of the file: `metadata` of `[{},{},…]` is 24 times as large once parsed.
+// Bytes of the file: `metadata` of `[{},{},…]` is 24 times as large once parsed.
 const SLICE_BYTES = 128 * 1024
 const LARGE_ROW_BYTES = 1024
 
-/** Stages the good rows slice by slice, and remembers what is wrong with the others. */
+/** Stages the good rows in slices, and collects the mistakes of the others. */
 export function createLoader(
   staged: PurchaseImport,
   rules: PurchaseRules,
@@ -66,11 +65,11 @@ export function createLoader(
   let layout: Layout | undefined
   let pending: NewPurchase[] = []
   let pendingBytes = 0
-  /** Rows of the latest part that are not staged: bad ones, and those passed over. */
+  /** Rows of the current chunk that are not staged: bad ones, and those passed over. */
   let unstaged = 0
-  let partBytes = PART_BYTES
+  let chunkBytes = CHUNK_BYTES
 
-  const tell = ({ line, field, code, message }: CellMistake & { readonly line: number }) =>
+  const report = ({ line, field, code, message }: CellMistake & { readonly line: number }) =>
     mistakes.add({ line, column: layout?.columns[field] ?? field, code, message })
 
   const parser = createPurchaseParser(rules, options, {
@@ -81,7 +80,7 @@ export function createLoader(
     badRow(row) {
       unstaged++
       if (badRows.add(row)) return
-      for (const mistake of row.mistakes) tell({ line: row.purchase.line, ...mistake })
+      for (const mistake of row.mistakes) report({ line: row.purchase.line, ...mistake })
     },
     passedOver() {
       unstaged++
@@ -93,35 +92,35 @@ export function createLoader(
     },
   })
 
-  const judge = (line: number, mistake: CellMistake) => {
-    if (!badRows.judge(line, mistake)) tell({ line, ...mistake })
+  const addMistake = (line: number, mistake: CellMistake) => {
+    if (!badRows.addMistake(line, mistake)) report({ line, ...mistake })
   }
 
-  const take = ({ added, skipped, updated, conflicts, unknown }: StagedRows) => {
+  const addResult = ({ added, skipped, updated, conflicts, unknown }: StagedRows) => {
     counts.added += added
     counts.skipped += skipped
     counts.updated += updated
-    for (const line of unknown) judge(line, { field: 'sku', ...UNKNOWN_SKU })
-    for (const { line, field } of conflicts) judge(line, { field, ...CONFLICT })
+    for (const line of unknown) addMistake(line, { field: 'sku', ...UNKNOWN_SKU })
+    for (const { line, field } of conflicts) addMistake(line, { field, ...CONFLICT })
   }
 
   const stage = async () => {
     const isLarge = pendingBytes >= SLICE_BYTES
     const areLargeRows = pendingBytes > LARGE_ROW_BYTES * pending.length
-    const slice = areLargeRows ? pending.map(withOwnText) : pending
+    const slice = areLargeRows ? pending.map(copyText) : pending
     pending = []
     pendingBytes = 0
     counts.rows += slice.length
     totals.add(slice)
-    if (slice.length > 0) take(await staged.stage(slice))
-    if (isLarge) await setImmediate() // large rows and bad ones take long: others have their turn
+    if (slice.length > 0) addResult(await staged.stage(slice))
+    if (isLarge) await setImmediate() // Large rows and bad rows take long: lets other work run.
   }
 
-  /** For what the storage finds wrong with them: with a bad row nothing is kept. */
+  /** Finds the storage's mistakes in the bad rows too. The import keeps nothing in any case. */
   const stageBadRows = async () => {
     const rows = badRows.toStage()
     for (let start = 0; start < rows.length; start += SLICE_ROWS) {
-      take(await staged.stage(rows.slice(start, start + SLICE_ROWS)))
+      addResult(await staged.stage(rows.slice(start, start + SLICE_ROWS)))
     }
   }
 
@@ -133,16 +132,15 @@ export function createLoader(
       if (!(chunk instanceof Uint8Array))
         throw new TypeError('the file must yield Uint8Array chunks')
       for (let start = 0; start < chunk.length; ) {
-        const part = chunk.subarray(start, start + partBytes)
-        parser.push(part)
-        start += part.length
+        const bytes = chunk.subarray(start, start + chunkBytes)
+        parser.push(bytes)
+        start += bytes.length
         if (parser.isRefused) mistakes.assertNone()
-        pendingBytes += part.length
+        pendingBytes += bytes.length
         if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await stage()
-        // 32 KiB have room for 11,000 bad rows: others have their turn in between.
         const isMostlyBad = unstaged >= MANY_BAD_ROWS
         if (isMostlyBad) await setImmediate()
-        partBytes = isMostlyBad ? BAD_PART_BYTES : PART_BYTES
+        chunkBytes = isMostlyBad ? BAD_CHUNK_BYTES : CHUNK_BYTES
         unstaged = 0
       }
     },
@@ -150,8 +148,8 @@ export function createLoader(
       parser.end()
       await stage()
       await stageBadRows()
-      take(await staged.finish())
-      for (const mistake of badRows.mistakes()) tell(mistake)
+      addResult(await staged.finish())
+      for (const mistake of badRows.mistakes()) report(mistake)
       mistakes.assertNone()
       return {
         layout: layout?.name ?? '',
@@ -164,24 +162,24 @@ export function createLoader(
 }
 
 /**
- * A row that keeps none of the file's text alive around it, which may be a megabyte of columns that
- * are not stored: a storage collects the rows of many slices.
+ * Copies a row's strings. V8 strings may be views that keep the text around them alive, up to a
+ * megabyte of columns that are not stored, and a storage collects the rows of many slices.
  */
-function withOwnText(row: NewPurchase): NewPurchase {
+function copyText(row: NewPurchase): NewPurchase {
   const { transaction_id, user_id } = row
   return {
     ...row,
-    transaction_id: ownText(transaction_id),
-    user_id: user_id === undefined ? undefined : ownText(user_id),
+    transaction_id: copyString(transaction_id),
+    user_id: user_id === undefined ? undefined : copyString(user_id),
   }
 }
 
-// V8 makes the concatenation a text of its own, and the slice a view of that.
-function ownText(view: string): string {
-  return ` ${view}`.slice(1)
+// V8 copies the text for the concatenation. The slice is a view of that copy.
+function copyString(text: string): string {
+  return ` ${text}`.slice(1)
 }
 
-const UNKNOWN_SKU = { code: 'unknown_sku', message: 'names no item of this store' }
+const UNKNOWN_SKU = { code: 'unknown_sku', message: 'is not the name of an item of this store' }
 const CONFLICT = {
   code: 'transaction_conflict',
   message: 'differs from a purchase, or a row, with the same transaction_id',
@@ -197,18 +195,16 @@ interface Group {
 
 /** Counts and sums by status and currency, exactly. */
 function createTotals() {
-  const groups: Group[] = []
-  // A file may name 17,576 currencies.
-  const byCurrency = new Map<string, { [S in PurchaseStatus]?: Group }>()
+  const groups = new Map<string, Group>()
+  let latest: Group | undefined
 
   const groupOf = (status: PurchaseStatus, currency: string): Group => {
-    const found = byCurrency.get(currency) ?? {}
-    const known = found[status]
-    if (known) return known
-    const made = { status, currency, rows: 0, sum: 0, big: 0n }
-    byCurrency.set(currency, Object.assign(found, { [status]: made }))
-    groups.push(made)
-    return made
+    // Most rows belong to the same group as the row before: without this 2 % of an import.
+    if (latest?.status === status && latest.currency === currency) return latest
+    const key = `${status} ${currency}`
+    latest = groups.get(key) ?? { status, currency, rows: 0, sum: 0, big: 0n }
+    groups.set(key, latest)
+    return latest
   }
 
   return {
@@ -225,7 +221,7 @@ function createTotals() {
       }
     },
     list(): ImportTotal[] {
-      return groups.map(({ status, currency, rows, sum, big }) => ({
+      return [...groups.values()].map(({ status, currency, rows, sum, big }) => ({
         status,
         currency,
         rows,

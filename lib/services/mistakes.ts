@@ -1,8 +1,8 @@
-import type { BadRow, CellMistake } from '../csv/purchases.ts'
+import type { BadRow, CellMistake } from '../csv/purchase-parser.ts'
 import { type NewPurchase, PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
 import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
 
-/** The mistakes of a file: those of its first lines, and how many there are in all. */
+/** Collects the mistakes of a file: counts all of them, and keeps those of the first lines. */
 export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
   let first: ErrorDetail[] = []
   let total = 0
@@ -15,7 +15,7 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
       total++
       onMistake(mistake)
       first.push(mistake)
-      // Those of the storage come later than those of the parser: sorted, now and then.
+      // Mistakes that the storage finds come after those of the parser, so they must be sorted.
       if (first.length >= 20 * MAX_DETAILS) cut()
     },
     assertNone() {
@@ -29,20 +29,20 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
 }
 
 /**
- * Bad rows that wait for the end of the file, to be judged by the storage too. Staged in between,
- * they would be what the good rows of their transactions are compared with.
+ * Keeps bad rows until the end of the file, when the storage checks them too. Staged earlier, they
+ * would be compared with good rows of the same transaction.
  */
 export interface BadRows {
   /**
-   * False when it is full: a file of nothing but mistakes must not fill the memory. A row takes 4 KiB
-   * at most: three texts of 255 characters, and messages that quote no cell.
+   * False when full, at 1,000 rows. A row takes at most 4 KiB: three strings of 255 characters, and
+   * messages that quote no cell.
    */
   add(row: BadRow): boolean
-  /** What to stage of them, after all good rows. */
+  /** The rows to stage after all good rows. */
   toStage(): NewPurchase[]
-  /** Takes what the storage finds wrong with a row; false when the row is none of these. */
-  judge(line: number, mistake: CellMistake): boolean
-  /** All their mistakes, those of a row in the order of the canonical columns. */
+  /** Adds a mistake that the storage found; false when the line is not that of a bad row. */
+  addMistake(line: number, mistake: CellMistake): boolean
+  /** All mistakes. Those of a row are in the order of the canonical columns. */
   mistakes(): Iterable<CellMistake & { readonly line: number }>
 }
 
@@ -54,16 +54,16 @@ export function createBadRows(): BadRows {
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
-      // No row may be compared with what another lacks: of a vague one the SKU alone is judged.
+      // A row with a bad identity field cannot be compared: the storage checks only its SKU.
       const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
       const transaction_id = isComparable ? purchase.transaction_id : ''
-      // A clone, as its strings would keep the text of the file around them alive.
+      // Copies the strings, which would keep the file's text around them alive.
       const row = structuredClone({ ...purchase, transaction_id, metadata: {} })
       rows.set(row.line, { ...row, mistakes: [...mistakes] })
       return true
     },
     toStage: () => [...rows.values()],
-    judge(line, mistake) {
+    addMistake(line, mistake) {
       const row = rows.get(line)
       if (!row) return false
       const isKnown = row.mistakes.some(({ field }) => field === mistake.field)
@@ -82,7 +82,7 @@ export function createBadRows(): BadRows {
 }
 
 interface WaitingRow extends NewPurchase {
-  /** '' when the row is staged for its SKU alone. */
+  /** '' when the storage checks only the SKU. */
   readonly transaction_id: string
   readonly mistakes: CellMistake[]
 }

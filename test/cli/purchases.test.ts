@@ -67,7 +67,7 @@ test('a dry run prints the summary of the real run and stores nothing', async (t
   assert.match(real.stdout, /^added +2$/m)
 })
 
-test('a report has the bad rows with their mistakes and own cells', async (t) => {
+test('a report has the bad rows with their mistakes and own cells, and cannot be imported', async (t) => {
   const { run, write, folder } = await openShop(t)
   const file = write(
     'bad.csv',
@@ -88,6 +88,12 @@ test('a report has the bad rows with their mistakes and own cells', async (t) =>
   )
   assert.match(second ?? '', /^6,,misplaced_quote,/)
   assert.deepEqual(rest, [''])
+
+  const again = await run('import', report)
+  assert.deepEqual(
+    [again.code, /line 1: This is a report of bad rows/.test(again.stderr)],
+    [1, true],
+  )
 })
 
 test('a report keeps all cells of rows that are too narrow or too wide', async (t) => {
@@ -107,7 +113,26 @@ test("a report keeps the file's own columns that are named like its own", async 
   const report = join(folder, 'errors.csv')
   const map = ['transaction_id=t', 'sku=code', 'purchased_at=d'].flatMap((each) => ['--map', each])
   await run('import', file, ...map, '--report', report)
-  assert.match(readFileSync(report, 'utf8'), /^2,d,invalid,".*",1,1,x,gold,y,T-1,yesterday\r$/m)
+  const text = readFileSync(report, 'utf8')
+  assert.match(text, /^2,d,invalid,".*",1,1,x,gold,y,T-1,yesterday\r$/m)
+})
+
+test("a foreign file with columns named like a report's keeps its apostrophes, and is reported on", async (t) => {
+  const { run, write, folder } = await openShop(t)
+  const header = 'line,column,code,message,transaction_id,sku,purchased_at'
+  const row = "1,x,y,z,'=1,silver,2024-01-15T10:00:00Z"
+  const report = join(folder, 'errors.csv')
+  await run('import', write('bad.csv', `${header}\n${row}\n`), '--report', report)
+  const text = readFileSync(report, 'utf8')
+  assert.match(text, /^line,column,code,message,tillkit_export,line,column,code,message,trans/)
+  assert.match(text, /,1,1,x,y,z,''=1,silver,/)
+  const mended = write('mended.csv', `${header}\n${row.replace('silver', 'gold')}\n`)
+  assert.equal((await run('import', mended)).code, 0)
+  const { purchases } = JSON.parse((await run('list', '--json')).stdout)
+  assert.deepEqual(
+    purchases.map((each: { transaction_id: string }) => each.transaction_id),
+    ["'=1"],
+  )
 })
 
 test('for a file that is no CSV, the error and the report tell its format', async (t) => {
@@ -115,7 +140,10 @@ test('for a file that is no CSV, the error and the report tell its format', asyn
   const report = join(folder, 'errors.csv')
   const file = write('purchases.csv', '<!doctype html>\n<title>Sign in</title>\n')
   const { code, stderr } = await run('import', file, '--report', report)
-  assert.deepEqual([code, /^ {2}line 1: This is no CSV but a web page/m.test(stderr)], [1, true])
+  assert.deepEqual(
+    [code, /^ {2}line 1: This is not a CSV file but a web page/m.test(stderr)],
+    [1, true],
+  )
   assert.match(
     readFileSync(report, 'utf8'),
     /^line,column,code,message,tillkit_export\r\n1,,unsupported_file,.*,1\r\n$/,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { CsvError as JudgeError, parse as judge } from 'csv-parse/sync'
+import { CsvError as CsvParseError, parse as csvParse } from 'csv-parse/sync'
 import fc from 'fast-check'
-import { type CsvOptions, createCsvParser } from '../../lib/csv/parser.ts'
+import type { CsvOptions } from '../../lib/csv/interface.ts'
+import { createCsvParser } from '../../lib/csv/parser.ts'
 
 type Event = { header: string[]; line: number } | { row: string[]; line: number } | Failure
 interface Failure {
@@ -10,7 +11,7 @@ interface Failure {
   line: number
 }
 
-/** All that the parser tells of these chunks, a message left out. */
+/** All events of the parser for these chunks, without messages. */
 function parse(chunks: Iterable<Uint8Array>, options?: CsvOptions): Event[] {
   const events: Event[] = []
   const parser = createCsvParser(
@@ -29,7 +30,7 @@ function parse(chunks: Iterable<Uint8Array>, options?: CsvOptions): Event[] {
 const parseText = (text: string, options?: CsvOptions) => parse([Buffer.from(text)], options)
 const utf16le = (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le')
 const utf16be = (text: string) => utf16le(text).swap16()
-/** One byte a character, to write bytes that are not UTF-8. */
+/** Encodes one byte for each character, to write bytes that are not UTF-8. */
 const raw = (bytes: string) => Buffer.from(bytes, 'latin1')
 
 const header = (...cells: string[]) => ({ header: cells, line: 1 })
@@ -45,12 +46,12 @@ interface Case {
 
 const wellFormed: Case[] = [
   {
-    name: 'RFC 4180 rule 1: each record stands on a line, ended by CRLF',
+    name: 'RFC 4180 rule 1: each record is one line that ends in CRLF',
     file: 'h1,h2,h3\r\naaa,bbb,ccc\r\nzzz,yyy,xxx\r\n',
     events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'bbb', 'ccc'), row(3, 'zzz', 'yyy', 'xxx')],
   },
   {
-    name: 'RFC 4180 rule 2: the last line needs no end',
+    name: 'RFC 4180 rule 2: the last line needs no line end',
     file: 'h1,h2,h3\r\naaa,bbb,ccc\r\nzzz,yyy,xxx',
     events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'bbb', 'ccc'), row(3, 'zzz', 'yyy', 'xxx')],
   },
@@ -65,7 +66,7 @@ const wellFormed: Case[] = [
     events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'bbb', 'ccc'), row(3, 'zzz', 'yyy', 'xxx')],
   },
   {
-    name: 'RFC 4180 rule 6: delimiters and line breaks may stand in quotes',
+    name: 'RFC 4180 rule 6: a quoted field may contain delimiters and line breaks',
     file: 'h1,h2,h3\r\n"aaa","b \r\nbb","c,c"\r\nzzz,yyy,xxx',
     events: [
       header('h1', 'h2', 'h3'),
@@ -79,7 +80,7 @@ const wellFormed: Case[] = [
     events: [header('h1', 'h2', 'h3'), row(2, 'aaa', 'b"bb', 'ccc'), row(3, '"', '""', '')],
   },
   {
-    name: 'a row has the line on which it starts, whatever breaks its cells',
+    name: 'the line of a row is the one on which it starts, whatever line breaks its cells have',
     file: 'a,b\n1,"\n\r\n\r\n""\n"\n2,3\n"\n",4\n5,6',
     events: [
       header('a', 'b'),
@@ -101,7 +102,7 @@ const wellFormed: Case[] = [
     ],
   },
   {
-    name: 'the last field may be empty where the file ends',
+    name: 'the last field of the file may be empty',
     file: 'a,b\n1,2\n3,',
     events: [header('a', 'b'), row(2, '1', '2'), row(3, '3', '')],
   },
@@ -111,7 +112,7 @@ const wellFormed: Case[] = [
     events: [header('a', 'b'), row(2, '1', '2'), row(3, '3', '4'), row(4, '5', '6')],
   },
   {
-    name: 'wholly empty lines are skipped, and counted',
+    name: 'empty lines are skipped, but counted',
     file: '\n\r\na,b\n\n1,2\r\n\r\n\n3,4\n\n',
     events: [{ header: ['a', 'b'], line: 3 }, row(5, '1', '2'), row(8, '3', '4')],
   },
@@ -121,17 +122,17 @@ const wellFormed: Case[] = [
     events: [header('a'), row(2, ''), row(4, '1')],
   },
   {
-    name: 'a header alone is a file',
+    name: 'a file may be a header alone',
     file: 'a,b',
     events: [header('a', 'b')],
   },
   {
-    name: 'the delimiter is a semicolon when the header has most of these',
+    name: 'the delimiter is a semicolon when it is the most frequent one in the header',
     file: 'a;b,c;d\n1;2,5;3\n',
     events: [header('a', 'b,c', 'd'), row(2, '1', '2,5', '3')],
   },
   {
-    name: 'the delimiter is a tab when the header has most of these',
+    name: 'the delimiter is a tab when it is the most frequent one in the header',
     file: 'a\tb\n1\t2;3,4\n',
     events: [header('a', 'b'), row(2, '1', '2;3,4')],
   },
@@ -141,22 +142,22 @@ const wellFormed: Case[] = [
     events: [header('a;b', 'c\td'), row(2, '1', '2')],
   },
   {
-    name: 'what the header has in quotes is no delimiter',
+    name: 'quoted characters of the header are not counted as delimiters',
     file: '"a,,,""b";c\n1;2\n',
     events: [header('a,,,"b', 'c'), row(2, '1', '2')],
   },
   {
-    name: 'the delimiter is found behind a line break in the header',
+    name: 'the delimiter is found after a quoted line break in the header',
     file: '\r\n\n"a\n1,000";"b\r\n"\n1;2\n',
     events: [{ header: ['a\n1,000', 'b\r\n'], line: 3 }, row(6, '1', '2')],
   },
   {
-    name: 'the byte order mark of UTF-8 is dropped, once and only in front',
+    name: 'one UTF-8 byte order mark at the start is dropped',
     file: '\uFEFF\uFEFFa,b\n\uFEFF1,2\n',
     events: [header('\uFEFFa', 'b'), row(2, '\uFEFF1', '2')],
   },
   {
-    name: 'the mark may stand before a quote or an empty line',
+    name: 'a quote or an empty line may follow the byte order mark',
     file: '\uFEFF\n"a";b\n1;2\n',
     events: [{ header: ['a', 'b'], line: 2 }, row(3, '1', '2')],
   },
@@ -166,12 +167,12 @@ const wellFormed: Case[] = [
     events: [header('a', 'b'), row(2, 'é€😀\0', '\uFFFD'), row(3, '😀\n', 'ß')],
   },
   {
-    name: 'UTF-16 LE is read when marked',
+    name: 'UTF-16 LE is read with a byte order mark',
     file: utf16le('a;b\r\né€😀;"x\n""\u0A0D\u2C0A"\n1;2'),
     events: [header('a', 'b'), row(2, 'é€😀', 'x\n"\u0A0D\u2C0A'), row(4, '1', '2')],
   },
   {
-    name: 'UTF-16 BE is read when marked',
+    name: 'UTF-16 BE is read with a byte order mark',
     file: utf16be('a;b\r\né€😀;"x\n""\u0A0D\u2C0A"\n1;2'),
     events: [header('a', 'b'), row(2, 'é€😀', 'x\n"\u0A0D\u2C0A'), row(4, '1', '2')],
   },
@@ -179,16 +180,24 @@ const wellFormed: Case[] = [
 
 const malformed: Case[] = [
   { name: 'an empty file has no header', file: '', events: [error(1, 'no_header')] },
-  { name: 'a mark alone has no header', file: '\uFEFF', events: [error(1, 'no_header')] },
-  { name: 'a UTF-16 mark alone has no header', file: utf16le(''), events: [error(1, 'no_header')] },
+  {
+    name: 'a byte order mark alone has no header',
+    file: '\uFEFF',
+    events: [error(1, 'no_header')],
+  },
+  {
+    name: 'a UTF-16 byte order mark alone has no header',
+    file: utf16le(''),
+    events: [error(1, 'no_header')],
+  },
   { name: 'empty lines have no header', file: '\n\r\n\n', events: [error(1, 'no_header')] },
   {
-    name: 'a byte that is not UTF-8 spoils its row, no other',
+    name: 'a byte that is not UTF-8 is an error of its row only',
     file: raw('a,b\n1,2\nx\xE9,3\n4,5\n'),
     events: [header('a', 'b'), row(2, '1', '2'), error(3, 'malformed_encoding'), row(4, '4', '5')],
   },
   {
-    name: 'a replacement character of the file itself is as good as any, beside malformed lines too',
+    name: 'a replacement character in the file is not an error, even next to malformed lines',
     file: raw('a\n\xEF\xBF\xBD\n\xFF\n\xEF\xBF\xBDx\n\xEF\xBF\xEF\xBF\xBD\n'),
     events: [
       header('a'),
@@ -199,7 +208,7 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'overlong forms, surrogates and cut sequences are not UTF-8',
+    name: 'overlong forms, surrogates and incomplete sequences are not UTF-8',
     file: raw('a\n\xC0\xAF\n\xED\xA0\x80\n\xF4\x90\x80\x80\n\xE2\x82\n\x80\nok\n\xF0\x9F\x98'),
     events: [
       header('a'),
@@ -209,7 +218,7 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'a byte that is not UTF-8 is named by its own line, not by its record’s',
+    name: 'the error of a malformed byte has the line of the byte, not of its record',
     file: raw('a,b\n1,"x\n\xFF\ny"\n"\xFF\n\xFF",2\n3,4\n'),
     events: [
       header('a', 'b'),
@@ -224,7 +233,7 @@ const malformed: Case[] = [
     events: [error(1, 'malformed_encoding')],
   },
   {
-    name: 'a surrogate that is alone is not UTF-16',
+    name: 'a lone surrogate is not UTF-16',
     file: utf16le('a\n\uD83Dx\n\uDE00\nok\n\uD83D\n\uD83D\uD83D\uDE00\nok\uD83D'),
     events: [
       header('a'),
@@ -237,7 +246,7 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'half a unit at the end is not UTF-16',
+    name: 'half a code unit at the end is not UTF-16',
     file: utf16be('a\n1\n2').subarray(0, -1),
     events: [header('a'), row(2, '1'), error(3, 'malformed_encoding')],
   },
@@ -263,7 +272,7 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'after a misplaced quote the next line is a new record, whatever quotes come before it',
+    name: 'after a misplaced quote the next line is a new record, whatever quotes precede it',
     file: 'a,b\nx"y,"1\n2,3\n"z"z,"4\n5",6\n7,8\n',
     events: [
       header('a', 'b'),
@@ -280,17 +289,17 @@ const malformed: Case[] = [
     events: [error(1, 'misplaced_quote')],
   },
   {
-    name: 'a quote that never closes is named by the line where it opens',
+    name: 'the error of an unclosed quote has the line on which the quote opens',
     file: 'a,b\n1,2\n"x\ny","z\n3,4\n5,6\n',
     events: [header('a', 'b'), row(2, '1', '2'), error(4, 'unclosed_quote')],
   },
   {
-    name: 'a quote may stay open at the very end',
+    name: 'a quote that opens at the end of the file is unclosed',
     file: 'a,b\n1,"',
     events: [header('a', 'b'), error(2, 'unclosed_quote')],
   },
   {
-    name: 'a header whose quote never closes is an error',
+    name: 'an unclosed quote in the header is an error',
     file: 'a,"b\n1,2\n',
     events: [error(1, 'unclosed_quote')],
   },
@@ -306,12 +315,12 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'a row of another width is named by the line on which it starts',
+    name: 'the error of a row of another width has the line on which the row starts',
     file: 'a,b\n"1\n\n"\n2,3\n',
     events: [header('a', 'b'), error(2, 'wrong_width'), row(5, '2', '3')],
   },
   {
-    name: 'a carriage return that stands alone is an error outside quotes',
+    name: 'a lone carriage return outside quotes is an error',
     file: 'a,b\n1,2\r3,4\n"5"\r,6\n7,8\r\r\n"9\r","\r"\r\n\r10,11\n12,13\r',
     events: [
       header('a', 'b'),
@@ -324,12 +333,12 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'a file whose lines end in CR alone is one error',
+    name: 'a file whose lines end in CR is one error',
     file: 'a,b\r1,2\r3,4\r',
     events: [error(1, 'bare_cr')],
   },
   {
-    name: 'a row may be as long as the limit, not longer; its line end does not count',
+    name: 'a row may be as long as the limit, without its line end, but not longer',
     file: 'a\n12345678\r\n123456789\n1234567€\n12345678€\n"123456"\n"1234567"\n€\n"1\n3456"\n"1\n34567"',
     options: { maxRowLength: 8 },
     events: [
@@ -346,7 +355,7 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'a row over the limit ends with the line that passes it, though a quote be open',
+    name: 'a row over the limit ends at the next line end, even inside quotes',
     file: 'a,b\n1,"2\n3456789\n4",5\n6,7\n8,"\n9"\n',
     options: { maxRowLength: 8 },
     events: [
@@ -358,7 +367,7 @@ const malformed: Case[] = [
     ],
   },
   {
-    name: 'the rest of a very long line is passed over, malformed or not',
+    name: 'the rest of a very long line is skipped, malformed or not',
     file: raw(`a,b\n1,2${'\xC3\xA9'.repeat(99)}\xFF,"\r"3\n4,5\n6,${'7'.repeat(99)}`),
     options: { maxRowLength: 8 },
     events: [
@@ -418,14 +427,14 @@ describe('a malformed file', () => {
     said: [line: number, message: RegExp][],
     rows: number[],
   ][] = [
-    ['to the end of the file', 'a,b\n1,"2\n3,4\n5,6\n', [[2, /never closed: all after/]], []],
+    ['to the end of the file', 'a,b\n1,"2\n3,4\n5,6\n', [[2, /never closed: the rest/]], []],
     [
       'to the next quote',
       'a,b\n1,"2\n3,4\n5,"6"\n7,8\n',
-      [[4, /quote opens on line 2 goes on to here/]],
+      [[4, /quote opens on line 2 ends here/]],
       [5],
     ],
-    ['nowhere', 'a,b\n1,"2"x\n3,4\n', [[2, /quote a field as a whole/]], [3]],
+    ['nowhere', 'a,b\n1,"2"x\n3,4\n', [[2, /quote the whole cell/]], [3]],
     [
       'past the limit',
       `a,b\n1,"2\n${'3,4\n'.repeat(10)}`,
@@ -434,7 +443,7 @@ describe('a malformed file', () => {
     ],
   ]
   for (const [where, file, said, rows] of quotes) {
-    test(`a stray quote that goes on ${where} is told by the line where it opens`, () => {
+    test(`a stray quote whose cell continues ${where} is reported with the line on which it opens`, () => {
       const told: [number, string][] = []
       const read: number[] = []
       const parser = createCsvParser(
@@ -495,7 +504,7 @@ describe('chunks', () => {
     assert.deepEqual(events, [header('a', 'b'), row(2, 'x"y', '1'), row(3, '2', '3')])
   })
 
-  test('may be larger than the pieces in which they are read', () => {
+  test('may be larger than what is decoded at once', () => {
     const lines = Array.from({ length: 20_000 }, (_, i) => `${i},"é\n${i}"`)
     const events = parseText(`a,b\n${lines.join('\n')}`)
     assert.deepEqual(events.at(-1), row(40_000, '19999', 'é\n19999'))
@@ -503,7 +512,7 @@ describe('chunks', () => {
   })
 })
 
-test('what a handler throws reaches the caller of push', () => {
+test('an error that a handler throws reaches the caller of push', () => {
   const parser = createCsvParser({
     header() {
       throw new RangeError('from the handler')
@@ -514,14 +523,14 @@ test('what a handler throws reaches the caller of push', () => {
   assert.throws(() => parser.push(Buffer.from('a\n1\n'.repeat(20))), RangeError)
 })
 
-/** A header line of so many bytes, its end not counted. */
+/** A header line of this many bytes, without its line end. */
 const headerOf = (bytes: number, ...cells: string[]) => {
   const others = cells.map((cell) => `,${cell}`).join('')
   return `${'x'.repeat(bytes - others.length)}${others}`
 }
 const HEADER_LIMIT = 16 * 1024
 
-// Apart from the others, which are cut at every byte.
+// Not among the cases above, because those are cut at every byte.
 const longHeaders: Case[] = [
   {
     name: 'a header line of 16 KiB is read',
@@ -529,7 +538,7 @@ const longHeaders: Case[] = [
     events: [header('x'.repeat(HEADER_LIMIT - 2), 'b'), row(2, '1', '2')],
   },
   {
-    name: 'a longer header line ends the parse, on the line where it begins',
+    name: 'a longer header line ends the parse, with the line on which it starts',
     file: `\n\n${headerOf(HEADER_LIMIT - 1, 'b')}\n1,2\n`,
     events: [error(3, 'header_too_long')],
   },
@@ -539,7 +548,7 @@ const longHeaders: Case[] = [
     events: [header(...Array(256).fill('x'))],
   },
   {
-    name: 'a header of more columns ends the parse',
+    name: 'a header of 257 columns ends the parse',
     file: `${'x,'.repeat(256)}x\n1,2\n`,
     events: [error(1, 'too_many_columns')],
   },
@@ -549,12 +558,12 @@ const longHeaders: Case[] = [
     events: [error(1, 'header_too_long')],
   },
   {
-    name: 'a header that is too long and malformed before that is malformed',
+    name: 'of a header that is malformed and then too long, the first error is reported',
     file: `\na"b,c\n${'1,2\n'.repeat(HEADER_LIMIT)}`,
     events: [error(2, 'misplaced_quote')],
   },
   {
-    name: 'a header whose quote is never closed is too long',
+    name: 'a header with an unclosed quote is too long',
     file: `"a,b\n${'1,2\n'.repeat(HEADER_LIMIT)}`,
     events: [error(1, 'header_too_long')],
   },
@@ -570,7 +579,7 @@ describe('a long header', () => {
   }
 })
 
-test('a header is refused before the rest of the file is looked at', () => {
+test('a bad header is refused before the rest of the file is read', () => {
   for (const [start, isRefused] of [
     ['sku,'.repeat(80_000), true],
     ['sku,'.repeat(300), false],
@@ -580,7 +589,6 @@ test('a header is refused before the rest of the file is looked at', () => {
     assert.equal(parser.isClosed, isRefused)
     parser.push(Buffer.from('\n'))
     assert.equal(parser.isClosed, true)
-    // A gigabyte of this would take seconds to read.
     const rest = { length: 2 ** 30, subarray: () => assert.fail('the rest is read') }
     parser.push(rest as unknown as Uint8Array)
     parser.end()
@@ -621,17 +629,17 @@ describe('memory stays bounded', () => {
   }
 })
 
-/** What csv-parse makes of it: rows of one width, or a refusal. */
-function judged(text: string, delimiter: string): string[][] | 'refused' {
+/** The rows that csv-parse reads, or 'refused'. */
+function parseWithCsvParse(text: string, delimiter: string): string[][] | 'refused' {
   try {
-    return judge(Buffer.from(text), {
+    return csvParse(Buffer.from(text), {
       bom: true,
       delimiter,
       record_delimiter: ['\r\n', '\n'],
       skip_empty_lines: true,
     })
   } catch (thrown) {
-    if (thrown instanceof JudgeError) return 'refused'
+    if (thrown instanceof CsvParseError) return 'refused'
     throw thrown
   }
 }
@@ -650,10 +658,10 @@ function* cutAt(bytes: Uint8Array, cuts: number[]) {
 
 const cuts = fc.array(fc.nat(), { maxLength: 8 })
 
-describe('csv-parse agrees', () => {
+describe('equals csv-parse', () => {
   const encodings = {
     'UTF-8': (text: string) => Buffer.from(text),
-    'UTF-8 with its mark': (text: string) => Buffer.from(`\uFEFF${text}`),
+    'UTF-8 with a byte order mark': (text: string) => Buffer.from(`\uFEFF${text}`),
     'UTF-16 LE': utf16le,
     'UTF-16 BE': utf16be,
   }
@@ -670,7 +678,7 @@ describe('csv-parse agrees', () => {
     })
   const table = fc.integer({ min: 1, max: 5 }).chain((width) =>
     fc.record({
-      // One column has no delimiter in its header, so it is read as if separated by commas.
+      // A header of one column has no delimiter, so a comma is assumed.
       delimiter: width === 1 ? fc.constant(',') : fc.constantFrom(',', ';', '\t'),
       records: fc.array(record(width), { minLength: 1, maxLength: 12 }),
       hasLastLineEnd: fc.boolean(),
@@ -696,26 +704,26 @@ describe('csv-parse agrees', () => {
         fc.property(table, cuts, (table, cuts) => {
           const text = write(table)
           const events = parse(cutAt(encode(text), cuts))
-          assert.deepEqual(rowsOf(events), judged(text, table.delimiter))
+          assert.deepEqual(rowsOf(events), parseWithCsvParse(text, table.delimiter))
         }),
       )
     })
   }
 
-  test('on what is well-formed and what is not', () => {
-    // Few symbols, so that many files are nearly right. A CR alone is text to csv-parse: left out.
+  test('on whether a file is well-formed', () => {
+    // Few symbols make many files nearly well-formed. No lone CR, which is text to csv-parse.
     const symbol = fc.constantFrom('a', 'é', ',', '"', '""', '",', ',"', '\n', '\r\n', '"\n')
     fc.assert(
       fc.property(fc.string({ unit: symbol }), (body) => {
         const text = `a,b\n${body}`
         const events = parseText(text)
         const isRefused = events.some((event) => 'error' in event)
-        assert.deepEqual(isRefused ? 'refused' : rowsOf(events), judged(text, ','))
+        assert.deepEqual(isRefused ? 'refused' : rowsOf(events), parseWithCsvParse(text, ','))
       }),
     )
   })
 
-  test('with itself, however any bytes are cut', () => {
+  test('the events do not depend on where any bytes are cut', () => {
     const symbol = fc.constantFrom(...'ab,"\n\r\xC3\xA9\xFF', '\r\n', '",', '""', 'a,b\n')
     const mark = fc.constantFrom('', '\xEF\xBB\xBF', '\xFF\xFE', '\xFE\xFF')
     const file = fc.tuple(mark, fc.string({ unit: symbol, maxLength: 60 }))

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findLayout, type Layout, type LayoutOptions } from '../../lib/csv/layout.ts'
-import { createPurchaseParser } from '../../lib/csv/purchases.ts'
+import { createPurchaseParser } from '../../lib/csv/purchase-parser.ts'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import type { ErrorDetail } from '../../lib/errors.ts'
 
 const STORE: LayoutOptions = { is_sandbox: false, currency: 'USD' }
 
-/**
- * What a file becomes: each purchase without what is empty in it, the errors, what is passed over.
- */
+/** A file's purchases without empty fields, its errors, and the number of rows passed over. */
 function read(lines: readonly string[], options: Partial<LayoutOptions> = {}) {
   const purchases: object[] = []
   const errors: ErrorDetail[] = []
@@ -52,7 +50,7 @@ function shortOf({ line, column, code }: ErrorDetail): string {
 const GOOGLE =
   'Order Number,Order Charged Date,Order Charged Timestamp,Financial Status,Device Model,Product Title,Package ID,Product Type,SKU ID,Currency of Sale,Item Price,Taxes Collected,Charged Amount,City of Buyer,State of Buyer,Postal Code of Buyer,Country of Buyer'
 
-test('a Google Play sales report is read by its own columns, exactly, and names no buyer', () => {
+test('a Google Play sales report is read by its own columns with exact amounts and no buyer', () => {
   const { name, purchases, errors } = read([
     GOOGLE,
     'GPA.1-1,2024-01-01,1704110400,Charged,px,"Gold, 100",com.x,inapp,gold,USD,"1,200.00",34.50,"1,234.50",Berlin,,1,DE',
@@ -76,7 +74,7 @@ test('a Google Play sales report is read by its own columns, exactly, and names 
   ])
 })
 
-test('an older Google Play report, with Product ID for Package ID, is read the same', () => {
+test('an older Google Play report, with Product ID for Package ID, is read in the same way', () => {
   const { name, errors } = read([
     GOOGLE.replace('Package ID', 'Product ID'),
     'GPA.1,2024-01-01,1704110400,Charged,px,Gold,com.x,inapp,gold,USD,1,0,1.00,B,,1,DE',
@@ -84,7 +82,7 @@ test('an older Google Play report, with Product ID for Package ID, is read the s
   assert.deepEqual([name, errors], ['google_play_sales', []])
 })
 
-test('a financial status or amount that is not known is an error of its own column', () => {
+test('an unknown financial status or amount is an error of its own column', () => {
   const { purchases, errors } = read([
     GOOGLE,
     'GPA.1,2024-01-01,1704110400,Chargeback,px,Gold,com.x,inapp,gold,USD,1,0,1.999,B,,1,DE',
@@ -102,7 +100,7 @@ test('a financial status or amount that is not known is an error of its own colu
 const REVENUECAT =
   'rc_original_app_user_id,product_identifier,start_time,store_transaction_id,is_sandbox,purchased_currency,price_in_purchased_currency,refunded_at,renewal_number'
 
-test('RevenueCat transactions are keyed with their renewal, in UTC, sandbox rows passed over', () => {
+test('RevenueCat ids include the renewal, times are UTC, and sandbox rows are passed over', () => {
   const rows = [
     REVENUECAT,
     'u1,pass,2024-01-01 10:00:00,1000,false,EUR,4.99,,1',
@@ -152,7 +150,7 @@ test('Stripe payments are read in UTC, with the SKU from their metadata', () => 
   ])
 })
 
-test('Shopify orders carry their own cells down to further line items, whose prices are of a unit', () => {
+test("a Shopify order's cells apply to its further line items, and prices are unit prices", () => {
   const { name, purchases, errors } = read([
     'Name,Email,Financial Status,Paid at,Currency,Created at,Lineitem quantity,Lineitem name,Lineitem price,Lineitem sku,Cancelled at,Refunded Amount,Id',
     '#1001,a@b.c,paid,2024-01-15 10:22:33 -0500,EUR,2024-01-15 10:22:30 -0500,3,Gold,4.99,gold,,0.00,551',
@@ -192,7 +190,7 @@ test('any other file is read by a map and its price unit', () => {
   )
 })
 
-test('a mapped column that the file has not is named', () => {
+test('a mapped column that the file lacks is named', () => {
   const found = findLayout(['Order', 'sku', 'date'], {
     ...STORE,
     map: { transaction_id: 'Order No' },
@@ -202,11 +200,11 @@ test('a mapped column that the file has not is named', () => {
     line: 1,
     column: 'Order No',
     code: 'missing_column',
-    message: 'is missing: the map names it for transaction_id',
+    message: 'is missing: the map gives it for transaction_id',
   })
 })
 
-test("columns like a report's are the file's own without the mark of a report", () => {
+test("columns named like a report's are the file's own", () => {
   const map = { transaction_id: 't', sku: 'Code', purchased_at: 'd' }
   const header = 'line,column,code,message,t,d'
   const own = read([header, '1,,gold,,7,2024-01-01T00:00:00Z', ',,gold,,,', ',,,,,'], { map })
@@ -214,26 +212,19 @@ test("columns like a report's are the file's own without the mark of a report", 
     [own.purchases.map((each) => Object.values(each).slice(0, 2)), own.errors.map(shortOf)],
     [[['7', 'gold']], ['3 t required', '3 d required', '4 empty_row']],
   )
-  const report = `line,column,code,message,tillkit_export,${header}`
-  const rows = [
-    '2,t,required,is required,1,1,,gold,,7,2024-01-01T00:00:00Z',
-    '3,t,required,,1,,,,,,',
-  ]
-  const again = read([report, ...rows], { map })
-  assert.deepEqual([again.purchases, again.errors.map(shortOf)], [own.purchases, ['3 empty_row']])
 })
 
-test('a header that no preset has lists what is missing for the nearest', () => {
+test('for an unknown header the missing columns of the most similar preset are listed', () => {
   const almost = GOOGLE.split(',').filter((column) => column !== 'SKU ID')
   const found = findLayout(almost, STORE)
   assert.ok(Array.isArray(found))
   assert.deepEqual(
     found.map(({ column, message }) => [column, message]),
-    [['SKU ID', 'is missing: the file comes nearest to the preset google_play_sales']],
+    [['SKU ID', 'is missing: the file is most similar to the preset google_play_sales']],
   )
 })
 
-test('a preset that was asked for says which of its columns the file has not', () => {
+test('the missing columns of a chosen preset are listed', () => {
   const found = findLayout(['id', 'Amount'], { ...STORE, preset: 'stripe_payments' })
   assert.ok(Array.isArray(found))
   assert.deepEqual(
@@ -242,7 +233,7 @@ test('a preset that was asked for says which of its columns the file has not', (
   )
 })
 
-test('two columns for one field are refused, and other columns named as not stored', () => {
+test('two columns for one field are refused, and other columns are listed as ignored', () => {
   const twice = findLayout(['order_id', 'sku', 'date', 'transaction_id'], STORE)
   assert.ok(Array.isArray(twice))
   assert.deepEqual([twice[0]?.column, twice[0]?.code], ['transaction_id', 'duplicate_column'])
@@ -251,7 +242,7 @@ test('two columns for one field are refused, and other columns named as not stor
   assert.deepEqual(other.ignored, ['ip address'])
 })
 
-test('after a header that can not be used nothing is said of the rows', () => {
+test('after a bad header no row is reported', () => {
   const { errors } = read(['sku,date', 'gold,2024-01-01T00:00:00Z,too,wide', '"a"b,'])
   assert.deepEqual(
     errors.map(({ line, code }) => [line, code]),
@@ -259,7 +250,7 @@ test('after a header that can not be used nothing is said of the rows', () => {
   )
 })
 
-test('in a file that nobody knows, a comma that may be a decimal mark is refused, never guessed', () => {
+test('without a preset, a comma that may be a decimal mark is refused', () => {
   const map = { price: 'Betrag' }
   for (const price of ['1,500', '4,99', '1.234,50']) {
     const rows = ['transaction_id;sku;date;Betrag', `7;gold;2024-01-01T00:00:00Z;${price}`]
@@ -269,13 +260,13 @@ test('in a file that nobody knows, a comma that may be a decimal mark is refused
   }
 })
 
-test('columns that decide about a row are not told as not stored', () => {
+test('columns that a preset uses but does not store are not listed as ignored', () => {
   const found = findLayout(REVENUECAT.split(','), STORE)
   assert.ok('read' in found)
   assert.deepEqual(found.ignored, [])
 })
 
-test('columns without a name are not told as not stored', () => {
+test('columns without a name are not listed as ignored', () => {
   const found = findLayout(['transaction_id', 'sku', 'date', 'ip', '', ' '], STORE)
   assert.ok('ignored' in found)
   assert.deepEqual(found.ignored, ['ip'])

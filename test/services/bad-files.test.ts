@@ -9,7 +9,7 @@ const HEADER = 'transaction_id,sku,purchased_at,user_id,quantity,price,currency,
 const good = (line: number) =>
   `T-${line},gold,2024-03-01T12:34:56Z,ann,1,499,USD,purchased,"{""line"":${line}}"`
 
-/** What is wrong with one row, and how it is told. */
+/** The error code of each defect, and a function that adds the defect to a good row. */
 const defects: readonly (readonly [code: string, spoil: (row: string) => string])[] = [
   ['required', (row) => row.replace(/^T-\d+/, '')],
   ['unknown_sku', (row) => row.replace('gold', 'silver')],
@@ -26,11 +26,11 @@ const defects: readonly (readonly [code: string, spoil: (row: string) => string]
   ['transaction_conflict', (row) => row.replace(/^T-\d+/, 'T-2').replace('ann', 'bob')],
 ]
 
-/** How a text becomes a file. */
+/** Functions that encode a text as a file. */
 const encodings = {
   'UTF-8 with LF': (text: string) => Buffer.from(text),
   'UTF-8 with CRLF': (text: string) => Buffer.from(text.replaceAll('\n', '\r\n')),
-  'UTF-8 with a mark': (text: string) => Buffer.from(`\uFEFF${text}`),
+  'UTF-8 with a byte order mark': (text: string) => Buffer.from(`\uFEFF${text}`),
   'UTF-16 LE': (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le'),
   'UTF-16 BE': (text: string) => Buffer.from(`\uFEFF${text}`, 'utf16le').swap16(),
   semicolons: (text: string) =>
@@ -41,12 +41,12 @@ const ROWS = 40
 let files = 0
 
 for (const [name, encode] of Object.entries(encodings)) {
-  test(`of bad files in ${name}, each is refused by its very line and leaves nothing`, async () => {
+  test(`each bad file in ${name} is refused with the line of its defect, and nothing is stored`, async () => {
     for (const [index, [code, spoil]] of defects.entries()) {
       for (const at of [3 + index, ROWS]) {
         const rows = Array.from({ length: ROWS }, (_, i) => good(i + 2))
         rows[at - 2] = spoil(good(at))
-        // A quote that stands wrong would make the test's own change of delimiters go wrong.
+        // The function above cannot replace delimiters around a misplaced quote.
         if (name === 'semicolons' && code === 'misplaced_quote') continue
         const till = memoryTill()
         const { account } = await createShop(till)
@@ -73,9 +73,9 @@ for (const [name, encode] of Object.entries(encodings)) {
   })
 }
 
-test('they were a hundred at least', () => assert.ok(files >= 100, `${files} files`))
+test('at least a hundred bad files were imported', () => assert.ok(files >= 100, `${files} files`))
 
-/** Rows of which the price, say, is not known, and that differ in all that rows are compared by. */
+/** Rows with a bad identity field that differ from others of the same transaction. */
 const VAGUE = `${HEADER}
 T-1,gold,2024-03-01T12:34:56Z,ann,1,,EUR,,
 T-1,gold,2024-03-01T12:34:56Z,ann,1,4.99,,,
@@ -87,7 +87,9 @@ T-2,silver,2024-03-01T12:34:56Z,bob,0,,,,
 `
 
 for (const { name, open, skip } of await allTargets()) {
-  test(`a row that lacks something is compared with no other, in ${name}`, { skip }, async (t) => {
+  test(`a row with a bad identity field is not compared with others, in ${name}`, {
+    skip,
+  }, async (t) => {
     const till = createTill({ storage: await open(t) })
     const { account } = await createShop(till)
     await till.items.create(account, {

@@ -11,7 +11,7 @@ const commas = FILE.replaceAll(';', ',').replace('bob,', 'bob;')
 const utf16 = (text: string) => Buffer.from(text, 'utf16le')
 const tabs = FILE.replaceAll(';', '\t').replace('bob\t', 'bob;')
 
-/** Files of two purchases, as programs write them. */
+/** Files of two purchases, as common programs write them. */
 const good: { readonly [what: string]: string | Buffer } = {
   'Excel CSV UTF-8 with semicolons': `\uFEFF${FILE}`,
   'Excel Unicode Text': utf16(`\uFEFF${tabs}`),
@@ -38,14 +38,14 @@ for (const [what, file] of Object.entries(good)) {
   })
 }
 
-test('a header alone is a file of no rows', async () => {
+test('a file may be a header alone', async () => {
   const { load } = await openStore()
   assert.equal((await load(rows())).rows, 0)
 })
 
 const page = '<!DOCTYPE html>\n<html lang="en"><body>Sign in, please</body></html>'
 
-/** What is refused, and what is said of it: the line, the column, the code and of the message. */
+/** Refused files, and patterns of their errors: line, column, code and message. */
 const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp[]] } = {
   'an empty file': ['', /^1 {2}no_header The file is empty/],
   'an Excel workbook': [
@@ -58,28 +58,28 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
   'a web page': [page, /unsupported_file .*web page .*sign in/],
   'a web page after blank lines': [`\uFEFF\n\n  ${page}`, /unsupported_file .*web page/],
   JSON: ['[\n  {"transaction_id": "T-1", "sku": "gold"}\n]\n', /unsupported_file .*JSON/],
-  'UTF-16 without its mark': [utf16(tabs), /unsupported_file .*UTF-16 without its mark/],
-  "Excel's line for itself": [
-    `sep=;\r\n${FILE}`,
-    /^1 {2}unsupported_file .*Excel alone: take it out/,
+  'UTF-16 without a byte order mark': [
+    utf16(tabs),
+    /unsupported_file .*UTF-16 without a byte order mark/,
   ],
-  'lines quoted as a whole': [
+  "Excel's sep= line": [`sep=;\r\n${FILE}`, /^1 {2}unsupported_file Only Excel .*: remove it/],
+  'lines that are one quoted cell each': [
     FILE.replaceAll('"', '').replace(/[^\r\n]+/g, '"$&"'),
     /^1 {2}unsupported_file The header is one cell/,
   ],
-  'line ends of old Macs': [FILE.replaceAll('\r\n', '\r'), /^1 {2}bare_cr .*LF or CRLF/],
+  'CR line ends': [FILE.replaceAll('\r\n', '\r'), /^1 {2}bare_cr .*LF or CRLF/],
   'Windows-1252': [Buffer.from(FILE, 'latin1'), /^3 {2}malformed_encoding .*CSV UTF-8/],
-  'rows of empty cells at its end': [
+  'rows of empty cells at the end': [
     `${FILE};;;;\r\n;;;;\r\n`,
-    /^4 {2}empty_row .*take it out/,
+    /^4 {2}empty_row .*remove the row/,
     /^5 {2}empty_row/,
   ],
   'a row of totals': [`${FILE}Total;;;;598\r\n`, /^4 sku required/, /^4 purchased_at required/],
-  'rows of empty cells in a report': [
-    `line;column;code;message;tillkit_export;${rows('7;;empty_row;;1;;;;;')}`,
-    /^2 {2}empty_row/,
+  'a report of bad rows': [
+    `line;column;code;message;tillkit_export;${FILE}`,
+    /^1 {2}unsupported_file .*correct the original file/,
   ],
-  'one file after another': [`${FILE}${FILE}`, /^4 {2}repeated_header .*one file was put after/],
+  'one file after another': [`${FILE}${FILE}`, /^4 {2}repeated_header .*repeats the header/],
   'NUL bytes': [rows(`T\0;gold;${AT};;`), /^2 transaction_id invalid .*U\+0000/],
   "Excel's dates": [
     rows('T-1;gold;31/01/2026 10:00;;', 'T-2;gold;46053,41667;;'),
@@ -91,7 +91,7 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
     /^2 transaction_id invalid .*digits are lost/,
     /^2 user_id invalid .*digits are lost/,
   ],
-  'marks between thousands': [
+  'separators between thousands': [
     rows(`T-1;gold;${AT};;1,234.50`, `T-2;gold;${AT};;1 234`),
     /^2 price invalid .*thousands/,
     /^3 price invalid .*thousands/,
@@ -99,7 +99,7 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
 }
 
 for (const [what, [file, ...said]] of Object.entries(bad)) {
-  test(`refused, and told why: ${what}`, async () => {
+  test(`refused with the reason: ${what}`, async () => {
     const { load, list } = await openStore()
 
     const { code, details } = await failureOf(load(file))
@@ -125,7 +125,7 @@ async function openStore() {
   }
 }
 
-/** In chunks of one byte, as nothing may hang on where a file is cut. */
+/** Chunks of one byte: the result must not depend on where a file is cut. */
 async function* bytewise(file: Buffer) {
   for (let at = 0; at < file.length; at++) yield file.subarray(at, at + 1)
 }

@@ -12,7 +12,7 @@ const objects = (bytes: number) =>
     .fill('{}')
     .join()}]}`
 
-/** How many rows are staged at a time. */
+/** A storage that counts the rows of each slice. */
 function watchSlices() {
   const slices: number[] = []
   const storage = createMemoryStorage()
@@ -31,7 +31,7 @@ function watchSlices() {
   return { slices, storage: { ...storage, openImport } }
 }
 
-test('rows of large metadata are staged a few at a time, small ones by hundreds', async () => {
+test('rows with large metadata are staged a few at a time, small rows by hundreds', async () => {
   const { slices, storage } = watchSlices()
   const till = memoryTill({ storage })
   const { account } = await createShop(till)
@@ -47,7 +47,7 @@ test('rows of large metadata are staged a few at a time, small ones by hundreds'
   assert.ok(slices.length <= 11, String(slices))
 })
 
-test('a file whose header is refused is not read on', async () => {
+test('after a bad header the rest of the file is not read', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
   const heads = [
@@ -72,7 +72,7 @@ test('a file whose header is refused is not read on', async () => {
   }
 })
 
-test('what a file says comes back in messages at no more than 64 characters', async () => {
+test('messages quote at most 64 characters of a file', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
   const long = 'long '.repeat(600)
@@ -109,7 +109,7 @@ test('what a file says comes back in messages at no more than 64 characters', as
   assert.deepEqual(ignored_columns, [`${'😀'.repeat(31)}…`])
 })
 
-test('metadata is as long as it is without blanks and escapes, and no longer ones are parsed', async () => {
+test('blanks and escapes do not count in the limit of metadata, and longer metadata is not parsed', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
   const escaped = `{"a":"${'\\u0434'.repeat(20_000)}\\\\"${' '.repeat(100_000)}}`
@@ -120,7 +120,7 @@ test('metadata is as long as it is without blanks and escapes, and no longer one
     })
 
   assert.equal((await importOne(escaped)).added, 1)
-  // No JSON, which nobody finds out.
+  // Not JSON, but refused for its length before it is parsed.
   const { details } = await failureOf(importOne('{"a":[{},'.repeat(20_000)))
   assert.deepEqual(
     details.map(({ column, message }) => [column, message]),
@@ -128,7 +128,7 @@ test('metadata is as long as it is without blanks and escapes, and no longer one
   )
 })
 
-test('a file of many currencies has its total of each', async () => {
+test('a file of many currencies has a total for each', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
   const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']

@@ -11,7 +11,7 @@ import { verifyAuthority } from './authority.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Connection, Row } from './connection.ts'
 import { isDiskFull } from './drivers.ts'
-import { assertRoom, makeRoom } from './room.ts'
+import { createRoomCheck, makeRoom } from './room.ts'
 import { createStaging } from './staging.ts'
 
 /**
@@ -51,10 +51,11 @@ function createImport(db: Connection, row: Row): PurchaseImport {
   const staging = createStaging(db, store, seq, first_purchase)
   const heartbeat = setInterval(() => keepAlive(db, seq), HEARTBEAT_MS).unref()
   const checkpoints = createCheckpoints(db)
+  const assertRoom = createRoomCheck(db)
 
   /** One step of the import in a transaction of its own; then others have their turn. */
   const slice = async <T>(work: () => T): Promise<T> => {
-    await assertRoom(db)
+    await assertRoom()
     const result = await db.lazyTransaction(() => {
       assertOwned(db, seq)
       return work()

@@ -1,56 +1,16 @@
-import type { CsvHandlers } from './parser.ts'
+import type { CsvHandlers } from './interface.ts'
+import { type CsvErrorCode, MAX_COLUMNS, messages } from './messages.ts'
 
 const LF = 0x0a
 const CR = 0x0d
 const QUOTE = 0x22
 
-/** The most columns that a header may have. */
-export const MAX_COLUMNS = 256
-
-/** The most bytes of UTF-8 before the end of the header line, empty lines before it included. */
-export const MAX_HEADER_BYTES = 16 * 1024
-
-/** What can be wrong with a file; `messages` says each in a sentence. */
-export type CsvErrorCode = keyof typeof messages
-
-interface Facts {
-  maxRowLength: number
-  headerWidth: number
-  rowWidth: number
-  line: number
-  /** The line on which the last quoted cell opens, if that is what is wrong. */
-  quoteLine: number
-}
-
-const messages = {
-  no_header: () => 'The file is empty: it has no header line',
-  header_too_long: () =>
-    `The header line takes more than ${MAX_HEADER_BYTES} bytes: is a quote in it never closed?`,
-  too_many_columns: ({ rowWidth }: Facts) =>
-    `The header has ${rowWidth} columns; at most ${MAX_COLUMNS} are allowed`,
-  malformed_encoding: () =>
-    'The line is not well-formed UTF-8 (or UTF-16, if so marked): save the file as CSV UTF-8',
-  misplaced_quote: ({ line, quoteLine }: Facts) =>
-    quoteLine > 0 && quoteLine < line
-      ? `The cell whose quote opens on line ${quoteLine} goes on to here: is that quote misplaced?`
-      : 'A quote is misplaced: quote a field as a whole, and double quotes in it',
-  unclosed_quote: () =>
-    'The quote that opens on this line is never closed: all after it was taken for one cell',
-  bare_cr: () => 'A carriage return stands alone: save the file with LF or CRLF line ends',
-  row_too_long: ({ maxRowLength, quoteLine }: Facts) => {
-    const quote = quoteLine > 0 ? `the quote that opens on line ${quoteLine}` : 'a quote in it'
-    return `The row is longer than ${maxRowLength} characters: is ${quote} never closed?`
-  },
-  wrong_width: (facts: Facts) =>
-    `The header has ${facts.headerWidth} cells, this row has ${facts.rowWidth}`,
-}
-
 export interface RecordReader {
-  /** Takes whole lines; only the last line of all may lack its end. */
+  /** Takes whole lines. Only the last line of the file may lack its line end. */
   push(text: string): void
-  /** Takes one line whose bytes were malformed: the record that it belongs to is an error. */
+  /** Takes one line of malformed bytes. The record that it belongs to is an error. */
   pushMalformed(line: string): void
-  /** Ends the parse for a header that goes on too long, unless more is wrong with it. */
+  /** Ends the parse for a header that is too long, unless another error has ended it. */
   refuseHeader(): void
   /** Whether a bad header has ended the parse. */
   readonly isClosed: boolean
@@ -60,7 +20,7 @@ export interface RecordReader {
 interface OpenRecord {
   line: number
   cells: string[]
-  /** What there is of a quoted field that goes on in the next text, its quotes still doubled. */
+  /** The start of a quoted field that continues in the next text. Its quotes are still doubled. */
   field: string
   quoteLine: number
   length: number
@@ -68,9 +28,9 @@ interface OpenRecord {
 }
 
 /**
- * Two readers under one loop: `readRow` for the row that stands on one line with nothing wrong in
- * it, as nearly all do, and `readRecord` for any other by the whole grammar. The second alone would
- * do, but takes 1.6 (JSON cells) to 2.3 times (one quoted cell) as long, and so longer than uDSV.
+ * `readRow` reads a well-formed row on one line, as nearly all rows are. `readRecord` reads any
+ * record by the whole grammar. It would suffice alone, but takes 1.6 times (JSON cells) to 2.3 times
+ * (one quoted cell) as long, and so longer than uDSV (`bench/csv.mjs`).
  */
 export function createRecordReader(
   handlers: CsvHandlers,
@@ -82,8 +42,8 @@ export function createRecordReader(
   let width = 0
   let open: OpenRecord | undefined
   let closed = false
-  // Each is the first one at or after a place already read, and looked for again only when passed:
-  // so a text is searched once, however many lines it has.
+  // The positions found last. They are searched again only when passed, so each text is searched
+  // once, however many lines it has.
   let nextDelimiter = -1
   let nextQuote = -1
 
@@ -102,7 +62,7 @@ export function createRecordReader(
         continue
       }
       const length = stop - pos
-      // The lower bound spares a short row the array of the header's width.
+      // The lower bound avoids an array of the header's width for each short row.
       const isPossible = width > 0 && length >= width - 1 && length <= maxRowLength
       const cells = isPossible && nextCr >= stop ? readRow(text, pos, stop) : undefined
       if (cells) {
@@ -114,15 +74,13 @@ export function createRecordReader(
     }
   }
 
-  /**
-   * The cells from `start` to the line end at `stop`; undefined when it takes the whole grammar.
-   */
+  /** The cells from `start` to the line end at `stop`; undefined when `readRecord` must read them. */
   function readRow(text: string, start: number, stop: number): string[] | undefined {
     const cells = new Array<string>(width)
     const last = width - 1
     let column = 0
     let at = start
-    // Copies, as a variable of the closure costs a tenth more here.
+    // Local copies: variables of the closure take a tenth longer here.
     let cut = nextDelimiter
     let quote = nextQuote < start ? find(text, '"', start) : nextQuote
     for (;;) {
@@ -150,29 +108,29 @@ export function createRecordReader(
     return at === stop && column === last && quote >= stop ? cells : undefined
   }
 
-  /** Reads one record, or what of it is in the text; returns where the next one begins. */
+  /** Reads one record, or the part of it in the text. Returns where the next one begins. */
   function readRecord(text: string, start: number, isMalformed = false): number {
     const record = open ?? newRecord()
     const limit = start + maxRowLength - record.length
-    let goesOn = open !== undefined
+    let continues = open !== undefined
     open = undefined
     if (isMalformed) record.malformedLine ||= line
     for (let at = start; ; at++) {
-      const isQuoted = goesOn || text[at] === '"'
-      if (isQuoted && !goesOn) record.quoteLine = line
-      const from = isQuoted && !goesOn ? at + 1 : at
+      const isQuoted = continues || text[at] === '"'
+      if (isQuoted && !continues) record.quoteLine = line
+      const from = isQuoted && !continues ? at + 1 : at
       const stop = isQuoted ? findClosingQuote(text, from) : findFieldEnd(text, from, delimiterCode)
-      goesOn = isQuoted && stop === text.length
-      at = isQuoted && !goesOn ? stop + 1 : stop
+      continues = isQuoted && stop === text.length
+      at = isQuoted && !continues ? stop + 1 : stop
       const quoteLine = isQuoted ? record.quoteLine : 0
       if (at > limit) {
         report('row_too_long', record.line, { quoteLine })
         return skip(text, from, limit)
       }
-      const piece = text.slice(from, stop)
-      if (isQuoted) line += countLineEnds(piece)
-      record.field += piece
-      if (goesOn) {
+      const part = text.slice(from, stop)
+      if (isQuoted) line += countLineEnds(part)
+      record.field += part
+      if (continues) {
         record.length += at - start
         open = record
         return at
@@ -187,7 +145,7 @@ export function createRecordReader(
     return { line, cells: [], field: '', quoteLine: 0, length: 0, malformedLine: 0 }
   }
 
-  /** Judges what follows the last field of a record. */
+  /** Checks the characters after the last field of a record. */
   function finish(record: OpenRecord, text: string, at: number, quoteLine: number): number {
     const next = text[at]
     const isCrLf = next === '\r' && text[at + 1] === '\n'
@@ -200,7 +158,7 @@ export function createRecordReader(
     return at + (isCrLf ? 2 : 1)
   }
 
-  /** Passes over a bad record: the next one begins after the first line end from `to`. */
+  /** Skips a bad record. The next one begins after the first line end from `to`. */
   function skip(text: string, from: number, to: number): number {
     const end = find(text, '\n', to)
     line += countLineEnds(text.slice(from, end)) + 1
@@ -247,13 +205,13 @@ export function createRecordReader(
   }
 }
 
-/** Where the next `part` is, or the end of the text: then every comparison means what it says. */
+/** Where the next `part` is, or the end of the text. Callers can then compare positions. */
 function find(text: string, part: string, from: number): number {
   const at = text.indexOf(part, from)
   return at === -1 ? text.length : at
 }
 
-/** Where the first quote from `from` is that is not one of two, or the end of the text. */
+/** Where the first quote from `from` is that is not doubled, or the end of the text. */
 function findClosingQuote(text: string, from: number): number {
   let at = find(text, '"', from)
   while (text.charCodeAt(at + 1) === QUOTE) at = find(text, '"', at + 2)
@@ -270,9 +228,7 @@ function endsField(code: number, delimiter: number): boolean {
   return code === delimiter || code === LF || code === CR || code === QUOTE
 }
 
-/**
- * Takes one quote of each two; in 1/2 the time of `replaceAll` (2/3 with a JSON.parse after it).
- */
+/** Replaces doubled quotes; takes half as long as `replaceAll` (2/3 with a JSON.parse after it). */
 function undouble(text: string): string {
   let value = ''
   let from = 0

@@ -5,23 +5,23 @@ import {
   parsePurchase,
 } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
+import type { CsvParser } from './interface.ts'
 import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
-import { type CsvParser, createCsvParser } from './parser.ts'
-import { countReportColumns, restoreCells } from './report.ts'
+import { createCsvParser } from './parser.ts'
 
-/** What a purchase file tells, in the order of its lines. */
+/** Receives the rows and errors of a purchase file in the order of its lines. */
 export interface PurchaseFileHandlers {
-  /** Told once, before all rows; not told when the header can not be used. */
+  /** Called once, before all rows, unless the header has an error. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
   badRow(row: BadRow): void
-  /** A row that the layout passes over, because it is none of this store's. */
+  /** A row that belongs to another store: a sandbox row in a live store, or the reverse. */
   passedOver(): void
-  /** What is wrong with the header, or with a row as a whole. */
+  /** An error of the header, or of a row as a whole. */
   error(error: ErrorDetail): void
 }
 
-/** A row with mistakes in its cells; its purchase is what it would be with these cells empty. */
+/** A row with mistakes in its cells. Its purchase is parsed as if these cells were empty. */
 export interface BadRow {
   readonly purchase: NewPurchase
   readonly mistakes: readonly CellMistake[]
@@ -34,18 +34,17 @@ export interface CellMistake {
 }
 
 export interface PurchaseParser extends CsvParser {
-  /** Whether the header can not be used: nothing more will be told of the file. */
+  /** Whether the header has an error. No handler is called after it. */
   readonly isRefused: boolean
 }
 
-/** Parses a purchase file. After a header that can not be used, rows are passed over in silence. */
+/** Parses a purchase file. After a bad header, rows are skipped without errors. */
 export function createPurchaseParser(
   rules: PurchaseRules,
   options: LayoutOptions,
   handlers: PurchaseFileHandlers,
 ): PurchaseParser {
   let header: readonly string[] = []
-  let reported = 0
   let layout: Layout | undefined
   let isRefused = false
   let mistakes: CellMistake[] = []
@@ -56,9 +55,8 @@ export function createPurchaseParser(
 
   const parser = createCsvParser({
     header(cells, line) {
-      reported = countReportColumns(cells)
-      header = restoreCells(cells, reported)
-      const found = findLayout(header, options)
+      header = cells
+      const found = findLayout(cells, options)
       if ('read' in found) {
         layout = found
         handlers.layout(found)
@@ -67,14 +65,13 @@ export function createPurchaseParser(
         for (const error of found) handlers.error({ ...error, line })
       }
     },
-    row(written, line) {
+    row(cells, line) {
       if (!layout) return
-      const cells = restoreCells(written, reported)
       const canonical = layout.read(cells, wrong)
       if (!canonical) return handlers.passedOver()
       const purchase = parsePurchase(canonical, line, rules, wrong)
       if (mistakes.length === 0) return handlers.purchase(purchase)
-      const whole = wholeRowMistake(cells, header, reported)
+      const whole = wholeRowMistake(cells, header)
       if (whole) handlers.error({ line, ...whole })
       else handlers.badRow({ purchase, mistakes })
       mistakes = []
@@ -96,14 +93,14 @@ export function createPurchaseParser(
   }
 }
 
-/** What is wrong with a bad row as a whole, where that says more than the mistakes of its cells. */
-function wholeRowMistake(cells: readonly string[], header: readonly string[], reported: number) {
-  if (cells.slice(reported).every((cell) => cell.trim() === '')) return EMPTY_ROW
+/** An error that explains a bad row better than the mistakes of its cells. */
+function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
+  if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined
 }
 
-const EMPTY_ROW = { code: 'empty_row', message: 'All cells of the row are empty: take it out' }
+const EMPTY_ROW = { code: 'empty_row', message: 'All cells of the row are empty: remove the row' }
 const REPEATED_HEADER = {
   code: 'repeated_header',
-  message: 'The header comes again, as where one file was put after another: take it out',
+  message: 'The row repeats the header, as in files joined together: remove the row',
 }

@@ -8,37 +8,37 @@ import { createShop, failureOf } from '../support/till.ts'
 const server = await startPostgres()
 
 /**
- * Counts statements, and the rounds in which they are sent: those that are under way at the same
- * time are answered together, so that none belongs to two.
+ * Counts statements and round trips. Statements that run at the same time are answered together, so
+ * each belongs to one round trip.
  */
 function createCounter() {
   let statements = 0
-  let rounds = 0
-  let round: { pending: number; readonly over: ReturnType<typeof createSignal> } | undefined
+  let roundTrips = 0
+  let roundTrip: { pending: number; readonly over: ReturnType<typeof createSignal> } | undefined
   const driver = drivenBy((_, send) => {
     statements++
-    if (!round) rounds++
-    round ??= { pending: 0, over: createSignal() }
-    const own = round
+    if (!roundTrip) roundTrips++
+    roundTrip ??= { pending: 0, over: createSignal() }
+    const own = roundTrip
     own.pending++
     const sent = send()
     const end = () => {
       if (--own.pending > 0) return
-      round = undefined
+      roundTrip = undefined
       own.over.give()
     }
     sent.then(end, end)
     return own.over.given.then(() => sent)
   })
   const countOf = async (work: () => Promise<unknown>) => {
-    const before = [statements, rounds] as const
+    const before = [statements, roundTrips] as const
     await work()
-    return { statements: statements - before[0], rounds: rounds - before[1] }
+    return { statements: statements - before[0], roundTrips: roundTrips - before[1] }
   }
   return { driver, countOf }
 }
 
-test('what does not depend on one another is asked of the database at once', async (t) => {
+test('independent statements share a round trip to the database', async (t) => {
   const { driver, countOf } = createCounter()
   const url = await server.createSchema(t)
   const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
@@ -58,17 +58,17 @@ test('what does not depend on one another is asked of the database at once', asy
   }
 
   assert.deepEqual(counts, {
-    bearer: { statements: 2, rounds: 1 },
-    account: { statements: 1, rounds: 1 },
-    item: { statements: 1, rounds: 1 },
-    list: { statements: 1, rounds: 1 },
-    page: { statements: 2, rounds: 2 },
-    create: { statements: 2, rounds: 2 },
-    init: { statements: 4, rounds: 3 },
+    bearer: { statements: 2, roundTrips: 1 },
+    account: { statements: 1, roundTrips: 1 },
+    item: { statements: 1, roundTrips: 1 },
+    list: { statements: 1, roundTrips: 1 },
+    page: { statements: 2, roundTrips: 2 },
+    create: { statements: 2, roundTrips: 2 },
+    init: { statements: 4, roundTrips: 3 },
   })
 })
 
-test('a foreign store costs the statements and rows of one that does not exist', async (t) => {
+test('a store of another project takes the same statements and rows as an unknown store', async (t) => {
   const work: [statement: string, rows: number][] = []
   const driver = drivenBy((sql, send) => {
     const sent = send()

@@ -1,0 +1,45 @@
+import { normalize } from './options.ts'
+import { REPORT_COLUMNS } from './write.ts'
+
+/** The first bytes of other file formats, one character for each byte. */
+const SIGNATURES: readonly (readonly [start: string, format: string])[] = [
+  ['PK\x03\x04', 'a ZIP file or a workbook (.xlsx, .ods): unpack it, or save a sheet as CSV UTF-8'],
+  ['\x1f\x8b', 'a gzip file: unpack it'],
+  ['\xd0\xcf\x11\xe0', 'an old Excel workbook (.xls): save its sheet as CSV UTF-8'],
+  ['%PDF-', 'a PDF: export the purchases as CSV'],
+]
+
+const TEXT_FORMATS: readonly (readonly [start: RegExp, format: string])[] = [
+  [/^<(!|\?xml|html|head|body)/i, 'a web page or XML: did a download fail, or ask to sign in?'],
+  [/^(\{|\[\s*\{)/, 'JSON: export the purchases as CSV'],
+]
+
+/** How many bytes `checkFormat` reads. */
+export const HEAD_BYTES = 64
+
+/** The error message for a file whose first bytes are not those of a CSV file. */
+export function checkFormat(head: Uint8Array): string | undefined {
+  const text = String.fromCharCode(...head)
+  const start = text.replace('\xef\xbb\xbf', '').trimStart()
+  const format =
+    SIGNATURES.find(([signature]) => text.startsWith(signature))?.[1] ??
+    TEXT_FORMATS.find(([pattern]) => pattern.test(start))?.[1]
+  if (format) return `This is not a CSV file but ${format}`
+  const isWide = head[0] === 0 || head[1] === 0
+  return isWide
+    ? 'This is UTF-16 without a byte order mark, or not text: save it as CSV UTF-8'
+    : undefined
+}
+
+/** The error message for a first line that cannot be a header. */
+export function checkHeader(header: readonly string[]): string | undefined {
+  const [first = ''] = header
+  if (/^sep=.?$/i.test(first)) return 'Only Excel reads this line (sep=): remove it'
+  if (REPORT_COLUMNS.every((name, i) => name === normalize(header[i] ?? ''))) {
+    return 'This is a report of bad rows: correct the original file and import that'
+  }
+  const isOneCell = header.length === 1 && /[,;\t|]/.test(first)
+  return isOneCell
+    ? 'The header is one cell: separate cells by commas, semicolons or tabs'
+    : undefined
+}
