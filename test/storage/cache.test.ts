@@ -156,13 +156,18 @@ test('a failed version check rejects the reads that wait for it, and no others',
 test('a read that began before a write is not cached after it', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
-  let letGo = () => {}
+  let release: (() => void) | undefined
+  const releaseRead = async () => {
+    while (!release) await setTimeout(1)
+    release()
+    release = undefined
+  }
   const slow: Storage = {
     ...under,
     async findProject(id) {
       const found = await under.findProject(id)
       await new Promise<void>((resolve) => {
-        letGo = resolve
+        release = resolve
       })
       return found
     },
@@ -170,13 +175,12 @@ test('a read that began before a write is not cached after it', async () => {
   const storage = createReadCache(slow, () => 1, 1e6)
 
   const early = storage.findProject('prj_1')
-  await setTimeout(5)
+  while (!release) await setTimeout(1)
   await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
-  letGo()
+  await releaseRead()
   assert.equal((await early)?.name, 'Game')
   const late = storage.findProject('prj_1')
-  await setTimeout(5)
-  letGo()
+  await releaseRead()
 
   assert.equal((await late)?.name, 'New')
 })
