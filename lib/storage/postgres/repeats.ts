@@ -5,8 +5,8 @@ import {
   type PurchaseIdentity,
   type PurchaseStatus,
 } from '../../domain/purchase.ts'
+import { numberOf } from '../columns.ts'
 import type { StagedRows } from '../port.ts'
-import { numberOf } from '../records.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 import type { Lease } from './leases.ts'

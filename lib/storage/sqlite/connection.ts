@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
+import type { Table } from '../columns.ts'
 import type { StorageSize } from '../port.ts'
 import {
   isBusy,
@@ -23,6 +24,8 @@ export interface Connection {
   exec(sql: string): void
   /** Runs a statement; the number of rows that it changed. */
   run(sql: string, ...values: SqliteValue[]): number
+  /** Inserts a record. Returns 0 when a unique column of the table is taken. */
+  insert<R>(table: Table<R>, record: R): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
   /** Reads no more rows than `take` does, which must not await. */
@@ -143,6 +146,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
       translated(() => void driver.exec(sql))
     },
     run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
+    insert: (table, record) => connection.run(table.insertion, ...table.sqliteValues(record)),
     find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),
     all: (sql, ...values) => translated(() => statement(sql).all(...values) as Row[]),
     some: (take, sql, ...values) =>

@@ -1,9 +1,9 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
-import type { SqliteOptions } from '../sqlite.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
 import { isBusy, openSqliteDriver, type SqliteDriver } from './drivers.ts'
+import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 import { assertWhole } from './unfinished.ts'
 
