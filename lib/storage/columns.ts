@@ -86,8 +86,6 @@ export function table<R>(
     return record as R & Known
   }
 
-  const values = (record: R) => fields.map((field) => record[field as keyof R] ?? null)
-
   return {
     name,
     columns,
@@ -101,9 +99,13 @@ export function table<R>(
       `UPDATE ${name} SET ${names.map((column) => `${column} = ?`).join(', ')} WHERE ${where}`,
     read: (row) => readInto({}, row),
     readInto,
-    values,
+    values: (record) => fields.map((field) => record[field as keyof R] ?? null),
     sqliteValues: (record) =>
-      values(record).map((value, i) => each[i]?.toSqlite?.(value) ?? (value as PlainValue)),
+      fields.map((field, i) => {
+        const value = record[field as keyof R] ?? null
+        const toSqlite = each[i]?.toSqlite
+        return toSqlite ? toSqlite(value) : (value as PlainValue)
+      }),
   }
 }
 

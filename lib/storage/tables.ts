@@ -121,6 +121,16 @@ export const PURCHASES = table<Omit<Purchase, 'store_id'>>('purchases', {
   metadata: json,
 })
 
+/** What `compareRepeat` compares, except the SKU. */
+export const PURCHASE_IDENTITIES = pick(
+  PURCHASES,
+  'user_id',
+  'quantity',
+  'price',
+  'currency',
+  'status',
+)
+
 const PURCHASE_SOURCES: { readonly [column: string]: string } = {
   import_id: 'i.import_id',
   sku: 't.name',

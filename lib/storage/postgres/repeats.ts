@@ -7,6 +7,7 @@ import {
 } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
 import type { StagedRows } from '../port.ts'
+import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 import type { Lease } from './leases.ts'
@@ -55,14 +56,7 @@ function knownOf(row: Row, lease: Lease): Known {
   return {
     seq: numberOf(row.seq),
     isOwn: row.import === lease.import,
-    identity: {
-      sku: String(row.item),
-      user_id: (row.user_id as string | null) ?? undefined,
-      price: row.price === null ? undefined : numberOf(row.price),
-      currency: (row.currency as string | null) ?? undefined,
-      quantity: row.quantity as number,
-      status: PURCHASE_STATUSES[row.status as number] as PurchaseStatus,
-    },
+    identity: PURCHASE_IDENTITIES.readInto({ sku: String(row.item) }, row),
   }
 }
 
