@@ -6,11 +6,11 @@ import { auditMethods } from './postgres/audit.ts'
 import { bucketMethods } from './postgres/buckets.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
-import { loadPostgresDriver, type PostgresDriver, reasonOf } from './postgres/drivers.ts'
-import { importMethods } from './postgres/imports.ts'
+import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
 import { itemMethods } from './postgres/items.ts'
 import { clearAbandonedImports } from './postgres/leases.ts'
 import { migrate } from './postgres/migrations.ts'
+import type { PostgresOptions } from './postgres/options.ts'
 import { createPool } from './postgres/pool.ts'
 import { projectMethods } from './postgres/projects.ts'
 import { purchaseMethods } from './postgres/purchases.ts'
@@ -19,36 +19,18 @@ import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
 import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
 
-/**
- * Times are in seconds. What the URL says (`?max=20&connect_timeout=2`) goes before the default.
- */
-export interface PostgresOptions {
-  /** What `import postgres from 'postgres'` gives; without it that package is loaded. */
-  readonly postgres?: PostgresDriver
-  /** How many connections there are at most; 10 unless told. One is kept for reads. */
-  readonly max?: number
-  /** How long work waits for a connection before it is `storage_unavailable`; 5 unless told. */
-  readonly pool_timeout?: number
-  /** How long a connection may take to open; 5 unless told. */
-  readonly connect_timeout?: number
-  /** How long a statement may take; 10 unless told. A block of an import is one statement. */
-  readonly statement_timeout?: number
-  /** After how long without work a connection is closed; 60 unless told. */
-  readonly idle_timeout?: number
-  /** Whether to open a copy that was cut off too, for `copyStorage` to go on; false unless told. */
-  readonly forCopy?: boolean
-}
+export type { PostgresOptions } from './postgres/options.ts'
 
 /**
- * Opens a storage in a PostgreSQL database (14 or later), made and migrated as needed, in the
- * schema that the search path names first (`?search_path=shop` in the URL chooses one). Any number
- * of servers may have the same database open. TLS is chosen by `?sslmode=`, as postgres.js reads
- * it. Behind pgbouncer in transaction mode add `?prepare=false`, and there
+ * Opens a storage in a PostgreSQL database (14 or later). Creates and migrates the tables as needed,
+ * in the first schema of the search path; `?search_path=shop` in the URL chooses one. Any number of
+ * servers may have the same database open. `?sslmode=` chooses TLS, as in postgres.js. Behind
+ * pgbouncer in transaction mode add `?prepare=false`, and set there
  * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout`.
  *
  * Throws `storage_unavailable` when the database can not be reached or used, when a newer tillkit
- * has written it, or when it is a copy that was cut off; later too, while the server is away.
- * Connections come back by themselves.
+ * has migrated it, and for an unfinished copy. Methods throw it too while the server is away.
+ * Connections reopen by themselves.
  */
 export async function openPostgresStorage(
   url: string,
@@ -80,7 +62,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const settings = {
     max: 1,
     connect_timeout: setting('connect_timeout', 5),
-    idle_timeout: 0, // the pool closes what is idle, and nothing within a transaction
+    idle_timeout: 0, // the pool closes idle connections, but none within a transaction
     max_lifetime: 0,
     fetch_types: false,
     connection: {
@@ -101,7 +83,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   return databaseOn(pool)
 }
 
-/** `?prepare=false` says that a pooler is in between; postgres.js reads it the same way. */
+/** Whether the URL has `?prepare=false`, which means a pooler; read as postgres.js reads it. */
 function isPooled(inUrl: URLSearchParams): boolean {
   return /^(false|disable)$/.test(inUrl.get('prepare') ?? '')
 }
@@ -116,7 +98,6 @@ function storageOn(db: Database): Storage {
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
-    ...importMethods(db),
     ...purchaseMethods(db),
     ...tokenMethods(db),
     ...auditMethods(db),

@@ -8,35 +8,26 @@ import { writeBackup } from './sqlite/backup.ts'
 import { bucketMethods } from './sqlite/buckets.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
-import { reasonOf, type SqliteDriverName, translateSqliteError } from './sqlite/drivers.ts'
+import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile } from './sqlite/file.ts'
-import { clearAbandonedImports, openImport } from './sqlite/imports.ts'
 import { itemMethods } from './sqlite/items.ts'
+import { clearAbandonedImports } from './sqlite/leases.ts'
+import type { SqliteOptions } from './sqlite/options.ts'
 import { projectMethods } from './sqlite/projects.ts'
-import { listPurchases } from './sqlite/purchases.ts'
-import { seqOfStore, storeMethods } from './sqlite/stores.ts'
+import { purchaseMethods } from './sqlite/purchases.ts'
+import { storeMethods } from './sqlite/stores.ts'
 import { tokenMethods } from './sqlite/tokens.ts'
 import { assertWhole, unfinishedMethods } from './sqlite/unfinished.ts'
 
-export interface SqliteOptions {
-  /** Which driver to use; without it node:sqlite where Node has it, else better-sqlite3. */
-  readonly driver?: SqliteDriverName
-  /** Memory for records that were read before, in bytes; 0 keeps none. 32 MiB unless told. */
-  readonly cacheBytes?: number
-  /** Whether to make a database where there is no file or an empty one; true unless told. */
-  readonly create?: boolean
-  /** Whether to open a copy that was cut off too, for `copyStorage` to go on; false unless told. */
-  readonly forCopy?: boolean
-}
+export type { SqliteOptions } from './sqlite/options.ts'
 
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
- * Opens a storage in a SQLite file, made and migrated as needed. Several processes may have the
- * same file open. What processes that are gone have left is cleared in the background. Throws
- * `storage_unavailable` for a file that is not tillkit's, that a newer
- * tillkit has written, that is a copy which was cut off, or that is not there, or empty, and not to
- * be made.
+ * Opens a storage in a SQLite file. Creates and migrates the file as needed. Several processes may
+ * have the same file open. Abandoned imports are cleared in the background. Throws
+ * `storage_unavailable` for a file of another program or of a newer tillkit, for an unfinished copy,
+ * and for a missing or empty file with `create: false`.
  */
 export async function openSqliteStorage(
   path: string,
@@ -54,7 +45,7 @@ export async function openSqliteStorage(
   }
 }
 
-/** A number that differs once another connection, of this process or another, has committed. */
+/** A number that changes when another connection, of any process, commits. */
 function commitsOf(db: Connection): number {
   return db.find('PRAGMA data_version')?.data_version as number
 }
@@ -70,12 +61,7 @@ function storageOn(db: Connection): Storage {
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
-    async openImport(store, import_id) {
-      return openImport(db, seqOfStore(db, store), import_id)
-    },
-    async listPurchases(store, filter, page) {
-      return listPurchases(db, seqOfStore(db, store), store.store_id, filter, page)
-    },
+    ...purchaseMethods(db),
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
@@ -92,7 +78,7 @@ function storageOn(db: Connection): Storage {
     },
     size: () => db.size(),
     async close() {
-      // Together: what is asked for from now on is refused.
+      // At the same time: the connection then refuses the cleanup's next statement.
       await Promise.all([db.close(), cleanup.stop()])
     },
   }

@@ -12,7 +12,10 @@ import { newPath } from './fixtures/sqlite.ts'
 
 const server = await startPostgres()
 
-/** Two accounts: one with a configured project and store, one with an empty configuration. */
+/**
+ * Two accounts: one with a configuration of a project and of a store and with an idempotency record,
+ * one with an empty configuration.
+ */
 const RECORDS = `
   INSERT INTO accounts (account_id, name, created_at) VALUES ('acc_1', '', ''), ('acc_2', '', '');
   INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme, public_key,
@@ -22,6 +25,8 @@ const RECORDS = `
   INSERT INTO stores (account_id, project_id, store_id, store_type, is_sandbox, status,
     store_config, created_at)
     VALUES ('acc_1', 'prj_1', 'main', 'web', FALSE, '', '{"text":"01234567890123456789"}', '');
+  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
+    VALUES ('acc_1', 'key', 'print', '{}', '2024-01-01', '2024-01-02');
 `
 const BYTES = Buffer.byteLength('{"text":"üü234567"}{"text":"01234567890123456789"}')
 
@@ -101,6 +106,20 @@ for (const { name, skip, open } of places) {
         [{ text: '0123456789012345678' }],
       )
       assert.deepEqual(await storage.check(), [])
+    })
+
+    test('keeps its idempotency records', async (t) => {
+      const storage = await open(t)
+      t.after(() => storage.close())
+
+      assert.deepEqual(await storage.findIdempotencyRecord('acc_1', 'key'), {
+        account_id: 'acc_1',
+        key: 'key',
+        fingerprint: 'print',
+        answer: '{}',
+        created_at: '2024-01-01',
+        expires_at: '2024-01-02',
+      })
     })
   })
 }

@@ -1,39 +1,40 @@
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
+import { omit, type Table } from '../columns.ts'
 import {
   afterIdempotencyRecords,
   changedFingerprints,
   FIRST_IDEMPOTENCY_RECORD,
 } from '../fingerprints.ts'
-import { recordPage } from '../pages.ts'
 import type { AuditMethods, Insertion, WriteOptions } from '../port.ts'
-import { auditRecord, idempotencyRecord, maybe, numberedEntry } from '../records.ts'
-import { findLockedKey, verifyAuthority } from './authority.ts'
+import { auditReads } from '../reads.ts'
+import { BEGIN_ARCHIVE, END_ARCHIVE, PAGE_OF_AUDIT, PAGE_OF_FINGERPRINTS } from '../statements.ts'
+import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
+import { FIND_LOCKED_KEY, lockOf, verifyAuthority } from './authority.ts'
 import type { Connection, Database, Transaction } from './connection.ts'
-import type { PostgresValue } from './drivers.ts'
 import { assertQuota } from './quota.ts'
+import { insertionOfMany } from './statements.ts'
 
 /**
- * Inserts one row unless the audit entry's idempotency record is there already, and writes the audit entry with it. `sql`
- * inserts what it selects `FROM authority`, and nothing where the row's name is taken. Throws when
- * the audit entry's authority does not hold.
+ * Inserts one record with its audit entry and idempotency record, unless the idempotency key has a
+ * record already. Throws when the authority does not hold.
  */
-export async function insertOnce(
+export async function insertOnce<R>(
   db: Database,
   write: WriteOptions,
-  sql: string,
-  ...values: PostgresValue[]
+  table: Table<R>,
+  record: R,
 ): Promise<Insertion> {
-  const { idempotency, authority, quota } = write
+  const { authority, idempotency, quota } = write
   if (!idempotency && !quota && !authority?.token && !authority?.store) {
-    if ((await runAudited(db, write, sql, values)) === 1) return 'inserted'
+    if (await insertAudited(db, write, table, record)) return 'inserted'
     await db.transaction((tx) => verifyAuthority(tx, authority)) // else the name is taken
     return 'taken'
   }
   return db.transaction(async (tx) => {
     await verifyAuthority(tx, authority)
     if (idempotency && !(await insertIdempotencyRecord(tx, idempotency))) return 'repeated'
-    if ((await runAudited(tx, write, sql, values)) === 1) {
+    if (await insertAudited(tx, write, table, record)) {
       await assertQuota(tx, quota)
       return 'inserted'
     }
@@ -43,95 +44,96 @@ export async function insertOnce(
 }
 
 /**
- * Runs an insertion under an account key and writes its entry of the audit log with it: one
- * statement, one round trip. A revocation updates the key's row: whoever has waited for its lock
- * finds it revoked.
+ * Verifies the account key, inserts a record and writes its audit entry in one statement: one round
+ * trip. A revocation updates the key's row, and whoever waited for its lock finds it revoked.
  */
-async function runAudited(
+async function insertAudited<R>(
   on: Connection,
   { audit, authority }: WriteOptions,
-  sql: string,
-  values: readonly PostgresValue[],
-): Promise<number> {
-  const all = [...values]
-  const place = (value: PostgresValue) => `$${all.push(value)}`
-  const key = authority?.key_id
-  const lock = key === undefined ? 'SELECT 1' : findLockedKey(key, place)
-  if (!audit) return on.run(`WITH authority AS (${lock}) ${sql}`, ...all)
-  const { at, actor, action, subject, account_id, request_id } = audit
-  const entry = [at, actor, action, subject, account_id, request_id].map(place)
-  return on.run(
-    `WITH authority AS (${lock}), changed AS (${sql} RETURNING 1)
-     INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-     SELECT ${entry.join()} FROM changed`,
-    ...all,
-  )
+  table: Table<R>,
+  record: R,
+): Promise<boolean> {
+  const key_id = authority?.key_id
+  const sql = insertionsInto(table)[key_id === undefined ? 'free' : 'keyed']
+  const values = key_id === undefined ? [] : [lockOf.key(key_id), key_id]
+  const inserted = audit
+    ? await on.run(sql.audited, ...values, ...table.values(record), ...AUDIT.values(audit))
+    : await on.run(sql.plain, ...values, ...table.values(record))
+  return inserted === 1
 }
 
-/** Writes what belongs to changes that are made already, in their own transaction. */
+/** The insertions into a table, without and with a key to verify, without and with an entry. */
+function insertionsInto<R>(table: Table<R>) {
+  const known = insertions.get(table)
+  if (known) return known
+  const insertion = table.insertionFrom('authority')
+  const under = (authority: string) => ({
+    plain: `WITH authority AS (${authority}) ${insertion}`,
+    audited: `WITH authority AS (${authority}), changed AS (${insertion} RETURNING 1)
+      ${AUDIT.insertionFrom('changed')}`,
+  })
+  const made = { free: under('SELECT 1'), keyed: under(FIND_LOCKED_KEY) }
+  insertions.set(table, made)
+  return made
+}
+
+interface Insertions {
+  readonly plain: string
+  readonly audited: string
+}
+
+const insertions = new Map<unknown, { readonly free: Insertions; readonly keyed: Insertions }>()
+
+/** Writes the audit entries and idempotency records of changes, in the changes' transaction. */
 export async function recordWrite(
   on: Connection,
   ...writes: readonly WriteOptions[]
 ): Promise<void> {
   const entries = writes.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) await on.run(INSERT_ENTRIES, entries)
-  const idempotencyRecords = writes.flatMap(({ idempotency }) => idempotency ?? [])
-  const [first, ...others] = idempotencyRecords
+  const records = writes.flatMap(({ idempotency }) => idempotency ?? [])
+  const [first, ...others] = records
   if (first && others.length === 0) await insertIdempotencyRecord(on, first)
-  else if (first) await on.run(INSERT_IDEMPOTENCY_RECORDS, idempotencyRecords)
+  else if (first) await on.run(INSERT_IDEMPOTENCY_RECORDS, records)
 }
 
-// The rows of a function come in their order, and are numbered in it.
-const INSERT_ENTRIES = `
-  INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-  SELECT * FROM json_to_recordset($1)
-    AS r (at text, actor text, action text, subject text, account_id text, request_id text)`
-
-// Of a copy, whose target has none of them.
-const INSERT_IDEMPOTENCY_RECORDS = `
-  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
-  SELECT account_id, key, fingerprint, answer, created_at, expires_at FROM json_to_recordset($1)
-    AS r (account_id text, key text, fingerprint text, answer text, created_at text,
-      expires_at text)`
+const INSERT_ENTRIES = insertionOfMany(AUDIT)
+/** For a copy, whose target has none of them. */
+const INSERT_IDEMPOTENCY_RECORDS = insertionOfMany(IDEMPOTENCY_RECORDS)
 
 /**
- * False when the key has a idempotency record that is not expired; of two at once, the second waits for what
- * becomes of the first. Clears a few expired ones, more than it adds; those that others clear or
- * replace at the moment are theirs.
+ * False when the key has a record that is not expired. Of two requests at once, the second waits
+ * until the first has ended. Deletes up to ten expired records, except those that other
+ * transactions have locked.
  */
 async function insertIdempotencyRecord(
   on: Connection,
-  idempotency: IdempotencyRecord,
+  record: IdempotencyRecord,
 ): Promise<boolean> {
-  const inserted = await on.run(
-    `WITH expired AS (
-       DELETE FROM receipts WHERE (account_id, key) IN (
-         SELECT account_id, key FROM receipts
-         WHERE expires_at <= $5 AND (account_id, key) <> ($1, $2)
-         ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
-     INSERT INTO receipts AS known (account_id, key, fingerprint, answer, created_at, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
-       answer = excluded.answer, created_at = excluded.created_at, expires_at = excluded.expires_at
-     WHERE known.expires_at <= excluded.created_at`,
-    idempotency.account_id,
-    idempotency.key,
-    idempotency.fingerprint,
-    idempotency.answer,
-    idempotency.created_at,
-    idempotency.expires_at,
-  )
-  return inserted === 1
+  const { account_id, key, created_at } = record
+  const values = IDEMPOTENCY_RECORDS.values(record)
+  return (await on.run(INSERT_IDEMPOTENCY_RECORD, created_at, account_id, key, ...values)) === 1
 }
+
+const REPLACED = omit(IDEMPOTENCY_RECORDS, 'account_id', 'key').names.map(
+  (name) => `${name} = excluded.${name}`,
+)
+
+const INSERT_IDEMPOTENCY_RECORD = `
+  WITH expired AS (
+    DELETE FROM idempotency_records WHERE (account_id, key) IN (
+      SELECT account_id, key FROM idempotency_records
+      WHERE expires_at <= ? AND (account_id, key) <> (?, ?)
+      ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
+  ${IDEMPOTENCY_RECORDS.insertion}
+  ON CONFLICT (account_id, key) DO UPDATE SET ${REPLACED.join(', ')}
+  WHERE idempotency_records.expires_at <= excluded.created_at`
 
 export function auditMethods(db: Database): AuditMethods {
   return {
+    ...auditReads(db),
     verifyAuthority(authority) {
       return db.transaction((tx) => verifyAuthority(tx, authority))
-    },
-    async findIdempotencyRecord(account_id, key) {
-      const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key = $2'
-      return maybe(idempotencyRecord, await db.find(sql, account_id, key))
     },
     insertAudit(...writes) {
       return db.transaction(async (tx) => {
@@ -141,39 +143,12 @@ export function auditMethods(db: Database): AuditMethods {
     },
     updateFingerprints(change, { limit, after = FIRST_IDEMPOTENCY_RECORD }) {
       return db.transaction(async (tx) => {
-        const rows = await tx.all(
-          `SELECT account_id, key, fingerprint FROM receipts WHERE (account_id, key) > ($1, $2)
-           ORDER BY account_id, key LIMIT $3 FOR UPDATE`,
-          ...(JSON.parse(after) as [string, string]),
-          limit,
-        )
+        const [account_id, key] = JSON.parse(after) as [string, string]
+        const rows = await tx.all(`${PAGE_OF_FINGERPRINTS} FOR UPDATE`, account_id, key, limit)
         const changed = changedFingerprints(rows, change)
         if (changed.length > 0) await tx.run(UPDATE_FINGERPRINTS, changed)
         return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       })
-    },
-    async listIdempotencyRecords(account_id, page) {
-      const sql = 'SELECT * FROM receipts WHERE account_id = $1 AND key > $2 ORDER BY key LIMIT $3'
-      const rows = await db.all(sql, account_id, page.after ?? '', page.limit + 1)
-      return recordPage(rows, page, idempotencyRecord, ({ key }) => key)
-    },
-    async listAudit(account_id, { limit, after = '0' }) {
-      const rows =
-        account_id === undefined
-          ? await db.all(
-              'SELECT * FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2',
-              after,
-              limit + 1,
-            )
-          : await db.all(
-              'SELECT * FROM audit WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3',
-              account_id,
-              after,
-              limit + 1,
-            )
-      const entries = rows.slice(0, limit).map(auditRecord)
-      if (rows.length <= limit) return { entries }
-      return { entries, next: String(rows[limit - 1]?.seq) }
     },
     archiveAudit(request) {
       return archiveInto(request, (step) => db.transaction((tx) => archivePage(tx, step)))
@@ -182,8 +157,8 @@ export function auditMethods(db: Database): AuditMethods {
 }
 
 const UPDATE_FINGERPRINTS = `
-  UPDATE receipts r SET fingerprint = n.fingerprint
-  FROM json_to_recordset($1) AS n (account_id text, key text, fingerprint text)
+  UPDATE idempotency_records r SET fingerprint = n.fingerprint
+  FROM json_to_recordset(?) AS n (account_id text, key text, fingerprint text)
   WHERE r.account_id = n.account_id AND r.key = n.key`
 
 async function archivePage(
@@ -191,16 +166,17 @@ async function archivePage(
   { before, page, keep, write }: Parameters<ArchivePage>[0],
 ): ReturnType<ArchivePage> {
   await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // one archive at a time
-  const sql = 'SELECT * FROM audit WHERE seq > $1 ORDER BY seq LIMIT $2'
-  const rows = await tx.all(sql, page.after ?? '0', page.limit)
+  const rows = await tx.all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
   const { old, ...further } = splitPage(rows.map(numberedEntry), before, page)
   if (old.length === 0) return { archived: 0, ...further }
   keep(old)
   const seqs = old.map(({ seq }) => seq)
-  await tx.run('INSERT INTO audit_archive (last_seq) VALUES ($1)', Math.max(...seqs))
-  const chosen = 'seq IN (SELECT value::bigint FROM json_array_elements_text($1) AS value)'
-  await tx.run(`DELETE FROM audit WHERE ${chosen}`, seqs)
-  await tx.run('DELETE FROM audit_archive')
+  await tx.run(BEGIN_ARCHIVE, Math.max(...seqs))
+  await tx.run(DELETE_ENTRIES, seqs)
+  await tx.run(END_ARCHIVE)
   await recordWrite(tx, write)
   return { archived: old.length, ...further }
 }
+
+const DELETE_ENTRIES =
+  'DELETE FROM audit WHERE seq IN (SELECT value::bigint FROM json_array_elements_text(?) AS value)'

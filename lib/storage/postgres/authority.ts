@@ -1,19 +1,20 @@
 import { type Authority, assertAuthority } from '../../domain/authority.ts'
+import { numberOf } from '../columns.ts'
 import type { StoreKey } from '../port.ts'
-import { numberOf } from '../records.ts'
-import type { Connection, Transaction } from './connection.ts'
+import { FIND_KEY, FIND_PROJECT_STATUS, FIND_STORE_STATUS, FIND_WATERMARK } from '../statements.ts'
+import type { Transaction } from './connection.ts'
 
 /**
- * Throws when an authority does not hold. Until the transaction ends nobody can revoke it: its rows
- * are locked FOR SHARE, and a revocation locks the same row for itself first. Both take the fair
- * lock before, see `lockAuthority`.
+ * Throws when an authority does not hold. Nobody can revoke it until the transaction ends: its rows
+ * are locked FOR SHARE, and a revocation locks the same row exclusively. Both first take the fair
+ * lock of `lockAuthority`.
  *
- * The statements are sent together: one round trip. The connection runs them in this order, each
- * with a snapshot of its own, so that the watermark is read after the lock on its project was
- * granted: in one statement with the lock it would be that of before the wait.
+ * The statements are sent together, in one round trip. The server runs them in this order, each
+ * with its own snapshot. The watermark is therefore read after the lock on its project was granted;
+ * in one statement with the lock it would be the one from before the wait.
  *
- * A change that updates one of these rows locks it exclusively before: of two that first share it,
- * each would wait for the other.
+ * A change that updates one of these rows must lock it exclusively before it calls this function.
+ * Two changes that first share the row would wait for each other.
  */
 export async function verifyAuthority(
   tx: Transaction,
@@ -23,43 +24,28 @@ export async function verifyAuthority(
   const { key_id, token, store } = authority
   const [, key, project, watermark, found] = await Promise.all([
     lockAuthority(tx, authority),
-    key_id === undefined ? undefined : tx.find(FIND_KEY, key_id),
-    token && tx.find('SELECT status FROM projects WHERE id = $1 FOR SHARE', token.project_id),
-    token ? findWatermark(tx, token.project_id, token.user_id) : 0,
-    store && tx.find(`${FIND_STORE} FOR SHARE`, store.account_id, store.store_id),
+    key_id === undefined ? undefined : tx.find(`${FIND_KEY} FOR SHARE`, key_id),
+    token && tx.find(`${FIND_PROJECT_STATUS} FOR SHARE`, token.project_id),
+    token && tx.find(FIND_WATERMARK, token.project_id, token.user_id),
+    store && tx.find(`${FIND_STORE_STATUS} FOR SHARE`, store.account_id, store.store_id),
   ])
   assertAuthority(authority, {
     has_key: key !== undefined,
     project_status: project?.status as string | undefined,
-    watermark,
+    watermark: watermark ? numberOf(watermark.watermark) : 0,
     store_status: found?.status as string | undefined,
   })
-}
-
-/** The higher of the revocation watermarks of a project and of its user; 0 without any. */
-export async function findWatermark(
-  on: Connection,
-  project_id: string,
-  user_id: string,
-): Promise<number> {
-  const row = await on.find(
-    `SELECT coalesce(max(not_after), 0) AS watermark FROM token_bounds
-     WHERE project_id = $1 AND user_id IN ('', $2)`,
-    project_id,
-    user_id,
-  )
-  return numberOf(row?.watermark)
 }
 
 /**
  * Takes the fair locks of an authority, shared, and those of `changed`, exclusively.
  *
- * Row locks are not fair: whoever asks for FOR SHARE passes a FOR UPDATE that waits, and a steady
- * stream of writers would keep a revocation waiting until its statement timeout. Advisory locks are
- * granted in the order of their requests.
+ * Row locks are not fair: a FOR SHARE request overtakes a FOR UPDATE that waits. Under a steady
+ * stream of writers a revocation would wait until its statement timeout. Advisory locks are granted
+ * in the order of their requests.
  *
- * Prevents deadlocks: takes the locks in the order of their numbers, and callers hold no lock yet
- * that a holder of one of these may wait for. So it comes before the rows are locked.
+ * Prevents deadlocks by taking the locks in the order of their numbers. Call it before any row is
+ * locked: no holder of one of these locks may wait for a lock of the caller.
  */
 export function lockAuthority(
   tx: Transaction,
@@ -81,29 +67,24 @@ export const lockOf = {
   store: ({ account_id, store_id }: StoreKey) => `store ${account_id} ${store_id}`,
 }
 
-/** Any number, the same for all locks of this kind: the letters "auth". */
+/** An arbitrary number that all of these locks share: the letters "auth". */
 const LOCK_CLASS = 0x61757468
 
-// Two names may have one number: who needs both takes that lock once.
+// Two names may have the same number: the statement takes that lock once.
 const LOCK = `
   SELECT CASE WHEN is_exclusive THEN pg_advisory_xact_lock(${LOCK_CLASS}, number)
     ELSE pg_advisory_xact_lock_shared(${LOCK_CLASS}, number) END
   FROM (
     SELECT hashtext(name) AS number, bool_or(is_exclusive) AS is_exclusive FROM (
-      SELECT json_array_elements_text($1) AS name, true AS is_exclusive
-      UNION ALL SELECT json_array_elements_text($2), false) AS names
+      SELECT json_array_elements_text(?) AS name, true AS is_exclusive
+      UNION ALL SELECT json_array_elements_text(?), false) AS names
     GROUP BY number ORDER BY number) AS locks`
 
-const FIND_KEY = 'SELECT 1 FROM account_keys WHERE revoked_at IS NULL AND key_id = $1 FOR SHARE'
-
 /**
- * Finds a key, and takes its fair lock before that of its row, in one statement. The statement's
- * snapshot is of before the wait, but FOR SHARE reads the row anew when it was updated since.
+ * Finds a key by the name of its fair lock and its id, and takes both locks in this order. The
+ * statement's snapshot is older than the wait, but FOR SHARE reads a row again that was updated.
  */
-export function findLockedKey(key_id: string, place: (value: string) => string): string {
-  return `SELECT 1 FROM account_keys
-    WHERE (SELECT pg_advisory_xact_lock_shared(${LOCK_CLASS}, hashtext(${place(lockOf.key(key_id))})))
-      IS NOT NULL AND revoked_at IS NULL AND key_id = ${place(key_id)} FOR SHARE`
-}
-
-const FIND_STORE = 'SELECT status FROM stores WHERE account_id = $1 AND store_id = $2'
+export const FIND_LOCKED_KEY = `
+  SELECT 1 FROM account_keys
+  WHERE (SELECT pg_advisory_xact_lock_shared(${LOCK_CLASS}, hashtext(?))) IS NOT NULL
+    AND revoked_at IS NULL AND key_id = ? FOR SHARE`

@@ -1,6 +1,6 @@
 import type { Database } from './connection.ts'
 
-/** What references each other without a foreign key, and what the database says of itself. */
+/** References that have no foreign key, and the rows that break them; invalid indexes. */
 const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'purchases name an import that is not there',
@@ -38,7 +38,7 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
 
 const TIMEOUT_MS = 60 * 60_000
 
-/** Looks through what foreign keys do not keep; the server itself looks after its pages. */
+/** Checks references without a foreign key. The server checks its pages itself. */
 export function findProblems(db: Database): Promise<string[]> {
   return db.transaction(
     async (tx) => {

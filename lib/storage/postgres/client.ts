@@ -1,25 +1,25 @@
 import { isConnectionLost, type PostgresClient } from './drivers.ts'
 
-/** One connection. Once lost it is never used again, as it may hold bytes or work of before. */
+/** One connection. A lost one is never used again: it may hold unsent bytes or a transaction. */
 export interface Client {
   /** Sends a statement. */
   send<T>(statement: (sql: PostgresClient) => PromiseLike<T>): Promise<T>
-  /** Closes the connection when the last statement sent has its answer; at once when told so. */
+  /** Closes the connection after the answer to its last statement, or at once. */
   lose(when?: 'now'): void
-  /** Waits for what is under way, at most some seconds, and closes the connection. */
+  /** Waits up to 5 s for statements under way, then closes the connection. */
   end(): Promise<void>
   readonly isLost: boolean
-  /** How many statements wait for their answer. */
+  /** The number of statements without an answer. */
   readonly pending: number
-  /** Milliseconds since it last answered, or began to wait for an answer. */
+  /** Milliseconds since the last answer, or since a statement was sent after it. */
   readonly quiet: number
-  /** How many single statements have acquired it. */
+  /** The number of single statements that use it. */
   shares: number
-  /** Whether a transaction has it to itself. */
+  /** Whether a transaction uses it. */
   isReserved: boolean
-  /** How many milliseconds of silence are too many while statements wait. */
+  /** How many milliseconds without an answer are allowed. */
   patience: number
-  /** Whether it was silent for too long when last looked at. */
+  /** Whether the last inspection found it silent for too long. */
   isSuspect: boolean
 }
 
@@ -35,7 +35,7 @@ export function openClient(
 
   const client: Client = {
     async send(statement) {
-      // postgres.js would connect anew, and do the rest of a transaction outside of it.
+      // postgres.js would reconnect, and run the rest of a transaction outside of it.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
       if (pending++ === 0) heardAt = Date.now()
       try {

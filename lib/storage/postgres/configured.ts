@@ -1,40 +1,40 @@
+import type { Table } from '../columns.ts'
 import { PAGE_TEXT, recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../port.ts'
 import type { Database } from './connection.ts'
-import type { Row } from './drivers.ts'
 
-/** PostgreSQL reads a configuration whole to measure it: a page measures no more than these. */
+/** PostgreSQL measures a configuration by reading all of it, so a page measures at most these. */
 const MEASURED = 32
 
 /**
- * The rows of an owner that fill a page, and one more: they end where the text of those before the
- * one before fills it.
+ * Selects the records of an owner that fill a page, and one more. A record is left out when those
+ * before its predecessor fill the page with their text.
  */
-export function configuredQuery(table: string, owner: string, config: string): string {
+export function configuredQuery<R>(table: Table<R>, owner: string, config: string): string {
   return `SELECT * FROM (
       SELECT *, sum(text) OVER (
         ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
       FROM (
-        SELECT *, octet_length(${config}::text) AS text FROM ${table}
-        WHERE ${owner} = $1 AND seq > $2::bigint ORDER BY seq LIMIT $3) candidates) rows
+        SELECT seq, ${table.list}, octet_length(${config}::text) AS text FROM ${table.name}
+        WHERE ${owner} = ? AND seq > CAST(? AS bigint) ORDER BY seq LIMIT ?) candidates) rows
     WHERE coalesce(text_before, 0) < ${PAGE_TEXT}
     ORDER BY seq`
 }
 
 /** A page of records that each have a configuration. */
-export async function listConfigured<T>(
+export async function listConfigured<R>(
   db: Database,
+  { read }: Table<R>,
   sql: string,
   owner: string,
   { limit, after = '0' }: Page,
-  record: (row: Row) => T,
-): Promise<RecordPage<T>> {
+): Promise<RecordPage<R>> {
   const page = { limit: Math.min(limit, MEASURED) }
   const rows = await db.all(sql, owner, after, page.limit + 1)
   return recordPage(
     rows,
     page,
-    record,
+    read,
     ({ seq }) => seq,
     ({ text }) => text as number,
   )

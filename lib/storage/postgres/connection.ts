@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import type { Table } from '../columns.ts'
 import type { PoolState } from '../port.ts'
 import type { Client } from './client.ts'
 import { copyInto } from './copy.ts'
@@ -10,11 +11,14 @@ import {
   translatePostgresError,
 } from './drivers.ts'
 import type { Pool } from './pool.ts'
+import { numbered } from './statements.ts'
 
-/** What a statement is sent through: a connection of the pool, or the one of a transaction. */
+/** Sends statements, with `?` or `$n` for their values: to the pool, or within a transaction. */
 export interface Connection {
-  /** Runs a statement; the number of rows that it changed. */
+  /** Runs a statement. Resolves to the number of rows that it changed. */
   run(sql: string, ...values: PostgresValue[]): Promise<number>
+  /** Inserts a record. Resolves to 0 when a unique column of the table is taken. */
+  insert<R>(table: Table<R>, record: R): Promise<number>
   find(sql: string, ...values: PostgresValue[]): Promise<Row | undefined>
   all(sql: string, ...values: PostgresValue[]): Promise<Row[]>
 }
@@ -22,7 +26,7 @@ export interface Connection {
 export interface Transaction extends Connection {
   /** Runs statements without values. */
   exec(sql: string): Promise<void>
-  /** Lets the transaction end without a change. */
+  /** Makes the transaction end with a rollback. */
   undo(): void
   /** Copies lines of PostgreSQL's text format into a table. */
   copy(into: string, lines: Iterable<string>): Promise<void>
@@ -30,8 +34,9 @@ export interface Transaction extends Connection {
 
 export interface Database extends Connection {
   /**
-   * Runs `work` in one transaction; anew, a few times, when others were in its way. When it fails
-   * it has changed nothing, unless the connection was lost during the commit: then no one knows.
+   * Runs `work` in a transaction, and repeats it a few times after a conflict with others. A failed
+   * transaction has changed nothing, unless the connection was lost during the commit: then the
+   * outcome is unknown.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limits?: Limits): Promise<T>
   poolState(): PoolState
@@ -39,42 +44,47 @@ export interface Database extends Connection {
 }
 
 export interface Limits {
-  /** Milliseconds that one statement may take, in place of the connection's `statement_timeout`. */
+  /** Milliseconds for one statement, in place of the connection's `statement_timeout`. */
   readonly timeout: number
 }
 
 export function databaseOn(pool: Pool): Database {
-  const read: Connection['all'] = async (...statement) => {
+  const all: Connection['all'] = async (...statement) => {
     try {
-      return await persistently(() =>
-        pool.share((client) => connectionOn(client).all(...statement)),
-      )
+      return await retried(() => pool.share((client) => connectionOn(client).all(...statement)))
     } catch (error) {
       if (isUnstorable(error)) return []
       throw error
     }
   }
+  // Reserves a connection: reads would wait behind a write, for its locks and for the disk.
+  const run: Connection['run'] = (...statement) =>
+    retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {
-    // Not shared: reads would wait behind a write, for its locks and for the disk.
-    run: (...statement) =>
-      persistently(() => pool.reserve((client) => connectionOn(client).run(...statement))),
-    find: async (...statement) => (await read(...statement))[0],
-    all: (...statement) => read(...statement),
+    ...verbsOn(run, all),
     transaction: (work, limits) =>
-      persistently(() => pool.reserve((client) => inTransaction(client, work, limits))),
+      retried(() => pool.reserve((client) => inTransaction(client, work, limits))),
     poolState: () => pool.state(),
     close: () => pool.close(),
   }
 }
 
 function connectionOn(client: Client): Connection {
-  // Prepares a statement unless the URL has `?prepare=false`, which goes before this in postgres.js.
+  // Prepares statements, unless the URL has `?prepare=false`: postgres.js gives that precedence.
   const query = (sql: string, values: PostgresValue[]) =>
-    client.send((driver) => driver.unsafe(sql, values, { prepare: true, simple: false }))
+    client.send((driver) => driver.unsafe(numbered(sql), values, { prepare: true, simple: false }))
+  return verbsOn(
+    async (sql, ...values) => (await query(sql, values)).count,
+    async (sql, ...values) => query(sql, values),
+  )
+}
+
+function verbsOn(run: Connection['run'], all: Connection['all']): Connection {
   return {
-    run: async (sql, ...values) => (await query(sql, values)).count,
-    find: async (sql, ...values) => (await query(sql, values))[0],
-    all: async (sql, ...values) => query(sql, values),
+    run,
+    insert: (table, record) => run(table.insertion, ...table.values(record)),
+    find: async (sql, ...values) => (await all(sql, ...values))[0],
+    all,
   }
 }
 
@@ -93,7 +103,7 @@ async function inTransaction<T>(
     exec: async (sql) => void (await exec(sql)),
     copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
   }
-  // Whatever the database's default: after a lock each statement is to see what others have done.
+  // Overrides the database's default: a statement after a lock must see what others committed.
   await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
     if (limits) {
@@ -104,7 +114,7 @@ async function inTransaction<T>(
     await exec(ending)
     return result
   } catch (error) {
-    // Not to be had back in a known state, it is thrown away.
+    // Closes the connection when the rollback fails, because its state is then unknown.
     await exec('ROLLBACK').catch(() => client.lose('now'))
     throw error
   }
@@ -112,8 +122,8 @@ async function inTransaction<T>(
 
 const ATTEMPTS = 5
 
-/** Tries again what only failed because others were faster; errors come translated. */
-async function persistently<T>(work: () => Promise<T>): Promise<T> {
+/** Retries after a conflict with another transaction, and translates errors. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

@@ -11,9 +11,9 @@ export async function copyInto(
   lines: Iterable<string>,
 ): Promise<void> {
   const query = driver.unsafe(`COPY ${into} FROM STDIN`)
-  const refused = refusalOf(query)
+  const failed = failureOf(query)
   const stream = await query.writable()
-  const done = Promise.race([finished(stream), refused])
+  const done = Promise.race([finished(stream), failed])
   let chunk = ''
   for (const line of lines) {
     chunk += line
@@ -26,21 +26,21 @@ export async function copyInto(
 }
 
 /**
- * Rejects with the server's refusal. postgres.js has given the stream as the query's answer by
- * then, so that its rejection goes nowhere, and the stream of a COPY refused after its end stays
- * open (3.4.9).
+ * Rejects with the server's error. postgres.js (3.4.9) has resolved the query with the stream by
+ * then, so that the query's rejection is lost. The stream of a COPY that fails after its end stays
+ * open.
  */
-function refusalOf(query: PostgresQuery): Promise<never> {
-  const inner = query as PostgresQuery & { reject: (error: unknown) => void } // not documented
+function failureOf(query: PostgresQuery): Promise<never> {
+  const inner = query as PostgresQuery & { reject: (error: unknown) => void } // an undocumented member of postgres.js
   const { reject } = inner
-  const refused = new Promise<never>((_, refuse) => {
+  const failed = new Promise<never>((_, fail) => {
     inner.reject = (error) => {
-      refuse(error)
+      fail(error)
       reject(error)
     }
   })
-  refused.catch(() => {}) // also heard of as the query's own, before there is a stream
-  return refused
+  failed.catch(() => {}) // before the stream opens, the query rejects too
+  return failed
 }
 
 /** A cell of the text format (postgresql.org/docs/current/sql-copy.html, "Text Format"). */

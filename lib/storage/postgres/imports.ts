@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import type { PurchaseImport, Storage, StoreKey } from '../port.ts'
+import type { PurchaseImport, StoreKey } from '../port.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
-import type { Row } from './drivers.ts'
 import {
   assertOwned,
   clearImport,
-  LEASE_TIME,
+  findLastPurchase,
+  IS_ABANDONED,
   type Lease,
-  lastPurchase,
   renewLease,
 } from './leases.ts'
 import { createStaging } from './staging.ts'
@@ -19,58 +18,44 @@ const MANY_ROWS = 10_000
 const COMMIT_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Imports write straight into `purchases`, block by block, behind the last purchase that is seen:
- * so no lock is held between blocks, and the commit moves one number. A unique index on `imports`
- * lets one import at a time into a store.
+ * Starts an import. It writes rows straight into `purchases`, block by block, after the last
+ * visible purchase. No lock is held between blocks, and the commit changes one number. A unique
+ * index on `imports` allows one import at a time into a store.
  */
-export function importMethods(db: Database): Pick<Storage, 'openImport'> {
-  return {
-    async openImport(key, import_id) {
-      const { store, other } = await findStore(db, key)
-      if (other && !other.isAbandoned) return undefined
-      if (other)
-        await clearImport(db, { import: other.import, store, owner: other.owner }, 'abandoned')
-      const lease = { store, owner: randomUUID() }
-      const row = await db.find(
-        `INSERT INTO imports (import_id, store, owner) VALUES ($1, $2, $3)
-         ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`,
-        import_id,
-        lease.store,
-        lease.owner,
-      )
-      return row && createImport(db, { ...lease, import: row.seq as number })
-    },
+export async function openImport(
+  db: Database,
+  { account_id, store_id }: StoreKey,
+  import_id: string,
+): Promise<PurchaseImport | undefined> {
+  const found = await db.find(FIND_STORE, account_id, store_id)
+  if (!found) throw new Error('the store must be inserted before its items and purchases')
+  const store = found.seq as number
+  if (found.owner !== null) {
+    if (!found.is_abandoned) return undefined
+    const other = { import: found.import as number, store, owner: found.owner as string }
+    await clearImport(db, other, 'abandoned')
   }
+  const owner = randomUUID()
+  const row = await db.find(INSERT, import_id, store, owner)
+  return row && createImport(db, { store, owner, import: row.seq as number })
 }
 
 /** A store's number, and the import under way there. */
-async function findStore(db: Database, { account_id, store_id }: StoreKey) {
-  const row = await db.find(
-    `SELECT s.seq, i.seq AS import, i.owner, i.alive_at < now() - ${LEASE_TIME} AS abandoned
-     FROM stores s LEFT JOIN imports i ON i.store = s.seq AND i.owner IS NOT NULL
-     WHERE s.account_id = $1 AND s.store_id = $2`,
-    account_id,
-    store_id,
-  )
-  if (!row) throw new Error('the store must be inserted before what it holds')
-  const other = row.owner === null ? undefined : underWay(row)
-  return { store: row.seq as number, other }
-}
+const FIND_STORE = `
+  SELECT s.seq, i.seq AS import, i.owner, ${IS_ABANDONED} AS is_abandoned
+  FROM stores s LEFT JOIN imports i ON i.store = s.seq AND i.owner IS NOT NULL
+  WHERE s.account_id = ? AND s.store_id = ?`
 
-function underWay(row: Row) {
-  return {
-    import: row.import as number,
-    owner: row.owner as string,
-    isAbandoned: row.abandoned as boolean,
-  }
-}
+const INSERT = `
+  INSERT INTO imports (import_id, store, owner) VALUES (?, ?, ?)
+  ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`
 
 async function createImport(db: Database, lease: Lease): Promise<PurchaseImport> {
-  const first = await lastPurchase(db, lease)
+  const first = await findLastPurchase(db, lease)
   const staging = createStaging(db, lease, first)
-  // A missed beat is made good by the next; a lost import is found by the next block.
-  const beat = () => void renewLease(db, lease).catch(() => {})
-  const heartbeat = setInterval(beat, HEARTBEAT_MS).unref()
+  // Ignores failures: the next heartbeat follows, and the next block finds out about a lost lease.
+  const renew = () => void renewLease(db, lease).catch(() => {})
+  const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
 
   return {
     stage: (rows) => staging.append(rows),
@@ -80,17 +65,13 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
       await db.transaction(
         async (tx) => {
           await assertOwned(tx, lease)
-          await tx.run(
-            `UPDATE purchases p SET status = c.status FROM purchase_changes c
-             WHERE c.store = $1 AND p.store = c.store AND p.seq = c.purchase`,
-            lease.store,
-          )
-          await tx.run('DELETE FROM purchase_changes WHERE store = $1', lease.store)
-          await tx.run('UPDATE imports SET owner = NULL WHERE seq = $1', lease.import)
-          // Not before: a commit may take minutes, and a revocation would wait as long.
+          await tx.run(APPLY_CHANGES, lease.store)
+          await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
+          await tx.run('UPDATE imports SET owner = NULL WHERE seq = ?', lease.import)
+          // Verifies last: the commit may take minutes, and a revocation waits for the locks.
           await verifyAuthority(tx, write.authority)
           const last = staging.lastPurchase
-          await tx.run('UPDATE stores SET last_purchase = $1 WHERE seq = $2', last, lease.store)
+          await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
           await recordWrite(tx, write)
         },
         { timeout: COMMIT_TIMEOUT_MS },
@@ -106,8 +87,12 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
   }
 }
 
-// Else plans made for a smaller table would read it whole until the server looks by itself, a
-// minute or more. What it misses it does not owe: the import is done.
+const APPLY_CHANGES = `
+  UPDATE purchases p SET status = c.status FROM purchase_changes c
+  WHERE c.store = ? AND p.store = c.store AND p.seq = c.purchase`
+
+// Updates the planner's statistics. The server does this by itself only after a minute or more, and
+// plans for a smaller table would read all of this one. Ignores failures: the import is committed.
 async function analyze(db: Database): Promise<void> {
   await db.run('ANALYZE purchases').catch(() => {})
 }

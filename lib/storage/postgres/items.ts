@@ -1,40 +1,20 @@
 import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
-import { itemRecord, maybe } from '../records.ts'
+import { itemReads } from '../reads.ts'
+import { ITEMS, itemRecord } from '../tables.ts'
 import { insertOnce } from './audit.ts'
 import type { Database } from './connection.ts'
+import { insertionOfMany } from './statements.ts'
 
 export function itemMethods(db: Database): ItemMethods {
   return {
-    insertItem(item, write = {}) {
-      return insertOnce(
-        db,
-        write,
-        `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
-           created_at)
-         SELECT $1, (SELECT seq FROM stores WHERE account_id = $2 AND store_id = $3),
-           $4, $5, $6, $7, $8, $9, $10 FROM authority
-         ON CONFLICT (store, name) DO NOTHING`,
-        item.id,
-        item.account_id,
-        item.store_id,
-        item.name,
-        item.display_name,
-        item.description,
-        item.price,
-        item.type,
-        item.metadata,
-        item.created_at,
-      )
-    },
+    ...itemReads(db),
+    insertItem: (item, write = {}) => insertOnce(db, write, ITEMS, item),
     async insertItems(items) {
-      await db.run(INSERT_MANY, items)
-    },
-    async findItem(id) {
-      return maybe(itemRecord, await db.find(FIND, id))
+      await db.run(INSERT_ITEMS, items)
     },
     async listItems({ account_id, store_id, project_id = null }, { limit, after = null }) {
-      const rows = await db.all(LIST, account_id, store_id, after, limit + 1, project_id)
+      const rows = await db.all(PAGE_OF_ITEMS, account_id, store_id, after, limit + 1, project_id)
       if (rows.length === 0) throw storeNotFound()
       // A store without items on this page has one row that holds none.
       const found = rows.filter(({ id }) => id !== null)
@@ -45,27 +25,14 @@ export function itemMethods(db: Database): ItemMethods {
   }
 }
 
-const INSERT_MANY = `
-  INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
-  SELECT id, (SELECT seq FROM stores s WHERE s.account_id = i.account_id AND s.store_id = i.store_id),
-    name, display_name, description, price, type, metadata, created_at
-  FROM ROWS FROM (json_to_recordset($1) AS (id text, account_id text, store_id text, name text,
-    display_name text, description text, price bigint, type text, metadata json, created_at text))
-    WITH ORDINALITY AS i
-  ORDER BY ordinality
-  ON CONFLICT DO NOTHING`
+const INSERT_ITEMS = insertionOfMany(ITEMS)
 
-const FIND = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id
-  FROM items i JOIN stores s ON s.seq = i.store WHERE i.id = $1`
-
-// Items are added and never changed. The revision is their count, not the greatest number: of two
-// that are added at once the one with the smaller number may be seen later. To count takes long in
-// a large store: done for the first page, whose revision is that of the list. Rows come as long as
-// the text of those before the one before does not fill the page: those that it takes, and one
-// more.
-const LIST = `
-  SELECT i.id, name, display_name, description, price, type, metadata, i.created_at, text,
+// Items are added and never changed. The revision has their count, not the greatest number: of two
+// items added at once, the one with the smaller number may become visible later. Only the first
+// page counts, because a large store takes long, and its revision is that of the list. A row is
+// left out when those before its predecessor fill the page with their text.
+const PAGE_OF_ITEMS = `
+  SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,
     s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision
   FROM stores s
   CROSS JOIN LATERAL (

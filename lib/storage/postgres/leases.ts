@@ -1,28 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
-import { numberOf } from '../records.ts'
+import { numberOf } from '../columns.ts'
 import type { Connection, Database } from './connection.ts'
 
-/** An import under way, as those name it who may write into it. */
+/** The right to write into an import under way. */
 export interface Lease {
   /** The import's number. */
   readonly import: number
   readonly store: number
-  /** Whoever comes to own the import writes a name of his own there. */
+  /** Each new owner writes a new name here. */
   readonly owner: string
 }
 
-// An import whose process is gone is cleared by whoever comes next, once it has not been heard of
-// for so long, by the database's clock. No host or process is asked for: servers are anywhere.
-export const LEASE_TIME = "interval '20 seconds'"
+// The lease ends after 20 s without a heartbeat, by the database's clock. Servers may be on
+// different hosts, so that no process can be asked.
+export const IS_ABANDONED = "alive_at < now() - interval '20 seconds'"
 
 /**
- * Tells that the import is alive; 0 when it is another's by now. Keeps it until the transaction
- * ends.
+ * Renews a lease. Resolves to 0 when another owner has the import. Locks its row until the
+ * transaction ends.
  */
 export function renewLease(on: Connection, lease: Lease): Promise<number> {
-  const sql = 'UPDATE imports SET alive_at = now() WHERE seq = $1 AND owner = $2'
+  const sql = 'UPDATE imports SET alive_at = now() WHERE seq = ? AND owner = ?'
   return on.run(sql, lease.import, lease.owner)
 }
 
@@ -31,22 +31,22 @@ export async function assertOwned(on: Connection, lease: Lease): Promise<void> {
   throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
 }
 
-/** The number of the last purchase of the store that is seen. */
-export async function lastPurchase(db: Database, { store }: Lease): Promise<number> {
-  const row = await db.find('SELECT last_purchase FROM stores WHERE seq = $1', store)
+/** Finds the number of the store's last visible purchase. */
+export async function findLastPurchase(db: Database, { store }: Lease): Promise<number> {
+  const row = await db.find('SELECT last_purchase FROM stores WHERE seq = ?', store)
   return numberOf(row?.last_purchase)
 }
 
 /**
- * Clears what processes that are gone have left of imports that never ended. False when others are
- * under way, which may be abandoned later.
+ * Clears abandoned imports. Resolves to false when other imports are under way, which may be
+ * abandoned later.
  */
 export async function clearAbandonedImports(db: Database, pause: Pause): Promise<boolean> {
   const rows = await db.all(
-    `SELECT seq, store, owner, alive_at < now() - ${LEASE_TIME} AS abandoned FROM imports
+    `SELECT seq, store, owner, ${IS_ABANDONED} AS is_abandoned FROM imports
      WHERE owner IS NOT NULL`,
   )
-  const abandoned = rows.filter((row) => row.abandoned)
+  const abandoned = rows.filter((row) => row.is_abandoned)
   for (const { seq, store, owner } of abandoned) {
     await pause()
     const lease = { import: seq as number, store: store as number, owner: owner as string }
@@ -58,8 +58,8 @@ export async function clearAbandonedImports(db: Database, pause: Pause): Promise
 const CLEARED_A_STATEMENT = 20_000
 
 /**
- * Takes an import over, so that no one can commit what is half deleted, and deletes it. One that
- * has ended meanwhile, or is another's, is left alone.
+ * Takes an import over from its owner and deletes it. Does nothing when it has ended, or has
+ * another owner.
  */
 export async function clearImport(
   db: Database,
@@ -68,11 +68,11 @@ export async function clearImport(
   pause: Pause = async () => {},
 ): Promise<void> {
   const taken = { ...lease, owner: randomUUID() }
-  // A commit that takes long is not dead: it holds its row.
-  const isTakeable = only ? `AND alive_at < now() - ${LEASE_TIME} FOR UPDATE SKIP LOCKED` : ''
+  // Skips a locked row: a commit locks it and may take longer than a lease.
+  const condition = only ? `AND ${IS_ABANDONED} FOR UPDATE SKIP LOCKED` : ''
   const changed = await db.run(
-    `UPDATE imports SET owner = $1, alive_at = now() WHERE seq IN (
-       SELECT seq FROM imports WHERE seq = $2 AND owner = $3 ${isTakeable})`,
+    `UPDATE imports SET owner = ?, alive_at = now() WHERE seq IN (
+       SELECT seq FROM imports WHERE seq = ? AND owner = ? ${condition})`,
     taken.owner,
     lease.import,
     lease.owner,
@@ -81,31 +81,29 @@ export async function clearImport(
   try {
     await deleteImport(db, taken, pause)
   } catch (error) {
-    // Whoever comes next need not wait for the lease.
-    const release = "UPDATE imports SET alive_at = 'epoch' WHERE seq = $1 AND owner = $2"
+    // Ends the lease, so that the next import into the store can clear it at once.
+    const release = "UPDATE imports SET alive_at = 'epoch' WHERE seq = ? AND owner = ?"
     await db.run(release, taken.import, taken.owner).catch(() => {})
     throw error
   }
 }
 
 async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<void> {
-  const row = await db.find('SELECT max(seq) AS last FROM purchases WHERE store = $1', lease.store)
+  const row = await db.find('SELECT max(seq) AS last FROM purchases WHERE store = ?', lease.store)
   const last = Number(row?.last)
-  for (let from = await lastPurchase(db, lease); from < last; from += CLEARED_A_STATEMENT) {
+  for (let from = await findLastPurchase(db, lease); from < last; from += CLEARED_A_STATEMENT) {
+    const to = from + CLEARED_A_STATEMENT
     await db.transaction(async (tx) => {
       await assertOwned(tx, lease)
-      await tx.run(
-        'DELETE FROM purchases WHERE store = $1 AND seq > $2 AND seq <= $3',
-        lease.store,
-        from,
-        from + CLEARED_A_STATEMENT,
-      )
+      await tx.run(DELETE_PURCHASES, lease.store, from, to)
     })
     await pause()
   }
   await db.transaction(async (tx) => {
     await assertOwned(tx, lease)
-    await tx.run('DELETE FROM purchase_changes WHERE store = $1', lease.store)
-    await tx.run('DELETE FROM imports WHERE seq = $1', lease.import)
+    await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
+    await tx.run('DELETE FROM imports WHERE seq = ?', lease.import)
   })
 }
+
+const DELETE_PURCHASES = 'DELETE FROM purchases WHERE store = ? AND seq > ? AND seq <= ?'

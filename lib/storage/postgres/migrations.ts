@@ -2,13 +2,11 @@ import { TillError } from '../../errors.ts'
 import type { Connection, Database } from './connection.ts'
 import { MIGRATIONS } from './schema.ts'
 
-/** Any number, the same for all who migrate: the letters "till". */
+/** An arbitrary number that all migrations share: the letters "till". */
 const LOCK = 0x74696c6c
 const TIMEOUT_MS = 10 * 60_000
 
-/**
- * Brings the schema to today's; of many that do so at once one migrates, the others wait for it.
- */
+/** Migrates the schema to the newest version. Of many servers at once, one migrates. */
 export async function migrate(db: Database): Promise<void> {
   if ((await versionOf(db)) === MIGRATIONS.length) return
   await db.transaction(
@@ -25,9 +23,9 @@ export async function migrate(db: Database): Promise<void> {
   )
 }
 
-/** How many migrations the schema has had; refuses one that a newer tillkit has written. */
+/** The schema's number of migrations. Throws for a schema of a newer tillkit. */
 async function versionOf(on: Connection): Promise<number> {
-  // Not to_regclass, which within a transaction may still say what it said before the lock.
+  // Does not use to_regclass, which may return the result from before the lock.
   const table = await on.find(
     `SELECT 1 FROM pg_tables
      WHERE schemaname = current_schema() AND tablename = 'tillkit_migrations'`,

@@ -6,35 +6,35 @@ import type { PostgresClient } from './drivers.ts'
 export interface PoolOptions {
   readonly size: number
   /**
-   * How many single statements may be under way on one connection; 1 behind pgbouncer in transaction
-   * mode. When it has forwarded an answer, it gives the server to another client, though it has
-   * forwarded the Parse and Describe of the next statement as well (1.18). Their answers then go to
-   * the other client, which sends values by the wrong types, or to nobody.
+   * How many single statements may be under way on one connection. 1 behind pgbouncer in transaction
+   * mode: after an answer it gives the server to another client, even when it has forwarded the
+   * Parse and Describe of the next statement (1.18). The other client then gets their answers.
    */
   readonly pipeline: number
   /** Milliseconds that work waits for a connection. */
   readonly wait: number
-  /** Milliseconds of silence after which a server is given up. */
+  /** Milliseconds without an answer after which a connection is closed. */
   readonly patience: number
   /** Milliseconds without work after which a connection is closed. */
   readonly idle: number
 }
 
 /**
- * Connections, each a postgres.js client of one connection. Its own pool is not used: what a
- * transaction does after its connection was lost ends the process (3.4.9: an exception out of a
- * timer), and a connection that was lost with unsent bytes may hang when it is opened again.
+ * A connection pool. Each connection is a postgres.js client with one connection. The pool of
+ * postgres.js (3.4.9) is not used: a transaction that continues after its connection was lost ends
+ * the process (an exception in a timer), and a lost connection with unsent bytes may hang when it is
+ * reopened.
  */
 export interface Pool {
-  /** For one statement: on a connection that others use too, statement after statement. */
+  /** Runs one statement on a connection that other statements share. */
   share<T>(work: Work<T>): Promise<T>
-  /** For a transaction: on a connection that no one else uses meanwhile. */
+  /** Runs a transaction on a connection of its own. */
   reserve<T>(work: Work<T>): Promise<T>
   state(): PoolState
   close(): Promise<void>
 }
 
-/** Sends its first statement before it returns: statements keep the order of their connections. */
+/** Must send its first statement before it returns, which keeps statements in order. */
 type Work<T> = (client: Client) => Promise<T>
 type Mode = 'share' | 'reserve'
 
@@ -45,12 +45,12 @@ export function createPool(
   { size, pipeline, wait, patience, idle }: PoolOptions,
 ): Pool {
   const clients = new Set<Client>()
-  // Transactions leave a connection to single statements: those never wait for an import.
+  // Leaves a connection to single statements, which then never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
   let isClosed = false
 
-  /** An idle connection, a new one, or the one that has least to do. */
+  /** Picks an idle connection, a new one, or the one with the fewest statements. */
   const pick = (): Client | undefined => {
     let found: Client | undefined
     for (const client of clients) {
@@ -101,8 +101,8 @@ export function createPool(
     return client ? run(client) : queue.wait(mode, run)
   }
 
-  // A server that hangs, or a network that swallows packets, closes no connection. Silent twice in
-  // a row: the first time this process itself may have stood still.
+  // Finds servers that hang and networks that drop packets. A connection is lost when two inspections
+  // in a row find it silent: the first time, this process itself may have been blocked.
   const inspect = () => {
     for (const client of clients) {
       const isSilent = client.pending > 0 && client.quiet > client.patience
@@ -123,8 +123,8 @@ export function createPool(
     async close() {
       isClosed = true
       clearInterval(watch)
-      // Else a connection would be opened for them after the last one has been closed.
-      queue.refuse()
+      // Otherwise work that waits would open a connection after the others were closed.
+      queue.rejectAll()
       await Promise.all([...clients].map((client) => client.end()))
     },
   }
@@ -137,34 +137,34 @@ function closedError(): TillError {
 interface Waiter {
   readonly mode: Mode
   take(client: Client): void
-  refuse(error: TillError): void
+  reject(error: TillError): void
 }
 
-/** Work that waits for a connection: first come, first served, none for longer than `limit`. */
+/** A first-in, first-out queue of work that waits for a connection, for `limit` ms at most. */
 function createQueue(limit: number, acquire: (mode: Mode) => Client | undefined) {
   const waiting = new Set<Waiter>()
   return {
-    /** Runs `work` the moment it has a connection: no other work comes between. */
+    /** Runs `work` in the same turn in which it gets a connection. */
     wait: <T>(mode: Mode, work: Work<T>) =>
       new Promise<T>((resolve, reject) => {
-        const leave = () => {
+        const remove = () => {
           clearTimeout(timer)
           waiting.delete(waiter)
         }
         const waiter: Waiter = {
           mode,
           take(client) {
-            leave()
+            remove()
             resolve(work(client))
           },
-          refuse(error) {
-            leave()
+          reject(error) {
+            remove()
             reject(error)
           },
         }
         const timer = setTimeout(() => {
           const message = `No database connection became free within ${limit} ms`
-          waiter.refuse(new TillError('storage_unavailable', message))
+          waiter.reject(new TillError('storage_unavailable', message))
         }, limit)
         waiting.add(waiter)
       }),
@@ -179,8 +179,8 @@ function createQueue(limit: number, acquire: (mode: Mode) => Client | undefined)
       }
     },
     length: () => waiting.size,
-    refuse() {
-      for (const waiter of waiting) waiter.refuse(closedError())
+    rejectAll() {
+      for (const waiter of waiting) waiter.reject(closedError())
     },
   }
 }

@@ -1,28 +1,20 @@
 import type { JsonObject } from '../../domain/fields.ts'
+import { numberOf } from '../columns.ts'
 import type { Quota } from '../port.ts'
 import { assertWithin, grows } from '../quota.ts'
-import { numberOf } from '../records.ts'
+import { COUNT_USAGE } from '../statements.ts'
 import type { Connection } from './connection.ts'
 
 /**
- * Throws `quota_exceeded` when the account has more than its quota, after a change. The trigger that
- * counts the configuration of a new record locks the account's row. Of changes at once each
+ * Throws `quota_exceeded` when the account exceeds its quota, after a change. The trigger that
+ * counts the configuration of a new record locks the account's row. Each of several changes at once
  * therefore counts those before it.
  */
 export async function assertQuota(on: Connection, quota: Quota | undefined): Promise<void> {
   if (!quota) return
-  const { account_id, project_id, projects, stores } = quota
-  // Counts no further than the limit.
-  const row = await on.find(
-    `SELECT config_bytes,
-       (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = $1 LIMIT $2) p) AS projects,
-       (SELECT count(*) FROM (SELECT 1 FROM stores WHERE project_id = $3 LIMIT $4) s) AS stores
-     FROM accounts WHERE account_id = $1`,
-    account_id,
-    projects === undefined ? 0 : projects + 1,
-    project_id ?? null,
-    stores === undefined ? 0 : stores + 1,
-  )
+  const { account_id, project_id = null, projects = -1, stores = -1 } = quota
+  const limits = [account_id, projects + 1, project_id, stores + 1, account_id]
+  const row = await on.find(COUNT_USAGE, ...limits)
   if (!row) return
   const usage = {
     projects: numberOf(row.projects),
@@ -32,7 +24,7 @@ export async function assertQuota(on: Connection, quota: Quota | undefined): Pro
   assertWithin(usage, quota)
 }
 
-/** The same, for a change that may leave as many bytes as there were. */
+/** The same, for a change that may leave the number of bytes as it was. */
 export async function assertQuotaOfGrowth(
   on: Connection,
   quota: Quota | undefined,

@@ -5,15 +5,14 @@ import {
   type PurchaseIdentity,
   type PurchaseStatus,
 } from '../../domain/purchase.ts'
+import { numberOf } from '../columns.ts'
 import type { StagedRows } from '../port.ts'
-import { numberOf } from '../records.ts'
+import { PURCHASE_IDENTITIES } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 import type { Lease } from './leases.ts'
 
-/**
- * A row that waits to be written. An item stands for its sku: within a store both are one to one.
- */
+/** A row to be written. `sku` is the item's number: both are unique within a store. */
 export interface Entry extends PurchaseIdentity {
   readonly line: number
   readonly transaction_id: string
@@ -21,69 +20,62 @@ export interface Entry extends PurchaseIdentity {
   readonly metadata: string | null
 }
 
-/** A purchase that a transaction has already, as the import so far leaves it. */
+/** The stored purchase of a transaction, with the changes that the import has made so far. */
 interface Known {
   readonly seq: number
-  /** Whether it is of this very import, and so not seen yet. */
+  /** Whether it is from the same import, and so still invisible. */
   readonly isOwn: boolean
   identity: PurchaseIdentity
 }
 
 /**
- * The purchases that are there already of those transactions. The sub-select keeps the planner,
- * which knows nothing yet of rows just imported, from asking of each purchase which rows name it.
+ * Finds the stored purchases of the entries' transactions. The planner has no statistics of new
+ * rows yet; the LATERAL joins keep it from scanning all purchases.
  */
 export async function findKnown(
   on: Connection,
   lease: Lease,
   entries: readonly Entry[],
 ): Promise<Map<string, Known>> {
-  const rows = await on.all(
-    `SELECT p.transaction_id, p.seq, p.import, p.item, p.user_id, p.price, p.currency, p.quantity,
-       coalesce(c.status, p.status) AS status
-     FROM json_array_elements_text($2) AS sent (id)
-     CROSS JOIN LATERAL (
-       SELECT transaction_id, seq, import, item, user_id, price, currency, quantity, status
-       FROM purchases WHERE store = $1 AND transaction_id = sent.id LIMIT 1) p
-     LEFT JOIN LATERAL (
-       SELECT status FROM purchase_changes WHERE store = $1 AND purchase = p.seq LIMIT 1) c ON true`,
-    lease.store,
-    entries.map(({ transaction_id }) => transaction_id),
-  )
+  const ids = entries.map(({ transaction_id }) => transaction_id)
+  const rows = await on.all(FIND_KNOWN, lease.store, ids)
   return new Map(rows.map((row) => [row.transaction_id as string, knownOf(row, lease)]))
 }
+
+const FIND_KNOWN = `
+  SELECT p.transaction_id, p.seq, p.import, p.item, p.user_id, p.price, p.currency, p.quantity,
+    coalesce(c.status, p.status) AS status
+  FROM json_array_elements_text($2) AS sent (id)
+  CROSS JOIN LATERAL (
+    SELECT transaction_id, seq, import, item, user_id, price, currency, quantity, status
+    FROM purchases WHERE store = $1 AND transaction_id = sent.id LIMIT 1) p
+  LEFT JOIN LATERAL (
+    SELECT status FROM purchase_changes WHERE store = $1 AND purchase = p.seq LIMIT 1) c ON true`
 
 function knownOf(row: Row, lease: Lease): Known {
   return {
     seq: numberOf(row.seq),
     isOwn: row.import === lease.import,
-    identity: {
-      sku: String(row.item),
-      user_id: (row.user_id as string | null) ?? undefined,
-      price: row.price === null ? undefined : numberOf(row.price),
-      currency: (row.currency as string | null) ?? undefined,
-      quantity: row.quantity as number,
-      status: PURCHASE_STATUSES[row.status as number] as PurchaseStatus,
-    },
+    identity: PURCHASE_IDENTITIES.readInto({ sku: String(row.item) }, row),
   }
 }
 
-/** A status that a purchase has come to. */
+/** A purchase's new status. */
 export interface Change {
   readonly purchase: number
   readonly isOwn: boolean
   readonly status: PurchaseStatus
 }
 
-interface Judgement {
-  readonly told: StagedRows
+interface Comparison {
+  readonly result: StagedRows
   /** The rows to add, in their order. */
   readonly fresh: readonly Entry[]
   readonly changes: readonly Change[]
 }
 
-/** Judges rows one after the other: two of one block may be of one transaction. */
-export function judge(known: Map<string, Known>, entries: readonly Entry[]): Judgement {
+/** Compares rows one by one, because two rows of a block may have the same transaction. */
+export function compareEntries(known: Map<string, Known>, entries: readonly Entry[]): Comparison {
   const fresh = new Map<string, Entry>()
   const changes = new Map<number, Change>()
   const conflicts: { line: number; field: PurchaseField }[] = []
@@ -97,26 +89,24 @@ export function judge(known: Map<string, Known>, entries: readonly Entry[]): Jud
       fresh.set(id, entry)
       continue
     }
-    const judged = compareRepeat(before, entry)
-    if (judged.outcome === 'conflict') {
-      conflicts.push({ line, field: judged.field })
+    const compared = compareRepeat(before, entry)
+    if (compared.outcome === 'conflict') {
+      conflicts.push({ line, field: compared.field })
       continue
     }
-    counts[judged.outcome]++
-    if (judged.outcome === 'skipped') continue
+    counts[compared.outcome]++
+    if (compared.outcome === 'skipped') continue
     if (own) fresh.set(id, { ...own, status })
     if (stored) {
       stored.identity = { ...stored.identity, status }
       changes.set(stored.seq, { purchase: stored.seq, isOwn: stored.isOwn, status })
     }
   }
-  const told = { ...counts, added: fresh.size, conflicts, unknown: [] }
-  return { told, fresh: [...fresh.values()], changes: [...changes.values()] }
+  const result = { ...counts, added: fresh.size, conflicts, unknown: [] }
+  return { result, fresh: [...fresh.values()], changes: [...changes.values()] }
 }
 
-/**
- * Puts statuses where the commit will find them; a row that is not seen yet is changed in place.
- */
+/** Stages new statuses for the commit. Changes rows of the same import in place. */
 export async function stageChanges(
   on: Connection,
   { store }: Lease,
@@ -126,19 +116,17 @@ export async function stageChanges(
     changes
       .filter((change) => change.isOwn === isOwn)
       .map(({ purchase, status }) => ({ purchase, status: PURCHASE_STATUSES.indexOf(status) }))
-  await on.run(
-    `UPDATE purchases p SET status = sent.status
-     FROM json_to_recordset($2) AS sent (purchase bigint, status smallint)
-     WHERE p.store = $1 AND p.seq = sent.purchase`,
-    store,
-    sent(true),
-  )
-  await on.run(
-    `INSERT INTO purchase_changes (store, purchase, status)
-     SELECT $1, purchase, status
-     FROM json_to_recordset($2) AS sent (purchase bigint, status smallint)
-     ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`,
-    store,
-    sent(false),
-  )
+  await on.run(UPDATE_STATUSES, sent(true), store)
+  await on.run(STAGE_STATUSES, store, sent(false))
 }
+
+const SENT = 'json_to_recordset(?) AS sent (purchase bigint, status smallint)'
+
+const UPDATE_STATUSES = `
+  UPDATE purchases p SET status = sent.status FROM ${SENT}
+  WHERE p.store = ? AND p.seq = sent.purchase`
+
+const STAGE_STATUSES = `
+  INSERT INTO purchase_changes (store, purchase, status)
+  SELECT ?, purchase, status FROM ${SENT}
+  ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`

@@ -1,11 +1,10 @@
 /**
- * The numbered steps from an empty schema to today's; `tillkit_migrations` tells those done. A step
- * that has been released is never edited: a change is a further step.
+ * The migrations from an empty schema to the current one. `tillkit_migrations` lists the ones done.
+ * Never change the statements of a released migration: add another one.
  *
- * `seq` is a record's place in the order of creation and never leaves the database: it keeps
- * foreign keys and the many rows that hold them short. Ids are compared byte by byte (COLLATE "C"),
- * whatever the database's language. Free-form objects are `json`, not `jsonb`, which would reorder
- * their keys.
+ * `seq` numbers records in the order of creation and stays inside the database. As a foreign key it
+ * is shorter than an id. COLLATE "C" compares ids byte by byte in every database. Free-form objects
+ * are `json`, because `jsonb` would reorder their keys.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -54,7 +53,7 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
 
-  -- Purchases of a store beyond last_purchase belong to an import under way and are not seen.
+  -- A store's purchases after last_purchase belong to an import under way and are invisible.
   CREATE TABLE stores (
     seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id text COLLATE "C" NOT NULL REFERENCES accounts (account_id),
@@ -85,7 +84,7 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX items_store ON items (store, seq);
 
-  -- An import is under way while it has an owner; a store has one such import at most.
+  -- An import is under way while it has an owner. A store has at most one such import.
   CREATE TABLE imports (
     seq integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     import_id text COLLATE "C" NOT NULL UNIQUE,
@@ -97,7 +96,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX imports_under_way ON imports (store) WHERE owner IS NOT NULL;
 
   -- "seq" counts within the store. No foreign keys: each would cost every row of an import a look-up.
-  -- "status" is a place in PURCHASE_STATUSES; "metadata" is null for an empty object.
+  -- "status" is an index into PURCHASE_STATUSES; "metadata" is null for an empty object.
   CREATE TABLE purchases (
     store integer NOT NULL,
     import integer NOT NULL,
@@ -115,7 +114,7 @@ export const MIGRATIONS: readonly string[] = [
     CONSTRAINT purchases_transaction UNIQUE (store, transaction_id)
   );
 
-  -- The statuses that an import under way gives to purchases that were there before.
+  -- The new statuses that an import under way gives to earlier purchases.
   CREATE TABLE purchase_changes (
     store integer NOT NULL,
     purchase bigint NOT NULL,
@@ -130,7 +129,7 @@ export const MIGRATIONS: readonly string[] = [
     created_at text NOT NULL
   );
 
-  -- Tokens of a project, or of one user ('' for all), that were issued up to a second are revoked.
+  -- The revocation watermarks of a project and of its users ('' for all), in Unix seconds.
   CREATE TABLE token_bounds (
     project_id text COLLATE "C" NOT NULL REFERENCES projects (id),
     user_id text COLLATE "C" NOT NULL,
@@ -165,7 +164,7 @@ export const MIGRATIONS: readonly string[] = [
     EXECUTE FUNCTION refuse_audit_change();
   `,
   `
-  -- Unix milliseconds. Unlogged: written each second, and worth nothing after a crash.
+  -- Unix milliseconds. Unlogged: written each second, and not needed after a crash.
   CREATE UNLOGGED TABLE rate_buckets (
     bucket text COLLATE "C" PRIMARY KEY,
     full_at double precision NOT NULL
@@ -173,14 +172,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX rate_buckets_full ON rate_buckets (full_at);
   `,
   `
-  -- Has a row while the database is a copy that is not whole.
+  -- Has a row while the database is an unfinished copy.
   CREATE TABLE unfinished_copy (
     began_at timestamptz NOT NULL DEFAULT now()
   );
   `,
   `
-  -- The watermark of an archive: has a row only within the transaction that deletes the entries up
-  -- to it. No other transaction sees the row.
+  -- The watermark of an archive. Has a row only in the transaction that deletes the entries up to
+  -- it. No other transaction sees the row.
   CREATE TABLE audit_archive (
     last_seq bigint NOT NULL
   );
@@ -197,8 +196,8 @@ export const MIGRATIONS: readonly string[] = [
     FOR EACH ROW EXECUTE FUNCTION refuse_audit_deletion();
   `,
   `
-  -- Bytes of "config" and "store_config" of an account together. Triggers count them, so that copies,
-  -- servers of the version before and changes by hand are counted too.
+  -- The bytes of an account's "config" and "store_config" together. Triggers count them, which
+  -- includes copies, servers of the previous version and manual changes.
   LOCK TABLE projects, stores IN SHARE ROW EXCLUSIVE MODE;
   ALTER TABLE accounts ADD COLUMN config_bytes bigint NOT NULL DEFAULT 0;
   CREATE FUNCTION count_config_bytes() RETURNS trigger LANGUAGE plpgsql
@@ -227,5 +226,12 @@ export const MIGRATIONS: readonly string[] = [
       WHERE p.account_id = accounts.account_id) +
     (SELECT coalesce(sum(octet_length(store_config::text)), 0) FROM stores s
       WHERE s.account_id = accounts.account_id);
+  `,
+  `
+  ALTER TABLE receipts RENAME TO idempotency_records;
+  ALTER TABLE idempotency_records
+    RENAME CONSTRAINT receipts_account_id_fkey TO idempotency_records_account_id_fkey;
+  ALTER INDEX receipts_pkey RENAME TO idempotency_records_pkey;
+  ALTER INDEX receipts_expiry RENAME TO idempotency_records_expiry;
   `,
 ]

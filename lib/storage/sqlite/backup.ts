@@ -5,12 +5,11 @@ import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
 
 /**
- * Writes the database as it is now into a new file: on the disk when it returns, and none there
- * when it throws. An import that is under way is not seen in the copy, and cleared when that is
- * opened.
+ * Writes the database into a new file and fsyncs it. Removes the file when it fails. Rows of an
+ * import under way are invisible in the copy, and deleted when the copy is opened.
  */
 export function writeBackup(db: Connection, path: string): void {
-  const target = resolve(path) // never a URI, nor empty, which to SQLite means no file
+  const target = resolve(path) // SQLite would read a URI, and take an empty path for no file
   createPrivately(path, target)
   try {
     db.run('VACUUM INTO ?', target)
@@ -21,8 +20,8 @@ export function writeBackup(db: Connection, path: string): void {
   }
 }
 
-// SQLite would give the copy, which holds signing keys too, to all who may read; it takes an empty
-// file for a new one.
+// Creates an empty file that only this user may read, because the copy holds signing keys. SQLite
+// would create one that all users may read; it accepts an empty file.
 function createPrivately(path: string, target: string): void {
   try {
     closeSync(openSync(target, 'wx', 0o600))

@@ -2,19 +2,19 @@ import { Buffer } from 'node:buffer'
 import type { Entry } from './repeats.ts'
 
 /**
- * Entries that wait, to be taken nearly in the order of their ids, those of one id in the order in
- * which they came. All are taken before one is added again.
+ * Entries that wait, taken in nearly the order of their ids. Entries with the same id keep the
+ * order in which they were added. All are taken before one is added again.
  *
- * Nearly is enough to fill an index page by page, and takes 7 ms for 50,000 where comparing the
- * strings takes 80. The ids lie in one buffer that serves every block: as strings, they were the
- * most of what an import held in memory (bench/: 40 MiB).
+ * Nearly sorted is enough to fill an index page by page. It takes 7 ms for 50,000 entries; comparing
+ * the strings takes 80 ms. The ids are in one buffer that is used again, because as strings they
+ * took most of an import's memory (bench/: 40 MiB).
  */
 export interface Block {
   readonly size: number
-  /** How many bytes the ids take; until all are taken, the taken ones too. */
+  /** The bytes of the ids, including the taken ones until all are taken. */
   readonly bytes: number
   add(entry: Entry): void
-  /** The next entries, at most `count`; none when none are left. */
+  /** Takes the next entries, at most `count`. */
   take(count: number): Entry[]
 }
 
@@ -36,9 +36,7 @@ export function createBlock(): Block {
     purchase: purchases[i] as number,
   })
 
-  /**
-   * Each id becomes a number made of the four bytes after what all ids begin with, and its place.
-   */
+  /** Sorts numbers that combine the four bytes after the ids' common prefix with the place. */
   const sort = () => {
     const prefix = prefixLength()
     for (let i = 0; i < size; i++) keys[i] = keyOf(startOf(i) + prefix, endOf(i)) * PLACES + i
@@ -101,5 +99,5 @@ function withRoom(numbers: Float64Array<ArrayBuffer>, count: number) {
   return larger
 }
 
-/** 24 bits of place beside 28 of key: together exact in a double. */
+/** A double holds 28 bits of key and 24 bits of place exactly. */
 const PLACES = 2 ** 24

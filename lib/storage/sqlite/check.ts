@@ -2,7 +2,7 @@ import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
 
-/** What references each other without a foreign key: see the schema. */
+/** References that have no foreign key (see the schema), and the rows that break them. */
 const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'purchases name an import that is not there',
@@ -42,24 +42,24 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   ],
 ]
 
-/** Looks through the whole file: its pages, its foreign keys, and what refers to each other. */
+/** Checks the file's pages, its foreign keys and the references without one. */
 export function findProblems(db: Connection): string[] {
-  db.find('SELECT 1') // throws for a file that is closed, which is not damage
+  db.find('SELECT 1') // throws when the storage is closed, which is not damage
   try {
-    return lookThrough(db)
+    return checkAll(db)
   } catch (error) {
-    // Damage that SQLite can not get past, not even to describe it.
+    // SQLite stops at some damage, and does not describe it.
     if (error instanceof TillError) return [reasonOf(error)]
     throw error
   }
 }
 
-function lookThrough(db: Connection): string[] {
+function checkAll(db: Connection): string[] {
   const integrity = db
     .all('PRAGMA integrity_check')
     .map(({ integrity_check }) => String(integrity_check))
     .filter((line) => line !== 'ok')
-  if (integrity.length > 0) return integrity // what a damaged file says of its rows means nothing
+  if (integrity.length > 0) return integrity // the other checks need undamaged pages
   const foreign = db
     .all('PRAGMA foreign_key_check')
     .map(({ table, rowid, parent }) => `row ${rowid} of ${table} names a missing row of ${parent}`)

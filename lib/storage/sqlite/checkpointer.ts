@@ -1,5 +1,5 @@
-// The program of the thread that `checkpoints.ts` starts: a connection of its own that checkpoints
-// the WAL whenever it is asked to, and answers how many frames the WAL has.
+// The thread that `checkpoints.ts` starts. It checkpoints the WAL on request, through its own
+// connection, and answers with the number of frames in the WAL.
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 
@@ -8,11 +8,10 @@ const db = await openSqliteDriver(path, driver)
 db.exec('PRAGMA busy_timeout = 100')
 
 parentPort?.on('message', (isLast: boolean) => {
-  // PASSIVE waits for nobody, and nobody for it.
+  // PASSIVE blocks neither readers nor writers.
   const { log } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as { log: number }
   if (isLast) {
-    // Nothing is left to write: no writer waits long for this one, after which the WAL takes no
-    // room.
+    // TRUNCATE blocks writers, but only briefly after the checkpoint before. It empties the WAL.
     db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
     db.close()
     parentPort?.close()

@@ -2,26 +2,25 @@ import { Worker } from 'node:worker_threads'
 import type { Connection } from './connection.ts'
 
 /**
- * Keeps the WAL short while an import fills it, from a thread of its own: a checkpoint takes 20 to
- * 40 ms of writing and syncing, in which this thread serves and imports on (bench/: 0.94 of the
- * time where a second core is free). When the thread can not be had, SQLite checkpoints in this one
- * as ever.
+ * Keeps the WAL short during an import, in a worker thread. A checkpoint writes and syncs for 20 to
+ * 40 ms, while this thread continues (bench/: an import takes 0.94 of the time with a second core).
+ * Without the worker thread, SQLite checkpoints automatically in this one.
  */
 export interface Checkpoints {
-  /** To be called after each transaction: waits when the WAL has become too long. */
+  /** Call it after each transaction. Waits when the WAL is too long. */
   keepUp(): Promise<void>
-  /** To be called when no more transactions follow. */
+  /** Call it after the last transaction. */
   end(): Promise<void>
 }
 
-/** Of an import, from one checkpoint to the next: a small import never starts the thread. */
+/** Transactions between two checkpoints. A small import never starts the thread. */
 const TRANSACTIONS = 8
-/** 64 MiB: each wait for an empty WAL costs an import some 30 ms. */
+/** 64 MiB. Each wait for an empty WAL takes an import some 30 ms. */
 const MAX_FRAMES = 16_000
-/** SQLite's own. */
+/** SQLite's default. */
 const AUTOMATIC_FRAMES = 1_000
 
-/** One import's thread serves all others of the same connection. */
+/** The connections with a thread; one serves all imports of its connection. */
 const served = new WeakSet<Connection>()
 
 export function createCheckpoints(db: Connection): Checkpoints {
@@ -47,29 +46,29 @@ export function createCheckpoints(db: Connection): Checkpoints {
 }
 
 interface Thread {
-  /** Resolves to the number of frames in the WAL, to 0 when the thread is gone. One at a time. */
+  /** Resolves to the number of frames in the WAL, or to 0 after the thread's end. One at a time. */
   checkpoint(): Promise<number>
-  /** The same once more; then the thread is gone. */
+  /** Checkpoints once more and ends the thread. */
   end(): Promise<void>
 }
 
-const GONE: Thread = { checkpoint: async () => 0, end: async () => {} }
+const ENDED: Thread = { checkpoint: async () => 0, end: async () => {} }
 
 function startThread(db: Connection, path: string): Thread {
   const worker = tryWorker({ path, driver: db.driver })
-  if (!worker) return GONE
+  if (!worker) return ENDED
   let answer = (_frames: number) => {}
-  let isGone = false
-  const gone = new Promise<void>((resolve) => {
+  let hasEnded = false
+  const ended = new Promise<void>((resolve) => {
     worker.on('exit', () => {
-      isGone = true
+      hasEnded = true
       served.delete(db)
       setAutomatic(db, AUTOMATIC_FRAMES)
       answer(0)
       resolve()
     })
   })
-  worker.on('error', () => {}) // an exit follows
+  worker.on('error', () => {}) // 'exit' follows
   worker.on('message', (frames: number) => {
     worker.unref()
     answer(frames)
@@ -79,9 +78,9 @@ function startThread(db: Connection, path: string): Thread {
 
   const ask = (isLast: boolean): Promise<number> =>
     new Promise((resolve) => {
-      if (isGone) return resolve(0)
+      if (hasEnded) return resolve(0)
       answer = resolve
-      worker.ref() // while someone waits
+      worker.ref() // until the answer
       worker.postMessage(isLast)
     })
 
@@ -90,14 +89,12 @@ function startThread(db: Connection, path: string): Thread {
     async end() {
       await ask(true)
       worker.ref()
-      await gone
+      await ended
     },
   }
 }
 
-/**
- * A thread that runs `checkpointer.ts`, compiled or as it is; undefined where there may be none.
- */
+/** Starts `checkpointer.ts`, or its compiled file; undefined where threads are not permitted. */
 function tryWorker(workerData: object): Worker | undefined {
   const extension = import.meta.url.slice(-3)
   try {
@@ -110,7 +107,7 @@ function tryWorker(workerData: object): Worker | undefined {
   }
 }
 
-// The connection may be closed by now: then there is nothing to set.
+// Ignores failures: the connection may be closed.
 function setAutomatic(db: Connection, frames: number): void {
   try {
     db.exec(`PRAGMA wal_autocheckpoint = ${frames}`)

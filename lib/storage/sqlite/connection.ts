@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
+import type { Table } from '../columns.ts'
 import type { StorageSize } from '../port.ts'
 import {
   isBusy,
@@ -17,42 +18,41 @@ import { createWriteQueue } from './queue.ts'
 
 export type Row = Record<string, SqliteValue>
 
-/** One connection, its statements prepared once, its errors translated. */
+/** A connection that prepares each statement once and translates errors. */
 export interface Connection {
   readonly driver: SqliteDriverName
   exec(sql: string): void
-  /** Runs a statement; the number of rows that it changed. */
+  /** Runs a statement. Returns the number of rows that it changed. */
   run(sql: string, ...values: SqliteValue[]): number
+  /** Inserts a record. Returns 0 when a unique column of the table is taken. */
+  insert<R>(table: Table<R>, record: R): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
-  /** Reads no more rows than `take` does, which must not await. */
+  /** Reads only the rows that `take` iterates over; `take` must not await. */
   some<T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T
   /**
-   * Runs `work`, which must not await, and resolves once what it wrote is on the disk. Those that
-   * wait at the same time share a transaction and its one wait for the disk; if one throws, it
-   * alone is undone and rejected.
+   * Runs `work`, which must not await, and resolves when its writes are fsynced. Writes of the same
+   * time share a transaction and its fsync. A write that throws is rolled back alone.
    */
   write<T>(work: () => T): Promise<T>
   /**
-   * Runs `work`, which must not await, in a transaction of its own: at once unless it is locked.
+   * Runs `work`, which must not await, in its own transaction: at once, unless it has to wait for
+   * another process's lock.
    */
   transaction<T>(work: () => T): Promise<T>
-  /**
-   * The same without waiting for the disk: for what may be lost, or what a later transaction, which
-   * in the same log makes all before it durable too, will confirm.
-   */
+  /** The same without fsync. A later commit makes it durable, because it fsyncs the whole WAL. */
   lazyTransaction<T>(work: () => T): Promise<T>
-  /** Moves all of the log into the file and empties it, as soon as no one reads from the log. */
+  /** Moves the WAL into the file and empties it, as soon as nobody reads from it. */
   emptyLog(): Promise<void>
-  /** Throws when another file has taken the place of this one, or none is there. */
+  /** Throws when the file was moved, deleted or replaced. */
   assertInPlace(): void
-  /** The bytes of the file and its log, and those that the file system has left. */
+  /** The bytes of the file, of its WAL, and free on the file system. */
   size(): Promise<StorageSize>
-  /** Lets the writes that wait be committed first; all that is asked for later is refused. */
+  /** Commits the writes that wait. Later calls are rejected. */
   close(): Promise<void>
 }
 
-/** How long a statement outside of these waits for another process's lock. */
+/** How long SQLite waits for another process's lock, outside of these transactions. */
 export const BUSY_TIMEOUT_MS = 5_000
 
 export function connect(driver: SqliteDriver, path: string): Connection {
@@ -71,7 +71,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     return made
   }
 
-  const undoneIfThrown = <T>(work: () => T): T => {
+  const undoneOnError = <T>(work: () => T): T => {
     try {
       return work()
     } catch (error) {
@@ -81,7 +81,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     }
   }
 
-  // A file that was moved or deleted can still be written, and what is acknowledged would be lost.
+  // Writes to a moved or deleted file succeed, but they are lost.
   const assertInPlace = () => {
     if (fileAt(place) === file) return
     const message = 'The database file was replaced or moved: restart to use what is there now'
@@ -91,7 +91,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
   /** False while another process has the lock. */
   const begin = (): boolean => {
     assertInPlace()
-    return atOnce(() => {
+    return withoutWaiting(() => {
       try {
         statement('BEGIN IMMEDIATE').run()
         return true
@@ -102,8 +102,8 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     })
   }
 
-  /** Waits for no lock: the event loop has other things to do until it is free. */
-  const atOnce = <T>(work: () => T): T => {
+  /** Runs `work` with a busy timeout of 0, because waiting for a lock blocks the event loop. */
+  const withoutWaiting = <T>(work: () => T): T => {
     connection.exec('PRAGMA busy_timeout = 0')
     try {
       return work()
@@ -128,7 +128,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     begin,
     attempt(work) {
       connection.run('SAVEPOINT one')
-      const result = undoneIfThrown(work)
+      const result = undoneOnError(work)
       connection.run('RELEASE one')
       return result
     },
@@ -143,6 +143,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
       translated(() => void driver.exec(sql))
     },
     run: (sql, ...values) => translated(() => Number(statement(sql).run(...values).changes)),
+    insert: (table, record) => connection.run(table.insertion, ...table.sqliteValues(record)),
     find: (sql, ...values) => translated(() => statement(sql).get(...values) as Row | undefined),
     all: (sql, ...values) => translated(() => statement(sql).all(...values) as Row[]),
     some: (take, sql, ...values) =>
@@ -160,7 +161,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
       }),
     emptyLog: () =>
       whenFree(() => {
-        const done = atOnce(() => connection.find('PRAGMA wal_checkpoint(TRUNCATE)'))
+        const done = withoutWaiting(() => connection.find('PRAGMA wal_checkpoint(TRUNCATE)'))
         return done?.busy === 0 ? { result: undefined } : undefined
       }),
     assertInPlace,
@@ -179,7 +180,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
   return connection
 }
 
-/** Tries until it is done, or the lock has not been free for too long. */
+/** Retries while another process has the lock, for at most `GIVE_UP_MS`. */
 async function whenFree<T>(attempt: () => { readonly result: T } | undefined): Promise<T> {
   const latest = performance.now() + GIVE_UP_MS
   for (;;) {
@@ -190,7 +191,7 @@ async function whenFree<T>(attempt: () => { readonly result: T } | undefined): P
   }
 }
 
-/** What tells the file at a path from any other; undefined where none is to be found. */
+/** The identity of the file at a path; undefined when there is none. */
 function fileAt(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path, { bigint: true })
@@ -216,7 +217,7 @@ function translated<T>(work: () => T): T {
   }
 }
 
-// A full disk makes SQLite roll back by itself; a second rollback then fails, and says nothing new.
+// Ignores failures: on a full disk SQLite has rolled back already.
 function rollback(driver: SqliteDriver): void {
   try {
     driver.exec('ROLLBACK')

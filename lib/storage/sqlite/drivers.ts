@@ -1,8 +1,6 @@
 import { TillError } from '../../errors.ts'
 
-/**
- * The members of a synchronous SQLite driver that the adapter uses: node:sqlite and better-sqlite3.
- */
+/** The members of node:sqlite and better-sqlite3 that the adapter uses. */
 export interface SqliteDriver {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
@@ -32,7 +30,7 @@ const openers: Record<SqliteDriverName, (path: string) => Promise<SqliteDriver>>
   },
 }
 
-/** Opens a file with the driver named, or with the first of the two that this Node can load. */
+/** Opens a file with the named driver, or with the first one that this Node can load. */
 export async function openSqliteDriver(
   path: string,
   name?: SqliteDriverName,
@@ -50,24 +48,20 @@ export async function openSqliteDriver(
   )
 }
 
-/** Which of the two a driver is. */
 export function nameOf(driver: SqliteDriver): SqliteDriverName {
   return 'inTransaction' in driver ? 'better-sqlite3' : 'node:sqlite'
 }
 
-// A missing package, a built-in that this Node has not, and an addon that was built for another
-// Node or not at all.
+// A missing package, a built-in module that this Node lacks, or an addon built for another Node. An
+// addon that was not built makes the package `bindings` throw an error with the paths it tried.
+const NOT_INSTALLED = ['ERR_MODULE_NOT_FOUND', 'ERR_UNKNOWN_BUILTIN_MODULE', 'ERR_DLOPEN_FAILED']
+
 function isNotInstalled(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
-  return (
-    ['ERR_MODULE_NOT_FOUND', 'ERR_UNKNOWN_BUILTIN_MODULE', 'ERR_DLOPEN_FAILED'].includes(
-      code ?? '',
-    ) || Boolean(message?.startsWith('Could not locate the bindings file'))
-  )
+  const { code = '', tries } = error as { code?: string; tries?: unknown }
+  return NOT_INSTALLED.includes(code) || Array.isArray(tries)
 }
 
-// Primary result codes (sqlite.org/rescode.html) that speak of the file or the disk, not of the
-// SQL.
+/** Primary result codes (sqlite.org/rescode.html) about the file or the disk, not about the SQL. */
 const UNAVAILABLE: Record<number, string> = {
   5: 'BUSY',
   6: 'LOCKED',
@@ -79,38 +73,38 @@ const UNAVAILABLE: Record<number, string> = {
   26: 'NOTADB',
 }
 
-/** Whether another process holds the lock that was wanted. */
-export function isBusy(error: unknown): boolean {
-  const { code = '', errcode = 0 } = error as { code?: string; errcode?: number }
-  return /^SQLITE_BUSY/.test(code) || (errcode & 0xff) === 5
+/** The name of an error's primary result code. better-sqlite3 gives a name, node:sqlite a number. */
+function resultOf(error: unknown): string | undefined {
+  const { code = '', errcode = 0 } = (error ?? {}) as { code?: string; errcode?: number }
+  return /^SQLITE_([A-Z]+)/.exec(code)?.[1] ?? UNAVAILABLE[errcode & 0xff]
 }
 
-/**
- * A driver's error as the port names it: one of the file or the disk becomes `storage_unavailable`,
- * any other passes through. better-sqlite3 tells the code as a name, node:sqlite as a number.
- */
+/** Whether another process holds the lock. */
+export function isBusy(error: unknown): boolean {
+  return resultOf(error) === 'BUSY'
+}
+
+/** Turns a driver's error about the file or the disk into `storage_unavailable`. */
 export function translateSqliteError(error: unknown): unknown {
-  const { code = '', errcode = 0 } = error as { code?: string; errcode?: number }
-  const name = /^SQLITE_([A-Z]+)/.exec(code)?.[1] ?? UNAVAILABLE[errcode & 0xff]
-  if (!name || !Object.values(UNAVAILABLE).includes(name)) return error
-  if (name === 'FULL') return diskFullError(error)
-  // What these say is for the operator, not for who sent a request.
+  const result = resultOf(error)
+  if (!result || !Object.values(UNAVAILABLE).includes(result)) return error
+  if (result === 'FULL') return diskFullError(error)
+  // The driver's message may name files: it goes to the log only.
   const fault = new TillError('storage_unavailable', 'The database can not be used right now')
   return Object.assign(fault, { cause: error })
 }
 
-const DISK_FULL = 'The disk of the database is full'
-
-export function diskFullError(cause?: unknown): TillError {
-  const fault = new TillError('storage_unavailable', DISK_FULL)
-  return cause === undefined ? fault : Object.assign(fault, { cause })
+export function diskFullError(cause: unknown): TillError {
+  const fault = new TillError('storage_unavailable', 'The disk of the database is full')
+  return Object.assign(fault, { cause })
 }
 
+/** Whether a translated error is about a full disk. */
 export function isDiskFull(error: unknown): boolean {
-  return (error as Error).message === DISK_FULL
+  return resultOf((error as Error).cause) === 'FULL'
 }
 
-/** What the driver said of an error that may be translated. */
+/** The driver's message of an error that may be translated. */
 export function reasonOf(error: unknown): string {
   const { message, cause } = error as Error
   return cause === undefined ? message : reasonOf(cause)

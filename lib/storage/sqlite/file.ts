@@ -1,15 +1,15 @@
 import { accessSync, closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
-import type { SqliteOptions } from '../sqlite.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
 import { isBusy, openSqliteDriver, type SqliteDriver } from './drivers.ts'
+import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 import { assertWhole } from './unfinished.ts'
 
-/** A connection to a file that is ours, of today's schema. */
+/** Opens a file, and creates and migrates it as needed. */
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
-  if (options.create === false) assertMade(path)
+  if (options.create === false) assertExists(path)
   createPrivately(path)
   assertWritable(path)
   const driver = await openSqliteDriver(path, options.driver)
@@ -25,9 +25,8 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   }
 }
 
-// SQLite takes an empty file for a new database; one in use is never empty: it is made with its
-// first page in it.
-function assertMade(path: string): void {
+// An empty file counts as missing: SQLite would create a database in it. A database is never empty.
+function assertExists(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat) throw new TillError('storage_unavailable', 'there is no such file')
   if (stat.isFile() && stat.size === 0) {
@@ -35,25 +34,24 @@ function assertMade(path: string): void {
   }
 }
 
-// The file holds signing keys and purchases: no other user of the machine reads it. SQLite gives
-// its WAL the mode of the file.
+// Creates a missing file that only this user may read, because it holds signing keys. SQLite gives
+// its WAL the same mode.
 //
-// Only one that is not there yet: closing a file drops the locks that this process has on it, those
-// of its other connections too (sqlite.org/howtocorrupt.html section 2.2), and another process
-// would then take the WAL away from under them.
+// Never opens an existing file. Closing it would drop the locks of this process's other connections
+// (sqlite.org/howtocorrupt.html section 2.2), and another process could delete their WAL.
 function createPrivately(path: string): void {
   if (path === ':memory:' || existsSync(path)) return
   try {
-    closeSync(openSync(path, 'wx', 0o600)) // fails for a link, which may lead anywhere
+    closeSync(openSync(path, 'wx', 0o600)) // fails for a symbolic link
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') throw error
-    if (existsSync(path)) return // another process has made it meanwhile
+    if (existsSync(path)) return // another process has created it
     throw new TillError('storage_unavailable', 'it is a symbolic link to a file that is not there')
   }
 }
 
-// Before SQLite has the file, which it would open for reading alone, and make a WAL beside it that
-// stays. Not by opening it, for the same reason as above.
+// Checks the mode before SQLite opens the file. SQLite would open it read-only and leave a WAL
+// behind. Does not open the file, for the reason above.
 function assertWritable(path: string): void {
   if (path === ':memory:') return
   try {
@@ -66,26 +64,26 @@ function assertWritable(path: string): void {
 
 async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  versionOf(db) // refuses a file that is not ours before its journal mode is changed
+  versionOf(db) // rejects another program's file before its journal mode is changed
   releaseFreePages(db)
   await enterWal(driver)
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
-  db.exec('PRAGMA cache_size = -4000') // KiB; more makes no import faster (bench/)
-  // What the WAL of an import may have. A longer one is cut when it starts anew.
+  db.exec('PRAGMA cache_size = -4000') // KiB; a larger cache makes no import faster (bench/)
+  // SQLite cuts a longer WAL when it starts again from the beginning.
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
 }
 
-// Each commit gives the pages that it frees back to the file system. Without it the file keeps the
-// size of all dry runs and aborted imports that were under way at once. Must come before the first
-// page is written; a file that was made without it gets it with its next VACUUM.
+// Makes each commit return its free pages to the file system. Otherwise dry runs and aborted imports
+// would leave the file as large as they made it. Takes effect before the first page is written, in
+// an older file with its next VACUUM.
 function releaseFreePages(db: Connection): void {
-  // Where it is set already, setting it would take the write lock.
+  // Checks first, because setting it again would take the write lock.
   if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
 }
 
-// Changing the journal mode does not wait for the busy timeout: several processes that open a new
-// file at once must try again by themselves.
+// Retries here, because changing the journal mode ignores the busy timeout. Several processes may
+// open a new file at once.
 async function enterWal(driver: SqliteDriver, attempts = 100): Promise<void> {
   try {
     driver.exec('PRAGMA journal_mode = WAL')
@@ -106,9 +104,9 @@ async function migrate(db: Connection): Promise<void> {
   })
 }
 
-/** How many migrations the file has had; refuses a file that is another program's or newer. */
+/** The file's number of migrations. Throws for a file of another program or a newer tillkit. */
 function versionOf(db: Connection): number {
-  // First of the three: another process may migrate the file between one look and the next.
+  // Reads this first, because another process may migrate the file between two statements.
   const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id

@@ -1,75 +1,52 @@
-import type { Item } from '../../domain/item.ts'
+import type { Row } from '../columns.ts'
 import { fillPage, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
-import { itemRecord, maybe } from '../records.ts'
+import { itemReads } from '../reads.ts'
+import { ITEMS, itemRecord } from '../tables.ts'
 import { insertOnce } from './audit.ts'
-import type { Connection, Row } from './connection.ts'
-import { findRowOfStore } from './stores.ts'
+import type { Connection } from './connection.ts'
+import { findStoreRow } from './stores.ts'
 
 export function itemMethods(db: Connection): ItemMethods {
   return {
-    insertItem(item, write = {}) {
-      return db.write(() => insertOnce(db, write, () => insertItem(db, item)))
-    },
+    ...itemReads(db),
+    insertItem: (item, write = {}) => db.write(() => insertOnce(db, write, ITEMS, item)),
     insertItems(items) {
       return db.write(() => {
         for (const item of items) {
-          if (!db.find('SELECT 1 FROM items WHERE id = ?', item.id)) insertItem(db, item)
+          if (!db.find('SELECT 1 FROM items WHERE id = ?', item.id)) db.insert(ITEMS, item)
         }
       })
     },
-    async findItem(id) {
-      return maybe(itemRecord, db.find(FIND, id))
-    },
-    async listItems(store, { limit, after }) {
-      const owner = findRowOfStore(db, store)
-      const { project_id = owner?.project_id } = store
-      if (!owner || owner.project_id !== project_id) throw storeNotFound()
-      const seq = owner.seq as number
-      // Items are added and never changed, and the numbers of a file's rows ascend with their
-      // commits. Its id, not its number: after a backup was restored a number may be given anew.
-      const newest = db.find('SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1', seq)
-      // Without the store's columns, each of which would cost as much again in each row.
+    async listItems(key, { limit, after }) {
+      const store = findStoreRow(db, key)
+      const { project_id = store?.project_id } = key
+      if (!store || store.project_id !== project_id) throw storeNotFound()
+      const seq = store.seq as number
+      // Items are added and never changed, in the order of their numbers. The revision has the
+      // newest item's id: after a backup was restored, another item may get the same number.
+      const newest = db.find(FIND_NEWEST, seq)
       const { taken, ...further } = db.some(
         (rows) => fillPage(rows, limit, textOf),
-        `SELECT id, name, display_name, description, price, type, metadata, created_at FROM items
-         WHERE store = ? AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
-         ORDER BY seq LIMIT ?`,
+        PAGE_OF_ITEMS,
         seq,
         after ?? null,
         limit + 1,
       )
-      const items = taken.map((row) => itemRecord(row, owner))
+      const items = taken.map((row) => itemRecord(row, store))
       return { items, revision: `${seq}.${newest?.id ?? ''}`, ...further }
     },
   }
 }
 
+const FIND_NEWEST = 'SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1'
+
+// Does not select the store's ids: each would cost as much in each row as a column of the item.
+const PAGE_OF_ITEMS = `
+  SELECT ${ITEMS.list} FROM items
+  WHERE store = ? AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
+  ORDER BY seq LIMIT ?`
+
 function textOf({ description, metadata }: Row): number {
   return (description as string).length + (metadata as string).length
-}
-
-const FIND = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store
-  WHERE i.id = ?`
-
-function insertItem(db: Connection, item: Item): boolean {
-  const inserted = db.run(
-    `INSERT INTO items (id, store, name, display_name, description, price, type, metadata,
-       created_at)
-     VALUES (?, (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?),
-       ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (store, name) DO NOTHING`,
-    item.id,
-    item.account_id,
-    item.store_id,
-    item.name,
-    item.display_name,
-    item.description,
-    item.price,
-    item.type,
-    JSON.stringify(item.metadata),
-    item.created_at,
-  )
-  return inserted === 1
 }

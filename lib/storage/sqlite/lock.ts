@@ -4,9 +4,9 @@ import { TillError } from '../../errors.ts'
 export const GIVE_UP_MS = 10_000
 
 /**
- * How long to wait before the lock is tried again. Short, because a process that writes without a
- * pause leaves it free for a fiftieth of the time: SQLite's own handler, which comes back every 100
- * ms, was kept out for 5 s by one such process. At random, so that no two keep meeting.
+ * Milliseconds before the next attempt to lock. Short, because a process that writes without a pause
+ * leaves the file unlocked for 2% of the time: SQLite's busy handler, which tries every 100 ms, got
+ * no lock for 5 s. Random, so that two processes do not collide again and again.
  */
 export function pauseForLock(): number {
   return 1 + Math.random() * 3

@@ -1,41 +1,36 @@
-import type { Project } from '../../domain/project.ts'
+import { maybe, type Row } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { ProjectMethods } from '../port.ts'
-import { formerPublicKeyRecord, maybe, projectRecord } from '../records.ts'
+import { projectReads } from '../reads.ts'
+import { FIND_PROJECT, pageOf, SHORTEN_FORMER_KEYS, UPDATE_PROJECT } from '../statements.ts'
+import { FORMER_PUBLIC_KEYS, PROJECT_CHANGES, PROJECTS } from '../tables.ts'
 import { insertOnce, recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
-import type { Connection, Row } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { assertQuotaOfGrowth } from './quota.ts'
 
 export function projectMethods(db: Connection): ProjectMethods {
   return {
-    insertProject(project, write = {}) {
-      return db.write(() => insertOnce(db, write, () => insertProject(db, project)))
-    },
-    async findProject(id) {
-      return findProject(db, id)
-    },
-    async findProjectByPublicKey(public_key) {
-      const sql = 'SELECT * FROM projects WHERE public_key = ?'
-      return maybe(projectRecord, db.find(sql, public_key))
-    },
+    ...projectReads(db, 'rowid'),
+    insertProject: (project, write = {}) =>
+      db.write(() => insertOnce(db, write, PROJECTS, project)),
     async listProjects(account_id, page) {
       return db.some(
-        (rows) => recordPage(rows, page, projectRecord, ({ seq }) => seq, textOf),
-        'SELECT * FROM projects WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        (rows) => recordPage(rows, page, PROJECTS.read, ({ seq }) => seq, textOf),
+        PAGE_OF_PROJECTS,
         account_id,
-        page.after ?? 0,
+        page.after ?? '0',
         page.limit + 1,
       )
     },
     updateProject(id, change, write = {}) {
       return db.write(() => {
         verifyAuthority(db, write.authority)
-        const current = findProject(db, id)
+        const current = maybe(PROJECTS.read, db.find(FIND_PROJECT, id))
         if (!current) return undefined
         const changed = change(current)
         if (changed === current) return current
-        updateProject(db, id, changed)
+        db.run(UPDATE_PROJECT, ...PROJECT_CHANGES.sqliteValues(changed), id)
         assertQuotaOfGrowth(db, write.quota, current.config, changed.config)
         recordWrite(db, write)
         return changed
@@ -44,75 +39,21 @@ export function projectMethods(db: Connection): ProjectMethods {
     rotatePublicKey(project_id, { public_key, former_until }, write = {}) {
       return db.write(() => {
         verifyAuthority(db, write.authority)
-        db.run(
-          `INSERT INTO former_public_keys (public_key, project_id, expires_at)
-           SELECT public_key, id, ? FROM projects WHERE id = ?`,
-          former_until,
-          project_id,
-        )
-        db.run(
-          'UPDATE former_public_keys SET expires_at = min(expires_at, ?) WHERE project_id = ?',
-          former_until,
-          project_id,
-        )
-        const sql = 'UPDATE projects SET public_key = ? WHERE id = ?'
-        if (db.run(sql, public_key, project_id) === 1) recordWrite(db, write)
+        const current = maybe(PROJECTS.read, db.find(FIND_PROJECT, project_id))
+        if (!current) return
+        const former = { public_key: current.public_key, project_id, expires_at: former_until }
+        db.run(SHORTEN_FORMER_KEYS, former_until, project_id, former_until)
+        db.insert(FORMER_PUBLIC_KEYS, former)
+        const changed = { ...current, public_key }
+        db.run(UPDATE_PROJECT, ...PROJECT_CHANGES.sqliteValues(changed), project_id)
+        recordWrite(db, write)
       })
-    },
-    async findFormerPublicKey(public_key) {
-      const sql = 'SELECT * FROM former_public_keys WHERE public_key = ?'
-      return maybe(formerPublicKeyRecord, db.find(sql, public_key))
-    },
-    async listFormerPublicKeys(project_id, page) {
-      const rows = db.all(
-        `SELECT rowid AS seq, * FROM former_public_keys WHERE project_id = ? AND rowid > ?
-         ORDER BY rowid LIMIT ?`,
-        project_id,
-        page.after ?? 0,
-        page.limit + 1,
-      )
-      return recordPage(rows, page, formerPublicKeyRecord, ({ seq }) => seq)
     },
   }
 }
 
+const PAGE_OF_PROJECTS = pageOf(PROJECTS, 'account_id')
+
 function textOf({ config }: Row): number {
   return (config as string).length
-}
-
-function findProject(db: Connection, id: string): Project | undefined {
-  return maybe(projectRecord, db.find('SELECT * FROM projects WHERE id = ?', id))
-}
-
-function insertProject(db: Connection, project: Project): true {
-  db.run(
-    `INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme,
-       public_key, config, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    project.id,
-    project.account_id,
-    project.name,
-    project.bundle_id,
-    project.platform,
-    project.status,
-    project.dlscheme,
-    project.public_key,
-    JSON.stringify(project.config),
-    project.created_at,
-  )
-  return true
-}
-
-function updateProject(db: Connection, id: string, changed: Project): void {
-  db.run(
-    `UPDATE projects SET name = ?, bundle_id = ?, platform = ?, status = ?, dlscheme = ?,
-       public_key = ?, config = ? WHERE id = ?`,
-    changed.name,
-    changed.bundle_id,
-    changed.platform,
-    changed.status,
-    changed.dlscheme,
-    changed.public_key,
-    JSON.stringify(changed.config),
-    id,
-  )
 }

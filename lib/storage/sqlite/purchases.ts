@@ -1,42 +1,43 @@
-import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsOf } from '../filter.ts'
-import type { Page, PurchasePage } from '../port.ts'
-import { purchaseRecord } from '../records.ts'
+import type { PurchaseMethods } from '../port.ts'
+import { purchasePage } from '../reads.ts'
+import { purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
+import { openImport } from './imports.ts'
+import { seqOfStore } from './stores.ts'
 
-/** What an import that is done has changed may still wait to be moved. */
+/** A status that a committed import has changed may still wait in `purchase_changes`. */
 const STATUS = 'coalesce(c.status, p.status)'
+const COLUMNS = purchaseColumns(STATUS)
 
-/** A page of the purchases that are seen: those of imports which have no owner any more. */
-export function listPurchases(
-  db: Connection,
-  store: number,
-  store_id: string,
-  filter: PurchaseFilter,
-  { limit, after }: Page,
-): PurchasePage {
-  const first = Number(after ?? 0) + 1
-  const conditions = conditionsOf(filter, STATUS)
-  // Driven by the store's imports, each a range of rows: no index on purchases is needed.
-  const rows = db.all(
-    `SELECT p.seq, i.import_id, p.transaction_id, t.name AS sku, p.purchased_at, p.user_id,
-       p.quantity, p.price, p.currency, ${STATUS} AS status, p.metadata
-     FROM imports i
-     CROSS JOIN purchases p ON p.import = i.seq
-       AND p.seq BETWEEN max(i.first_purchase, ?) AND i.last_purchase
-     CROSS JOIN items t ON t.seq = p.item
-     LEFT JOIN purchase_changes c ON c.purchase = p.seq
-       AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)
-     WHERE i.store = ? AND i.owner IS NULL AND i.last_purchase >= ?
-       ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
-     ORDER BY i.seq, p.seq LIMIT ?`,
-    first,
-    store,
-    first,
-    ...conditions.map(({ value }) => value),
-    limit + 1,
-  )
-  const purchases = rows.slice(0, limit).map((row) => purchaseRecord(row, store_id))
-  const last = rows[limit - 1]
-  return rows.length > limit && last ? { purchases, next: String(last.seq) } : { purchases }
+export function purchaseMethods(db: Connection): PurchaseMethods {
+  return {
+    async openImport(store, import_id) {
+      return openImport(db, seqOfStore(db, store), import_id)
+    },
+    /** Lists the purchases of committed imports, which have no owner. */
+    async listPurchases(store, filter, page) {
+      const seq = seqOfStore(db, store)
+      const first = Number(page.after ?? 0) + 1
+      const conditions = conditionsOf(filter, STATUS)
+      // Reads the range of rows of each import, so that purchases need no index.
+      const rows = db.all(
+        `SELECT ${COLUMNS} FROM imports i
+         CROSS JOIN purchases p ON p.import = i.seq
+           AND p.seq BETWEEN max(i.first_purchase, ?) AND i.last_purchase
+         CROSS JOIN items t ON t.seq = p.item
+         LEFT JOIN purchase_changes c ON c.purchase = p.seq
+           AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)
+         WHERE i.store = ? AND i.owner IS NULL AND i.last_purchase >= ?
+           ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
+         ORDER BY i.seq, p.seq LIMIT ?`,
+        first,
+        seq,
+        first,
+        ...conditions.map(({ value }) => value),
+        page.limit + 1,
+      )
+      return purchasePage(rows, page, store.store_id)
+    },
+  }
 }

@@ -1,19 +1,19 @@
 import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 
-/** How a group of writes is begun and ended. */
+/** The transaction of a group of writes. */
 export interface GroupTransaction {
   /** False while another process has the lock. */
   begin(): boolean
-  /** Runs one write of the group; if it throws, what it wrote is undone and the others' kept. */
+  /** Runs one write of the group. If it throws, only its own changes are undone. */
   attempt<T>(work: () => T): T
   commit(): void
   rollback(): void
 }
 
 export interface WriteQueue {
-  /** Resolves to what `work` returns, once that is committed. */
+  /** Resolves to the result of `work` once its group is committed. */
   write<T>(work: () => T): Promise<T>
-  /** Resolves once all that wait are settled; nothing is to be written after. */
+  /** Resolves when all writes are settled. Do not write afterwards. */
   end(): Promise<void>
 }
 
@@ -24,17 +24,17 @@ interface Waiting {
   readonly since: number
 }
 
-/** So that no group holds the event loop for more than some 10 ms. */
+/** Limits the time for which a group blocks the event loop to some 10 ms. */
 const MAX_GROUP = 500
 
 /**
- * Gathers the writes of one turn of the event loop into a transaction. A write alone waits for the
- * disk as long as it ever did; 64 at once wait once, not 64 times (bench/create).
+ * Group commit: the writes of one turn of the event loop share a transaction. 64 writes at once wait
+ * for one fsync, not for 64 (bench/create.mjs).
  */
 export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
   const waiting: Waiting[] = []
   let isScheduled = false
-  let tellEnd: (() => void) | undefined
+  let onEnd: (() => void) | undefined
 
   const schedule = (pause?: number) => {
     if (isScheduled) return
@@ -46,10 +46,10 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
   const flush = () => {
     isScheduled = false
     if (waiting.length > 0) schedule(writeGroup())
-    else tellEnd?.()
+    else onEnd?.()
   }
 
-  /** Settles the first of those that wait; how long to pause before the next. */
+  /** Writes the next group. Returns how long to wait for the lock before the next attempt. */
   const writeGroup = (): number | undefined => {
     try {
       if (transaction.begin()) settle(waiting.splice(0, MAX_GROUP))
@@ -62,8 +62,8 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
 
   const rejectOverdue = (): number => {
     const latest = performance.now() - GIVE_UP_MS
-    const patient = waiting.findIndex(({ since }) => since > latest)
-    rejectAll(waiting.splice(0, patient < 0 ? waiting.length : patient), lockedError())
+    const inTime = waiting.findIndex(({ since }) => since > latest)
+    rejectAll(waiting.splice(0, inTime < 0 ? waiting.length : inTime), lockedError())
     return pauseForLock()
   }
 
@@ -80,7 +80,7 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
     for (const each of settled) each()
   }
 
-  /** What is to be told once the group is committed. */
+  /** Runs one write. Returns the function that settles it after the commit. */
   const attempt = ({ work, resolve, reject }: Waiting): (() => void) => {
     let failure: unknown
     let result: unknown
@@ -94,8 +94,7 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
         }
       })
     } catch (error) {
-      // Anything else than the write's own failure is one of the transaction: it is lost as a
-      // whole.
+      // Any other error is one of the transaction, and fails the whole group.
       if (error !== failure) throw failure ?? error
       return () => reject(error)
     }
@@ -112,7 +111,7 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
     end() {
       schedule()
       return new Promise((resolve) => {
-        tellEnd = resolve
+        onEnd = resolve
       })
     },
   }

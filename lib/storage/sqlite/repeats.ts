@@ -9,17 +9,15 @@ import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import type { Connection, Row } from './connection.ts'
 
-/** A row that was appended, and waits to be found new or a repeat. */
+/** An appended row that is not yet known as new or as a repeat. */
 export interface Entry {
   readonly transaction_id: string
   readonly line: number
   readonly purchase: number
 }
 
-/**
- * Judges those of the entries that are repeats; there are none when all were added to the index.
- */
-export function settle(
+/** Compares the entries that are repeats with the stored rows; `added` entries were new. */
+export function compareEntries(
   db: Connection,
   store: number,
   seq: number,
@@ -32,18 +30,19 @@ export function settle(
   const conflicts: { line: number; field: PurchaseField }[] = []
   if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
   for (const repeat of findRepeats(db, store, seq, entries)) {
-    const judged = compareRepeat(repeat.stored, repeat.sent)
-    if (judged.outcome === 'conflict') conflicts.push({ line: repeat.line, field: judged.field })
-    else counts[judged.outcome]++
-    if (judged.outcome === 'updated') stageChange(db, seq, repeat)
+    const result = compareRepeat(repeat.stored, repeat.sent)
+    if (result.outcome === 'conflict') conflicts.push({ line: repeat.line, field: result.field })
+    else counts[result.outcome]++
+    if (result.outcome === 'updated') stageChange(db, seq, repeat)
     db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
   }
   return { ...counts, added, conflicts, unknown: [] }
 }
 
 /**
- * Takes back those of the rows that say what their transaction says already, all at once: a file
- * that comes again has no others. What `compareRepeat` would skip for its status is left to it.
+ * Deletes appended rows that are identical to the stored rows of their transactions, in one
+ * statement: a file that is imported again has no others. `compareRepeat` decides about rows with
+ * another status.
  */
 function deleteIdentical(db: Connection, store: number, entries: readonly Entry[]): number {
   return db.run(
@@ -65,13 +64,13 @@ interface Repeat {
   readonly line: number
   readonly stored: PurchaseIdentity
   readonly storedSeq: number
-  /** Whether the stored row is one of this very import. */
+  /** Whether the stored row is from the same import. */
   readonly isOwn: boolean
   readonly sent: PurchaseIdentity
   readonly sentSeq: number
 }
 
-/** The rows among `entries` whose transaction was there before, with the purchase that was. */
+/** Finds the entries that are repeats, with the stored purchases of their transactions. */
 function* findRepeats(
   db: Connection,
   store: number,
@@ -79,7 +78,7 @@ function* findRepeats(
   entries: readonly Entry[],
 ): Generator<Repeat> {
   for (const { transaction_id, line, purchase } of entries) {
-    // One by one: two rows of one file may name the same transaction, and the first may change it.
+    // Queries one by one: the first of two rows with one transaction may change what is stored.
     const row = db.find(
       `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
          m.status AS sent_status, ${identity('m', 'sent')}
@@ -109,7 +108,7 @@ function identity(table: string, prefix: string): string {
   return columns.map((column) => `${table}.${column} AS ${prefix}_${column}`).join(', ')
 }
 
-// An item stands for its sku: within a store both are one to one.
+// The item's number replaces its SKU: both are unique within a store.
 function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity {
   const value = (column: string) => row[`${prefix}_${column}`] ?? undefined
   return {
@@ -122,7 +121,7 @@ function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity 
   }
 }
 
-// A row of this very import is not seen by anyone yet and is changed in place.
+// Changes a row of the same import in place, because it is still invisible.
 function stageChange(db: Connection, seq: number, { storedSeq, isOwn, sent }: Repeat): void {
   const code = statusCode(sent.status)
   if (isOwn) {

@@ -2,11 +2,11 @@
 export const APPLICATION_ID = 0x74696c6c
 
 /**
- * The numbered steps from an empty file to today's schema; `PRAGMA user_version` counts those done.
- * A step that has been released is never edited: a change is a further step.
+ * The migrations from an empty file to the current schema. `PRAGMA user_version` counts the ones
+ * done. Never change the statements of a released migration: add another one.
  *
- * `seq` is a record's place in the order of creation and never leaves the database: it keeps
- * foreign keys and the many rows that hold them short.
+ * `seq` numbers records in the order of creation and stays inside the database. As a foreign key it
+ * is shorter than an id.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -76,9 +76,10 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX items_store ON items (store);
 
-  -- An import is under way while it has an owner; its purchases are not seen before it has none.
-  -- Its rows are those from first_purchase on (to last_purchase, once it is done) that name it.
-  -- AUTOINCREMENT: a number given anew would let one who lost his import abort that of another.
+  -- An import is under way while it has an owner. Its purchases are invisible until it has none.
+  -- They have its number in "import" and lie between first_purchase and, after the commit,
+  -- last_purchase. AUTOINCREMENT never reuses a number: the former owner of a deleted import must
+  -- not abort a new one.
   CREATE TABLE imports (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     import_id TEXT NOT NULL UNIQUE,
@@ -92,8 +93,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX imports_store ON imports (store);
   CREATE UNIQUE INDEX imports_under_way ON imports (store) WHERE owner IS NOT NULL;
 
-  -- No foreign keys and no index beside the order of arrival: each would cost every row of an import
-  -- a look-up. "status" is a place in PURCHASE_STATUSES; "metadata" is null for an empty object.
+  -- No foreign keys and no further index: each would cost every row of an import a look-up. "status"
+  -- is an index into PURCHASE_STATUSES; "metadata" is null for an empty object.
   CREATE TABLE purchases (
     seq INTEGER PRIMARY KEY,
     import INTEGER NOT NULL,
@@ -108,8 +109,8 @@ export const MIGRATIONS: readonly string[] = [
     metadata TEXT
   ) STRICT;
 
-  -- The index that keeps transactions unique in their store: a table of its own, because imports
-  -- fill it later than the rows, in blocks sorted by id.
+  -- Keeps transactions unique in their store. A separate table, because imports fill it later than
+  -- the purchases, in blocks sorted by id.
   CREATE TABLE transactions (
     store INTEGER NOT NULL,
     transaction_id TEXT NOT NULL,
@@ -117,8 +118,8 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (store, transaction_id)
   ) STRICT, WITHOUT ROWID;
 
-  -- What an import changes in purchases that were there before. Seen from the moment the import is
-  -- done, then moved into the purchases slice by slice.
+  -- The changes of an import to earlier purchases. Visible from its commit on, then moved into the
+  -- purchases slice by slice.
   CREATE TABLE purchase_changes (
     purchase INTEGER PRIMARY KEY,
     import INTEGER NOT NULL,
@@ -133,7 +134,7 @@ export const MIGRATIONS: readonly string[] = [
     created_at TEXT NOT NULL
   ) STRICT;
 
-  -- Tokens of a project, or of one user ('' for all), that were issued up to a second are revoked.
+  -- The revocation watermarks of a project and of its users ('' for all), in Unix seconds.
   CREATE TABLE token_bounds (
     project_id TEXT NOT NULL REFERENCES projects (id),
     user_id TEXT NOT NULL,
@@ -162,7 +163,7 @@ export const MIGRATIONS: readonly string[] = [
     request_id TEXT NOT NULL
   ) STRICT;
   CREATE INDEX audit_account ON audit (account_id);
-  -- Before an INSERT, a number that SQLite is still to choose is -1. REPLACE fires no DELETE trigger.
+  -- new.seq is -1 while SQLite has not chosen the number. REPLACE fires no DELETE trigger.
   CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
@@ -179,13 +180,13 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX rate_buckets_full ON rate_buckets (full_at);
   `,
   `
-  -- Has a row while the file is a copy that is not whole.
+  -- Has a row while the file is an unfinished copy.
   CREATE TABLE unfinished_copy (
     began_at TEXT NOT NULL
   ) STRICT;
   `,
   `
-  -- AUTOINCREMENT: the numbers of entries that were archived are not given anew.
+  -- AUTOINCREMENT never reuses the numbers of archived entries.
   CREATE TABLE numbered_audit (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     at TEXT NOT NULL,
@@ -200,13 +201,13 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE numbered_audit RENAME TO audit;
   CREATE INDEX audit_account ON audit (account_id);
 
-  -- The watermark of an archive: has a row only within the transaction that deletes the entries up
-  -- to it. No other transaction sees the row.
+  -- The watermark of an archive. Has a row only in the transaction that deletes the entries up to
+  -- it. No other transaction sees the row.
   CREATE TABLE audit_archive (
     last_seq INTEGER NOT NULL
   ) STRICT;
 
-  -- Before an INSERT, a number that SQLite is still to choose is -1. REPLACE fires no DELETE trigger.
+  -- new.seq is -1 while SQLite has not chosen the number. REPLACE fires no DELETE trigger.
   CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit WHEN new.seq IN (SELECT seq FROM audit)
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
@@ -216,8 +217,8 @@ export const MIGRATIONS: readonly string[] = [
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   `,
   `
-  -- Bytes of "config" and "store_config" of an account together. Triggers count them, so that copies,
-  -- servers of the version before and changes by hand are counted too.
+  -- The bytes of an account's "config" and "store_config" together. Triggers count them, which
+  -- includes copies, servers of the previous version and manual changes.
   ALTER TABLE accounts ADD COLUMN config_bytes INTEGER NOT NULL DEFAULT 0;
   UPDATE accounts SET config_bytes =
     (SELECT coalesce(sum(length(CAST(config AS BLOB))), 0) FROM projects p
@@ -245,5 +246,10 @@ export const MIGRATIONS: readonly string[] = [
     WHERE account_id = new.account_id;
   END;
   CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
+  `,
+  `
+  ALTER TABLE receipts RENAME TO idempotency_records;
+  DROP INDEX receipts_expiry;
+  CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
   `,
 ]

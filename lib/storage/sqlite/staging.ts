@@ -4,21 +4,22 @@ import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { createBlock } from './block.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
-import { type Entry, settle } from './repeats.ts'
+import { createItemLookup } from './lookup.ts'
+import { compareEntries, type Entry } from './repeats.ts'
 import { insertRows } from './rows.ts'
 
 /**
- * The rows of one import on their way in. Rows are appended as they come. Their transaction ids, on
- * which uniqueness rests, are indexed with them while they ascend; others wait for a block to sort,
- * because ids in random order would each dirty another page of the index in every slice (0.4 of the
- * speed of the shell's loader; in blocks 1.1: bench/).
+ * Writes the rows of one import. Appends rows as they arrive. Indexes their transaction ids at once
+ * while these ascend; other ids wait to be sorted in blocks, because each id in random order would
+ * dirty another page of the index (0.4 of the speed of the sqlite3 shell's `.import`; in blocks 1.1:
+ * bench/).
  */
 export interface Staging {
-  /** Appends rows, and tells what became of those that need not wait. */
+  /** Appends rows. Returns the outcome of those whose ids do not wait. */
   append(rows: readonly NewPurchase[]): StagedRows
-  /** Whether enough ids wait to be indexed. */
+  /** Whether enough ids wait for a block. */
   readonly isBlockFull: boolean
-  /** Whether any id waits: the rows staged are then not known to be unique. */
+  /** Whether ids wait. The uniqueness of their rows is then not yet verified. */
   readonly isWaiting: boolean
   /** Indexes the next slice of ids that wait. */
   indexSlice(): StagedRows
@@ -42,7 +43,7 @@ export function createStaging(
 
   const waitingIds = () => waiting.size + ordered.size
 
-  /** Whether the ids go on in order where those before them ended. */
+  /** Whether the ids continue the ascending order of the ids before them. */
   const ascend = (rows: readonly NewPurchase[]): boolean => {
     let ascends = true
     for (const { transaction_id } of rows) {
@@ -54,13 +55,14 @@ export function createStaging(
 
   return {
     append(rows) {
-      const found = itemsOf(rows)
+      const known = itemsOf(rows)
+      const found = rows.map(({ sku }) => known.get(sku))
       const items = found.filter((item) => item !== undefined)
       const isWhole = items.length === rows.length
       const good = isWhole ? rows : rows.filter((_, i) => found[i] !== undefined)
       const bad = isWhole ? [] : rows.filter((_, i) => found[i] === undefined)
       const unknown = bad.map(({ line }) => line)
-      // Numbered by hand: SQLite gives the numbers of rows anew that another import has taken back.
+      // Chooses the numbers here. SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
       next = first + good.length
@@ -71,10 +73,10 @@ export function createStaging(
       if (waitingIds() === 0 && ascend(good)) {
         const added = indexAppended(db, store, first, good.length)
         const isNew = added === good.length
-        const settled = isNew
+        const outcome = isNew
           ? { ...NOTHING_STAGED, added }
-          : settle(db, store, seq, good.map(entryOf), added)
-        return { ...settled, unknown }
+          : compareEntries(db, store, seq, good.map(entryOf), added)
+        return { ...outcome, unknown }
       }
       good.map(entryOf).forEach(waiting.add)
       return { ...NOTHING_STAGED, unknown }
@@ -93,29 +95,7 @@ export function createStaging(
   }
 }
 
-const CACHED_ITEMS = 50_000
-
-/** Finds the item that each row names, asking the database once for each name. */
-function createItemLookup(db: Connection, store: number) {
-  let known = new Map<string, number>()
-  const look = (rows: readonly NewPurchase[]) => rows.map(({ sku }) => known.get(sku))
-
-  return (rows: readonly NewPurchase[]): (number | undefined)[] => {
-    const items = look(rows)
-    if (!items.includes(undefined)) return items
-    if (known.size > CACHED_ITEMS) known = new Map()
-    const asked = new Set(rows.map(({ sku }) => sku).filter((sku) => !known.has(sku)))
-    const found = db.all(
-      'SELECT name, seq FROM items WHERE store = ? AND name IN (SELECT value FROM json_each(?))',
-      store,
-      JSON.stringify([...asked]),
-    )
-    for (const { name, seq } of found) known.set(name as string, seq as number)
-    return look(rows)
-  }
-}
-
-/** The text of a statement for so many rows, written once for each number of them. */
+/** Caches the statement for each number of rows. */
 function perCount(write: (rows: number) => string): (rows: number) => string {
   const written: string[] = []
   return (rows) => {
@@ -124,9 +104,7 @@ function perCount(write: (rows: number) => string): (rows: number) => string {
   }
 }
 
-/**
- * Indexes rows just appended, straight from their table; the number of those that are no repeats.
- */
+/** Indexes rows that were just appended. Returns the number of new transactions. */
 function indexAppended(db: Connection, store: number, first: number, count: number): number {
   return db.run(
     `INSERT INTO transactions (store, transaction_id, purchase)
@@ -139,7 +117,7 @@ function indexAppended(db: Connection, store: number, first: number, count: numb
 
 const ENTRIES_A_STATEMENT = 64
 
-/** Indexes rows appended before, in the order that the entries have now. */
+/** Indexes rows that were appended before, in the order of the entries. */
 function indexEntries(
   db: Connection,
   store: number,
@@ -151,7 +129,8 @@ function indexEntries(
     const part = entries.slice(start, start + ENTRIES_A_STATEMENT)
     const values: SqliteValue[] = []
     for (const { transaction_id, purchase } of part) values.push(store, transaction_id, purchase)
-    results.push(settle(db, store, seq, part, db.run(indexStatement(part.length), ...values)))
+    const added = db.run(indexStatement(part.length), ...values)
+    results.push(compareEntries(db, store, seq, part, added))
   }
   return sumStaged(results)
 }

@@ -1,4 +1,5 @@
 import type { CopyMethods } from '../port.ts'
+import { DELETE_UNFINISHED, FIND_ANYTHING, FIND_UNFINISHED } from '../statements.ts'
 import { unfinishedError } from '../unfinished.ts'
 import type { Connection } from './connection.ts'
 
@@ -6,26 +7,19 @@ export function unfinishedMethods(db: Connection): CopyMethods {
   return {
     beginCopy() {
       return db.write(() => {
-        if (isUnfinished(db)) return true
-        if (db.find(SOMETHING)) return false
+        if (db.find(FIND_UNFINISHED)) return true
+        if (db.find(FIND_ANYTHING)) return false
         db.run('INSERT INTO unfinished_copy (began_at) VALUES (?)', new Date().toISOString())
         return true
       })
     },
     endCopy() {
-      return db.write(() => void db.run('DELETE FROM unfinished_copy'))
+      return db.write(() => void db.run(DELETE_UNFINISHED))
     },
   }
 }
 
-/** Refuses a copy that is not whole. */
+/** Throws when the database is an unfinished copy. */
 export function assertWhole(db: Connection): void {
-  if (isUnfinished(db)) throw unfinishedError()
+  if (db.find(FIND_UNFINISHED)) throw unfinishedError()
 }
-
-function isUnfinished(db: Connection): boolean {
-  return db.find('SELECT 1 FROM unfinished_copy') !== undefined
-}
-
-const SOMETHING = `
-  SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

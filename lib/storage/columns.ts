@@ -1,0 +1,170 @@
+import type { JsonObject } from '../domain/fields.ts'
+
+/** A row as a driver returns it. */
+export type Row = { readonly [column: string]: unknown }
+
+/** A value that both databases store as it is. */
+export type PlainValue = string | number | null | Uint8Array
+
+/** How a field of a record is stored and read. */
+export interface Column<T> {
+  /** The column's type in PostgreSQL. */
+  readonly type: string
+  /** Takes the stored value of either database. */
+  read(stored: unknown): T
+  /** The value that SQLite stores, where that differs from the field's. */
+  toSqlite?(value: T): PlainValue
+}
+
+export type Columns<R> = { readonly [Name in keyof R]-?: Column<R[Name]> }
+
+/** The table of a record: its columns have the names of the record's fields. */
+export interface Table<R> {
+  readonly name: string
+  readonly columns: Columns<R>
+  readonly names: readonly string[]
+  /** The names, separated by commas. */
+  readonly list: string
+  /** The fields of a record with their PostgreSQL types, separated by commas. */
+  readonly typedFields: string
+  /** Inserts one row, unless its `unique` columns are taken. */
+  readonly insertion: string
+  /** Inserts a row for each of `source`; `value` writes the value of a field. */
+  insertionFrom(source: string, value?: (field: string) => string): string
+  /** Updates every column; `where` chooses the rows. */
+  updateWhere(where: string): string
+  read(row: Row): R
+  /** Adds the fields of a row to a record that has fields of other tables. */
+  readInto<Known extends object>(record: Known, row: Row): R & Known
+  /** The values of an insertion or update, for PostgreSQL. */
+  values(record: R): (PlainValue | boolean | object)[]
+  /** The same, for SQLite. */
+  sqliteValues(record: R): PlainValue[]
+}
+
+export interface TableOptions {
+  /** The columns of a unique index; an insertion skips a row that is in it already. */
+  readonly unique?: string
+  /** A column with the number of another table's row, found by fields of the record. */
+  readonly reference?: {
+    readonly column: string
+    readonly table: string
+    readonly fields: readonly string[]
+  }
+}
+
+/** Describes a table, and writes its statements once. */
+export function table<R>(
+  name: string,
+  columns: Columns<R>,
+  { unique, reference }: TableOptions = {},
+): Table<R> {
+  const names = Object.keys(columns)
+  const each = Object.values(columns) as Column<unknown>[]
+  const list = names.join(', ')
+  const fields = [...names, ...(reference?.fields ?? [])]
+  const targets = reference ? `${list}, ${reference.column}` : list
+  const conflict = unique ? ` ON CONFLICT (${unique}) DO NOTHING` : ''
+
+  const selected = (value: (field: string) => string) => {
+    const values = names.map(value)
+    if (reference) {
+      const keys = reference.fields.map((field) => `t.${field} = ${value(field)}`).join(' AND ')
+      values.push(`(SELECT t.seq FROM ${reference.table} t WHERE ${keys})`)
+    }
+    return values.join(', ')
+  }
+
+  // A loop takes 0.4 µs a row more than an object literal; the driver takes 3 µs (better-sqlite3).
+  const readInto = <Known extends object>(record: Known, row: Row) => {
+    const result = record as Record<string, unknown>
+    for (let i = 0; i < names.length; i++) {
+      const column = names[i] as string
+      const value = (each[i] as Column<unknown>).read(row[column])
+      if (value !== undefined) result[column] = value
+    }
+    return record as R & Known
+  }
+
+  return {
+    name,
+    columns,
+    names,
+    list,
+    typedFields: fields.map((field, i) => `${field} ${each[i]?.type ?? 'text'}`).join(', '),
+    insertion: `INSERT INTO ${name} (${targets}) VALUES (${selected(() => '?')})${conflict}`,
+    insertionFrom: (source, value = () => '?') =>
+      `INSERT INTO ${name} (${targets}) SELECT ${selected(value)} FROM ${source}${conflict}`,
+    updateWhere: (where) =>
+      `UPDATE ${name} SET ${names.map((column) => `${column} = ?`).join(', ')} WHERE ${where}`,
+    read: (row) => readInto({}, row),
+    readInto,
+    values: (record) => fields.map((field) => record[field as keyof R] ?? null),
+    sqliteValues: (record) =>
+      fields.map((field, i) => {
+        const value = record[field as keyof R] ?? null
+        const toSqlite = each[i]?.toSqlite
+        return toSqlite ? toSqlite(value) : (value as PlainValue)
+      }),
+  }
+}
+
+/** The same table with these columns only. */
+export function pick<R, Name extends keyof R>(
+  { name, columns }: Table<R>,
+  ...names: readonly Name[]
+): Table<Pick<R, Name>> {
+  const entries = names.map((column) => [column, columns[column]])
+  return table(name, Object.fromEntries(entries) as Columns<Pick<R, Name>>)
+}
+
+/** The same table without these columns. */
+export function omit<R, Name extends keyof R>(
+  { name, columns }: Table<R>,
+  ...names: readonly Name[]
+): Table<Omit<R, Name>> {
+  const entries = Object.entries(columns).filter(([column]) => !names.includes(column as Name))
+  return table(name, Object.fromEntries(entries) as Columns<Omit<R, Name>>)
+}
+
+/** The record of a row that may not be there. */
+export function maybe<T>(read: (row: Row) => T, row: Row | undefined): T | undefined {
+  return row && read(row)
+}
+
+export function text<T extends string = string>(): Column<T> {
+  return { type: 'text', read: (stored) => stored as T }
+}
+
+/** NULL is the absence of the field. */
+export function optional<T>({ type, read }: Column<T>): Column<T | undefined> {
+  return { type, read: (stored) => (stored === null ? undefined : read(stored)) }
+}
+
+export const integer: Column<number> = { type: 'bigint', read: numberOf }
+
+export const bool: Column<boolean> = { type: 'boolean', read: Boolean, toSqlite: Number }
+
+/** A JSON object; an empty one may be stored as NULL. */
+export const json: Column<JsonObject> = {
+  type: 'json',
+  read(stored) {
+    if (typeof stored === 'string') return JSON.parse(stored)
+    return (stored ?? {}) as JsonObject
+  },
+  toSqlite: JSON.stringify,
+}
+
+/** Bytes, which PostgreSQL is asked for as hexadecimal digits. */
+export const bytes: Column<Uint8Array> = {
+  type: 'bytea',
+  read: (stored) =>
+    typeof stored === 'string' ? Buffer.from(stored, 'hex') : (stored as Uint8Array),
+}
+
+/** An integer as a number; PostgreSQL's drivers return a bigint as text. */
+export function numberOf(stored: unknown): number {
+  const number = Number(stored)
+  if (Number.isSafeInteger(number)) return number
+  throw new RangeError('the database holds a number beyond 2^53−1')
+}

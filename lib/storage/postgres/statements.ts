@@ -1,0 +1,19 @@
+import type { Table } from '../columns.ts'
+
+const known = new Map<string, string>()
+
+/** Numbers the places of a statement, `?`, as PostgreSQL wants them: `$1`, `$2`. */
+export function numbered(sql: string): string {
+  const found = known.get(sql)
+  if (found !== undefined) return found
+  let place = 0
+  const made = sql.replaceAll('?', () => `$${++place}`)
+  known.set(sql, made)
+  return made
+}
+
+/** Inserts the records of a JSON array, in its order. */
+export function insertionOfMany<R>(table: Table<R>): string {
+  const rows = `ROWS FROM (json_to_recordset(?) AS (${table.typedFields})) WITH ORDINALITY AS r`
+  return table.insertionFrom(`${rows} ORDER BY ordinality`, (field) => `r.${field}`)
+}

@@ -1,0 +1,195 @@
+import { maybe, numberOf, type Row, type Table } from './columns.ts'
+import { recordPage } from './pages.ts'
+import type {
+  AccountMethods,
+  AuditMethods,
+  ItemMethods,
+  Page,
+  ProjectMethods,
+  PurchasePage,
+  StoreMethods,
+  TokenMethods,
+} from './port.ts'
+import {
+  FIND_ACCOUNT,
+  FIND_PROJECT,
+  FIND_STORE,
+  FIND_WATERMARK,
+  PAGE_OF_AUDIT,
+  pageOf,
+} from './statements.ts'
+import {
+  ACCOUNT_KEYS,
+  ACCOUNTS,
+  AUDIT,
+  FORMER_PUBLIC_KEYS,
+  IDEMPOTENCY_RECORDS,
+  itemRecord,
+  PROJECTS,
+  PURCHASES,
+  STORE_SUMMARIES,
+  STORES,
+  WATERMARKS,
+} from './tables.ts'
+
+// The reads that both SQL adapters answer with the same statement.
+
+type Value = string | number
+
+/** The part of a connection that reads; SQLite's answers at once. */
+export interface Reader {
+  find(sql: string, ...values: Value[]): Row | undefined | Promise<Row | undefined>
+  all(sql: string, ...values: Value[]): Row[] | Promise<Row[]>
+}
+
+async function listBySeq<R>(
+  db: Reader,
+  { read }: Table<R>,
+  sql: string,
+  page: Page,
+  ...owner: readonly string[]
+) {
+  const rows = await db.all(sql, ...owner, page.after ?? '0', page.limit + 1)
+  return recordPage(rows, page, read, ({ seq }) => seq)
+}
+
+const FIND_ACCOUNT_BY_KEY = `
+  SELECT a.*, k.key_id FROM account_keys k JOIN accounts a ON a.account_id = k.account_id
+  WHERE k.hash = ? AND k.revoked_at IS NULL`
+const PAGE_OF_ACCOUNTS = pageOf(ACCOUNTS)
+
+type AccountReads = 'findAccount' | 'findAccountByKeyHash' | 'listAccounts' | 'listAccountKeys'
+
+export function accountReads(
+  db: Reader,
+  seqOfKeys: 'seq' | 'rowid',
+): Pick<AccountMethods, AccountReads> {
+  const pageOfKeys = pageOf(ACCOUNT_KEYS, 'account_id', seqOfKeys)
+  return {
+    async findAccount(account_id) {
+      return maybe(ACCOUNTS.read, await db.find(FIND_ACCOUNT, account_id))
+    },
+    async findAccountByKeyHash(hash) {
+      const row = await db.find(FIND_ACCOUNT_BY_KEY, hash)
+      return row && { ...ACCOUNTS.read(row), key_id: row.key_id as string }
+    },
+    listAccounts: (page) => listBySeq(db, ACCOUNTS, PAGE_OF_ACCOUNTS, page),
+    listAccountKeys: (account_id, page) =>
+      listBySeq(db, ACCOUNT_KEYS, pageOfKeys, page, account_id),
+  }
+}
+
+const FIND_PROJECT_BY_PUBLIC_KEY = `SELECT ${PROJECTS.list} FROM projects WHERE public_key = ?`
+const FIND_FORMER_PUBLIC_KEY = `
+  SELECT ${FORMER_PUBLIC_KEYS.list} FROM former_public_keys WHERE public_key = ?`
+
+type ProjectReads =
+  | 'findProject'
+  | 'findProjectByPublicKey'
+  | 'findFormerPublicKey'
+  | 'listFormerPublicKeys'
+
+export function projectReads(
+  db: Reader,
+  seqOfKeys: 'seq' | 'rowid',
+): Pick<ProjectMethods, ProjectReads> {
+  const pageOfKeys = pageOf(FORMER_PUBLIC_KEYS, 'project_id', seqOfKeys)
+  return {
+    async findProject(id) {
+      return maybe(PROJECTS.read, await db.find(FIND_PROJECT, id))
+    },
+    async findProjectByPublicKey(public_key) {
+      return maybe(PROJECTS.read, await db.find(FIND_PROJECT_BY_PUBLIC_KEY, public_key))
+    },
+    async findFormerPublicKey(public_key) {
+      return maybe(FORMER_PUBLIC_KEYS.read, await db.find(FIND_FORMER_PUBLIC_KEY, public_key))
+    },
+    listFormerPublicKeys: (project_id, page) =>
+      listBySeq(db, FORMER_PUBLIC_KEYS, pageOfKeys, page, project_id),
+  }
+}
+
+const FIND_STORE_OF_PROJECT = `${FIND_STORE} AND project_id = ?`
+const PAGE_OF_SUMMARIES = pageOf(STORE_SUMMARIES, 'project_id')
+
+export function storeReads(db: Reader): Pick<StoreMethods, 'findStore' | 'listStoreSummaries'> {
+  return {
+    async findStore(account_id, store_id, project_id) {
+      const row =
+        project_id === undefined
+          ? await db.find(FIND_STORE, account_id, store_id)
+          : await db.find(FIND_STORE_OF_PROJECT, account_id, store_id, project_id)
+      return maybe(STORES.read, row)
+    },
+    listStoreSummaries: (project_id, page) =>
+      listBySeq(db, STORE_SUMMARIES, PAGE_OF_SUMMARIES, page, project_id),
+  }
+}
+
+const FIND_ITEM = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store
+  WHERE i.id = ?`
+
+export function itemReads(db: Reader): Pick<ItemMethods, 'findItem'> {
+  return {
+    async findItem(id) {
+      return maybe(itemRecord, await db.find(FIND_ITEM, id))
+    },
+  }
+}
+
+/** A page of the rows that `purchaseColumns` selects. */
+export function purchasePage(rows: readonly Row[], page: Page, store_id: string): PurchasePage {
+  const read = (row: Row) => PURCHASES.readInto({ store_id }, row)
+  const { records, ...further } = recordPage(rows, page, read, ({ seq }) => seq)
+  return { purchases: [...records], ...further }
+}
+
+const watermarksFrom = (operator: '>' | '>=') => `
+  SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
+  ORDER BY user_id LIMIT ?`
+const FIRST_WATERMARKS = watermarksFrom('>=') // the watermark of all users has the user id ''
+const NEXT_WATERMARKS = watermarksFrom('>')
+
+export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'listWatermarks'> {
+  return {
+    async findWatermark(project_id, user_id) {
+      return numberOf((await db.find(FIND_WATERMARK, project_id, user_id))?.watermark)
+    },
+    async listWatermarks(project_id, page) {
+      const sql = page.after === undefined ? FIRST_WATERMARKS : NEXT_WATERMARKS
+      const rows = await db.all(sql, project_id, page.after ?? '', page.limit + 1)
+      return recordPage(rows, page, WATERMARKS.read, ({ user_id }) => user_id)
+    },
+  }
+}
+
+const FIND_IDEMPOTENCY_RECORD = `
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
+const PAGE_OF_IDEMPOTENCY_RECORDS = `
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key > ?
+  ORDER BY key LIMIT ?`
+const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
+
+type AuditReads = 'findIdempotencyRecord' | 'listIdempotencyRecords' | 'listAudit'
+
+export function auditReads(db: Reader): Pick<AuditMethods, AuditReads> {
+  return {
+    async findIdempotencyRecord(account_id, key) {
+      const row = await db.find(FIND_IDEMPOTENCY_RECORD, account_id, key)
+      return maybe(IDEMPOTENCY_RECORDS.read, row)
+    },
+    async listIdempotencyRecords(account_id, page) {
+      const sql = PAGE_OF_IDEMPOTENCY_RECORDS
+      const rows = await db.all(sql, account_id, page.after ?? '', page.limit + 1)
+      return recordPage(rows, page, IDEMPOTENCY_RECORDS.read, ({ key }) => key)
+    },
+    async listAudit(account_id, page) {
+      const { records: entries, ...further } =
+        account_id === undefined
+          ? await listBySeq(db, AUDIT, PAGE_OF_AUDIT, page)
+          : await listBySeq(db, AUDIT, PAGE_OF_AUDIT_OF_ACCOUNT, page, account_id)
+      return { entries, ...further }
+    },
+  }
+}

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setImmediate } from 'node:timers/promises'
+import { TillError } from '../../errors.ts'
+import type { Pause } from '../cleanup.ts'
+import { applyChanges } from './changes.ts'
+import type { Connection } from './connection.ts'
+import { makeDiskSpace } from './diskspace.ts'
+import { isDiskFull } from './drivers.ts'
+
+/** An import under way, as its row describes it. */
+export interface ImportRow {
+  readonly seq: number
+  readonly import_id: string
+  readonly store: number
+  /** An `Owner` as JSON. */
+  readonly owner: string
+  /** When the last heartbeat was written, in Unix milliseconds. */
+  readonly alive_at: number
+  readonly first_purchase: number
+}
+
+interface Owner {
+  readonly host: string
+  readonly pid: number
+  readonly instance: string
+}
+
+const INSTANCE = randomUUID()
+/** The owner of this process's imports. */
+export const OWNER = JSON.stringify({ host: hostname(), pid: process.pid, instance: INSTANCE })
+/** The owner of the imports that this process deletes. */
+const CLEARING = JSON.stringify({ ...JSON.parse(OWNER), clearing: true })
+/** The ids of the imports that this process runs or deletes. */
+export const underWay = new Set<string>()
+
+const LEASE_MS = 30_000
+
+/**
+ * Whether an import's owner may still write. On this host, the owner's process is looked up. On
+ * another one (a container with the same volume), the lease decides.
+ */
+export function isAlive(row: ImportRow): boolean {
+  const { host, pid, instance } = ownerOf(row)
+  // Needs no lease: an import that could not be deleted on a full disk must not block others.
+  if (instance === INSTANCE) return underWay.has(row.import_id)
+  if (host === hostname() && (pid === process.pid || !isRunning(pid))) return false
+  return hasLease(row)
+}
+
+function ownerOf(row: ImportRow): Owner {
+  return JSON.parse(row.owner)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM'
+  }
+}
+
+/**
+ * The last heartbeats of other processes' imports, and when this process first saw them. The oldest
+ * are dropped, because imports that end well are never looked up again. A dropped import gets a new
+ * lease.
+ */
+const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
+const MAX_HEARTBEATS = 1_000
+
+/** Measures the lease by this process's monotonic clock, because the system clock may jump. */
+function hasLease({ import_id, alive_at }: ImportRow): boolean {
+  const last = heartbeats.get(import_id)
+  if (last?.alive_at === alive_at) return performance.now() - last.seenAt < LEASE_MS
+  heartbeats.delete(import_id) // moves it to the end
+  heartbeats.set(import_id, { alive_at, seenAt: performance.now() })
+  const [oldest] = heartbeats.keys()
+  if (heartbeats.size > MAX_HEARTBEATS && oldest !== undefined) heartbeats.delete(oldest)
+  return true
+}
+
+/** Renews a lease. Returns 0 when another owner has the import. */
+export function renewLease(db: Connection, seq: number, owner: string): number {
+  const sql = 'UPDATE imports SET alive_at = ? WHERE seq = ? AND owner = ?'
+  return db.run(sql, Date.now(), seq, owner)
+}
+
+export function assertOwned(db: Connection, seq: number): void {
+  const row = db.find('SELECT owner FROM imports WHERE seq = ?', seq)
+  if (row?.owner === OWNER) return
+  throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
+}
+
+/**
+ * Clears abandoned imports and applies changes that wait. Resolves to false when other processes
+ * have imports under way, which may be abandoned later.
+ */
+export async function clearAbandonedImports(db: Connection, pause: Pause): Promise<boolean> {
+  let others = 0
+  const rows = db.all('SELECT * FROM imports WHERE owner IS NOT NULL') as unknown as ImportRow[]
+  for (const row of rows) {
+    if (!isAlive(row)) await clearImport(db, row, pause)
+    else if (ownerOf(row).instance !== INSTANCE) others++
+  }
+  await applyChanges(db, pause)
+  return others === 0
+}
+
+/**
+ * Takes an import over from its owner and deletes it. Does nothing when it has ended, or has
+ * another owner.
+ */
+export async function clearImport(
+  db: Connection,
+  row: ImportRow,
+  pause: Pause = setImmediate,
+): Promise<void> {
+  const { seq, import_id, owner } = row
+  const taken = await db.transaction(() => db.run(TAKE_OVER, CLEARING, Date.now(), seq, owner))
+  heartbeats.delete(import_id)
+  if (taken === 0) return
+  underWay.add(import_id)
+  try {
+    await deleteImport(db, row, pause)
+  } finally {
+    underWay.delete(import_id)
+  }
+}
+
+const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
+
+const SLICE_ROWS = 2_000
+/** A slice that takes longer makes the next one smaller: 2,000 rows may block others for 1 s. */
+const SLICE_MS = 50
+const MIN_SLICE_ROWS = 125
+
+async function deleteImport(
+  db: Connection,
+  { seq, store, first_purchase }: ImportRow,
+  pause: Pause,
+): Promise<void> {
+  let size = SLICE_ROWS
+  const deleteSlice = (from: number) =>
+    db.lazyTransaction(() => {
+      if (renewLease(db, seq, CLEARING) === 0) return undefined // another process deletes it
+      const rows = db.all(FIND_PURCHASES, from, seq, size)
+      for (const row of rows as { seq: number; transaction_id: string }[]) {
+        db.run(DELETE_TRANSACTION, store, row.transaction_id, row.seq)
+        db.run('DELETE FROM purchases WHERE seq = ?', row.seq)
+      }
+      return rows.at(-1)?.seq as number | undefined
+    })
+  /** Deletes a smaller slice when the disk has no space for the WAL of this one. */
+  const deleteWithinSpace = async (from: number): Promise<number | undefined> => {
+    await makeDiskSpace(db)
+    try {
+      const start = performance.now()
+      const last = await deleteSlice(from)
+      const isFast = performance.now() - start < SLICE_MS
+      size = isFast ? Math.min(2 * size, SLICE_ROWS) : Math.max(Math.ceil(size / 2), MIN_SLICE_ROWS)
+      return last
+    } catch (error) {
+      if (!isDiskFull(error) || size === 1) throw error
+      size = Math.ceil(size / 10)
+      return deleteWithinSpace(from)
+    }
+  }
+  let last = await deleteWithinSpace(first_purchase)
+  while (last !== undefined) {
+    await pause()
+    last = await deleteWithinSpace(last)
+  }
+  await db.transaction(() => {
+    const isOwn = db.run('DELETE FROM imports WHERE seq = ? AND owner = ?', seq, CLEARING) === 1
+    if (isOwn) db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
+  })
+}
+
+const FIND_PURCHASES = `
+  SELECT seq, transaction_id FROM purchases WHERE seq >= ? AND import = ? ORDER BY seq LIMIT ?`
+const DELETE_TRANSACTION =
+  'DELETE FROM transactions WHERE store = ? AND transaction_id = ? AND purchase = ?'

@@ -1,0 +1,12 @@
+import type { SqliteDriverName } from './drivers.ts'
+
+export interface SqliteOptions {
+  /** The driver to use. Default: node:sqlite where Node has it, else better-sqlite3. */
+  readonly driver?: SqliteDriverName
+  /** Bytes of memory for the read cache; 0 turns it off. Default: 32 MiB. */
+  readonly cacheBytes?: number
+  /** Whether to create a database in a missing or empty file. Default: true. */
+  readonly create?: boolean
+  /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
+  readonly forCopy?: boolean
+}

@@ -1,0 +1,66 @@
+import {
+  ACCOUNTS,
+  AUDIT,
+  IDEMPOTENCY_RECORDS,
+  PROJECT_CHANGES,
+  PROJECTS,
+  STORE_CHANGES,
+  STORES,
+  WATERMARKS,
+} from './tables.ts'
+
+// The statements that both SQL adapters send. `?` stands for a value; PostgreSQL's connection
+// numbers them. PostgreSQL appends its row locks.
+
+/** A page of rows after a sequence number. SQLite keeps some tables in order by `rowid` alone. */
+export function pageOf(
+  { list, name }: { readonly list: string; readonly name: string },
+  owner?: string,
+  seq: 'seq' | 'rowid' = 'seq',
+): string {
+  const condition = owner === undefined ? '' : `${owner} = ? AND `
+  return `SELECT ${seq} AS seq, ${list} FROM ${name}
+    WHERE ${condition}${seq} > CAST(? AS bigint) ORDER BY ${seq} LIMIT ?`
+}
+
+export const FIND_ACCOUNT = `SELECT ${ACCOUNTS.list} FROM accounts WHERE account_id = ?`
+export const FIND_KEY = 'SELECT 1 FROM account_keys WHERE key_id = ? AND revoked_at IS NULL'
+export const REVOKE_KEY = `
+  UPDATE account_keys SET revoked_at = ?
+  WHERE account_id = ? AND key_id = ? AND revoked_at IS NULL`
+
+export const FIND_PROJECT = `SELECT ${PROJECTS.list} FROM projects WHERE id = ?`
+export const FIND_PROJECT_STATUS = 'SELECT status FROM projects WHERE id = ?'
+export const UPDATE_PROJECT = PROJECT_CHANGES.updateWhere('id = ?')
+export const SHORTEN_FORMER_KEYS = `
+  UPDATE former_public_keys SET expires_at = ? WHERE project_id = ? AND expires_at > ?`
+
+const OF_STORE = 'WHERE account_id = ? AND store_id = ?'
+export const FIND_STORE = `SELECT ${STORES.list} FROM stores ${OF_STORE}`
+export const FIND_STORE_STATUS = `SELECT status FROM stores ${OF_STORE}`
+export const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')
+
+/** Counts projects and stores no further than their limits. */
+export const COUNT_USAGE = `
+  SELECT config_bytes,
+    (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,
+    (SELECT count(*) FROM (SELECT 1 FROM stores WHERE project_id = ? LIMIT ?) s) AS stores
+  FROM accounts WHERE account_id = ?`
+
+export const FIND_WATERMARK = `
+  SELECT coalesce(max(not_after), 0) AS watermark FROM ${WATERMARKS.name}
+  WHERE project_id = ? AND user_id IN ('', ?)`
+
+export const PAGE_OF_AUDIT = pageOf(AUDIT)
+export const BEGIN_ARCHIVE = 'INSERT INTO audit_archive (last_seq) VALUES (?)'
+export const END_ARCHIVE = 'DELETE FROM audit_archive'
+
+export const PAGE_OF_FINGERPRINTS = `
+  SELECT account_id, key, fingerprint FROM ${IDEMPOTENCY_RECORDS.name}
+  WHERE (account_id, key) > (?, ?) ORDER BY account_id, key LIMIT ?`
+
+export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
+export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
+/** Finds a row in a database that holds anything. */
+export const FIND_ANYTHING = `
+  SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

@@ -1,0 +1,179 @@
+import type { Account, AccountKey } from '../domain/account.ts'
+import type { AuditAction, AuditEntry } from '../domain/audit.ts'
+import type { IdempotencyRecord } from '../domain/idempotency.ts'
+import type { Item, ItemType } from '../domain/item.ts'
+import type { Project } from '../domain/project.ts'
+import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../domain/purchase.ts'
+import type { Store, StoreType } from '../domain/store.ts'
+import type { NumberedEntry } from './archive.ts'
+import {
+  bool,
+  bytes,
+  integer,
+  json,
+  numberOf,
+  omit,
+  optional,
+  pick,
+  type Row,
+  table,
+  text,
+} from './columns.ts'
+import type { FormerPublicKey, StoredSigningKey, Watermark } from './port.ts'
+
+export const ACCOUNTS = table<Account>('accounts', {
+  account_id: text(),
+  name: text(),
+  created_at: text(),
+})
+
+export const ACCOUNT_KEYS = table<AccountKey>('account_keys', {
+  key_id: text(),
+  account_id: text(),
+  hash: text(),
+  created_at: text(),
+  revoked_at: optional(text()),
+})
+
+export const PROJECTS = table<Project>('projects', {
+  id: text(),
+  account_id: text(),
+  name: text(),
+  bundle_id: text(),
+  platform: text(),
+  status: text(),
+  dlscheme: text(),
+  public_key: text(),
+  config: json,
+  created_at: text(),
+})
+
+/** The columns of a project that an update may change. */
+export const PROJECT_CHANGES = omit(PROJECTS, 'id', 'account_id', 'created_at')
+
+export const FORMER_PUBLIC_KEYS = table<FormerPublicKey>('former_public_keys', {
+  public_key: text(),
+  project_id: text(),
+  expires_at: text(),
+})
+
+export const STORES = table<Store>(
+  'stores',
+  {
+    account_id: text(),
+    project_id: text(),
+    store_id: text(),
+    store_type: text<StoreType>(),
+    is_sandbox: bool,
+    status: text(),
+    store_config: json,
+    created_at: text(),
+  },
+  { unique: 'account_id, store_id' },
+)
+
+/** The columns of a store that an update may change. */
+export const STORE_CHANGES = pick(STORES, 'is_sandbox', 'status', 'store_config')
+
+export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbox', 'status')
+
+type StoreIds = 'account_id' | 'project_id' | 'store_id'
+
+/** A row names its store by number, in place of the store's ids. */
+export const ITEMS = table<Omit<Item, StoreIds>>(
+  'items',
+  {
+    id: text(),
+    name: text(),
+    display_name: text(),
+    description: text(),
+    price: integer,
+    type: text<ItemType>(),
+    metadata: json,
+    created_at: text(),
+  },
+  {
+    unique: 'store, name',
+    reference: { column: 'store', table: 'stores', fields: ['account_id', 'store_id'] },
+  },
+)
+
+/** Reads an item from its row and a row with the ids of its store. */
+export function itemRecord(row: Row, store: Row = row): Item {
+  const { account_id, project_id, store_id } = store as Pick<Item, StoreIds>
+  return ITEMS.readInto({ account_id, project_id, store_id }, row)
+}
+
+/** Both adapters write these rows by statements of their own, for speed. */
+export const PURCHASES = table<Omit<Purchase, 'store_id'>>('purchases', {
+  import_id: text(),
+  transaction_id: text(),
+  sku: text(),
+  purchased_at: integer,
+  user_id: optional(text()),
+  quantity: integer,
+  price: optional(integer),
+  currency: optional(text()),
+  status: {
+    type: 'smallint',
+    read: (stored) => PURCHASE_STATUSES[stored as number] as PurchaseStatus,
+  },
+  metadata: json,
+})
+
+/** What `compareRepeat` compares, except the SKU. */
+export const PURCHASE_IDENTITIES = pick(
+  PURCHASES,
+  'user_id',
+  'quantity',
+  'price',
+  'currency',
+  'status',
+)
+
+const PURCHASE_SOURCES: { readonly [column: string]: string } = {
+  import_id: 'i.import_id',
+  sku: 't.name',
+}
+
+/** Selects purchases `p` of imports `i` and items `t`; `status` is where their status is read. */
+export function purchaseColumns(status: string): string {
+  const sources = { ...PURCHASE_SOURCES, status }
+  return ['seq', ...PURCHASES.names]
+    .map((name) => `${sources[name as 'status'] ?? `p.${name}`} AS ${name}`)
+    .join(', ')
+}
+
+export const SIGNING_KEYS = table<StoredSigningKey>('signing_keys', {
+  kid: text(),
+  secret: bytes,
+  created_at: text(),
+})
+
+export const WATERMARKS = table<Watermark>('token_bounds', {
+  project_id: text(),
+  user_id: text(),
+  not_after: integer,
+})
+
+export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('idempotency_records', {
+  account_id: text(),
+  key: text(),
+  fingerprint: text(),
+  answer: text(),
+  created_at: text(),
+  expires_at: text(),
+})
+
+export const AUDIT = table<AuditEntry>('audit', {
+  at: text(),
+  actor: text(),
+  action: text<AuditAction>(),
+  subject: text(),
+  account_id: text(),
+  request_id: text(),
+})
+
+export function numberedEntry(row: Row): NumberedEntry {
+  return AUDIT.readInto({ seq: numberOf(row.seq) }, row)
+}
