@@ -10,6 +10,7 @@ export interface Config {
   readonly host: string
   readonly port: string
   readonly tokenSecret: string | undefined
+  /** Milliseconds. */
   readonly tokenLifetime: number | undefined
   readonly platforms: readonly string[] | undefined
   readonly corsOrigins: readonly string[]
@@ -62,7 +63,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     host: set('HOST') ?? '127.0.0.1',
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
-    tokenLifetime: lifetime === undefined ? undefined : Number(lifetime),
+    tokenLifetime: lifetime === undefined ? undefined : 1000 * Number(lifetime),
     platforms: platformsOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),

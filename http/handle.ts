@@ -137,7 +137,7 @@ export function createHandler(
     }
     const reservation = kind === 'reads' ? noMemory : memory.createReservation(account)
     try {
-      const options = { request_id, idempotency_key: singleOf(sent.idempotency_key) }
+      const options = { requestId: request_id, idempotencyKey: singleOf(sent.idempotency_key) }
       // The last that may fail before the handler, who frees what an upload takes.
       const body = await readBody(request, limits, reservation)
       return await handler({ till, who, body, params, query, options, service })

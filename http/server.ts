@@ -18,7 +18,7 @@ export interface ServeOptions extends HandlerOptions {
   readonly shareRateLimits?: boolean
 }
 
-export interface RunningServer {
+export interface RunningServer extends AsyncDisposable {
   /** `http://host:port`, with the port that was taken. */
   readonly url: string
   /**
@@ -31,9 +31,10 @@ export interface RunningServer {
 
 /** Serves a till over HTTP; resolves once it accepts. Rejects when the address can not be had. */
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
-  const service = createService(till, options)
+  const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
+  const service = createService(till, handlerOptions)
   const { limits } = service
-  const handler = createHandler(till, options, service)
+  const handler = createHandler(till, handlerOptions, service)
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -58,16 +59,14 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   // Node's own, which `close` calls, cuts off an answer that is written and not sent yet, and a
   // client whose next request is on its way.
   server.closeIdleConnections = () => {}
-  await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
-  const unshare = options.shareRateLimits
-    ? shareLimits(service.rateLimits, till.operations)
-    : () => {}
+  await listen(server, port, host)
+  const unshare = shareRateLimits ? shareLimits(service.rateLimits, till.operations) : () => {}
   let stopped: Promise<void> | undefined
   const stopOnce = () => {
     stopped ??= stop(server, connections, service).finally(unshare)
     return stopped
   }
-  return { url: urlOf(server), stop: stopOnce }
+  return { url: urlOf(server), stop: stopOnce, [Symbol.asyncDispose]: stopOnce }
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

@@ -47,8 +47,22 @@ export interface Service {
   readonly record: Recorder
 }
 
-/** Throws a TypeError for options that it can not work with. */
+const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
+  limits: true,
+  corsOrigins: true,
+  rateLimit: true,
+  rateLimitAddress: true,
+  trustProxy: true,
+  metrics: true,
+  poolMetrics: true,
+  log: true,
+  logOnlyErrors: true,
+}
+
+/** Throws a TypeError for a wrong option: a misspelt limit would disable protection. */
 export function createService(till: Till, options: HandlerOptions): Service {
+  assertNames('option', options, optionNames)
+  assertNames('limit', options.limits ?? {}, defaultLimits)
   const { corsOrigins = [], trustProxy = false } = options
   const limits = { ...defaultLimits, ...options.limits }
   const concurrency = createConcurrencyLimits(limits)
@@ -74,4 +88,9 @@ export function createService(till: Till, options: HandlerOptions): Service {
     metrics,
     record: createRecorder(options, metrics),
   }
+}
+
+function assertNames(kind: string, given: object, known: object): void {
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name))
+  if (unknown !== undefined) throw new TypeError(`there is no ${kind} ${unknown}`)
 }

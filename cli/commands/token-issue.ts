@@ -15,7 +15,7 @@ export const tokenIssue = command({
     },
     lifetime: {
       value: 'SECONDS',
-      parse: wholeNumber(),
+      parse: wholeNumber(60, 86_400),
       help: 'how long it is valid, 60 to 86400 (default 3600)',
     },
   },
@@ -24,7 +24,7 @@ export const tokenIssue = command({
       project_id: options.project,
       user_id: options.user,
       scopes: options.scope as Scope[] | undefined, // asserted by the library
-      lifetime: options.lifetime,
+      lifetime: options.lifetime && options.lifetime * 1000,
     }
     const account = await till.accounts.ownerOf(options.project)
     output.record(await till.sessions.issue(account, token))

@@ -2,21 +2,24 @@ import {
   type Account,
   type Item,
   type ItemPage,
-  type ItemQuery,
   MAX_PAGE,
   type NewItem,
   type Session,
   TillError,
 } from '../../lib/index.ts'
+import { pick } from '../body.ts'
 import { workWhenFree } from '../concurrency.ts'
 import { etagOf, represent } from '../representation.ts'
 import type { Answer, Call } from '../routes.ts'
 import { Stream } from '../send.ts'
 import { nextTurn, takeTurn } from '../turns.ts'
 
+const FIELDS = ['store_id', 'name', 'display_name', 'description', 'price', 'type', 'meta'] as const
+
 /** Endpoint 4. */
 export async function createItem({ till, who, body, options }: Call<Account, NewItem>) {
-  const { id, name, display_name, description } = await till.items.create(who, body, options)
+  const item = await till.items.create(who, pick(body, ...FIELDS), options)
+  const { id, name, display_name, description } = item
   return { body: { id, name, display_name, description } }
 }
 
@@ -30,7 +33,8 @@ export async function listItems({
   query,
   service,
 }: Call<Session, undefined>): Promise<Answer> {
-  const asked = query as typeof query & ItemQuery
+  const { limit = MAX_PAGE, cursor } = query
+  const asked = { store_id: query.store_id as string, limit, cursor } // the library refuses none
   const list = await till.items.list(who, asked)
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }

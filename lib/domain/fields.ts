@@ -18,10 +18,12 @@ export type Complete<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> 
 export type JsonObject = { [key: string]: unknown }
 
 /**
- * An object's listed fields by their rules, unknown fields left out; throws naming every bad one.
+ * Parses an object by a rule for each field. Throws `invalid_request` that names every bad field.
+ * An unknown field is bad too: it may be a misspelt optional one.
  */
 export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
-  if (!isObject(input)) throw invalid('The body must be a JSON object')
+  if (!isObject(input)) throw invalid('The input must be an object')
+  assertKnown(input, fields)
   const problems: ErrorDetail[] = []
   const parsed: JsonObject = {}
   for (const field in fields) {
@@ -33,20 +35,11 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
   return parsed as T
 }
 
-/**
- * The same, for what no request body reaches: an unknown field is bad too, since nothing else would
- * tell of a misspelt one that narrows what is done, a user or a scope.
- */
-export function parseExact<T extends object>(input: unknown, fields: Fields<T>): T {
-  assertKnown(input, Object.keys(fields))
-  return parseObject(input, fields)
-}
-
-/** Guards against fields that have none of these names. */
-export function assertKnown(input: unknown, names: readonly string[]): void {
-  const unknown = Object.keys(isObject(input) ? input : {}).filter((key) => !names.includes(key))
+/** Throws `invalid_request` when the input has a field that `fields` has not. */
+export function assertKnown(input: object, fields: object): void {
+  const unknown = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
   if (unknown.length === 0) return
-  const message = `is unknown: there are ${names.join(', ')}`
+  const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
   throw invalidFields(unknown.map((field) => ({ field, code: 'unknown', message })))
 }
 

@@ -20,10 +20,16 @@ export interface NewPurchase {
   readonly metadata: JsonObject
 }
 
-/** A past purchase, as it is kept. */
-export interface Purchase extends Omit<NewPurchase, 'line'> {
+/** A purchase as a storage holds it. */
+export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
   readonly store_id: string
   readonly import_id: string
+}
+
+/** A purchase of a store. */
+export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
+  /** ISO 8601, UTC. */
+  readonly purchased_at: string
 }
 
 /** Storages keep a status as its place in this list: append, never reorder. */

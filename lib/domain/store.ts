@@ -14,7 +14,6 @@ import {
   oneOf,
   optional,
   orNull,
-  parseExact,
   parseObject,
   pattern,
   type Rule,
@@ -134,7 +133,7 @@ export function parseStoreChange(input: unknown, type: StoreType): Given<StoreCh
     status: optional(status),
     store_config: optional(config({ ...configKeys[type], ...Object.fromEntries(nullable) })),
   }
-  return parseExact(input, fields)
+  return parseObject(input, fields)
 }
 
 /**
@@ -156,7 +155,8 @@ export function withoutStoreSecrets(store: Store): Store {
   return { ...store, store_config: Object.fromEntries(shown) }
 }
 
-/** What names the store of a list or an import. */
-export function parseStoreQuery(input: unknown): { readonly store_id: string } {
-  return parseObject(input, { store_id: required(storeId) })
+/** The `store_id` of an input. The other fields are not checked. */
+export function parseStoreId(input: unknown): string {
+  const given = isObject(input) ? input.store_id : undefined
+  return parseObject({ store_id: given }, { store_id: required(storeId) }).store_id
 }

@@ -64,7 +64,7 @@ export interface Operations {
   /** Adds a key that signs tokens from now on, and drops those no token can need any more. */
   rotateSigningKeys(options?: RotationOptions): Promise<RotatedKeys>
   /** The keys that sign and verify tokens, oldest first; never the secrets. */
-  listSigningKeys(): Promise<ShownSigningKey[]>
+  listSigningKeys(): Promise<SigningKeyInfo[]>
   /**
    * Puts all stored secrets under the newest master key, and leaves nothing of what they were
    * before in a database file, which is written anew for it: others' writes wait so long. The
@@ -109,7 +109,7 @@ export interface RotatedKeys {
   readonly dropped: readonly string[]
 }
 
-export interface ShownSigningKey {
+export interface SigningKeyInfo {
   readonly kid: string
   readonly created_at: string
 }
@@ -194,19 +194,18 @@ export function createOperations(context: Context): Operations {
       } while (cursor !== undefined)
     },
 
-    async archiveAudit(archive, options = {}) {
+    async archiveAudit(archive, { onProgress, signal, ...options } = {}) {
       const { before, file } = parseAuditArchive(archive)
       if (before > context.now() - ARCHIVED_AFTER_MS) {
         throw invalidField('before', 'invalid', 'must be at least one hour ago')
       }
       const time = formatInstant(before)
       const write = auditedWrite(context, undefined, 'audit.archive', time, options)
-      const { onProgress, signal } = options
       return storage.archiveAudit({ before: time, file, write, onProgress, signal })
     },
 
-    async rotateSigningKeys(options) {
-      return keyring.rotate(options?.drop ?? 'unneeded', (key, drop) => {
+    async rotateSigningKeys({ drop: mode = 'unneeded', ...options } = {}) {
+      return keyring.rotate(mode, (key, drop) => {
         const write = auditedWrite(context, undefined, 'signing_keys.rotate', key.kid, options)
         return storage.rotateSigningKeys(key, drop, write)
       })

@@ -4,7 +4,7 @@ import type { Authority } from '../domain/authority.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import type { NewPurchase, Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { NewPurchase, PurchaseField, StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 
@@ -141,7 +141,7 @@ export interface PurchaseMethods {
    */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Those of a store's purchases that the filter lets pass, in the order of import, one page. */
-  listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
+  listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
 }
 
 export interface TokenMethods {
@@ -339,8 +339,8 @@ export interface ArchiveRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface PurchasePage {
-  readonly purchases: Purchase[]
+export interface StoredPurchasePage {
+  readonly purchases: StoredPurchase[]
   /** Where the next page begins; absent on the last. */
   readonly next?: string
 }

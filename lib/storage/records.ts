@@ -4,7 +4,7 @@ import type { JsonObject } from '../domain/fields.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../domain/purchase.ts'
+import { PURCHASE_STATUSES, type PurchaseStatus, type StoredPurchase } from '../domain/purchase.ts'
 import type { Store, StoreType } from '../domain/store.ts'
 import type { NumberedEntry } from './archive.ts'
 import type { FormerPublicKey, StoredSigningKey, StoreSummary, Watermark } from './port.ts'
@@ -96,7 +96,7 @@ export function itemRecord(row: Row, store: Row = row): Item {
 }
 
 /** Of a row beside the ids of its import and its store. */
-export function purchaseRecord(row: Row, store_id: string): Purchase {
+export function purchaseRecord(row: Row, store_id: string): StoredPurchase {
   return {
     store_id,
     import_id: row.import_id as string,

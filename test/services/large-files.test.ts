@@ -90,7 +90,7 @@ test('what a file says comes back in messages at no more than 64 characters', as
       till.purchases.import(account, {
         store_id: 'main',
         file: fileOf(text),
-        price_unit: 'major',
+        priceUnit: 'major',
         ...(map && { map }),
       }),
     )

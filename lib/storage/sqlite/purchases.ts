@@ -1,6 +1,6 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsOf } from '../filter.ts'
-import type { Page, PurchasePage } from '../port.ts'
+import type { Page, StoredPurchasePage } from '../port.ts'
 import { purchaseRecord } from '../records.ts'
 import type { Connection } from './connection.ts'
 
@@ -14,7 +14,7 @@ export function listPurchases(
   store_id: string,
   filter: PurchaseFilter,
   { limit, after }: Page,
-): PurchasePage {
+): StoredPurchasePage {
   const first = Number(after ?? 0) + 1
   const conditions = conditionsOf(filter, STATUS)
   // Driven by the store's imports, each a range of rows: no index on purchases is needed.
