@@ -23,8 +23,7 @@ export type JsonObject = { [key: string]: unknown }
  */
 export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
   if (!isObject(input)) throw invalid('The input must be an object')
-  assertKnown(input, fields)
-  const problems: ErrorDetail[] = []
+  const problems = unknownFields(input, fields)
   const parsed: JsonObject = {}
   for (const field in fields) {
     const rule = fields[field] as Rule<unknown>
@@ -37,10 +36,18 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
 
 /** Throws `invalid_request` when the input has a field that `fields` has not. */
 export function assertKnown(input: object, fields: object): void {
-  const unknown = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
-  if (unknown.length === 0) return
-  const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
-  throw invalidFields(unknown.map((field) => ({ field, code: 'unknown', message })))
+  const problems = unknownFields(input, fields)
+  if (problems.length > 0) throw invalidFields(problems)
+}
+
+function unknownFields(input: object, fields: object): ErrorDetail[] {
+  const unknown = Object.entries(input).filter(
+    ([name, value]) => value !== undefined && !Object.hasOwn(fields, name),
+  )
+  return unknown.map(([field]) => {
+    const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
+    return { field, code: 'unknown', message }
+  })
 }
 
 /** The error for bad fields: one sentence for a person, the details for a program. */

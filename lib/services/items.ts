@@ -38,7 +38,7 @@ export function createItems(context: Context): Items {
     const item = await storage.findItem(cursor)
     if (item?.store_id === store_id && reaches(caller, item)) return
     await getNamedStore(storage, caller, store_id) // reports a wrong store_id first
-    throw invalidField('cursor', 'unknown', 'must be the next of the page before')
+    throw invalidField('cursor', 'unknown', 'must be the next of the previous page')
   }
 
   const items: Items = {

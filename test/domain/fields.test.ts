@@ -35,7 +35,7 @@ describe('parseObject', () => {
       problemsOf(() => parseObject(input, fields)),
       ['sise: unknown', 'constructor: unknown', '__proto__: unknown'],
     )
-    assert.throws(() => parseObject({ sise: 's' }, fields), {
+    assert.throws(() => parseObject({ name: 'a', sise: 's' }, fields), {
       message: 'sise is unknown. The fields are name, size',
     })
   })

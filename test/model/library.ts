@@ -138,8 +138,8 @@ export function playLibrary(till: Till): Player {
       (
         await collect(till.stores.all(await callerOf(caller), { project_id: projectId(project) }))
       ).map(shownStore),
-    async createItem({ do: _, caller, key, ...input }) {
-      const fields = { ...input, display_name: 'An item', type: 'consumable' as const }
+    async createItem({ caller, key, store_id, name, price }) {
+      const fields = { store_id, name, price, display_name: 'An item', type: 'consumable' as const }
       const options = { idempotencyKey: key }
       return shownItem(await till.items.create(await holderOf(caller), fields, options))
     },

@@ -244,13 +244,13 @@ export function createModel(): Player {
       const isAccount = holder.token === undefined
       assertValid({
         name: name !== '\ud800',
-        status: status !== '' || !isAccount,
+        status: isAccount ? status !== '' : status === undefined,
         ...projectConfigChecks(config, 'change'),
       })
       const project = named(holder, index, 'id')
       const before = structuredClone(project)
       project.name = name ?? project.name
-      if (isAccount) project.status = status ?? project.status
+      project.status = status ?? project.status
       if (config) {
         const { webhook_secret: kept } = project.config
         const { webhook_secret = kept, ...rest } = config

@@ -343,7 +343,7 @@ function describeRevocation(newPlace: NewPlace): void {
 
     const { details } = await failureOf(till.sessions.revoke(shop.account, revocation))
 
-    const message = 'is unknown: there are project_id, user_id'
+    const message = 'is unknown. The fields are project_id, user_id'
     assert.deepEqual(details, [{ field: 'user', code: 'unknown', message }])
     await assertTokens(till, [shop.token], true)
   })
