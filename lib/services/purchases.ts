@@ -46,8 +46,8 @@ export interface PurchasePage {
 
 export interface ImportRequest {
   readonly store_id: string
-  /** The bytes of the file, in chunks of any size: a `Readable`, for example. */
-  readonly file: AsyncIterable<Uint8Array>
+  /** The bytes of the file, in chunks of any size: a `Readable` or an array. */
+  readonly file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** Checks everything and stores nothing. */
   readonly dryRun?: boolean
   /** A vendor's file format, one of `PRESET_NAMES`; default: recognized by the header line. */

@@ -19,23 +19,21 @@ import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
 import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
 
-/**
- * Times are in seconds. What the URL says (`?max=20&connect_timeout=2`) goes before the default.
- */
+/** Times are in milliseconds. An option wins over the same setting in the URL. */
 export interface PostgresOptions {
-  /** What `import postgres from 'postgres'` gives; without it that package is loaded. */
+  /** The default export of the package `postgres`. Default: the package is loaded. */
   readonly postgres?: PostgresDriver
-  /** How many connections there are at most; 10 unless told. One is kept for reads. */
+  /** The most connections. One is reserved for reads. Default: 10. */
   readonly max?: number
-  /** How long work waits for a connection before it is `storage_unavailable`; 5 unless told. */
-  readonly pool_timeout?: number
-  /** How long a connection may take to open; 5 unless told. */
-  readonly connect_timeout?: number
-  /** How long a statement may take; 10 unless told. A block of an import is one statement. */
-  readonly statement_timeout?: number
-  /** After how long without work a connection is closed; 60 unless told. */
-  readonly idle_timeout?: number
-  /** Whether to open a copy that was cut off too, for `copyStorage` to go on; false unless told. */
+  /** How long to wait for a free connection before `storage_unavailable`. Default: 5,000. */
+  readonly poolTimeout?: number
+  /** How long a connection may take to open. Default: 5,000. */
+  readonly connectTimeout?: number
+  /** How long a statement may take. A block of an import is one statement. Default: 10,000. */
+  readonly statementTimeout?: number
+  /** After how long an idle connection is closed. Default: 60,000. */
+  readonly idleTimeout?: number
+  /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
   readonly forCopy?: boolean
 }
 
@@ -69,23 +67,24 @@ export async function openPostgresStorage(
 async function connect(url: string, options: PostgresOptions): Promise<Database> {
   const postgres = options.postgres ?? (await loadPostgresDriver())
   const inUrl = new URLSearchParams(url.split('?')[1])
-  const setting = (name: 'max' | 'connect_timeout' | 'idle_timeout', normal: number) =>
-    options[name] ?? Number(inUrl.get(name) ?? normal)
-  const size = setting('max', 10)
+  const inUrlOr = (name: string, normal: number) => Number(inUrl.get(name) ?? normal)
+  const {
+    max: size = inUrlOr('max', 10),
+    poolTimeout = 5_000,
+    connectTimeout = 1000 * inUrlOr('connect_timeout', 5), // postgres.js has seconds in the URL
+    statementTimeout = inUrlOr('statement_timeout', 10_000),
+    idleTimeout = 1000 * inUrlOr('idle_timeout', 60),
+  } = options
   if (!Number.isInteger(size) || size < 1) throw new TypeError('max must be a whole number from 1')
-  const statement_timeout =
-    options.statement_timeout === undefined
-      ? Number(inUrl.get('statement_timeout') ?? 10_000)
-      : 1000 * options.statement_timeout
   const settings = {
     max: 1,
-    connect_timeout: setting('connect_timeout', 5),
+    connect_timeout: connectTimeout / 1000,
     idle_timeout: 0, // the pool closes what is idle, and nothing within a transaction
     max_lifetime: 0,
     fetch_types: false,
     connection: {
       application_name: 'tillkit',
-      statement_timeout,
+      statement_timeout: statementTimeout,
       idle_in_transaction_session_timeout: 60_000,
     },
     socket: createSockets(),
@@ -94,9 +93,9 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const pool = createPool((onclose) => postgres(url, { ...settings, onclose }), {
     size,
     pipeline: isPooled(inUrl) ? 1 : 100,
-    wait: 1000 * (options.pool_timeout ?? 5),
-    patience: statement_timeout + 5_000,
-    idle: 1000 * setting('idle_timeout', 60),
+    wait: poolTimeout,
+    patience: statementTimeout + 5_000,
+    idle: idleTimeout,
   })
   return databaseOn(pool)
 }
