@@ -19,7 +19,7 @@ export interface Item {
   readonly account_id: string
   readonly project_id: string
   readonly store_id: string
-  /** The SKU, unique within its store. */
+  /** The SKU, unique within the store. */
   readonly name: string
   readonly display_name: string
   readonly description: string

@@ -53,7 +53,7 @@ export interface ProjectChange {
   readonly id: string
   readonly name?: string | undefined
   readonly platform?: string | undefined
-  /** Replaces the whole `config`. Without a `webhook_secret` the stored one stays; `null` removes it. */
+  /** Replaces the whole `config`. A missing `webhook_secret` stays; `null` removes it. */
   readonly config?: JsonObject | undefined
   /** Only an account can change it. */
   readonly status?: string | undefined
