@@ -28,8 +28,8 @@ export interface TillOptions {
   /** The `iss` of tokens; default `tillkit`. */
   readonly issuer?: string
   /**
-   * Keys of 32 bytes that encrypt the stored secrets of projects and stores (AES-256-GCM). The first
-   * encrypts, all decrypt. Without a key the secrets are stored in clear.
+   * Keys of 32 bytes that encrypt the stored secrets of projects and stores (AES-256-GCM). The
+   * first encrypts, all decrypt. Without a key the secrets are stored in clear.
    */
   readonly masterKeys?: readonly Uint8Array[]
   /** Whether a token that a client gets with a public key can only read items; default false. */

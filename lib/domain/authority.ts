@@ -66,8 +66,8 @@ function isActiveStatus(status: string | undefined): boolean {
 }
 
 /**
- * Compares watermarks, not clocks: clocks may go back or differ between machines. A token of another
- * tool has no watermark, so its `iat` is compared.
+ * Compares watermarks, not clocks: clocks may go back or differ between machines. A token of
+ * another tool has no watermark, so its `iat` is compared.
  */
 function isRevoked({ issued_under, issued_at }: TokenOrigin, watermark: number): boolean {
   return issued_under === undefined ? issued_at <= watermark : issued_under < watermark

@@ -17,8 +17,8 @@ export function exponentOf(currency: string): number {
 const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
 
 /**
- * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, without its sign. Undefined
- * for other texts and for more decimals than the currency has. Works on digits, so it never rounds.
+ * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, without its sign.
+ * Undefined for other texts and for more decimals than the currency has. Never rounds.
  */
 export function toMinorDigits(amount: string, currency: string): string | undefined {
   const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []

@@ -1,8 +1,8 @@
 import { type ErrorDetail, excerpt, TillError } from '../errors.ts'
 
 /**
- * Validates a value and returns it as a `T`. Adds mistakes to `problems`; the caller then ignores the
- * result. `field` is the path of the value: `config.webhook_url`.
+ * Validates a value and returns it as a `T`. Adds mistakes to `problems`; the caller then ignores
+ * the result. `field` is the path of the value: `config.webhook_url`.
  */
 export type Rule<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 

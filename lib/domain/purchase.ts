@@ -139,7 +139,7 @@ function parsePurchasedAt(cell: string, report: Report): number {
   return 0
 }
 
-/** Descriptions of typical wrong cells. A message uses the first match and does not quote the cell. */
+/** Descriptions of typical wrong cells. A message uses the first match. */
 type Hints = readonly (readonly [looks: RegExp, hint: string])[]
 
 function hintOf(cell: string, hints: Hints): string {
@@ -273,8 +273,8 @@ const PROGRESS: Record<PurchaseStatus, number> = {
 export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
 
 /**
- * Compares a row with the stored purchase of the same transaction. A row with an earlier status comes
- * from an older export, so it is skipped like an identical row.
+ * Compares a row with the stored purchase of the same transaction. A row with an earlier status
+ * comes from an older export, so it is skipped like an identical row.
  */
 export function compareRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): Repeat {
   const field = IDENTITY.find((each) => stored[each] !== sent[each])

@@ -24,8 +24,8 @@ export interface Items {
   /** Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
   /**
-   * One page of a store's items in order of creation. A page ends early when its items hold 1 MiB of
-   * text. Its `revision` changes whenever an item of the store does.
+   * One page of a store's items in order of creation. A page ends early when its items hold 1 MiB
+   * of text. Its `revision` changes whenever an item of the store does.
    */
   list(caller: Caller, query: ItemQuery): Promise<ItemPage>
   /** All items of a store, read page by page. */

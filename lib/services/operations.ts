@@ -54,9 +54,9 @@ export interface Operations {
   /** All entries, read page by page. */
   allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
   /**
-   * Moves old entries of the audit log to the end of a file, as JSON lines. Resolves to their number.
-   * Deletes entries after the file is on the disk. A call with the same file continues an interrupted
-   * one. Throws `invalid_request` for a time less than one hour ago and for a wrong file.
+   * Moves old entries of the audit log to the end of a file, as JSON lines. Resolves to their
+   * number. Deletes entries after the file is on the disk. A call with the same file continues an
+   * interrupted one. Throws `invalid_request` for a later time and a wrong file.
    */
   archiveAudit(archive: AuditArchive, options?: ArchiveOptions): Promise<number>
   /** Adds a signing key and drops the keys that no valid token needs. */
@@ -70,7 +70,7 @@ export interface Operations {
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** The secrets that no master key decrypts. */
   listUnreadableSecrets(): Promise<UnreadableSecret[]>
-  /** Deletes the secrets that no master key decrypts, with audit entries, and returns their places. */
+  /** Deletes the secrets that no master key decrypts, and returns their places. */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
   /**
    * For servers that share rate limits. Takes from buckets, by name, the milliseconds in which what

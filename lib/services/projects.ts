@@ -39,8 +39,8 @@ export interface Projects {
    */
   authenticate(public_key: string | undefined): Promise<Project>
   /**
-   * Changes the fields that the input has. Only an account can change `status`. A change that alters
-   * nothing writes no audit entry.
+   * Changes the fields that the input has. Only an account can change `status`. A change that
+   * alters nothing writes no audit entry.
    */
   update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
   /** Gives the project a new public key. Former keys work until the grace period ends. */

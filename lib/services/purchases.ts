@@ -24,15 +24,15 @@ import { createLoader, type ImportSummary } from './imports.ts'
 
 export interface Purchases {
   /**
-   * Imports all rows of a CSV file, or none. Throws `invalid_purchases` that names the bad lines and
-   * `store_inactive`. Waits while another import into the same store runs.
+   * Imports all rows of a CSV file, or none. Throws `invalid_purchases` that names the bad lines
+   * and `store_inactive`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
   /** One page of a store's purchases in order of import. */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** All selected purchases of a store, read page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
-  /** The same as a canonical CSV file, in chunks. An import of the file gives the same purchases. */
+  /** The same as the chunks of a canonical CSV file, which can be imported again. */
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
   /** Counts and revenue by month, SKU and currency. */
   summarize(account: Account, selection: PurchaseSelection): Promise<PurchaseSummary[]>

@@ -28,7 +28,7 @@ import { createId } from './ids.ts'
 import { sealStore, storeAfter } from './secrets.ts'
 
 export interface Stores {
-  /** Throws `invalid_request`, also for a `store_id` that is taken. Returns `store_config` as sent. */
+  /** Returns `store_config` as sent. Throws `invalid_request`, also for a taken `store_id`. */
   create(account: Account, input: NewStore, options?: CreateOptions): Promise<Store>
   /**
    * Changes the fields that the input has. A store's type and project never change. A change that
@@ -38,8 +38,8 @@ export interface Stores {
   /** Throws `store_not_found`, also for a store that the caller does not reach. */
   get(caller: Caller, store_id: string): Promise<Store>
   /**
-   * One page of a project's stores in order of creation. A page ends early when its stores hold 1 MiB
-   * of configuration.
+   * One page of a project's stores in order of creation. A page ends early when its stores hold 1
+   * MiB of configuration.
    */
   list(caller: Caller, query: StoreQuery): Promise<StorePage>
   /** All stores of a project, read page by page. */

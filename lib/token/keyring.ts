@@ -12,7 +12,8 @@ export interface Keyring {
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
    * Adds a key, which signs after `HANDOVER_MS`. Drops the keys that no valid token needs, or all
-   * `others` after a leak: then every token is invalid after that time. `replace` stores the result.
+   * `others` after a leak: then every token is invalid after that time. `replace` stores the
+   * result.
    */
   rotate(
     drop: 'unneeded' | 'others',

@@ -34,7 +34,7 @@ export function createMac(secret: Uint8Array, maxLength: number): (text: string)
 const given = Buffer.alloc(MAC_LENGTH)
 const wanted = Buffer.alloc(MAC_LENGTH)
 
-/** Compares in constant time. Compares the texts, because base64url spells some bytes in two ways. */
+/** Compares texts in constant time: base64url has several spellings of the same bytes. */
 export function isMac(text: string, mac: string): boolean {
   wanted.write(mac)
   // The length check finds a shorter text, which would leave bytes of an earlier one in the buffer.

@@ -16,7 +16,7 @@ export function decode(segment: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null) return undefined
-    // Refuses duplicate names, of which `JSON.parse` keeps the last: the text then has more strings.
+    // Refuses duplicate names: `JSON.parse` keeps the last, so the text has more strings.
     return countStrings(value) === countQuoted(text) ? (value as Members) : undefined
   } catch {
     return undefined
