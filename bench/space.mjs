@@ -43,8 +43,8 @@ async function measure(folder, file, name) {
   for (let i = 0; i < TIMES; i++) {
     const bytes = createReadStream(file)
     const request = { store_id: 'main', file: name.startsWith('dry') ? bytes : cut(bytes) }
-    const dry_run = name.startsWith('dry')
-    await till.purchases.import(account, { ...request, dry_run }).catch((error) => {
+    const dryRun = name.startsWith('dry')
+    await till.purchases.import(account, { ...request, dryRun }).catch((error) => {
       if (error.message !== 'cut off') throw error
     })
     sizes.push(Math.round(sizeOf(path) / 2 ** 20))

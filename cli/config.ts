@@ -10,6 +10,7 @@ export interface Config {
   readonly host: string
   readonly port: string
   readonly tokenSecret: string | undefined
+  /** Milliseconds. */
   readonly tokenLifetime: number | undefined
   readonly platforms: readonly string[] | undefined
   readonly corsOrigins: readonly string[]
@@ -47,12 +48,13 @@ export function readConfig(environment: Environment): Config {
   if (secret !== undefined && Buffer.byteLength(secret) < 32) {
     throw new UsageError('TILLKIT_TOKEN_SECRET must have at least 32 bytes')
   }
+  const lifetime = parse('TILLKIT_TOKEN_LIFETIME', wholeNumber(60, 86_400))
   return {
     db: set('TILLKIT_DB') ?? 'tillkit.db',
     host: set('HOST') ?? '127.0.0.1',
     port: set('PORT') ?? '3000',
     tokenSecret: secret,
-    tokenLifetime: parse('TILLKIT_TOKEN_LIFETIME', wholeNumber(60, 86_400)),
+    tokenLifetime: lifetime === undefined ? undefined : 1000 * lifetime,
     platforms: platformsOf(set('TILLKIT_PLATFORMS')),
     corsOrigins: listOf(set('TILLKIT_CORS_ORIGIN')) ?? [],
     masterKeys: parseMasterKeys(set('TILLKIT_MASTER_KEY'), set('TILLKIT_MASTER_KEY_PREVIOUS')),

@@ -25,7 +25,6 @@ export async function createDemo(till: Till): Promise<Demo | undefined> {
   const account = await till.accounts.create({ name: 'Demo' })
   const { account_id, account_key } = account
   const project = await till.projects.create(account, {
-    account_id,
     name: 'Demo Game',
     bundle_id: 'com.example.demo',
     platform: 'mobile',

@@ -87,7 +87,8 @@ const OPTION_NAMES: { readonly [field: string]: string } = {
   user_id: 'user',
   store_type: 'type',
   store_config: 'config',
-  grace_seconds: 'grace',
+  gracePeriod: 'grace',
+  priceUnit: 'price-unit',
   scopes: 'scope',
 }
 

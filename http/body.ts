@@ -17,7 +17,7 @@ export type BodyReader<Body> = (
 /** For routes without a body. A body that is sent anyway is discarded. */
 export const noBody: BodyReader<undefined> = () => undefined
 
-/** Reads a JSON body. The library validates that it is a `Body`. */
+/** Reads a JSON object. The library validates its fields. */
 export async function json<Body>(
   request: IncomingMessage,
   limits: Limits,
@@ -35,7 +35,17 @@ export async function json<Body>(
   }
   if (values === 'too_deep') throw invalid(`The body may nest at most ${limits.jsonDepth} deep`)
   memory.reserve(values * VALUE_BYTES + bytes.length * TEXT_BYTES)
-  return parseJson(bytes) as Body
+  const body = parseJson(bytes)
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Body
+  throw invalid('The body must be a JSON object')
+}
+
+/** The named fields of a body. The API ignores other fields; the library refuses them. */
+export function pick<Body extends object, Name extends keyof Body>(
+  body: Body,
+  ...names: readonly Name[]
+): Pick<Body, Name> {
+  return Object.fromEntries(names.map((name) => [name, body[name]])) as Pick<Body, Name>
 }
 
 /** The maximum for a parsed value, measured with 33,000 objects that have different keys. */

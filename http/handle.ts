@@ -115,8 +115,8 @@ export function createHandler(
     }
     const reservation = kind === 'reads' ? noMemory : memory.createReservation(account)
     try {
-      const idempotency_key = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
-      const options = { request_id, idempotency_key }
+      const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
+      const options = { requestId: request_id, idempotencyKey }
       // Nothing may fail between this line and the handler, which discards the uploaded file.
       const body = await readBody(request, limits, reservation)
       return await handler({ till, caller, body, params, query, options, context })

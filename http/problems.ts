@@ -1,4 +1,4 @@
-import { type ErrorDetail, type ErrorKind, excerpt, TillError } from '../lib/index.ts'
+import { type ErrorDetail, excerpt, TillError } from '../lib/index.ts'
 
 /** Transport errors, which have the status codes of HTTP. */
 const faults = {
@@ -32,13 +32,6 @@ export function overloaded(message: string, retryAfter = '1'): TransportFault {
 }
 
 export type ResponseHeaders = { readonly [name: string]: string }
-
-const statuses: Record<ErrorKind, number> = {
-  invalid: 400,
-  unauthenticated: 401,
-  not_found: 404,
-  unavailable: 503,
-}
 
 // Every 401 needs a challenge: RFC 9110 section 11.6.1, and RFC 6750 section 3 for bearer tokens.
 const headersOf: { readonly [code: string]: ResponseHeaders } = {
@@ -78,8 +71,8 @@ export function createProblem(
 
 function describe(error: unknown, request_id: string): Problem {
   if (error instanceof TillError) {
-    const { code, kind, title, message, details } = error
-    return problem(statuses[kind], headersOf[code], code, title, message, request_id, details)
+    const { code, status, title, message, details } = error
+    return problem(status, headersOf[code], code, title, message, request_id, details)
   }
   if (error instanceof TransportFault) {
     const { status, title } = faults[error.code]

@@ -45,8 +45,22 @@ export interface ServerContext {
   readonly record: Recorder
 }
 
-/** Throws a TypeError for an invalid option. */
+const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
+  limits: true,
+  corsOrigins: true,
+  rateLimit: true,
+  rateLimitAddress: true,
+  trustProxy: true,
+  metrics: true,
+  poolMetrics: true,
+  log: true,
+  logOnlyErrors: true,
+}
+
+/** Throws a TypeError for a wrong option: a misspelt limit would disable protection. */
 export function createServerContext(till: Till, options: HandlerOptions): ServerContext {
+  assertNames('option', options, optionNames)
+  assertNames('limit', options.limits ?? {}, defaultLimits)
   const { corsOrigins = [], trustProxy = false } = options
   const limits = { ...defaultLimits, ...options.limits }
   const concurrency = createConcurrencyLimits(limits)
@@ -72,4 +86,9 @@ export function createServerContext(till: Till, options: HandlerOptions): Server
     metrics,
     record: createRecorder(options, metrics),
   }
+}
+
+function assertNames(kind: string, given: object, known: object): void {
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(known, name))
+  if (unknown !== undefined) throw new TypeError(`there is no ${kind} ${unknown}`)
 }

@@ -18,7 +18,7 @@ export interface ServeOptions extends HandlerOptions {
   readonly shareRateLimits?: boolean
 }
 
-export interface RunningServer {
+export interface RunningServer extends AsyncDisposable {
   /** `http://host:port`, with the actual port. */
   readonly url: string
   /**
@@ -31,9 +31,10 @@ export interface RunningServer {
 
 /** Serves a till over HTTP. Resolves when it listens; rejects when the address is not available. */
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
-  const context = createServerContext(till, options)
+  const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
+  const context = createServerContext(till, handlerOptions)
   const { limits } = context
-  const handler = createHandler(till, options, context)
+  const handler = createHandler(till, handlerOptions, context)
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -58,8 +59,8 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   // Disabled, because `close` calls it: it drops answers that are not fully sent, and requests that
   // are on their way. `stop` closes idle connections instead.
   server.closeIdleConnections = () => {}
-  await listen(server, options.port ?? 3000, options.host ?? '127.0.0.1')
-  const stopSync = options.shareRateLimits
+  await listen(server, port, host)
+  const stopSync = shareRateLimits
     ? synchronizeRateLimits(context.rateLimits, till.rateLimits)
     : () => {}
   let stopped: Promise<void> | undefined
@@ -67,7 +68,7 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
     stopped ??= stop(server, connections, context).finally(stopSync)
     return stopped
   }
-  return { url: urlOf(server), stop: stopOnce }
+  return { url: urlOf(server), stop: stopOnce, [Symbol.asyncDispose]: stopOnce }
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

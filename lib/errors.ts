@@ -1,10 +1,9 @@
-/**
- * What sort of failure a code is. An adapter maps kinds, not codes: HTTP to a status, the CLI to an
- * exit code.
- */
-export type ErrorKind = 'invalid' | 'unauthenticated' | 'not_found' | 'unavailable'
+/** The kinds of errors and their HTTP statuses. The CLI maps kinds to exit codes. */
+const statuses = { invalid: 400, unauthenticated: 401, not_found: 404, unavailable: 503 } as const
 
-/** Every code the library raises: its kind and its title (RFC 9457 section 3.1.3). */
+export type ErrorKind = keyof typeof statuses
+
+/** Every error code of the library: its kind and its title (RFC 9457 section 3.1.3). */
 const codes = {
   invalid_request: { kind: 'invalid', title: 'The request is invalid' },
   invalid_public_key: { kind: 'invalid', title: 'The public project key is missing or unknown' },
@@ -32,9 +31,7 @@ const codes = {
 
 export type ErrorCode = keyof typeof codes
 
-/**
- * One thing that is wrong: in a field of a request, or in a line (physical, header = 1) of a file.
- */
+/** One mistake: in a field of an input, or in a line of a file (the header is line 1). */
 export interface ErrorDetail {
   readonly field?: string
   readonly line?: number
@@ -43,22 +40,19 @@ export interface ErrorDetail {
   readonly message: string
 }
 
-/** How many details an error carries; `total` says how many there were. */
+/** The most details that an error holds. */
 export const MAX_DETAILS = 100
 
 const MAX_ECHO = 64
 
-/**
- * The beginning of what the caller sent, for messages that repeat it. A text that is longer than
- * `length` characters is cut, and ends in an ellipsis.
- */
+/** Cuts a text of the caller for use in a message. A text that was cut ends in an ellipsis. */
 export function excerpt(text: string, length = MAX_ECHO): string {
   if (text.length <= length) return text
-  // Not half of a character that takes two code units.
+  // Does not leave half of a surrogate pair.
   return `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
-/** A detail whose field and column, which the caller may have named, are cut. */
+/** Cuts the names of field and column: the caller may have chosen them. */
 function cutNames(detail: ErrorDetail): ErrorDetail {
   const { field, column } = detail
   return {
@@ -69,16 +63,19 @@ function cutNames(detail: ErrorDetail): ErrorDetail {
 }
 
 /**
- * The one error for what comes from outside. `message` is fit for the caller who sent the input:
- * it never quotes a secret, a token or a body.
+ * The error for wrong input, a missing record and an unavailable storage. The caller may see its
+ * `message`: it never quotes a secret, a token or a body.
  */
 export class TillError extends Error {
   override readonly name = 'TillError'
   readonly code: ErrorCode
   readonly kind: ErrorKind
+  /** The HTTP status. */
+  readonly status: number
   readonly title: string
+  /** The first 100 mistakes. */
   readonly details: readonly ErrorDetail[]
-  /** How many details there were before the list was cut. */
+  /** The number of all mistakes. */
   readonly total: number
 
   constructor(
@@ -90,6 +87,7 @@ export class TillError extends Error {
     super(message)
     this.code = code
     this.kind = codes[code].kind
+    this.status = statuses[this.kind]
     this.title = codes[code].title
     this.details = details.slice(0, MAX_DETAILS).map(cutNames)
     this.total = total

@@ -1,9 +1,16 @@
 export { formatErrorReport } from './csv/error-report.ts'
 export { PRESET_NAMES } from './csv/presets.ts'
-export type { Account, NewAccount } from './domain/account.ts'
+export type { Account, AccountKey, NewAccount } from './domain/account.ts'
 export type { AuditAction, AuditEntry } from './domain/audit.ts'
+export {
+  type Authority,
+  type AuthorityState,
+  assertAuthority,
+  type TokenOrigin,
+} from './domain/authority.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
+export type { IdempotencyRecord } from './domain/idempotency.ts'
 export { formatInstant } from './domain/instant.ts'
 export type { Item, ItemType, NewItem } from './domain/item.ts'
 export {
@@ -13,14 +20,25 @@ export {
   type ProjectChange,
   type ProjectKeyRotation,
 } from './domain/project.ts'
-export type { Purchase, PurchaseStatus } from './domain/purchase.ts'
+export {
+  compareRepeat,
+  type NewPurchase,
+  type Purchase,
+  type PurchaseField,
+  type PurchaseIdentity,
+  type PurchaseStatus,
+  type Repeat,
+  type StoredPurchase,
+} from './domain/purchase.ts'
 export {
   type AuditArchive,
   type AuditQuery,
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,
+  type PurchaseFilter,
   type PurchaseQuery,
+  type PurchaseSelection,
   type StoreQuery,
 } from './domain/query.ts'
 export type {
@@ -35,7 +53,7 @@ export type {
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
-export type { AccountPage, Accounts, ShownKey } from './services/accounts.ts'
+export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { ImportSummary, ImportTotal } from './services/imports.ts'
 export type { Items } from './services/items.ts'
@@ -44,12 +62,14 @@ export type {
   Operations,
   RotatedKeys,
   RotationOptions,
-  ShownSigningKey,
+  SealedSecrets,
+  SigningKeyInfo,
 } from './services/operations.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
 export type {
   ImportRequest,
   ImportResult,
+  PurchasePage,
   PurchaseSummary,
   Purchases,
 } from './services/purchases.ts'
@@ -61,13 +81,31 @@ export { type CopyProgress, copyStorage } from './storage/copy.ts'
 export type { Inventory } from './storage/inventory.ts'
 export { createMemoryStorage } from './storage/memory.ts'
 export type {
+  ArchiveRequest,
   AuditPage,
+  BucketTimes,
+  FormerPublicKey,
+  Insertion,
   ItemPage,
+  KeyedAccount,
+  KeyRotation,
+  Page,
   PoolState,
-  PurchasePage,
+  PurchaseImport,
+  Quota,
+  RecordPage,
+  Revocation,
+  StagedRows,
   Storage,
   StorageSize,
+  StoredPurchasePage,
+  StoredSigningKey,
+  StoreKey,
+  StoreOfProject,
   StoreSummary,
+  UpdatedFingerprints,
+  Watermark,
+  WriteOptions,
 } from './storage/port.ts'
 export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts'
 export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'

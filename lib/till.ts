@@ -5,7 +5,7 @@ import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
-import { type Quotas, quotasOf } from './services/quotas.ts'
+import { parseQuotas, type Quotas } from './services/quotas.ts'
 import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
@@ -17,31 +17,33 @@ import {
   MAX_LIFETIME,
 } from './token/keyring.ts'
 
+const DAY_MS = MAX_LIFETIME * 1000
+
 export interface TillOptions {
   readonly storage: Storage
-  /** Signs the tokens in place of the keys kept in the storage; at least 32 bytes. */
+  /** Signs the tokens instead of the keys in the storage; at least 32 bytes. */
   readonly tokenSecret?: string | Uint8Array
-  /** Seconds that a token is valid, 60 to 86400; 3600 unless told. */
+  /** Milliseconds that a token is valid, one minute to one day; default 3,600,000, one hour. */
   readonly tokenLifetime?: number
-  /** The `iss` of tokens; `tillkit` unless told. */
+  /** The `iss` of tokens; default `tillkit`. */
   readonly issuer?: string
   /**
-   * 32 bytes under which the secrets of projects and stores are stored (AES-256-GCM); in clear
-   * without. Of several the first seals, and all open: so that one can take another's place.
+   * Keys of 32 bytes that encrypt the stored secrets of projects and stores (AES-256-GCM). The
+   * first encrypts, all decrypt. Without a key the secrets are stored in clear.
    */
   readonly masterKeys?: readonly Uint8Array[]
-  /** Whether tokens got with a public key only read items; off unless told. */
+  /** Whether a token that a client gets with a public key can only read items; default false. */
   readonly lockdown?: boolean
-  /** The platforms that projects may have; all of the specification's unless told. */
+  /** The platforms that a project may have; default all of the specification. */
   readonly platforms?: readonly string[]
-  /** What an account may have; those left out are as in `Quotas`. */
+  /** Limits of each account; see `Quotas` for the defaults. */
   readonly quotas?: Partial<Quotas>
-  /** Unix milliseconds; for tests. */
+  /** The clock, in Unix milliseconds; for tests. */
   readonly now?: () => number
 }
 
-/** The whole service. An operation takes who is calling first, and reaches what that caller may. */
-export interface Till {
+/** Most methods take the caller first: an account, or a session. They act only on its records. */
+export interface Till extends AsyncDisposable {
   readonly accounts: Accounts
   readonly projects: Projects
   readonly stores: Stores
@@ -50,7 +52,7 @@ export interface Till {
   readonly purchases: Purchases
   readonly operations: Operations
   readonly rateLimits: RateLimits
-  /** Closes the storage. */
+  /** Closes the storage; `await using` calls it too. */
   close(): Promise<void>
 }
 
@@ -65,7 +67,7 @@ export interface RateLimits {
 }
 
 /**
- * The service on a storage. Throws a TypeError for options that it can not work with.
+ * Creates a till on a storage. Throws a TypeError for wrong options.
  *
  * @example
  * const till = createTill({ storage: createMemoryStorage() })
@@ -73,6 +75,7 @@ export interface RateLimits {
  */
 export function createTill(options: TillOptions): Till {
   const context = createContext(options)
+  const close = () => options.storage.close()
   return {
     accounts: createAccounts(context),
     projects: createProjects(context),
@@ -82,7 +85,8 @@ export function createTill(options: TillOptions): Till {
     purchases: createPurchases(context),
     operations: createOperations(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
-    close: () => options.storage.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
@@ -90,7 +94,7 @@ function createContext(options: TillOptions): Context {
   const {
     storage,
     tokenSecret,
-    tokenLifetime = 3600,
+    tokenLifetime = 3_600_000,
     issuer = 'tillkit',
     masterKeys = [],
     lockdown = false,
@@ -104,12 +108,12 @@ function createContext(options: TillOptions): Context {
   if (typeof storage?.findItem !== 'function') {
     throw new TypeError('createTill needs a storage: await openSqliteStorage(…)')
   }
-  const strange = platforms.find((each) => !(PLATFORMS as readonly string[]).includes(each))
-  if (strange !== undefined) {
-    throw new TypeError(`platforms must be of ${PLATFORMS.join(', ')}, not ${strange}`)
+  const unknownPlatform = platforms.find((each) => !(PLATFORMS as readonly string[]).includes(each))
+  if (unknownPlatform !== undefined) {
+    throw new TypeError(`platforms must be of ${PLATFORMS.join(', ')}, not ${unknownPlatform}`)
   }
-  if (!Number.isInteger(tokenLifetime) || tokenLifetime < 60 || tokenLifetime > MAX_LIFETIME) {
-    throw new TypeError(`tokenLifetime must be whole seconds from 60 to ${MAX_LIFETIME}`)
+  if (!(Number.isInteger(tokenLifetime) && tokenLifetime >= 60_000 && tokenLifetime <= DAY_MS)) {
+    throw new TypeError(`tokenLifetime must be whole milliseconds from 60000 to ${DAY_MS}`)
   }
   const keyStore: KeyStore = {
     list: () => storage.listSigningKeys(),
@@ -127,6 +131,6 @@ function createContext(options: TillOptions): Context {
     issuer,
     lockdown,
     sealer,
-    quotas: quotasOf(quotas),
+    quotas: parseQuotas(quotas),
   }
 }

@@ -7,6 +7,6 @@ export const accountCreate = command({
   options: { name: { value: 'NAME', required: true, help: 'what the account is called' } },
   async run({ till, options, output, db, isNew, io }) {
     if (isNew) io.stderr.write(`tillkit: created a new database ${db}\n`)
-    output.record(await till.accounts.create(options))
+    output.record(await till.accounts.create({ name: options.name }))
   },
 })

@@ -19,7 +19,6 @@ export const projectCreate = command({
   async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const project = await till.projects.create(account, {
-      account_id: account.account_id,
       name: options.name,
       bundle_id: options['bundle-id'],
       platform: options.platform,

@@ -9,12 +9,12 @@ export const projectRotateKey = command({
     ...PROJECT_OPTION,
     grace: {
       value: 'SECONDS',
-      parse: wholeNumber(),
+      parse: wholeNumber(0, 2_592_000),
       help: 'how long the previous keys stay valid (default 86400, a day)',
     },
   },
   async run({ till, options, output }) {
-    const rotation = { id: options.project, grace_seconds: options.grace }
+    const rotation = { id: options.project, gracePeriod: options.grace && options.grace * 1000 }
     const account = await till.accounts.ownerOf(options.project)
     const { id, public_key } = await till.projects.rotateKey(account, rotation)
     output.record({ id, public_key })

@@ -44,10 +44,10 @@ export const purchasesImport = command({
         const result = await till.purchases.import(account, {
           store_id: options.store,
           file: stream,
-          dry_run: options['dry-run'],
+          dryRun: options['dry-run'],
           preset: options.preset,
           map,
-          price_unit: options['price-unit'] as 'minor' | 'major' | undefined,
+          priceUnit: options['price-unit'] as 'minor' | 'major' | undefined,
           onProgress: progress.update,
           onMistake: report?.add ?? (() => {}),
         })

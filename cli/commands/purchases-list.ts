@@ -1,4 +1,3 @@
-import { formatInstant } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { PAGE_OPTIONS, PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 
@@ -13,12 +12,8 @@ export const purchasesList = command({
     const account = await till.accounts.get(options.account)
     const { limit, cursor } = options
     const page = await till.purchases.list(account, { ...purchaseQuery(options), limit, cursor })
-    const { next } = page
-    const purchases = page.purchases.map((each) => ({
-      ...each,
-      purchased_at: formatInstant(each.purchased_at),
-    }))
-    if (output.json) return output.record({ purchases, ...(next ? { next } : {}) })
+    const { purchases, next } = page
+    if (output.json) return output.record(page)
     output.table(
       purchases,
       'transaction_id sku purchased_at user_id quantity price currency status'.split(' '),

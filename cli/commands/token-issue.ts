@@ -16,7 +16,7 @@ export const tokenIssue = command({
     },
     lifetime: {
       value: 'SECONDS',
-      parse: wholeNumber(),
+      parse: wholeNumber(60, 86_400),
       help: 'how long it is valid, 60 to 86400 (default 3600)',
     },
   },
@@ -25,7 +25,7 @@ export const tokenIssue = command({
       project_id: options.project,
       user_id: options.user,
       scopes: options.scope as Scope[] | undefined, // the library validates them
-      lifetime: options.lifetime,
+      lifetime: options.lifetime && options.lifetime * 1000,
     }
     const account = await till.accounts.ownerOf(options.project)
     output.record(await till.sessions.issue(account, token))

@@ -2,20 +2,23 @@ import {
   type Account,
   type Item,
   type ItemPage,
-  type ItemQuery,
   MAX_PAGE,
   type NewItem,
   type Session,
   TillError,
 } from '../../lib/index.ts'
+import { pick } from '../body.ts'
 import type { Answer, Call } from '../call.ts'
 import { runWhenFree } from '../concurrency.ts'
 import { etagOf, represent, StreamedBody } from '../representation.ts'
 import { tryTakeTurn, waitForTurn } from '../scheduler.ts'
 
+const FIELDS = ['store_id', 'name', 'display_name', 'description', 'price', 'type', 'meta'] as const
+
 /** `POST /items` */
 export async function createItem({ till, caller, body, options }: Call<Account, NewItem>) {
-  const { id, name, display_name, description } = await till.items.create(caller, body, options)
+  const item = await till.items.create(caller, pick(body, ...FIELDS), options)
+  const { id, name, display_name, description } = item
   return { body: { id, name, display_name, description } }
 }
 
@@ -29,8 +32,9 @@ export async function listItems({
   query,
   context,
 }: Call<Session, undefined>): Promise<Answer> {
-  const itemQuery = query as typeof query & ItemQuery
-  const list = await till.items.list(caller, itemQuery)
+  const { limit = MAX_PAGE, cursor } = query
+  const asked = { store_id: query.store_id as string, limit, cursor } // the library refuses none
+  const list = await till.items.list(caller, asked)
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
@@ -39,7 +43,7 @@ export async function listItems({
   const { limits, concurrency } = context
   const read = (cursor: string | undefined, limit: number) =>
     runWhenFree(concurrency.reads, caller.account_id, limits.answerTimeout, () =>
-      till.items.list(caller, { ...itemQuery, cursor, limit }),
+      till.items.list(caller, { store_id: asked.store_id, limit, cursor }),
     )
   const first = tryTakeTurn() ? chunkOf('{"items":[', list) : undefined
   return {

@@ -15,11 +15,11 @@ export async function importPurchases({
     assertSpelling(fields)
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
-    const dry_run = parseFlag(fields, 'dry_run')
+    const dryRun = parseFlag(fields, 'dry_run')
     const preset = fields.get('preset')
-    const result = await till.purchases.import(caller, { store_id, file, dry_run, preset }, options)
+    const result = await till.purchases.import(caller, { store_id, file, dryRun, preset }, options)
     const { import_id, rows, skipped, updated } = result
-    if (!dry_run) context.metrics?.observeImport(result)
+    if (!dryRun) context.metrics?.observeImport(result)
     const headers = {
       'import-id': import_id,
       'import-rows': String(rows),

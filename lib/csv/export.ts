@@ -1,4 +1,3 @@
-import { formatInstant } from '../domain/instant.ts'
 import { PURCHASE_FIELDS, type Purchase } from '../domain/purchase.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, formatRow, guard } from './write.ts'
 
@@ -21,7 +20,7 @@ export function formatPurchase(purchase: Purchase): string {
   return formatRow([
     guard(transaction_id),
     sku,
-    formatInstant(purchased_at),
+    purchased_at,
     guard(user_id ?? ''),
     String(quantity),
     price === undefined ? '' : String(price),

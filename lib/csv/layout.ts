@@ -169,7 +169,7 @@ function createLayout(
   const isIgnored = (name: string, at: number) =>
     names[at] !== '' && !stored.has(at) && !used.includes(normalize(name)) && at !== mark
   const named = PURCHASE_FIELDS.filter((field) => positionOf(field) >= 0)
-  const price_unit = preset?.price_unit ?? options.price_unit ?? 'minor'
+  const price_unit = preset?.price_unit ?? options.priceUnit ?? 'minor'
   const derive = preset?.derive?.()
   const place = memoize((column: string) => names.indexOf(normalize(column)))
 

@@ -9,7 +9,7 @@ export interface LayoutChoice {
   /** The file's own names for the columns of fields. */
   readonly map?: ColumnMap
   /** Whether prices are in minor units (`499`, the default) or decimals in major ones (`4.99`). */
-  readonly price_unit?: 'minor' | 'major'
+  readonly priceUnit?: 'minor' | 'major'
 }
 
 export type ColumnMap = { readonly [F in PurchaseField]?: string }
@@ -34,7 +34,7 @@ const columnMap: Rule<ColumnMap> = (value, field, problems) => {
 const fields: Fields<LayoutChoice> = {
   preset: optional(oneOf(PRESET_NAMES)),
   map: optional(columnMap),
-  price_unit: optional(oneOf(['minor', 'major'])),
+  priceUnit: optional(oneOf(['minor', 'major'])),
 }
 
 export function parseLayoutChoice(input: unknown): LayoutChoice {

@@ -1,4 +1,4 @@
-/** What an entry of the audit log may tell of. */
+/** The audited actions. */
 export const AUDIT_ACTIONS = [
   'account.create',
   'account_key.add',
@@ -19,10 +19,7 @@ export const AUDIT_ACTIONS = [
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/**
- * One change: who made it, when, to what. Entries are added with the change itself and never
- * edited.
- */
+/** One change. Written in the same transaction as the change and never edited. */
 export interface AuditEntry {
   /** ISO 8601, UTC. */
   readonly at: string
@@ -31,10 +28,10 @@ export interface AuditEntry {
    */
   readonly actor: string
   readonly action: AuditAction
-  /** The id of what was changed. */
+  /** The id of the changed record. */
   readonly subject: string
-  /** The account that owns it; '' for what belongs to none. */
+  /** The account that owns the record; '' without one. */
   readonly account_id: string
-  /** The request that asked for it; '' outside HTTP. */
+  /** The id of the request; '' without one. */
   readonly request_id: string
 }

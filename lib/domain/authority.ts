@@ -3,8 +3,8 @@ import { isActive } from './status.ts'
 import type { Store } from './store.ts'
 
 /**
- * What a call rests on. It is verified with the credential, and once more in the transaction that
- * writes. The operator has none.
+ * The conditions of a write. They are verified before the body is read and again in the transaction
+ * that writes. The operator has none.
  */
 export interface Authority {
   /** An account key, which must not be revoked. */
@@ -15,25 +15,25 @@ export interface Authority {
   readonly store?: Pick<Store, 'account_id' | 'store_id'>
 }
 
-/** Whose a token is, and when it was issued. */
+/** The owner of a token and the time of its issue. */
 export interface TokenOrigin {
   readonly project_id: string
   readonly user_id: string
-  /** The revocation watermark at that time; undefined in a token of another tool. */
+  /** The revocation watermark at the time of issue; undefined for a token of another tool. */
   readonly issued_under: number | undefined
   /** The token's `iat`, Unix seconds. */
   readonly issued_at: number
 }
 
-/** What a storage holds of an authority. Only what the authority names is read. */
+/** The state of an authority in the storage. Absent for conditions that it has not. */
 export interface AuthorityState {
-  /** Whether there is such an account key that is not revoked. */
+  /** Whether the account key exists and is not revoked. */
   readonly has_key?: boolean
-  /** Absent when there is no such project. */
+  /** Absent for an unknown project. */
   readonly project_status?: string | undefined
   /** The revocation watermark of the token's project and user. */
   readonly watermark?: number
-  /** Absent when there is no such store. */
+  /** Absent for an unknown store. */
   readonly store_status?: string | undefined
 }
 
@@ -51,12 +51,12 @@ export function assertAuthority(
   }
 }
 
-/** For an account key that is missing, unknown or revoked. */
+/** For a missing, unknown or revoked account key. */
 export function keyRequired(): TillError {
   return new TillError('account_key_required', 'The account key is missing or unknown')
 }
 
-/** For a token, whatever is wrong with it. */
+/** For every invalid token. */
 export function tokenRequired(): TillError {
   return new TillError('token_required', 'The bearer token is missing, invalid or expired')
 }
@@ -66,8 +66,8 @@ function isActiveStatus(status: string | undefined): boolean {
 }
 
 /**
- * Compares watermarks, not clocks: a clock may go back, and two machines' clocks differ. Only a
- * token of another tool, which names no watermark, is verified by its `iat`.
+ * Compares watermarks, not clocks: clocks may go back or differ between machines. A token of
+ * another tool has no watermark, so its `iat` is compared.
  */
 function isRevoked({ issued_under, issued_at }: TokenOrigin, watermark: number): boolean {
   return issued_under === undefined ? issued_at <= watermark : issued_under < watermark

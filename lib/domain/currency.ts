@@ -1,4 +1,4 @@
-// ISO 4217: the currencies whose minor unit is not a hundredth.
+// ISO 4217: the currencies whose minor unit is not 1/100.
 const EXPONENTS = new Map<string, number>([
   ...group(0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
   ...group(3, 'BHD IQD JOD KWD LYD OMR TND'),
@@ -9,7 +9,7 @@ function group(exponent: number, codes: string): [code: string, exponent: number
   return codes.split(' ').map((code) => [code, exponent])
 }
 
-/** How many decimals a currency's minor unit stands for: 2 for USD, 0 for JPY. */
+/** The number of decimals of a currency: 2 for USD, 0 for JPY. */
 export function exponentOf(currency: string): number {
   return EXPONENTS.get(currency) ?? 2
 }
@@ -17,9 +17,8 @@ export function exponentOf(currency: string): number {
 const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
 
 /**
- * A decimal amount (`4.99`, `1,234.50`, `-4.99`) as digits of the currency's minor unit, its sign
- * dropped; undefined when it is no decimal, or has a fraction that the currency has not. Done on
- * the digits, so nothing is ever rounded.
+ * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, without its sign.
+ * Undefined for other texts and for more decimals than the currency has. Never rounds.
  */
 export function toMinorDigits(amount: string, currency: string): string | undefined {
   const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []
@@ -30,7 +29,7 @@ export function toMinorDigits(amount: string, currency: string): string | undefi
   return digits.replace(/^0+(?=\d)/, '')
 }
 
-/** Digits of minor units as an amount for people: `4,990.00`. */
+/** Formats minor units for people: `499000` of USD is `4,990.00`. */
 export function formatAmount(minorDigits: string, currency: string): string {
   const exponent = exponentOf(currency)
   const digits = minorDigits.padStart(exponent + 1, '0')

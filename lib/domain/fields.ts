@@ -1,28 +1,29 @@
 import { type ErrorDetail, excerpt, TillError } from '../errors.ts'
 
 /**
- * Turns an untrusted value into a `T`, or adds to `problems` what is wrong with it; what it returns
- * then is never used. `field` is the path that the message names (`config.webhook_url`).
+ * Validates a value and returns it as a `T`. Adds mistakes to `problems`; the caller then ignores
+ * the result. `field` is the path of the value: `config.webhook_url`.
  */
 export type Rule<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
 /** A rule for each field of `T`. */
 export type Fields<T> = { readonly [K in keyof Required<T>]: Rule<T[K] | undefined> }
 
-/** A `T` as it was sent: what was left out is not there, and nothing is undefined. */
+/** A `T` in which optional fields may be missing but never undefined. */
 export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
 
-/** A `T` whose optional fields have got what stands for them when they are left out. */
+/** A `T` in which all optional fields have their defaults. */
 export type Complete<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> }
 
 export type JsonObject = { [key: string]: unknown }
 
 /**
- * An object's listed fields by their rules, unknown fields left out; throws naming every bad one.
+ * Parses an object by a rule for each field. Throws `invalid_request` that names every bad field.
+ * An unknown field is bad too: it may be a misspelt optional one.
  */
 export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
-  if (!isObject(input)) throw invalid('The body must be a JSON object')
-  const problems: ErrorDetail[] = []
+  if (!isObject(input)) throw invalid('The input must be an object')
+  const problems = unknownFields(input, fields)
   const parsed: JsonObject = {}
   for (const field in fields) {
     const rule = fields[field] as Rule<unknown>
@@ -33,24 +34,23 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
   return parsed as T
 }
 
-/**
- * The same, for what no request body reaches: an unknown field is bad too, since nothing else would
- * tell of a misspelt one that narrows what is done, a user or a scope.
- */
-export function parseExact<T extends object>(input: unknown, fields: Fields<T>): T {
-  assertKnown(input, Object.keys(fields))
-  return parseObject(input, fields)
+/** Throws `invalid_request` when the input has a field that `fields` has not. */
+export function assertKnown(input: object, fields: object): void {
+  const problems = unknownFields(input, fields)
+  if (problems.length > 0) throw invalidFields(problems)
 }
 
-/** Guards against fields that have none of these names. */
-export function assertKnown(input: unknown, names: readonly string[]): void {
-  const unknown = Object.keys(isObject(input) ? input : {}).filter((key) => !names.includes(key))
-  if (unknown.length === 0) return
-  const message = `is unknown: there are ${names.join(', ')}`
-  throw invalidFields(unknown.map((field) => ({ field, code: 'unknown', message })))
+function unknownFields(input: object, fields: object): ErrorDetail[] {
+  const unknown = Object.entries(input).filter(
+    ([name, value]) => value !== undefined && !Object.hasOwn(fields, name),
+  )
+  return unknown.map(([field]) => {
+    const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
+    return { field, code: 'unknown', message }
+  })
 }
 
-/** The error for bad fields: one sentence for a person, the details for a program. */
+/** The error for mistakes in fields: a sentence for people and details for programs. */
 export function invalidFields(problems: readonly ErrorDetail[]): TillError {
   const [first] = problems
   const message =
@@ -60,7 +60,7 @@ export function invalidFields(problems: readonly ErrorDetail[]): TillError {
   return new TillError('invalid_request', message, problems)
 }
 
-/** The error for one bad field that only a look at the stored records can find. */
+/** The error for one field that contradicts the stored records. */
 export function invalidField(field: string, code: string, message: string): TillError {
   return invalidFields([{ field, code, message }])
 }
@@ -88,7 +88,7 @@ export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefin
     value === undefined ? fallback?.() : rule(value, field, problems)
 }
 
-/** A rule from a test and the sentence that says what was expected. */
+/** A rule from a test and a message that says what is expected. */
 export function rule<T>(test: (value: unknown) => value is T, expected: string): Rule<T> {
   return (value, field, problems) => {
     if (!test(value)) problems.push({ field, code: 'invalid', message: expected })
@@ -98,7 +98,7 @@ export function rule<T>(test: (value: unknown) => value is T, expected: string):
 
 const CONTROL_CHARACTER = /\p{Cc}/u
 
-/** Well-formed Unicode without U+0000 of `min` to `max` characters (code points). */
+/** Well-formed Unicode without U+0000, `min` to `max` code points. */
 export function text(min: number, max: number, options: { control?: boolean } = {}): Rule<string> {
   const control = options.control ?? true
   const kind = control ? '' : ' without control characters'
@@ -138,7 +138,7 @@ export const httpUrl = rule(
   'must be an http or https URL',
 )
 
-/** Any absolute URL that can not run as a script where a client follows it: `https:`, `myapp:`. */
+/** Any absolute URL (`https:`, `myapp:`) that can not run as a script. */
 export const linkUrl = rule(
   (value): value is string =>
     isText(value) && /^(?!(javascript|data|vbscript):)./.test(protocolOf(value) ?? ''),
@@ -172,7 +172,7 @@ export function list<T>(entry: Rule<T>, max: number): Rule<T[]> {
   }
 }
 
-/** A free-form object whose listed keys, where present, follow their rules; other keys are kept. */
+/** A free-form object with rules for some keys. Other keys are allowed. */
 export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<JsonObject> {
   return (value, field, problems) => {
     const before = problems.length
@@ -185,14 +185,12 @@ export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<Js
   }
 }
 
-/** A rule that `null` passes too. */
+/** A rule that also allows `null`. */
 export function orNull<T>(rule: Rule<T>): Rule<T | null> {
   return (value, field, problems) => (value === null ? null : rule(value, field, problems))
 }
 
-/**
- * What was sent in place of what is stored: secrets that it leaves out stay, and `null` removes.
- */
+/** Replaces a stored configuration. Missing secrets stay; `null` removes one. */
 export function replaceConfig(
   stored: JsonObject,
   sent: JsonObject,
@@ -206,7 +204,7 @@ export function replaceConfig(
   return replaced
 }
 
-/** Whether two JSON values are equal. The order of an object's members means nothing. */
+/** Whether two JSON values are equal, whatever the order of members. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -221,15 +219,15 @@ export function isSameJson(a: unknown, b: unknown): boolean {
 const MAX_DEPTH = 32
 const MAX_BYTES = 64 * 1024
 
-/** A JSON object of any content, at most 32 deep and 64 KiB, that every storage keeps unchanged. */
+/** Any JSON object of at most 32 levels and 64 KiB that every storage can store unchanged. */
 export const freeForm: Rule<JsonObject> = (value, field, problems) => {
   const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
   if (message) problems.push({ field, code: 'invalid', message })
   return value as JsonObject
 }
 
-// Level by level, as JSON.parse takes a million levels, and a recursive walk would not. The count of
-// values bounds the walk where an embedding program hands in a graph with cycles.
+// Walks level by level: recursion would overflow the stack on deep input. The count of values ends
+// the walk through an object with cycles.
 function freeFormProblem(root: JsonObject): string | undefined {
   let visited = 0
   let level: object[] = [root]
@@ -259,8 +257,8 @@ export const TOO_LARGE = `must not take more than ${MAX_BYTES / 1024} KiB as JSO
 const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
 
 /**
- * Whether JSON text is too large for a free-form object, blanks and escapes apart. To be asked
- * before `JSON.parse`, which makes 24 times as many bytes of a long `[{},{},…]`.
+ * Whether JSON text is too large for a free-form object. Does not count blanks and escapes. Checked
+ * before `JSON.parse`, which needs 24 times the memory for a long `[{},{},…]`.
  */
 export function isTooLargeJson(json: string): boolean {
   if (json.length <= MAX_BYTES) return false
@@ -296,12 +294,12 @@ function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Whether it is a string that every storage can keep: no lone surrogates, no U+0000. */
+/** Whether every storage can store the string: no lone surrogates, no U+0000. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 }
 
-/** Whether a string has `min` to `max` characters, counted as code points. */
+/** Counts code points. */
 function isLength(value: string, min: number, max: number): boolean {
   if (value.length < min || value.length > 2 * max) return false
   return value.length <= max || [...value].length <= max

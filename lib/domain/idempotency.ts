@@ -1,17 +1,14 @@
-/**
- * What a request with an `Idempotency-Key` was answered: kept with what it made, so that the same
- * request sent again is answered the same and makes nothing.
- */
+/** The result of a create call with an idempotency key. A repeated call returns it again. */
 export interface IdempotencyRecord {
   readonly account_id: string
-  /** As it was sent, 1 to 255 characters. */
+  /** 1 to 255 characters. */
   readonly key: string
   /**
-   * A hash of operation and input, keyed where there is a master key: inputs may hold secrets. One
-   * from before there was a key is keyed when secrets are sealed.
+   * A hash of operation and input. Inputs may hold secrets, so a master key makes it an HMAC;
+   * `sealSecrets` converts older records.
    */
   readonly fingerprint: string
-  /** What the operation returned beside its input, as JSON. */
+  /** The fields of the result that the input lacks, as JSON. */
   readonly answer: string
   /** ISO 8601, UTC. */
   readonly created_at: string

@@ -13,13 +13,13 @@ import {
 } from './fields.ts'
 import { storeId } from './store.ts'
 
-/** A product that can be bought in a store (specification, "Item"). */
+/** A product that a store sells. */
 export interface Item {
   readonly id: string
   readonly account_id: string
   readonly project_id: string
   readonly store_id: string
-  /** The SKU, unique within its store. */
+  /** The SKU, unique within the store. */
   readonly name: string
   readonly display_name: string
   readonly description: string
@@ -33,18 +33,17 @@ export interface Item {
 export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
 export type ItemType = (typeof ITEM_TYPES)[number]
 
-/** The body of endpoint 4. */
 export interface NewItem {
   readonly store_id: string
   /** 1 to 255 Latin letters, digits and underscores, unique within the store. */
   readonly name: string
   readonly display_name: string
-  /** Empty unless told. */
+  /** Default empty. */
   readonly description?: string | undefined
   /** Digits, in minor currency units: `'499'` for 4.99. */
   readonly price: string
   readonly type: ItemType
-  /** What the item is read with as `metadata`. */
+  /** The item's `metadata`. */
   readonly meta?: JsonObject | undefined
 }
 
@@ -66,9 +65,7 @@ export function parseNewItem(input: unknown): ParsedItem {
   return parseObject(input, fields)
 }
 
-/**
- * A price as endpoint 4 takes it: a string of digits. A JSON number is refused, never guessed at.
- */
+/** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
 function price(): Rule<number> {
   return (value, field, problems) => {
     const amount = parseMinorUnits(value)

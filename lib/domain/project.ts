@@ -14,7 +14,6 @@ import {
   oneOf,
   optional,
   orNull,
-  parseExact,
   parseObject,
   replaceConfig,
   required,
@@ -23,7 +22,7 @@ import {
 } from './fields.ts'
 import { status } from './status.ts'
 
-/** One game or application, bound to an account (specification, "Project"). */
+/** A game or an application of an account. */
 export interface Project {
   readonly id: string
   readonly account_id: string
@@ -37,31 +36,30 @@ export interface Project {
   readonly created_at: string
 }
 
-/** The body of endpoint 8. */
 export interface NewProject {
-  /** The account that makes it. */
-  readonly account_id: string
+  /** The account that creates it; may be left out. */
+  readonly account_id?: string
   readonly name: string
-  /** In reverse-domain form. */
+  /** In reverse-domain form: `com.example.game`. */
   readonly bundle_id: string
   readonly platform: string
-  /** `active` unless told. */
+  /** Default `active`. */
   readonly status?: string | undefined
   readonly dlscheme?: string | undefined
   readonly config?: JsonObject | undefined
 }
 
-/** The body of endpoint 9, and the status, which only an account changes. */
 export interface ProjectChange {
   readonly id: string
   readonly name?: string | undefined
   readonly platform?: string | undefined
-  /** Replaces the configuration whole; a `webhook_secret` left out is kept, `null` removes it. */
+  /** Replaces the whole `config`. A missing `webhook_secret` stays; `null` removes it. */
   readonly config?: JsonObject | undefined
+  /** Only an account can change it. */
   readonly status?: string | undefined
 }
 
-/** Both lists of the specification: which one is enforced is unresolved there. */
+/** The specification has two lists of platforms, one with `adroid`. All are accepted. */
 export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'] as const
 
 const configKeys = {
@@ -72,7 +70,7 @@ const configKeys = {
   custom_settings: freeForm,
 }
 
-/** On change, `null` removes the stored secret. */
+/** In a change, `null` removes the stored secret. */
 const changedConfigKeys = { ...configKeys, webhook_secret: orNull(configKeys.webhook_secret) }
 
 export function parseNewProject(
@@ -91,46 +89,46 @@ export function parseNewProject(
   return parseObject(input, fields)
 }
 
-/** `by` decides whether `status` is a field of the change or unknown and ignored (endpoint 9). */
+/** A session can not change the `status`. */
 export function parseProjectChange(
   input: unknown,
   by: 'account' | 'session',
   platforms: readonly string[] = PLATFORMS,
 ): Given<ProjectChange> {
-  const fields: Fields<Given<ProjectChange>> = {
+  const fields: Fields<Given<Omit<ProjectChange, 'status'>>> = {
     id: required(text(1, 64)),
     name: optional(text(1, 255)),
     platform: optional(oneOf(platforms)),
     config: optional(config(changedConfigKeys)),
-    status: by === 'account' ? optional(status) : () => undefined,
   }
-  return parseObject(input, fields)
+  if (by === 'session') return parseObject(input, fields)
+  return parseObject<Given<ProjectChange>>(input, { ...fields, status: optional(status) })
 }
 
 export interface ProjectKeyRotation {
   /** The project. */
   readonly id: string
-  /** How long the keys before it open sessions still, 0 to 30 days; a day unless told. */
-  readonly grace_seconds?: number | undefined
+  /** Milliseconds that former keys still work, 0 to 30 days; default one day. */
+  readonly gracePeriod?: number | undefined
 }
 
-const DAY = 86_400
+const DAY = 86_400_000
 
 export function parseKeyRotation(input: unknown): Complete<ProjectKeyRotation> {
-  return parseExact(input, {
+  return parseObject(input, {
     id: required(text(1, 64)),
-    grace_seconds: optional(wholeNumber(0, 30 * DAY), () => DAY),
+    gracePeriod: optional(wholeNumber(0, 30 * DAY), () => DAY),
   })
 }
 
-/** The project after a change: `config` is replaced whole, but for a secret that it leaves out. */
+/** The project after a change. */
 export function changeProject(current: Project, change: Given<ProjectChange>): Project {
   const { id: _, config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
   return { ...current, ...rest, config: replaceConfig(current.config, sent, ['webhook_secret']) }
 }
 
-/** A project as it may be shown to one who did not send its secret. */
+/** The project for callers who did not send its secret. */
 export function withoutProjectSecrets(project: Project): Project {
   const { webhook_secret: _, ...config } = project.config
   return { ...project, config }

@@ -3,9 +3,9 @@ import { freeForm, isObject, isText, isTooLargeJson, type JsonObject, TOO_LARGE 
 import { parseInstant } from './instant.ts'
 import { parseMinorUnits } from './item.ts'
 
-/** What a row of a purchase file becomes. */
+/** A parsed row of a purchase file. */
 export interface NewPurchase {
-  /** The physical line of the file on which the row starts, header = 1. */
+  /** The line of the file on which the row starts; the header is line 1. */
   readonly line: number
   readonly transaction_id: string
   readonly sku: string
@@ -13,24 +13,30 @@ export interface NewPurchase {
   readonly purchased_at: number
   readonly user_id?: string | undefined
   readonly quantity: number
-  /** Minor currency units; with a price there is a currency. */
+  /** Minor currency units. With a price there is a currency. */
   readonly price?: number | undefined
   readonly currency?: string | undefined
   readonly status: PurchaseStatus
   readonly metadata: JsonObject
 }
 
-/** A past purchase, as it is kept. */
-export interface Purchase extends Omit<NewPurchase, 'line'> {
+/** A purchase as a storage holds it. */
+export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
   readonly store_id: string
   readonly import_id: string
 }
 
-/** Storages keep a status as its place in this list: append, never reorder. */
+/** A purchase of a store. */
+export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
+  /** ISO 8601, UTC. */
+  readonly purchased_at: string
+}
+
+/** Storages store a status as its index in this list: append, never reorder. */
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
-/** The columns of the canonical file, in its order. */
+/** The columns of the canonical file, in order. */
 export const PURCHASE_FIELDS = [
   'transaction_id',
   'sku',
@@ -44,12 +50,12 @@ export const PURCHASE_FIELDS = [
 ] as const
 export type PurchaseField = (typeof PURCHASE_FIELDS)[number]
 
-/** The text of a row's cells; an empty cell is one that is not there. */
+/** The texts of a row's cells. An empty text means no value. */
 export type PurchaseCells = { readonly [F in PurchaseField]: string }
 
-/** What a row is judged by beside itself. */
+/** The settings of store and project by which rows are validated. */
 export interface PurchaseRules {
-  /** The store's currency, for rows with a price and no currency. */
+  /** The default for rows with a price and no currency. */
   readonly currency?: string | undefined
   /** The project's `allowed_currencies`; empty allows all. */
   readonly currencies: ReadonlySet<string>
@@ -58,25 +64,25 @@ export interface PurchaseRules {
 type Report = (field: PurchaseField, code: string, message: string) => void
 
 /**
- * A purchase from a row's cells. What is wrong with it is told to `wrong`, and is in the purchase
- * as if its cell were empty: the rest can still be judged.
+ * Parses the cells of a row. Reports each mistake to `report` and treats that cell as empty, so the
+ * rest of the row is still validated.
  */
 export function parsePurchase(
   cells: PurchaseCells,
   line: number,
   rules: PurchaseRules,
-  wrong: Report,
+  report: Report,
 ): NewPurchase {
-  // One after the other, so that mistakes are told in the order of the canonical columns.
-  const transaction_id = parseId(cells.transaction_id, 'transaction_id', wrong)
-  const sku = parseId(cells.sku, 'sku', wrong)
-  const purchased_at = parsePurchasedAt(cells.purchased_at, wrong)
-  const user_id = parseUser(cells.user_id, wrong)
-  const quantity = parseQuantity(cells.quantity, wrong)
-  const price = parsePrice(cells.price, wrong)
-  const currency = parseCurrency(cells.currency, price, rules, wrong)
-  const status = parseStatus(cells.status, wrong)
-  const metadata = parseMetadata(cells.metadata, wrong)
+  // In this order: mistakes are reported in the order of the canonical columns.
+  const transaction_id = parseId(cells.transaction_id, 'transaction_id', report)
+  const sku = parseId(cells.sku, 'sku', report)
+  const purchased_at = parsePurchasedAt(cells.purchased_at, report)
+  const user_id = parseUser(cells.user_id, report)
+  const quantity = parseQuantity(cells.quantity, report)
+  const price = parsePrice(cells.price, report)
+  const currency = parseCurrency(cells.currency, price, rules, report)
+  const status = parseStatus(cells.status, report)
+  const metadata = parseMetadata(cells.metadata, report)
   return {
     line,
     transaction_id,
@@ -91,18 +97,18 @@ export function parsePurchase(
   }
 }
 
-function parseId(cell: string, field: 'transaction_id' | 'sku', wrong: Report): string {
-  if (cell === '') wrong(field, 'required', 'is required')
-  return isGoodText(cell, field, wrong) ? cell : ''
+function parseId(cell: string, field: 'transaction_id' | 'sku', report: Report): string {
+  if (cell === '') report(field, 'required', 'is required')
+  return isGoodText(cell, field, report) ? cell : ''
 }
 
-function parseUser(cell: string, wrong: Report): string | undefined {
-  return cell !== '' && isGoodText(cell, 'user_id', wrong) ? cell : undefined
+function parseUser(cell: string, report: Report): string | undefined {
+  return cell !== '' && isGoodText(cell, 'user_id', report) ? cell : undefined
 }
 
-function isGoodText(cell: string, field: PurchaseField, wrong: Report): boolean {
+function isGoodText(cell: string, field: PurchaseField, report: Report): boolean {
   const message = isShortText(cell) ? roundedProblem(cell) : NOT_SHORT_TEXT
-  if (message) wrong(field, 'invalid', message)
+  if (message) report(field, 'invalid', message)
   return message === undefined
 }
 
@@ -112,7 +118,7 @@ function isShortText(cell: string): boolean {
   return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
-// `1.23457E+17`: what a spreadsheet makes of a number of 12 digits or more. Others are good ids.
+// `1.23457E+17`: a spreadsheet's form of numbers from 12 digits on. Shorter ones may be ids.
 const ROUNDED = /^\d([.,]\d+)?E\+(1[1-9]|[2-9]\d)$/
 
 function roundedProblem(cell: string): string | undefined {
@@ -120,20 +126,20 @@ function roundedProblem(cell: string): string | undefined {
   return 'was rounded by a spreadsheet and its digits are lost: export the file anew'
 }
 
-function parsePurchasedAt(cell: string, wrong: Report): number {
-  if (cell === '') wrong('purchased_at', 'required', 'is required')
+function parsePurchasedAt(cell: string, report: Report): number {
+  if (cell === '') report('purchased_at', 'required', 'is required')
   else {
     const instant = parseInstant(cell)
     if (instant !== undefined) return instant
     const hint = hintOf(cell, TIME_HINTS)
     const expected = 'ISO 8601 with a zone (2024-03-01T12:34:56Z), Unix seconds or milliseconds'
     const message = hint ? `must be like 2024-03-01T12:34:56Z${hint}` : `must be ${expected}`
-    wrong('purchased_at', 'invalid', message)
+    report('purchased_at', 'invalid', message)
   }
   return 0
 }
 
-/** What a cell looks like, the first that fits; so that a message can say it without quoting. */
+/** Descriptions of typical wrong cells. A message uses the first match. */
 type Hints = readonly (readonly [looks: RegExp, hint: string])[]
 
 function hintOf(cell: string, hints: Hints): string {
@@ -150,20 +156,20 @@ const TIME_HINTS: Hints = [
   [ROUNDED, 'was rounded by a spreadsheet'],
 ]
 
-function parseQuantity(cell: string, wrong: Report): number {
+function parseQuantity(cell: string, report: Report): number {
   if (cell === '' || cell === '1') return 1
   const quantity = /^\d{1,7}$/.test(cell) ? Number(cell) : 0
   if (quantity >= 1 && quantity <= 1_000_000) return quantity
-  wrong('quantity', 'invalid', 'must be a whole number from 1 to 1000000, digits only')
+  report('quantity', 'invalid', 'must be a whole number from 1 to 1000000, digits only')
   return 1
 }
 
-function parsePrice(cell: string, wrong: Report): number | undefined {
+function parsePrice(cell: string, report: Report): number | undefined {
   if (cell === '') return undefined
   const price = parseMinorUnits(cell)
   if (price === undefined) {
     const hint = hintOf(cell, PRICE_HINTS)
-    wrong('price', 'invalid', `must be digits only, in minor units (499 for 4.99)${hint}`)
+    report('price', 'invalid', `must be digits only, in minor units (499 for 4.99)${hint}`)
   }
   return price
 }
@@ -180,21 +186,21 @@ function parseCurrency(
   cell: string,
   price: number | undefined,
   rules: PurchaseRules,
-  wrong: Report,
+  report: Report,
 ): string | undefined {
   const currency = cell === '' && price !== undefined ? rules.currency : cell || undefined
   if (currency === undefined) {
     if (price !== undefined) {
-      wrong('currency', 'required', 'is required with a price: the store has no default currency')
+      report('currency', 'required', 'is required with a price: the store has no default currency')
     }
     return undefined
   }
   if (!/^[A-Z]{3}$/.test(currency)) {
-    wrong('currency', 'invalid', 'must be a currency code of three capitals: USD')
+    report('currency', 'invalid', 'must be a currency code of three capitals: USD')
     return undefined
   }
   if (rules.currencies.size > 0 && !rules.currencies.has(currency)) {
-    wrong('currency', 'not_allowed', notAllowed(rules.currencies))
+    report('currency', 'not_allowed', notAllowed(rules.currencies))
     return undefined
   }
   return currency
@@ -202,7 +208,7 @@ function parseCurrency(
 
 const NAMED_CURRENCIES = 12
 
-/** A message for each set of rules: all rows of a file may need it. */
+/** Cached by set: every row of a file may need the same message. */
 const messages = new WeakMap<ReadonlySet<string>, string>()
 
 function notAllowed(currencies: ReadonlySet<string>): string {
@@ -216,27 +222,27 @@ function notAllowed(currencies: ReadonlySet<string>): string {
   return message
 }
 
-function parseStatus(cell: string, wrong: Report): PurchaseStatus {
+function parseStatus(cell: string, report: Report): PurchaseStatus {
   if (cell === '') return 'purchased'
   if ((PURCHASE_STATUSES as readonly string[]).includes(cell)) return cell as PurchaseStatus
-  wrong('status', 'invalid', `must be one of ${PURCHASE_STATUSES.join(', ')}`)
+  report('status', 'invalid', `must be one of ${PURCHASE_STATUSES.join(', ')}`)
   return 'purchased'
 }
 
-function parseMetadata(cell: string, wrong: Report): JsonObject {
+function parseMetadata(cell: string, report: Report): JsonObject {
   if (cell === '') return {}
   if (isTooLargeJson(cell)) {
-    wrong('metadata', 'invalid', TOO_LARGE)
+    report('metadata', 'invalid', TOO_LARGE)
     return {}
   }
   const value = parseJson(cell)
   if (!isObject(value)) {
-    wrong('metadata', 'invalid', 'must be a JSON object')
+    report('metadata', 'invalid', 'must be a JSON object')
     return {}
   }
   const problems: ErrorDetail[] = []
   freeForm(value, 'metadata', problems)
-  for (const { code, message } of problems) wrong('metadata', code, message)
+  for (const { code, message } of problems) report('metadata', code, message)
   return problems.length === 0 ? value : {}
 }
 
@@ -248,14 +254,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What becomes of a row whose transaction is already there. */
+/** The outcome of a row whose transaction is already stored. */
 export type Repeat =
   | { readonly outcome: 'skipped' | 'updated' }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
 
 const IDENTITY = ['sku', 'user_id', 'price', 'currency', 'quantity'] as const
 
-/** How far each status is on the way `pending → purchased → refunded | cancelled`. */
+/** The progress of each status: `pending → purchased → refunded | cancelled`. */
 const PROGRESS: Record<PurchaseStatus, number> = {
   pending: 0,
   purchased: 1,
@@ -263,12 +269,12 @@ const PROGRESS: Record<PurchaseStatus, number> = {
   cancelled: 2,
 }
 
-/** The fields that decide about a repeated transaction. */
+/** The fields that are compared for a repeated transaction. */
 export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
 
 /**
- * Judges a row against the stored purchase of the same transaction. A status further back than the
- * stored one is an older export of what is known already, so it is skipped like an identical row.
+ * Compares a row with the stored purchase of the same transaction. A row with an earlier status
+ * comes from an older export, so it is skipped like an identical row.
  */
 export function compareRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): Repeat {
   const field = IDENTITY.find((each) => stored[each] !== sent[each])

@@ -3,7 +3,6 @@ import {
   type Given,
   oneOf,
   optional,
-  parseExact,
   parseObject,
   pattern,
   type Rule,
@@ -14,23 +13,42 @@ import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
 import { storeId } from './store.ts'
 
-/** What a list of purchases is asked for; what is left out does not matter. */
-export interface PurchaseQuery {
+/** One page of a list. */
+export interface ListQuery {
+  /** The most records of the page, 1 to 1000; default 100. */
+  readonly limit?: number | string | undefined
+  /** The `next` of the previous page. */
+  readonly cursor?: string | undefined
+}
+
+export interface ItemQuery extends ListQuery {
+  readonly store_id: string
+}
+
+export interface StoreQuery extends ListQuery {
+  readonly project_id: string
+}
+
+export interface AuditQuery extends ListQuery {
+  /** Only the entries of this account. */
+  readonly account_id?: string | undefined
+}
+
+/** Selects the purchases of a store for which all given fields are true. */
+export interface PurchaseSelection {
   readonly store_id: string
   readonly user_id?: string | undefined
   readonly sku?: string | undefined
   readonly status?: PurchaseStatus | undefined
-  /** From when on: a time with its zone, or a day, which begins at midnight UTC. */
+  /** The earliest time: ISO 8601 with a zone, or a day, which starts at midnight UTC. */
   readonly from?: string | undefined
-  /** Up to when, exclusive. */
+  /** Purchases before this time; the same formats. */
   readonly to?: string | undefined
-  /** 1 to 1000; 100 unless told. */
-  readonly limit?: number | string | undefined
-  /** The `next` of the page before. */
-  readonly cursor?: string | undefined
 }
 
-/** Which purchases are asked for. */
+export interface PurchaseQuery extends PurchaseSelection, ListQuery {}
+
+/** The purchases that a storage lists. */
 export interface PurchaseFilter {
   readonly user_id?: string
   readonly sku?: string
@@ -41,29 +59,31 @@ export interface PurchaseFilter {
   readonly to?: number
 }
 
-interface ParsedPurchaseQuery extends PurchaseFilter {
-  readonly store_id: string
-  readonly limit: number
-  readonly cursor?: string
-}
-
-const place = pattern(/^\d{1,16}$/, 'must be the next of the page before')
-
-/** What a list of items is asked for. */
-export interface ItemQuery {
-  readonly store_id: string
-  /** 1 to 1000, which is what a page may have unless told. */
-  readonly limit?: number | string | undefined
-  /** The `next` of the page before. */
-  readonly cursor?: string | undefined
+/** Moves old entries of the audit log into a file. */
+export interface AuditArchive {
+  /** Moves the entries before this time or day (UTC), which is at least one hour ago. */
+  readonly before: string
+  /** A new file, or the file of an earlier archive of the same log: that one grows. */
+  readonly file: string
 }
 
 interface ParsedPage {
   readonly limit: number
-  readonly cursor?: string
+  readonly cursor?: string | undefined
 }
 
-type ParsedItemQuery = Pick<ItemQuery, 'store_id'> & ParsedPage
+/** The most records of a page. */
+export const MAX_PAGE = 1000
+const DEFAULT_PAGE = 100
+
+const limit: Rule<number> = (value, field, problems) => {
+  const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
+  if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= MAX_PAGE) {
+    return number as number
+  }
+  problems.push({ field, code: 'invalid', message: 'must be a whole number from 1 to 1000' })
+  return 0
+}
 
 const instant: Rule<number> = (value, field, problems) => {
   const written = typeof value === 'string' ? value : ''
@@ -76,109 +96,62 @@ const instant: Rule<number> = (value, field, problems) => {
   return found ?? 0
 }
 
-/** How many records a page may have. */
-export const MAX_PAGE = 1000
-
-const limit: Rule<number> = (value, field, problems) => {
-  const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
-  if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= MAX_PAGE) {
-    return number as number
-  }
-  problems.push({ field, code: 'invalid', message: 'must be a whole number from 1 to 1000' })
-  return 0
-}
-
-/** What a list of records in order of creation is asked for. */
-export interface ListQuery {
-  /** 1 to 1000, which is what a page may have unless told. */
-  readonly limit?: number | string | undefined
-  /** The `next` of the page before. */
-  readonly cursor?: string | undefined
-}
-
 const listFields: Fields<ParsedPage> = {
-  limit: optional(limit, () => MAX_PAGE),
-  cursor: optional(place),
+  limit: optional(limit, () => DEFAULT_PAGE),
+  cursor: optional(pattern(/^\d{1,16}$/, 'must be the next of the previous page')),
 }
 
-export function parseListQuery(input: unknown): ParsedPage {
-  return parseExact(input, listFields)
-}
-
-/** What a list of stores is asked for. */
-export interface StoreQuery extends ListQuery {
-  readonly project_id: string
-}
-
-export function parseProjectStoreQuery(
-  input: unknown,
-): ParsedPage & Pick<StoreQuery, 'project_id'> {
-  return parseExact(input, { ...listFields, project_id: required(text(1, 64)) })
-}
-
-/** The page of a storage that a query asks for. */
+/** The page that a storage reads. */
 export function pageFor({ limit, cursor }: ParsedPage): { limit: number; after?: string } {
   return cursor === undefined ? { limit } : { limit, after: cursor }
 }
 
-const itemFields: Fields<ParsedItemQuery> = {
-  store_id: required(storeId),
-  limit: optional(limit, () => MAX_PAGE),
-  cursor: optional(text(1, 64)),
+export function parseListQuery(input: unknown): ParsedPage {
+  return parseObject(input, listFields)
 }
 
-export function parseItemQuery(input: unknown): ParsedItemQuery {
+const itemFields: Fields<Pick<ItemQuery, 'store_id'> & ParsedPage> = {
+  store_id: required(storeId),
+  limit: listFields.limit,
+  cursor: optional(text(1, 64)), // the id of an item
+}
+
+export function parseItemQuery(input: unknown) {
   return parseObject(input, itemFields)
 }
 
-/** What the audit log is asked for. */
-export interface AuditQuery {
-  /** Of all accounts unless told. */
-  readonly account_id?: string | undefined
-  /** 1 to 1000; 100 unless told. */
-  readonly limit?: number | string | undefined
-  /** The `next` of the page before. */
-  readonly cursor?: string | undefined
+const storeFields: Fields<Pick<StoreQuery, 'project_id'> & ParsedPage> = {
+  project_id: required(text(1, 64)),
+  ...listFields,
 }
 
-type ParsedAuditQuery = Given<Pick<AuditQuery, 'account_id'>> & ParsedPage
+export function parseProjectStoreQuery(input: unknown) {
+  return parseObject(input, storeFields)
+}
 
-const auditFields: Fields<ParsedAuditQuery> = {
+const auditFields: Fields<Given<Pick<AuditQuery, 'account_id'>> & ParsedPage> = {
   account_id: optional(text(1, 64)),
-  limit: optional(limit, () => 100),
-  cursor: optional(place),
+  ...listFields,
 }
 
-export function parseAuditQuery(input: unknown): ParsedAuditQuery {
-  return parseExact(input, auditFields)
-}
-
-/** Which entries of the audit log are moved into which file. */
-export interface AuditArchive {
-  /**
-   * The entries up to the first that is not before this time (with its zone) or day (UTC), which is
-   * at least one hour ago.
-   */
-  readonly before: string
-  /** A new file, or the one of an earlier archive of the same log, which then grows. */
-  readonly file: string
+export function parseAuditQuery(input: unknown) {
+  return parseObject(input, auditFields)
 }
 
 export function parseAuditArchive(input: unknown): { before: number; file: string } {
-  return parseExact(input, { before: required(instant), file: required(text(1, 4096)) })
+  return parseObject(input, { before: required(instant), file: required(text(1, 4096)) })
 }
 
-const queryFields: Fields<ParsedPurchaseQuery> = {
+const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & ParsedPage> = {
   store_id: required(storeId),
   user_id: optional(text(1, 255)),
   sku: optional(text(1, 255)),
   status: optional(oneOf(PURCHASE_STATUSES)),
   from: optional(instant),
   to: optional(instant),
-  limit: optional(limit, () => 100),
-  cursor: optional(place),
+  ...listFields,
 }
 
-export function parsePurchaseQuery(input: unknown): ParsedPurchaseQuery {
-  return parseExact(input, queryFields)
+export function parsePurchaseQuery(input: unknown) {
+  return parseObject(input, purchaseFields)
 }

@@ -5,7 +5,6 @@ import {
   list,
   oneOf,
   optional,
-  parseExact,
   parseObject,
   type Rule,
   required,
@@ -13,28 +12,28 @@ import {
   wholeNumber,
 } from './fields.ts'
 
-/** What a token lets its bearer do. */
+/** The permissions of a token. */
 export const SCOPES = ['items:read', 'projects:write', 'purchases:import'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Who issued a token: the account itself, or the server to a client with a public key. */
+/** Who issued a token: the account, or the server to a client that has the public key. */
 export type TokenIssuer = 'account' | 'public_key'
 
-/** A verified bearer: it reaches one project alone. */
+/** The bearer of a verified token. It reaches only one project. */
 export interface Session {
   readonly account_id: string
   readonly project_id: string
-  /** Chosen by the client unless `issued_by` is `account`. */
+  /** A client may choose any, unless `issued_by` is `account`. */
   readonly user_id: string
   readonly scopes: readonly Scope[]
   readonly issued_by: TokenIssuer
   /** The token's `jti`. */
   readonly token_id: string
-  /** The token's `iat`, Unix seconds. */
-  readonly issued_at: number
+  /** The token's `iat`: Unix seconds, as in every JWT. */
+  readonly iat: number
 }
 
-/** The body of endpoints 2 and 3. Device info is checked and not kept. */
+/** Opens a session of a user. `device_info` is checked but not stored. */
 export interface SessionRequest {
   readonly public_key?: string | undefined
   readonly user_id: string
@@ -66,7 +65,7 @@ const deviceInfo: Rule<DeviceInfo> = (value, field, problems) => {
   return value
 }
 
-/** `publicKey` is the header's: a `public_key` in the body, when present, must be the same. */
+/** A `public_key` in the input must equal the key of the call. */
 export function parseSessionRequest(input: unknown, publicKey: string): SessionRequest {
   const fields: Fields<SessionRequest> = {
     public_key: optional(sameAs(publicKey)),
@@ -77,14 +76,14 @@ export function parseSessionRequest(input: unknown, publicKey: string): SessionR
   return parseObject(input, fields)
 }
 
-/** A token that an account gives out itself. */
+/** A token that the account issues. */
 export interface NewToken {
   readonly project_id: string
-  /** The project itself unless told. */
+  /** Default: the project's id. */
   readonly user_id?: string | undefined
-  /** All unless told. */
+  /** Default: all. */
   readonly scopes?: readonly Scope[] | undefined
-  /** Seconds, 60 to 86400; those of all tokens unless told. */
+  /** Milliseconds, one minute to one day; default the till's `tokenLifetime`. */
   readonly lifetime?: number | undefined
 }
 
@@ -102,14 +101,14 @@ const newTokenFields: Fields<NewToken> = {
   project_id: required(text(1, 64)),
   user_id: optional(userId),
   scopes: optional(someScopes),
-  lifetime: optional(wholeNumber(60, 86_400)),
+  lifetime: optional(wholeNumber(60_000, 86_400_000)),
 }
 
 export function parseNewToken(input: unknown): NewToken {
-  return parseExact(input, newTokenFields)
+  return parseObject(input, newTokenFields)
 }
 
-/** Whose tokens are revoked: a project's, or those of one of its users. */
+/** Revokes all tokens of a project, or only those of one user. */
 export interface TokenRevocation {
   readonly project_id: string
   readonly user_id?: string | undefined
@@ -121,7 +120,7 @@ const revocationFields: Fields<TokenRevocation> = {
 }
 
 export function parseTokenRevocation(input: unknown): TokenRevocation {
-  return parseExact(input, revocationFields)
+  return parseObject(input, revocationFields)
 }
 
 function sameAs(publicKey: string): Rule<string> {

@@ -14,7 +14,6 @@ import {
   oneOf,
   optional,
   orNull,
-  parseExact,
   parseObject,
   pattern,
   type Rule,
@@ -24,7 +23,7 @@ import {
 } from './fields.ts'
 import { status } from './status.ts'
 
-/** A payment-provider configuration of a project (specification, "Store"). */
+/** A configuration of a payment provider, with its items and purchases. */
 export interface Store {
   readonly account_id: string
   readonly project_id: string
@@ -40,27 +39,25 @@ export interface Store {
 export const STORE_TYPES = ['iap', 'web', 'custom'] as const
 export type StoreType = (typeof STORE_TYPES)[number]
 
-/** The body of endpoint 10. */
 export interface NewStore {
   readonly project_id: string
-  /** 1 to 64 letters, digits, `_` and `-`, unique within the account; made up unless told. */
+  /** 1 to 64 letters, digits, `_` and `-`, unique within the account; default a new id. */
   readonly store_id?: string | undefined
   readonly store_type: StoreType
-  /** False unless told. */
+  /** Default false. */
   readonly is_sandbox?: boolean | undefined
-  /** `active` unless told. */
+  /** Default `active`. */
   readonly status?: string | undefined
   readonly store_config?: JsonObject | undefined
 }
 
 type ParsedStore = Complete<Omit<NewStore, 'store_id'>> & Given<Pick<NewStore, 'store_id'>>
 
-/** What an account changes of its store. */
 export interface StoreChange {
   readonly store_id: string
   readonly is_sandbox?: boolean | undefined
   readonly status?: string | undefined
-  /** Replaces the configuration whole; a secret left out is kept, `null` removes it. */
+  /** Replaces the whole `store_config`. A missing secret stays; `null` removes it. */
   readonly store_config?: JsonObject | undefined
 }
 
@@ -102,14 +99,14 @@ const configKeys: Record<StoreType, { readonly [key: string]: Rule<unknown> }> =
   custom: { ...commonKeys, provider: text(1, 255), api_key: secret },
 }
 
-/** The secrets that a type knows, and takes as strings alone. */
+/** The secrets of each type, which must be strings. */
 export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
   web: ['webhook_secret'],
   iap: ['webhook_secret', 'shared_secret'],
   custom: ['webhook_secret', 'api_key'],
 }
 
-/** The keys of `store_config` whose values never come back to one who did not send them. */
+/** The keys of `store_config` that only the caller who sends them gets back. */
 export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 
 export function parseNewStore(input: unknown): ParsedStore {
@@ -125,7 +122,7 @@ export function parseNewStore(input: unknown): ParsedStore {
   return parseObject(input, fields)
 }
 
-/** `type` is the stored one, which nothing changes: it decides what the configuration may hold. */
+/** `type` is the stored type, which never changes. It decides the rules of `store_config`. */
 export function parseStoreChange(input: unknown, type: StoreType): Given<StoreChange> {
   const nullable = SECRETS_OF_TYPE[type].map((key) => [key, orNull(secret)])
   const fields: Fields<Given<StoreChange>> = {
@@ -134,12 +131,10 @@ export function parseStoreChange(input: unknown, type: StoreType): Given<StoreCh
     status: optional(status),
     store_config: optional(config({ ...configKeys[type], ...Object.fromEntries(nullable) })),
   }
-  return parseExact(input, fields)
+  return parseObject(input, fields)
 }
 
-/**
- * The store after a change: its configuration replaced whole, but for secrets that are left out.
- */
+/** The store after a change. */
 export function changeStore(current: Store, change: Given<StoreChange>): Store {
   const { store_id: _, store_config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
@@ -150,13 +145,14 @@ export function changeStore(current: Store, change: Given<StoreChange>): Store {
   }
 }
 
-/** A store as it may be shown to one who did not send its secrets. */
+/** The store for callers who did not send its secrets. */
 export function withoutStoreSecrets(store: Store): Store {
   const shown = Object.entries(store.store_config).filter(([key]) => !STORE_SECRETS.includes(key))
   return { ...store, store_config: Object.fromEntries(shown) }
 }
 
-/** What names the store of a list or an import. */
-export function parseStoreQuery(input: unknown): { readonly store_id: string } {
-  return parseObject(input, { store_id: required(storeId) })
+/** The `store_id` of an input. The other fields are not checked. */
+export function parseStoreId(input: unknown): string {
+  const given = isObject(input) ? input.store_id : undefined
+  return parseObject({ store_id: given }, { store_id: required(storeId) }).store_id
 }

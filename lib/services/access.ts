@@ -11,41 +11,49 @@ import type { KeyedAccount, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import { watermarkInTokenId } from './ids.ts'
 
-/** Who calls an operation: an account reaches all that it owns, a session one project of it. */
+/** The caller of an operation. An account reaches all its records, a session one project. */
 export type Caller = Account | KeyedAccount | Session
 
 export function isSession(caller: Caller): caller is Session {
   return 'project_id' in caller
 }
 
-/** What a call of the caller's rests on; undefined for the operator, who holds no credential. */
+/** The authority of a caller; undefined for the operator, who has no credential. */
 export function authorityOf(caller: Caller | undefined): Authority | undefined {
   if (!caller) return undefined
   if (!isSession(caller)) return 'key_id' in caller ? { key_id: caller.key_id } : undefined
-  const { project_id, user_id, token_id, issued_at } = caller
+  const { project_id, user_id, token_id, iat: issued_at } = caller
   return { token: { project_id, user_id, issued_under: watermarkInTokenId(token_id), issued_at } }
 }
 
-/** Guards an operation that only an account may call. */
+/** Throws a TypeError unless the caller is an account. */
 export function assertAccount(caller: Caller): void {
-  if (typeof caller?.account_id !== 'string' || isSession(caller)) {
-    throw new TypeError('the caller must be an account: see accounts.authenticate')
-  }
+  if (isAccount(caller)) return
+  throw new TypeError('the caller must be an account: see accounts.authenticate')
 }
 
-/** Guards an operation that a session may call when its token carries the scope. */
+/** Throws a TypeError unless the caller is an account or a session. */
+export function assertCaller(caller: Caller): void {
+  if (isAccount(caller)) return
+  if (typeof caller?.account_id === 'string' && 'scopes' in caller) return
+  throw new TypeError('the caller must be an account or a session')
+}
+
+/** The same. Throws `insufficient_scope` for a session whose token lacks the scope. */
 export function assertScope(caller: Caller, scope: Scope): void {
-  if (typeof caller?.account_id !== 'string') {
-    throw new TypeError('the caller must be an account or a session')
-  }
+  assertCaller(caller)
   if (!isSession(caller) || caller.scopes.includes(scope)) return
   throw new TillError('insufficient_scope', `The token does not carry the scope ${scope}`)
 }
 
+/** Projects, stores and items have an `account_id` too, and an `id` or a `project_id`. */
+function isAccount(caller: Caller): boolean {
+  return typeof caller?.account_id === 'string' && !('id' in caller) && !('project_id' in caller)
+}
+
 /**
- * The project of a public key, or of a former one in its grace time. Throws `invalid_public_key`
- * for one that is missing or unknown, and `project_inactive` when the project is disabled or
- * archived.
+ * The project of a public key, or of a former key in its grace period. Throws `invalid_public_key`
+ * for a missing or unknown key and `project_inactive` for a disabled or archived project.
  */
 export async function getProjectByKey(
   { storage, now }: Context,
@@ -62,7 +70,7 @@ export async function getProjectByKey(
   return project
 }
 
-/** Guards what opens sessions. */
+/** Throws `project_inactive`. */
 export function assertActive(project: Project): void {
   if (isActive(project)) return
   throw new TillError('project_inactive', `The project is ${project.status}`)
@@ -76,22 +84,23 @@ async function findProjectByFormerKey(
   const former = await storage.findFormerPublicKey(publicKey)
   if (!former || former.expires_at <= formatInstant(now)) return undefined
   const project = await storage.findProject(former.project_id)
-  // As it was before: one who holds the former key alone is not given the new one for it.
+  // With the former key: whoever has only that key must not learn the new one.
   return project && { ...project, public_key: publicKey }
 }
 
-/** The project, when the caller reaches it. Foreign and unknown answer alike. */
+/** The project if the caller reaches it. An unknown project and another account's look the same. */
 export async function findReachableProject(
   storage: Storage,
   caller: Caller,
   id: string,
 ): Promise<Project | undefined> {
+  assertCaller(caller)
   if (isSession(caller) && caller.project_id !== id) return undefined
   const project = await storage.findProject(id)
   return project?.account_id === caller.account_id ? project : undefined
 }
 
-/** The project that a request names in `field`, which the caller must reach. */
+/** The project that an input names in `field`. Throws `invalid_request` if out of reach. */
 export async function getNamedProject(
   storage: Storage,
   caller: Caller,
@@ -103,7 +112,7 @@ export async function getNamedProject(
   throw invalidField(field, 'unknown', 'names no project that this credential reaches')
 }
 
-/** The store that a request names in `store_id`, which the caller must reach. */
+/** The store that an input names in `store_id`. Throws `invalid_request` if out of reach. */
 export async function getNamedStore(
   storage: Storage,
   caller: Caller,
@@ -120,19 +129,20 @@ export function unknownStore(): TillError {
 }
 
 /**
- * The store, when the caller reaches it. A foreign one is not read: it would take longer than one
- * that does not exist.
+ * The store if the caller reaches it. Does not read another project's store: the time of the answer
+ * would tell that it exists.
  */
 export async function findReachableStore(
   storage: Storage,
   caller: Caller,
   store_id: string,
 ): Promise<Store | undefined> {
+  assertCaller(caller)
   if (!isSession(caller)) return storage.findStore(caller.account_id, store_id)
   return storage.findStore(caller.account_id, store_id, caller.project_id)
 }
 
-/** Whether a record of a project is within the caller's reach. */
+/** Whether the caller reaches a record of a project. */
 export function reaches(
   caller: Caller,
   record: { readonly account_id: string; readonly project_id: string },

@@ -16,34 +16,29 @@ import type { Context } from './context.ts'
 import { createAccountKey, createId, hashAccountKey } from './ids.ts'
 
 export interface Accounts {
-  /** Makes an account. `account_key` is shown here once and can not be had again. */
+  /** Creates an account with its first key. `account_key` can not be read again later. */
   create(
     input: NewAccount,
     options?: CallOptions,
   ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
-  /** The account that a key belongs to; `account_key_required` when it belongs to none. */
+  /** The account of a key. Throws `account_key_required` for a missing or unknown key. */
   authenticate(account_key: string | undefined): Promise<KeyedAccount>
   /** Throws `account_not_found`. */
   get(account_id: string): Promise<Account>
-  /**
-   * The account of a project, for operators who name the project alone. Throws `project_not_found`.
-   */
+  /** The account that owns a project, for operators. Throws `project_not_found`. */
   ownerOf(project_id: string): Promise<Account>
-  /** A page of all accounts, in order of creation. */
+  /** One page of all accounts, in order of creation. */
   list(query?: ListQuery): Promise<AccountPage>
   /** All accounts, read page by page. */
   all(): AsyncIterable<Account>
-  /** Adds a key beside those that there are. `account_key` is shown here once. */
+  /** Adds a key to the account. `account_key` can not be read again later. */
   addKey(
     account: Account,
     options?: CallOptions,
-  ): Promise<ShownKey & { readonly account_key: string }>
-  /**
-   * An account's keys, the revoked ones too, in order of creation; never the keys themselves. Only
-   * the operator adds keys: they are few.
-   */
-  listKeys(account: Account): Promise<ShownKey[]>
-  /** The key opens nothing from now on. Throws `account_key_not_found`, for a foreign one too. */
+  ): Promise<AccountKeyInfo & { readonly account_key: string }>
+  /** All keys of the account, revoked ones too, in order of creation. Never the keys themselves. */
+  listKeys(account: Account): Promise<AccountKeyInfo[]>
+  /** Revokes a key at once. Throws `account_key_not_found`, also for another account's key. */
   revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
 }
 
@@ -53,14 +48,13 @@ export interface AccountPage {
   readonly next?: string
 }
 
-/** What may be shown of an account key. */
-export type ShownKey = Omit<AccountKey, 'hash'>
+/** An account key without its secret. */
+export type AccountKeyInfo = Omit<AccountKey, 'hash'>
 
 export function createAccounts(context: Context): Accounts {
   const { storage, now } = context
 
-  /** A new key, and what is stored of it. */
-  const makeKey = (account_id: string) => {
+  const newKey = (account_id: string) => {
     const account_key = createAccountKey()
     const key_id = createId('key', now())
     const hash = hashAccountKey(account_key)
@@ -72,7 +66,7 @@ export function createAccounts(context: Context): Accounts {
       const { name } = parseNewAccount(input)
       const created_at = formatInstant(now())
       const account = { account_id: createId('acc', now()), name, created_at }
-      const { account_key, key } = makeKey(account.account_id)
+      const { account_key, key } = newKey(account.account_id)
       const write = auditedWrite(context, account, 'account.create', account.account_id, options)
       await storage.insertAccount(account, key, write)
       return { ...account, account_key, key_id: key.key_id }
@@ -100,26 +94,26 @@ export function createAccounts(context: Context): Accounts {
 
     async list(query = {}) {
       const page = pageFor(parseListQuery(query))
-      const { records: accounts, ...further } = await storage.listAccounts(page)
-      return { accounts, ...further }
+      const { records: accounts, ...next } = await storage.listAccounts(page)
+      return { accounts, ...next }
     },
 
     all: () => recordsOf((page) => storage.listAccounts(page)),
 
     async addKey(account, options) {
       assertAccount(account)
-      const { account_key, key } = makeKey(account.account_id)
+      const { account_key, key } = newKey(account.account_id)
       const write = auditedWrite(context, account, 'account_key.add', key.key_id, options)
       await storage.insertAccountKey(key, write)
-      return { ...shownKey(key), account_key }
+      return { ...withoutHash(key), account_key }
     },
 
     async listKeys(account) {
       assertAccount(account)
-      const keys: ShownKey[] = []
+      const keys: AccountKeyInfo[] = []
       const { account_id } = account
       const all = recordsOf((page) => storage.listAccountKeys(account_id, page))
-      for await (const key of all) keys.push(shownKey(key))
+      for await (const key of all) keys.push(withoutHash(key))
       return keys
     },
 
@@ -129,12 +123,12 @@ export function createAccounts(context: Context): Accounts {
       const write = auditedWrite(context, account, 'account_key.revoke', key_id, options)
       const at = formatInstant(now())
       if (await storage.revokeAccountKey(account_id, key_id, at, write)) return
-      const message = 'The account has no key of this key_id that is not revoked'
+      const message = 'The account has no key with this key_id that is not revoked'
       throw new TillError('account_key_not_found', message)
     },
   }
 }
 
-function shownKey({ hash: _, ...shown }: AccountKey): ShownKey {
-  return shown
+function withoutHash({ hash: _, ...info }: AccountKey): AccountKeyInfo {
+  return info
 }

@@ -5,24 +5,30 @@ import type { Insertion, WriteOptions } from '../storage/port.ts'
 import { authorityOf, type Caller, isSession } from './access.ts'
 import type { Context } from './context.ts'
 
-/** What comes along with a call: all of it optional. */
 export interface CallOptions {
-  /** For the audit log. */
-  readonly request_id?: string | undefined
+  /** An id for the audit log, for example of the HTTP request. */
+  readonly requestId?: string | undefined
 }
 
-/** What comes along with a call that makes a record. */
 export interface CreateOptions extends CallOptions {
   /**
-   * 1 to 255 characters. The same call with the same key within 24 h returns what the first one
-   * returned and changes nothing; another input with that key is `invalid_request`.
+   * 1 to 255 characters. A second call with the same key within 24 hours returns the result of the
+   * first and changes nothing. The same key with another input throws `invalid_request`.
    */
-  readonly idempotency_key?: string | undefined
+  readonly idempotencyKey?: string | undefined
+}
+
+const CALL_OPTIONS = ['requestId', 'idempotencyKey']
+
+/** Throws a TypeError for an option with another name. */
+export function assertCallOptions(options: CallOptions = {}): void {
+  const unknown = Object.keys(options).find((name) => !CALL_OPTIONS.includes(name))
+  if (unknown !== undefined) throw new TypeError(`there is no call option ${unknown}`)
 }
 
 /**
- * The entry of the audit log for a change, and the authority that it rests on. `caller` is
- * undefined for the operator's own.
+ * The storage's options for a change: the audit entry, and the caller's authority, which the
+ * storage verifies in the same transaction. `caller` is undefined for the operator.
  */
 export function auditedWrite(
   { now }: Context,
@@ -31,13 +37,14 @@ export function auditedWrite(
   subject: string,
   options: CallOptions = {},
 ): WriteOptions {
+  assertCallOptions(options)
   const audit = {
     at: formatInstant(now()),
     actor: actorOf(caller),
     action,
     subject,
     account_id: caller?.account_id ?? '',
-    request_id: options.request_id ?? '',
+    request_id: options.requestId ?? '',
   }
   return { audit, authority: authorityOf(caller) }
 }
@@ -47,38 +54,37 @@ function actorOf(caller: Caller | undefined): string {
   return caller && 'key_id' in caller ? `key:${caller.key_id}` : 'operator'
 }
 
-const KEPT_MS = 24 * 3_600_000
+const IDEMPOTENCY_MS = 24 * 3_600_000
 
-/** What is made, the fields of it that were asked for, and the id it goes by. */
-interface Making<T> {
-  readonly asked: object
-  readonly made: T
+/** A new record, the input it is made from, and its id. */
+interface Creation<T> {
+  readonly input: object
+  readonly record: T
   readonly subject: string
 }
 
 /**
- * Makes a record, once for an idempotency key. `insert` writes the record with its audit entry. Resolves
- * to what was made, to what the first call with this key made, or to undefined when the name is
- * taken.
+ * Creates a record, once for each idempotency key. `insert` writes it with its audit entry.
+ * Resolves to the new record or to the one of the first call; undefined when the name is taken.
  *
- * A idempotency record keeps what was added to the fields asked for, and no secret with them: a repeat brings
- * the same fields along.
+ * The idempotency record keeps only the fields that the input lacks. So it holds no secret: a
+ * repeated call sends the secrets again.
  */
-export async function makeOnce<T extends object>(
+export async function createOnce<T extends object>(
   context: Context,
   caller: Caller,
   action: AuditAction,
-  { asked, made, subject }: Making<T>,
+  { input, record, subject }: Creation<T>,
   options: CreateOptions,
   insert: (write: WriteOptions) => Promise<Insertion>,
 ): Promise<T | undefined> {
   const write = auditedWrite(context, caller, action, subject, options)
-  const key = options.idempotency_key
-  if (key === undefined) return (await insert(write)) === 'inserted' ? made : undefined
+  const key = options.idempotencyKey
+  if (key === undefined) return (await insert(write)) === 'inserted' ? record : undefined
   assertKey(key)
   const { storage, now, sealer } = context
   const { account_id } = caller
-  const request = `${action}\n${JSON.stringify(asked)}`
+  const request = `${action}\n${JSON.stringify(input)}`
 
   const findFirst = async (): Promise<T | undefined> => {
     const idempotency = await storage.findIdempotencyRecord(account_id, key)
@@ -87,20 +93,20 @@ export async function makeOnce<T extends object>(
     if (!sealer.isDigest(idempotency.fingerprint, request)) {
       throw invalidField('Idempotency-Key', 'reused', 'was used before with another request')
     }
-    return { ...made, ...JSON.parse(idempotency.answer) }
+    return { ...record, ...JSON.parse(idempotency.answer) }
   }
 
   const first = await findFirst()
   if (first) return first
   const fingerprint = sealer.digest(request)
-  const added = Object.entries(made).filter(([name]) => !(name in asked))
+  const added = Object.entries(record).filter(([name]) => !(name in input))
   const answer = JSON.stringify(Object.fromEntries(added))
   const created_at = formatInstant(now())
-  const expires_at = formatInstant(now() + KEPT_MS)
+  const expires_at = formatInstant(now() + IDEMPOTENCY_MS)
   const idempotency = { account_id, key, fingerprint, answer, created_at, expires_at }
   const insertion = await insert({ ...write, idempotency })
-  if (insertion === 'repeated') return findFirst() // sent twice at the same time
-  return insertion === 'inserted' ? made : undefined
+  if (insertion === 'repeated') return findFirst() // a concurrent call with the same key was first
+  return insertion === 'inserted' ? record : undefined
 }
 
 function assertKey(key: string): void {

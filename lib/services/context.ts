@@ -3,18 +3,18 @@ import type { Keyring } from '../token/keyring.ts'
 import type { Quotas } from './quotas.ts'
 import type { Sealer } from './secrets.ts'
 
-/** What every service works with. */
+/** The storage, the clock and the settings that all services share. */
 export interface Context {
   readonly storage: Storage
   /** Unix milliseconds. */
   readonly now: () => number
   readonly keyring: Keyring
-  /** The platforms that projects may have. */
+  /** The platforms that a project may have. */
   readonly platforms: readonly string[]
-  /** Seconds that a token is valid. */
+  /** Milliseconds. */
   readonly tokenLifetime: number
   readonly issuer: string
-  /** Whether tokens got with a public key let their bearers read items and nothing more. */
+  /** Whether a token that a client gets with a public key can only read items. */
   readonly lockdown: boolean
   readonly sealer: Sealer
   readonly quotas: Quotas

@@ -3,10 +3,10 @@ import type { TokenIssuer } from '../domain/session.ts'
 
 export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'key'
 
-// Crockford's base 32, as in ULIDs: digits and letters in the order of their codes, none alike.
+// Crockford's base 32, as in ULIDs: in order of character codes, without look-alikes.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** An id whose text sorts by time: prefix, 10 characters of Unix milliseconds, 80 random bits. */
+/** An id that sorts by time: prefix, 10 characters of Unix milliseconds, 80 random bits. */
 export function createId(prefix: IdPrefix, now: number): string {
   let id = ''
   for (let rest = now, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) {
@@ -24,7 +24,7 @@ export function createPublicKey(): string {
   return `pk_${randomBytes(24).toString('base64url')}`
 }
 
-/** The form in which an account key is kept: 256 random bits need no slow hash. */
+/** The hash that is stored of an account key. 256 random bits need no slow hash. */
 export function hashAccountKey(key: string): string {
   return hashText(key)
 }
@@ -35,21 +35,21 @@ export function hashText(text: string): string {
 }
 
 /**
- * A token's `jti`: the revocation watermark under which it is issued, `a` when the account issues
- * it, and 128 random bits.
+ * A token's `jti`: the revocation watermark at the time of issue, `a` for a token that the account
+ * issues, and 128 random bits.
  */
-export function createTokenId(bound: number, issued_by: TokenIssuer): string {
+export function createTokenId(watermark: number, issued_by: TokenIssuer): string {
   const mark = issued_by === 'account' ? 'a' : ''
-  return `${bound}${mark}.${randomBytes(16).toString('base64url')}`
+  return `${watermark}${mark}.${randomBytes(16).toString('base64url')}`
 }
 
-/** The revocation watermark in a token's `jti`; undefined in that of another tool. */
+/** The revocation watermark in a `jti`; undefined for a token of another tool. */
 export function watermarkInTokenId(jti: string): number | undefined {
-  const bound = /^(\d{1,15})a?\.[\w-]{22}$/.exec(jti)?.[1]
-  return bound === undefined ? undefined : Number(bound)
+  const watermark = /^(\d{1,15})a?\.[\w-]{22}$/.exec(jti)?.[1]
+  return watermark === undefined ? undefined : Number(watermark)
 }
 
-/** Who issued the token of a `jti`. One without a mark is trusted least. */
+/** The issuer in a `jti`. A token of another tool counts as issued with a public key. */
 export function issuerInTokenId(jti: string): TokenIssuer {
   return /^\d{1,15}a\.[\w-]{22}$/.test(jti) ? 'account' : 'public_key'
 }

@@ -2,7 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type Item, type NewItem, parseNewItem } from '../domain/item.ts'
-import { type ItemQuery, parseItemQuery } from '../domain/query.ts'
+import { type ItemQuery, MAX_PAGE, pageFor, parseItemQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { ItemPage } from '../storage/port.ts'
@@ -15,23 +15,22 @@ import {
   reaches,
   unknownStore,
 } from './access.ts'
-import { type CreateOptions, makeOnce } from './audit.ts'
+import { type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 
 export interface Items {
-  /** Endpoint 4. */
+  /** Throws `invalid_request`, also for a `name` that is taken in the store. */
   create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
-  /** Endpoint 6. Throws `item_not_found`, for a foreign one too. */
+  /** Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
   /**
-   * Endpoint 5: a page of the items of the store that `query` names as `store_id`, in order of
-   * creation: `limit` of them at most, 1000 unless told, from `cursor` on, the `next` of the page
-   * before. It has fewer once they hold a mebibyte of text, so that memory is bounded.
+   * One page of a store's items in order of creation. A page ends early when its items hold 1 MiB
+   * of text. Its `revision` changes whenever an item of the store does.
    */
   list(caller: Caller, query: ItemQuery): Promise<ItemPage>
   /** All items of a store, read page by page. */
-  all(caller: Caller, query: ItemQuery): AsyncIterable<Item>
+  all(caller: Caller, query: Pick<ItemQuery, 'store_id'>): AsyncIterable<Item>
 }
 
 export function createItems(context: Context): Items {
@@ -39,8 +38,8 @@ export function createItems(context: Context): Items {
   const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
     const item = await storage.findItem(cursor)
     if (item?.store_id === store_id && reaches(caller, item)) return
-    await getNamedStore(storage, caller, store_id) // when that is wrong too, it is told first
-    throw invalidField('cursor', 'unknown', 'must be the next of the page before')
+    await getNamedStore(storage, caller, store_id) // reports a wrong store_id first
+    throw invalidField('cursor', 'unknown', 'must be the next of the previous page')
   }
 
   const items: Items = {
@@ -56,12 +55,17 @@ export function createItems(context: Context): Items {
         ...fields,
         created_at: formatInstant(now()),
       }
-      const making = { asked: fields, made: item, subject: item.id }
-      const made = await makeOnce(context, account, 'item.create', making, options, (write) =>
-        storage.insertItem(item, write),
+      const creation = { input: fields, record: item, subject: item.id }
+      const created = await createOnce(
+        context,
+        account,
+        'item.create',
+        creation,
+        options,
+        (write) => storage.insertItem(item, write),
       )
-      if (!made) throw invalidField('name', 'taken', 'is taken in this store')
-      return made
+      if (!created) throw invalidField('name', 'taken', 'is taken in this store')
+      return created
     },
 
     async get(caller, id) {
@@ -74,12 +78,12 @@ export function createItems(context: Context): Items {
     async list(caller, query) {
       assertScope(caller, 'items:read')
       const { store_id, limit, cursor } = parseItemQuery(query)
-      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      const page = pageFor({ limit, cursor })
       if (cursor !== undefined) await assertCursor(caller, store_id, cursor)
       const { account_id } = caller
       const reach = isSession(caller) ? { project_id: caller.project_id } : {}
       try {
-        // The statement that lists them checks the permission first: one round trip.
+        // One statement lists the items and checks the permission: one round trip.
         return await storage.listItems({ account_id, store_id, ...reach }, page)
       } catch (error) {
         if (error instanceof TillError && error.code === 'store_not_found') throw unknownStore()
@@ -88,8 +92,8 @@ export function createItems(context: Context): Items {
     },
 
     async *all(caller, query) {
-      for await (const page of pagesOf(({ after: cursor }) =>
-        items.list(caller, { ...query, cursor }),
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        items.list(caller, { ...query, limit, cursor }),
       )) {
         yield* page.items
       }

@@ -23,60 +23,54 @@ import {
   type UnreadableSecret,
 } from './secrets.ts'
 
-/** What the operator does, who is nobody's account. */
+/** Methods for the operator. They take no caller. */
 export interface Operations {
   /** Resolves when the storage answers; throws `storage_unavailable`. */
   ready(): Promise<void>
-  /** What the database takes on the disk; undefined in memory. */
+  /** Bytes on the disk; undefined in memory. */
   size(): Promise<StorageSize | undefined>
-  /** The connection pool of this process; undefined where the database needs none. */
+  /** The connection pool of this process; undefined without one. */
   poolState(): PoolState | undefined
   /**
-   * Throws `master_key_mismatch` when one of the first accounts, projects and stores holds a secret
-   * that none of the master keys opens: a secret sealed under a stray key would be lost with it.
-   * Reads a thousand of them, page by page, and fewer once they hold 16 MiB of configuration.
+   * Throws `master_key_mismatch` if no master key decrypts a stored secret: new secrets would be
+   * encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB of configuration.
    */
   assertSecretsOpen(): Promise<void>
-  /** Looks the whole storage through; a sentence for each thing that is wrong with it. */
+  /** Checks the whole storage. Resolves to a sentence for each problem. */
   check(): Promise<string[]>
-  /** Writes a consistent copy of a database file, while it is in use. */
+  /** Writes a consistent copy of a SQLite file, also while it is in use. */
   backup(path: string): Promise<void>
-  /** A page of the audit log in its order, of one account when `account_id` is named. */
+  /** One page of the audit log, oldest first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
-  /** The whole log, read page by page. */
+  /** All entries, read page by page. */
   allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
   /**
-   * Moves old entries of the audit log to the end of a file, as JSON lines, and resolves to their
-   * number. Entries are deleted once the file is on the disk. May be interrupted at any moment:
-   * called again with the same file, it goes on. Throws `invalid_request` for a time less than one
-   * hour ago and for a file that it can not write or that is no archive of this log.
+   * Moves old entries of the audit log to the end of a file, as JSON lines. Resolves to their
+   * number. Deletes entries after the file is on the disk. A call with the same file continues an
+   * interrupted one. Throws `invalid_request` for a later time and a wrong file.
    */
   archiveAudit(archive: AuditArchive, options?: ArchiveOptions): Promise<number>
-  /** Adds a key that signs tokens from now on, and drops those no token can need any more. */
+  /** Adds a signing key and drops the keys that no valid token needs. */
   rotateSigningKeys(options?: RotationOptions): Promise<RotatedKeys>
-  /** The keys that sign and verify tokens, oldest first; never the secrets. */
-  listSigningKeys(): Promise<ShownSigningKey[]>
+  /** The signing keys without their secrets, oldest first. */
+  listSigningKeys(): Promise<SigningKeyInfo[]>
   /**
-   * Puts all stored secrets under the newest master key, and leaves nothing of what they were
-   * before in a database file, which is written anew for it: others' writes wait so long. The
-   * hashes of requests that idempotency records keep are put under that key too.
+   * Encrypts all stored secrets, and the hashes in idempotency records, with the newest master key.
+   * Rewrites a database file, so it holds no trace of the old ones. Other writes wait meanwhile.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
-  /** The secrets that none of the master keys opens, by their places. */
+  /** The secrets that no master key decrypts. */
   listUnreadableSecrets(): Promise<UnreadableSecret[]>
-  /**
-   * Removes the secrets that none of the master keys opens, and returns them. Each project or store
-   * is changed together with an entry in the audit log.
-   */
+  /** Deletes the secrets that no master key decrypts, and returns their places. */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
 }
 
 export interface SealedSecrets {
-  /** How many projects and stores had a secret in clear or under an older key. */
+  /** Projects and stores whose secrets were in clear or under an older key. */
   readonly sealed: number
-  /** How many secrets none of the keys opens: they are as they were. */
+  /** Secrets that no master key decrypts. They stay unchanged. */
   readonly unreadable: number
-  /** How many idempotency records had a hash in clear or under an older key. */
+  /** Idempotency records whose hashes were unkeyed or under an older key. */
   readonly idempotency_records: number
 }
 
@@ -85,7 +79,7 @@ export interface ArchiveOptions
     Pick<ArchiveRequest, 'onProgress' | 'signal'> {}
 
 export interface RotationOptions extends CallOptions {
-  /** `others`: all keys but the new one, which ends every token within 5 s. */
+  /** `others` drops all keys but the new one. Then every token is invalid within 5 s. */
   readonly drop?: 'unneeded' | 'others'
 }
 
@@ -94,7 +88,7 @@ export interface RotatedKeys {
   readonly dropped: readonly string[]
 }
 
-export interface ShownSigningKey {
+export interface SigningKeyInfo {
   readonly kid: string
   readonly created_at: string
 }
@@ -179,19 +173,18 @@ export function createOperations(context: Context): Operations {
       }
     },
 
-    async archiveAudit(archive, options = {}) {
+    async archiveAudit(archive, { onProgress, signal, ...options } = {}) {
       const { before, file } = parseAuditArchive(archive)
       if (before > context.now() - ARCHIVED_AFTER_MS) {
         throw invalidField('before', 'invalid', 'must be at least one hour ago')
       }
       const time = formatInstant(before)
       const write = auditedWrite(context, undefined, 'audit.archive', time, options)
-      const { onProgress, signal } = options
       return storage.archiveAudit({ before: time, file, write, onProgress, signal })
     },
 
-    async rotateSigningKeys(options) {
-      return keyring.rotate(options?.drop ?? 'unneeded', (key, drop) => {
+    async rotateSigningKeys({ drop: mode = 'unneeded', ...options } = {}) {
+      return keyring.rotate(mode, (key, drop) => {
         const write = auditedWrite(context, undefined, 'signing_keys.rotate', key.kid, options)
         return storage.rotateSigningKeys(key, drop, write)
       })

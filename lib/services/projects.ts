@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import { invalidField } from '../domain/fields.ts'
+import { invalidField, isObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   changeProject,
@@ -14,7 +14,8 @@ import {
 } from '../domain/project.ts'
 import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
-import { pagesOf } from '../storage/pages.ts'
+import { recordsOf } from '../storage/pages.ts'
+import type { WriteOptions } from '../storage/port.ts'
 import {
   assertAccount,
   assertScope,
@@ -24,34 +25,31 @@ import {
   getProjectByKey,
   isSession,
 } from './access.ts'
-import { auditedWrite, type CallOptions, type CreateOptions, makeOnce } from './audit.ts'
+import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId, createPublicKey } from './ids.ts'
 import { changeSealed, sealSecrets } from './secrets.ts'
 
 export interface Projects {
-  /** Endpoint 8. The answer holds `config` as it was sent, and the new public key. */
+  /** Creates a project with a new `public_key`. Returns `config` as it was sent. */
   create(account: Account, input: NewProject, options?: CreateOptions): Promise<Project>
   /**
-   * The project of a public key, with which its clients open sessions. Throws `invalid_public_key`
-   * for one that is missing or unknown, and `project_inactive`.
+   * The project of a public key. Throws `invalid_public_key` for a missing or unknown key and
+   * `project_inactive` for a disabled or archived project.
    */
   authenticate(public_key: string | undefined): Promise<Project>
   /**
-   * Endpoint 9: changes what `input` holds. `status` is an account's to change; others' is ignored.
-   * When nothing differs, nothing is written, and no audit entry either.
+   * Changes the fields that the input has. Only an account can change `status`. A change that
+   * alters nothing writes no audit entry.
    */
   update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
-  /**
-   * Gives the project a new public key. Those before open sessions for `grace_seconds` more at
-   * most: a day unless told, 0 to 30 days.
-   */
+  /** Gives the project a new public key. Former keys work until the grace period ends. */
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
-  /** Throws `project_not_found`, for a foreign one too. */
+  /** Throws `project_not_found`, also for a project that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Project>
   /**
-   * A page of the account's projects, in order of creation. It has fewer than `limit` once they hold
-   * a mebibyte of configuration.
+   * One page of the account's projects in order of creation. A page ends early when its projects
+   * hold 1 MiB of configuration.
    */
   list(account: Account, query?: ListQuery): Promise<ProjectPage>
   /** All projects of the account, read page by page. */
@@ -66,12 +64,14 @@ export interface ProjectPage {
 
 export function createProjects(context: Context): Projects {
   const { storage, now, platforms, sealer, quotas } = context
-  const { projects: most, configBytes: config_bytes } = quotas
-  const projects: Projects = {
+  const { projects: maxProjects, configBytes: config_bytes } = quotas
+
+  return {
     async create(account, input, options = {}) {
       assertAccount(account)
-      const fields = parseNewProject(input, platforms)
-      if (fields.account_id !== account.account_id) {
+      const { account_id } = account
+      const fields = parseNewProject(isObject(input) ? { account_id, ...input } : input, platforms)
+      if (fields.account_id !== account_id) {
         throw invalidField('account_id', 'mismatch', 'must be the account of the account key')
       }
       const project = {
@@ -80,12 +80,13 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         created_at: formatInstant(now()),
       }
-      const making = { asked: fields, made: project, subject: project.id }
-      const quota = { account_id: account.account_id, projects: most, config_bytes }
-      const made = await makeOnce(context, account, 'project.create', making, options, (write) =>
-        storage.insertProject(sealSecrets(project, sealer), { ...write, quota }),
-      )
-      return made as Project // its id is new: it can not be taken
+      const creation = { input: fields, record: project, subject: project.id }
+      const quota = { account_id, projects: maxProjects, config_bytes }
+      const insert = (write: WriteOptions) =>
+        storage.insertProject(sealSecrets(project, sealer), { ...write, quota })
+      const action = 'project.create'
+      const created = await createOnce(context, account, action, creation, options, insert)
+      return created as Project // never undefined: a new id can not be taken
     },
 
     async authenticate(public_key) {
@@ -96,7 +97,7 @@ export function createProjects(context: Context): Projects {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
-      // A secret that is sealed on the way makes no change of a name too large.
+      // No quota without a new config: sealing an old secret may make the stored one larger.
       const quota = change.config && { account_id, config_bytes }
       const write = auditedWrite(context, caller, 'project.update', change.id, options)
       const changed = await storage.updateProject(
@@ -105,19 +106,20 @@ export function createProjects(context: Context): Projects {
         quota ? { ...write, quota } : write,
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
-      // A secret goes back only to the one who sent it.
+      // Returns a secret only to the caller who sent it.
       const { webhook_secret } = change.config ?? {}
-      const shown = withoutProjectSecrets(changed)
-      return webhook_secret ? { ...shown, config: { ...shown.config, webhook_secret } } : shown
+      const project = withoutProjectSecrets(changed)
+      if (!webhook_secret) return project
+      return { ...project, config: { ...project.config, webhook_secret } }
     },
 
     async rotateKey(account, input, options) {
       assertAccount(account)
-      const { id, grace_seconds } = parseKeyRotation(input)
+      const { id, gracePeriod } = parseKeyRotation(input)
       const project = await getNamedProject(storage, account, id, 'id')
       const rotation = {
         public_key: createPublicKey(),
-        former_until: formatInstant(now() + grace_seconds * 1000),
+        former_until: formatInstant(now() + gracePeriod),
       }
       const write = auditedWrite(context, account, 'project.rotate_key', id, options)
       await storage.rotatePublicKey(id, rotation, write)
@@ -133,17 +135,14 @@ export function createProjects(context: Context): Projects {
     async list(account, query = {}) {
       assertAccount(account)
       const page = pageFor(parseListQuery(query))
-      const { records, ...further } = await storage.listProjects(account.account_id, page)
-      return { projects: records.map(withoutProjectSecrets), ...further }
+      const { records, ...next } = await storage.listProjects(account.account_id, page)
+      return { projects: records.map(withoutProjectSecrets), ...next }
     },
 
     async *all(account) {
-      for await (const page of pagesOf(({ limit, after: cursor }) =>
-        projects.list(account, { limit, cursor }),
-      )) {
-        yield* page.projects
-      }
+      assertAccount(account)
+      const all = recordsOf((page) => storage.listProjects(account.account_id, page))
+      for await (const project of all) yield withoutProjectSecrets(project)
     },
   }
-  return projects
 }

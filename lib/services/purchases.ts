@@ -4,62 +4,74 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Purchase, PurchaseField, PurchaseRules } from '../domain/purchase.ts'
-import { type PurchaseQuery, parsePurchaseQuery } from '../domain/query.ts'
-import { parseStoreQuery, type Store } from '../domain/store.ts'
+import type { Purchase, PurchaseField, PurchaseRules, StoredPurchase } from '../domain/purchase.ts'
+import {
+  MAX_PAGE,
+  type PurchaseQuery,
+  type PurchaseSelection,
+  pageFor,
+  parsePurchaseQuery,
+} from '../domain/query.ts'
+import { parseStoreId, type Store } from '../domain/store.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
-import type { PurchasePage, Storage } from '../storage/port.ts'
+import type { Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
-import { auditedWrite, type CallOptions } from './audit.ts'
+import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
 
 export interface Purchases {
   /**
-   * Endpoint 7: all rows of a CSV file, or none. Throws `invalid_purchases` naming the bad lines.
-   * An import waits for one that is under way in the same store.
+   * Imports all rows of a CSV file, or none. Throws `invalid_purchases` that names the bad lines
+   * and `store_inactive`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
-  /** A page of a store's purchases in the order of their import; see `PurchaseQuery`. */
+  /** One page of a store's purchases in order of import. */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
-  /** All of a store's purchases that `query` asks for, read page by page. */
-  all(account: Account, query: PurchaseQuery): AsyncIterable<Purchase>
-  /** The same as a canonical CSV file, in pieces; it imports as the same purchases. */
-  export(account: Account, query: PurchaseQuery): AsyncIterable<string>
+  /** All selected purchases of a store, read page by page. */
+  all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
+  /** The same as the chunks of a canonical CSV file, which can be imported again. */
+  export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
   /** Counts and revenue by month, SKU and currency. */
-  summarize(account: Account, query: PurchaseQuery): Promise<PurchaseSummary[]>
+  summarize(account: Account, selection: PurchaseSelection): Promise<PurchaseSummary[]>
+}
+
+export interface PurchasePage {
+  readonly purchases: readonly Purchase[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
 }
 
 export interface ImportRequest {
   readonly store_id: string
-  /** The file's bytes, cut anywhere. */
-  readonly file: AsyncIterable<Uint8Array>
-  /** All checks, nothing kept. */
-  readonly dry_run?: boolean
-  /** A vendor's kind of file (`PRESET_NAMES`); without it the header line decides. */
+  /** The bytes of the file, in chunks of any size: a `Readable` or an array. */
+  readonly file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  /** Checks everything and stores nothing. */
+  readonly dryRun?: boolean
+  /** A vendor's file format, one of `PRESET_NAMES`; default: recognized by the header line. */
   readonly preset?: string | undefined
-  /** The file's own names for the columns of fields. */
+  /** The names of the file's columns by field. */
   readonly map?: { readonly [F in PurchaseField]?: string } | undefined
-  /** Whether prices are in minor units (`499`, the default) or decimals in major ones (`4.99`). */
-  readonly price_unit?: 'minor' | 'major' | undefined
+  /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
+  readonly priceUnit?: 'minor' | 'major' | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
-  /** Told of every mistake, where the error holds the first 100. */
+  /** Receives every mistake; the error holds only the first 100. */
   readonly onMistake?: (mistake: ErrorDetail) => void
 }
 
-const IMPORT_FIELDS: readonly (keyof ImportRequest)[] = [
-  'store_id',
-  'file',
-  'dry_run',
-  'preset',
-  'map',
-  'price_unit',
-  'onProgress',
-  'onMistake',
-]
+const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
+  store_id: true,
+  file: true,
+  dryRun: true,
+  preset: true,
+  map: true,
+  priceUnit: true,
+  onProgress: true,
+  onMistake: true,
+}
 
 export interface ImportResult extends ImportSummary {
   readonly import_id: string
@@ -71,12 +83,12 @@ export interface PurchaseSummary {
   readonly sku: string
   /** '' for purchases without a price. */
   readonly currency: string
-  /** How many there are of each status. */
+  /** The number of purchases of each status. */
   readonly purchased: number
   readonly pending: number
   readonly refunded: number
   readonly cancelled: number
-  /** The sum of those purchased, in minor units, as a string of digits. */
+  /** The sum of prices with the status `purchased`: digits, in minor units. */
   readonly revenue: string
 }
 
@@ -85,9 +97,11 @@ export function createPurchases(context: Context): Purchases {
   const purchases: Purchases = {
     async import(caller, request, options) {
       assertScope(caller, 'purchases:import')
-      assertKnown(request, IMPORT_FIELDS)
-      const choice = parseLayoutChoice(request)
-      const { store_id } = parseStoreQuery(request)
+      assertKnown(request, importFields)
+      assertCallOptions(options)
+      const { preset, map, priceUnit } = request
+      const choice = parseLayoutChoice({ preset, map, priceUnit })
+      const store_id = parseStoreId(request)
       const store = await getNamedStore(storage, caller, store_id)
       const { account_id } = store
       const authority = { ...authorityOf(caller), store: { account_id, store_id } }
@@ -105,7 +119,7 @@ export function createPurchases(context: Context): Purchases {
           request.onProgress?.({ bytes, rows: loader.rows })
         }
         const summary = await loader.end()
-        if (request.dry_run || summary.added + summary.updated === 0) {
+        if (request.dryRun || summary.added + summary.updated === 0) {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
@@ -123,38 +137,39 @@ export function createPurchases(context: Context): Purchases {
       assertAccount(account)
       const { store_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
       const store = await getNamedStore(storage, account, store_id)
-      const page = cursor === undefined ? { limit } : { limit, after: cursor }
-      return storage.listPurchases(store, filter, page)
+      const page = await storage.listPurchases(store, filter, pageFor({ limit, cursor }))
+      return { ...page, purchases: page.purchases.map(withTimeText) }
     },
 
-    async *all(account, query) {
+    async *all(account, selection) {
       for await (const page of pagesOf(({ limit, after: cursor }) =>
-        purchases.list(account, { ...query, limit, cursor }),
+        purchases.list(account, { ...selection, limit, cursor }),
       )) {
         yield* page.purchases
       }
     },
 
-    async *export(account, query) {
+    async *export(account, selection) {
       yield PURCHASE_HEADER
-      for await (const purchase of purchases.all(account, query)) yield formatPurchase(purchase)
+      for await (const purchase of purchases.all(account, selection)) yield formatPurchase(purchase)
     },
 
-    async summarize(account, query) {
-      return summarize(purchases.all(account, query))
-    },
+    summarize: async (account, selection) => summarize(purchases.all(account, selection)),
   }
   return purchases
 }
 
 const MAX_WAIT_MS = 10 * 60_000
+function withTimeText(purchase: StoredPurchase): Purchase {
+  return { ...purchase, purchased_at: formatInstant(purchase.purchased_at) }
+}
 
 const NOTHING = { purchased: 0, pending: 0, refunded: 0, cancelled: 0, revenue: '0' }
 
 async function summarize(purchases: AsyncIterable<Purchase>): Promise<PurchaseSummary[]> {
   const groups = new Map<string, { -readonly [K in keyof PurchaseSummary]: PurchaseSummary[K] }>()
   for await (const { purchased_at, sku, currency = '', price = 0, status } of purchases) {
-    const month = formatInstant(purchased_at).slice(0, 7)
+    const month = purchased_at.slice(0, 7)
     const key = `${month} ${sku} ${currency}`
     const group = groups.get(key) ?? { month, sku, currency, ...NOTHING }
     groups.set(key, group)

@@ -1,16 +1,13 @@
 /**
- * What an account may have. A change that exceeds a quota is `quota_exceeded`. An account that has
- * more already reads all of it, and makes changes that do not add to it.
+ * The limits of one account. A change that exceeds a quota throws `quota_exceeded`. An account that
+ * is above a lowered quota can still read everything and make changes that add nothing.
  */
 export interface Quotas {
-  /** 1,000 projects unless told. */
+  /** Projects of the account; default 1,000. */
   readonly projects: number
-  /** 250 stores in one project unless told: `sessions.init` answers with all of them. */
+  /** Stores of one project; default 250, because `sessions.init` returns all of them. */
   readonly storesPerProject: number
-  /**
-   * Bytes of `config` and `store_config` as JSON, of all projects and stores together; 64 MiB unless
-   * told.
-   */
+  /** Bytes of `config` and `store_config` as JSON, all projects and stores; default 64 MiB. */
   readonly configBytes: number
 }
 
@@ -20,8 +17,8 @@ export const DEFAULT_QUOTAS: Quotas = {
   configBytes: 64 * 1024 ** 2,
 }
 
-/** Quotas with what stands for those left out. Throws a TypeError for one that is no number. */
-export function quotasOf(given: Partial<Quotas>): Quotas {
+/** Adds the defaults. Throws a TypeError for an unknown name or a value that is no whole number. */
+export function parseQuotas(given: Partial<Quotas>): Quotas {
   for (const [name, value] of Object.entries(given)) {
     if (!(name in DEFAULT_QUOTAS)) throw new TypeError(`createTill has no quota ${name}`)
     if (Number.isSafeInteger(value) && value >= 0) continue

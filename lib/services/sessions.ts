@@ -29,10 +29,9 @@ import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createTokenId, issuerInTokenId, watermarkInTokenId } from './ids.ts'
 
-/** A token as endpoints 2 and 3 answer it; `expires_at` is the token's `exp`. */
 export interface IssuedToken {
   readonly token: string
-  /** ISO 8601, UTC, whole seconds. */
+  /** The token's `exp`: ISO 8601, UTC, whole seconds. */
   readonly expires_at: string
   readonly expires_in_seconds: number
 }
@@ -40,42 +39,42 @@ export interface IssuedToken {
 export interface InitializedSession {
   readonly project: Project
   readonly session: IssuedToken
-  /** The project's stores that are not disabled or archived, in order of creation. */
+  /** The active stores of the project, in order of creation. */
   readonly stores: readonly StoreSummary[]
 }
 
 /**
- * The first three take the public project key as it came, and judge it as `projects.authenticate`.
- * In lockdown their tokens carry the scope `items:read` alone.
+ * The first three methods verify the public key as `projects.authenticate` does. With `lockdown`
+ * their tokens have only the scope `items:read`.
  */
 export interface Sessions {
-  /** Endpoint 1: a token whose subject is the project itself. */
+  /** A token of the project itself, without a user. */
   accessToken(
     publicKey: string | undefined,
   ): Promise<{ readonly access_token: string; readonly ttl_seconds: number }>
-  /** Endpoint 2. */
+  /** A token of a user, with the project and its stores. */
   init(publicKey: string | undefined, input: SessionRequest): Promise<InitializedSession>
-  /** Endpoint 3. */
+  /** A token of a user. */
   token(publicKey: string | undefined, input: SessionRequest): Promise<IssuedToken>
   /**
-   * The session of a bearer token; `token_required` whatever is wrong with it, `insufficient_scope`
-   * when it is valid and does not carry `scope`.
+   * The session of a bearer token. Throws `token_required` for any invalid token and
+   * `insufficient_scope` for a valid one without the scope.
    */
   authenticate(token: string | undefined, scope?: Scope): Promise<Session>
-  /** A token that the account itself gives out: any scopes, also in lockdown; see `NewToken`. */
+  /** A token with any scopes, also with `lockdown`. */
   issue(account: Account, input: NewToken, options?: CallOptions): Promise<IssuedToken>
   /**
-   * Ends all tokens of a project, or of one of its users, that were issued up to now: at once, for
-   * every process on the same storage, whatever its clock says.
+   * Revokes all tokens of a project, or of one user, that were issued until now. Takes effect at
+   * once in every process on the same storage.
    */
   revoke(account: Account, input: TokenRevocation, options?: CallOptions): Promise<void>
 }
 
-const LOCKED_DOWN: readonly Scope[] = ['items:read']
+const LOCKDOWN_SCOPES: readonly Scope[] = ['items:read']
 
 export function createSessions(context: Context): Sessions {
   const { storage, now, keyring, issuer, lockdown } = context
-  const publicScopes = lockdown ? LOCKED_DOWN : SCOPES
+  const publicScopes = lockdown ? LOCKDOWN_SCOPES : SCOPES
   const seconds = () => Math.floor(now() / 1000)
 
   const activeStores = async (project_id: string): Promise<readonly StoreSummary[]> => {
@@ -97,7 +96,8 @@ export function createSessions(context: Context): Sessions {
     given: { jti?: string; scopes?: readonly Scope[]; lifetime?: number | undefined } = {},
   ): Promise<IssuedToken> => {
     const { scopes = publicScopes, lifetime = context.tokenLifetime } = given
-    const exp = seconds() + lifetime
+    const ttl = Math.floor(lifetime / 1000)
+    const exp = seconds() + ttl
     const token = await keyring.sign({
       iss: issuer,
       sub: subject,
@@ -108,12 +108,12 @@ export function createSessions(context: Context): Sessions {
       exp,
     })
     const expires_at = formatInstant(exp * 1000).replace('.000Z', 'Z')
-    return { token, expires_at, expires_in_seconds: lifetime }
+    return { token, expires_at, expires_in_seconds: ttl }
   }
 
   /**
-   * A token for whoever has the project's public key, which is verified again: rotated after the
-   * first time, and its tokens revoked, it would get one under the new watermark.
+   * Verifies the public key again once the token is made. Without this, a key that is rotated and
+   * revoked in between would get a token under the new revocation watermark.
    */
   const openSession = async (project: Project, subject: string): Promise<IssuedToken> => {
     const issued = await issue(project, subject)
@@ -161,7 +161,7 @@ export function createSessions(context: Context): Sessions {
         scopes,
         issued_by,
         token_id: claims.jti,
-        issued_at: claims.iat,
+        iat: claims.iat,
       }
       if (scope) assertScope(session, scope)
       return session
@@ -189,7 +189,7 @@ export function createSessions(context: Context): Sessions {
   }
 }
 
-/** What the claims of a token say of it besides its user and project. */
+/** Facts that are parsed from the claims of a token. */
 interface TokenFacts {
   readonly scopes: readonly Scope[]
   readonly issued_by: TokenIssuer
@@ -198,7 +198,7 @@ interface TokenFacts {
 
 const facts = new WeakMap<Claims, TokenFacts>()
 
-/** Parsed once for a token that comes again: its claims are the same object then. */
+/** Cached: the claims of a repeated token are the same object. */
 function factsOf(claims: Claims): TokenFacts {
   const known = facts.get(claims)
   if (known) return known

@@ -7,14 +7,14 @@ import {
   type NewStore,
   parseNewStore,
   parseStoreChange,
-  parseStoreQuery,
+  parseStoreId,
   STORE_SECRETS,
   type Store,
   type StoreChange,
   withoutStoreSecrets,
 } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { pagesOf } from '../storage/pages.ts'
+import { recordsOf } from '../storage/pages.ts'
 import {
   assertAccount,
   type Caller,
@@ -22,24 +22,24 @@ import {
   getNamedProject,
   getNamedStore,
 } from './access.ts'
-import { auditedWrite, type CallOptions, type CreateOptions, makeOnce } from './audit.ts'
+import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { changeSealed, sealSecrets } from './secrets.ts'
 
 export interface Stores {
-  /** Endpoint 10. The answer holds `store_config` as it was sent. */
+  /** Returns `store_config` as sent. Throws `invalid_request`, also for a taken `store_id`. */
   create(account: Account, input: NewStore, options?: CreateOptions): Promise<Store>
   /**
-   * Changes what `input` holds. The type of a store and its project stay as they are. When nothing
-   * differs, nothing is written, and no audit entry either.
+   * Changes the fields that the input has. A store's type and project never change. A change that
+   * alters nothing writes no audit entry.
    */
   update(account: Account, input: StoreChange, options?: CallOptions): Promise<Store>
-  /** Throws `store_not_found`, for a foreign one too. */
+  /** Throws `store_not_found`, also for a store that the caller does not reach. */
   get(caller: Caller, store_id: string): Promise<Store>
   /**
-   * A page of the stores of the project that `query` names as `project_id`, in order of creation. It
-   * has fewer than `limit` once they hold a mebibyte of configuration.
+   * One page of a project's stores in order of creation. A page ends early when its stores hold 1
+   * MiB of configuration.
    */
   list(caller: Caller, query: StoreQuery): Promise<StorePage>
   /** All stores of a project, read page by page. */
@@ -54,8 +54,9 @@ export interface StorePage {
 
 export function createStores(context: Context): Stores {
   const { storage, now, sealer, quotas } = context
-  const { storesPerProject: most, configBytes: config_bytes } = quotas
-  const stores: Stores = {
+  const { storesPerProject, configBytes: config_bytes } = quotas
+
+  return {
     async create(account, input, options = {}) {
       assertAccount(account)
       const fields = parseNewStore(input)
@@ -66,30 +67,35 @@ export function createStores(context: Context): Stores {
         account_id: account.account_id,
         created_at: formatInstant(now()),
       }
-      const making = { asked: fields, made: store, subject: store.store_id }
+      const creation = { input: fields, record: store, subject: store.store_id }
       const { account_id, project_id } = store
-      const quota = { account_id, project_id, stores: most, config_bytes }
-      const made = await makeOnce(context, account, 'store.create', making, options, (write) =>
-        storage.insertStore(sealSecrets(store, sealer), { ...write, quota }),
+      const quota = { account_id, project_id, stores: storesPerProject, config_bytes }
+      const created = await createOnce(
+        context,
+        account,
+        'store.create',
+        creation,
+        options,
+        (write) => storage.insertStore(sealSecrets(store, sealer), { ...write, quota }),
       )
-      if (!made) throw invalidField('store_id', 'taken', 'is taken in this account')
-      return made
+      if (!created) throw invalidField('store_id', 'taken', 'is taken in this account')
+      return created
     },
 
     async update(account, input, options) {
       assertAccount(account)
-      const { store_id } = parseStoreQuery(input)
+      const store_id = parseStoreId(input)
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
       const write = auditedWrite(context, account, 'store.update', store_id, options)
-      // A secret that is sealed on the way makes no change of a status too large.
+      // No quota without a new config: sealing an old secret may make the stored one larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const changed = await storage.updateStore(
         store,
         (current) => changeSealed(current, changeStore(current, change), sealer),
         quota ? { ...write, quota } : write,
       )
-      return shownTo(changed as Store, change.store_config) // no store is ever removed
+      return withSentSecrets(changed as Store, change.store_config) // stores are never deleted
     },
 
     async get(caller, store_id) {
@@ -99,30 +105,25 @@ export function createStores(context: Context): Stores {
     },
 
     async list(caller, query) {
-      const { project_id, ...asked } = parseProjectStoreQuery(query)
+      const { project_id, ...paging } = parseProjectStoreQuery(query)
       await getNamedProject(storage, caller, project_id, 'project_id')
-      const { records, ...further } = await storage.listStores(project_id, pageFor(asked))
-      return { stores: records.map(withoutStoreSecrets), ...further }
+      const { records, ...next } = await storage.listStores(project_id, pageFor(paging))
+      return { stores: records.map(withoutStoreSecrets), ...next }
     },
 
     async *all(caller, query) {
-      for await (const page of pagesOf(({ limit, after: cursor }) =>
-        stores.list(caller, { limit, ...query, cursor }),
-      )) {
-        yield* page.stores
-      }
+      const { project_id } = parseProjectStoreQuery(query)
+      await getNamedProject(storage, caller, project_id, 'project_id')
+      const all = recordsOf((page) => storage.listStores(project_id, page))
+      for await (const store of all) yield withoutStoreSecrets(store)
     },
   }
-  return stores
 }
 
-/** A secret goes back only to the one who sent it. */
-function shownTo(store: Store, sent: JsonObject = {}): Store {
+/** Returns a secret only to the caller who sent it. */
+function withSentSecrets(store: Store, sent: JsonObject = {}): Store {
   const shown = withoutStoreSecrets(store)
-  const own = STORE_SECRETS.filter((key) => typeof sent[key] === 'string')
-  const config = {
-    ...shown.store_config,
-    ...Object.fromEntries(own.map((key) => [key, sent[key]])),
-  }
-  return { ...shown, store_config: config }
+  const secrets = STORE_SECRETS.filter((key) => typeof sent[key] === 'string')
+  const own = Object.fromEntries(secrets.map((key) => [key, sent[key]]))
+  return { ...shown, store_config: { ...shown.store_config, ...own } }
 }

@@ -1,5 +1,5 @@
 import type { Account } from '../domain/account.ts'
-import type { NewPurchase, Purchase } from '../domain/purchase.ts'
+import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { type Inventory, takeInventory } from './inventory.ts'
@@ -213,8 +213,8 @@ async function finish(target: PurchaseImport): Promise<void> {
   await target.commit()
 }
 
-function byImport(purchases: readonly Purchase[]): Purchase[][] {
-  const groups: Purchase[][] = []
+function byImport(purchases: readonly StoredPurchase[]): StoredPurchase[][] {
+  const groups: StoredPurchase[][] = []
   for (const purchase of purchases) {
     const last = groups.at(-1)
     if (last && last[0]?.import_id === purchase.import_id) last.push(purchase)
@@ -223,7 +223,7 @@ function byImport(purchases: readonly Purchase[]): Purchase[][] {
   return groups
 }
 
-function toRow({ import_id: _import, store_id: _store, ...row }: Purchase): NewPurchase {
+function toRow({ import_id: _import, store_id: _store, ...row }: StoredPurchase): NewPurchase {
   return { ...row, line: 0 }
 }
 

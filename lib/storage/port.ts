@@ -4,7 +4,7 @@ import type { Authority } from '../domain/authority.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import type { NewPurchase, Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { NewPurchase, PurchaseField, StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
 
@@ -140,7 +140,7 @@ export interface PurchaseMethods {
   /** Starts an import into a store. Resolves to undefined while another import into it runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Lists the purchases of a store that match the filter, in the order of their import. */
-  listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<PurchasePage>
+  listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
 }
 
 export interface TokenMethods {
@@ -345,8 +345,8 @@ export interface ArchiveRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface PurchasePage {
-  readonly purchases: Purchase[]
+export interface StoredPurchasePage {
+  readonly purchases: StoredPurchase[]
   /** The cursor of the next page; absent on the last page. */
   readonly next?: string
 }

@@ -51,23 +51,24 @@ export async function openPostgresStorage(
 async function connect(url: string, options: PostgresOptions): Promise<Database> {
   const postgres = options.postgres ?? (await loadPostgresDriver())
   const inUrl = new URLSearchParams(url.split('?')[1])
-  const setting = (name: 'max' | 'connect_timeout' | 'idle_timeout', normal: number) =>
-    options[name] ?? Number(inUrl.get(name) ?? normal)
-  const size = setting('max', 10)
+  const inUrlOr = (name: string, normal: number) => Number(inUrl.get(name) ?? normal)
+  const {
+    max: size = inUrlOr('max', 10),
+    poolTimeout = 5_000,
+    connectTimeout = 1000 * inUrlOr('connect_timeout', 5), // postgres.js has seconds in the URL
+    statementTimeout = inUrlOr('statement_timeout', 10_000),
+    idleTimeout = 1000 * inUrlOr('idle_timeout', 60),
+  } = options
   if (!Number.isInteger(size) || size < 1) throw new TypeError('max must be a whole number from 1')
-  const statement_timeout =
-    options.statement_timeout === undefined
-      ? Number(inUrl.get('statement_timeout') ?? 10_000)
-      : 1000 * options.statement_timeout
   const settings = {
     max: 1,
-    connect_timeout: setting('connect_timeout', 5),
+    connect_timeout: connectTimeout / 1000,
     idle_timeout: 0, // the pool closes idle connections, but none within a transaction
     max_lifetime: 0,
     fetch_types: false,
     connection: {
       application_name: 'tillkit',
-      statement_timeout,
+      statement_timeout: statementTimeout,
       idle_in_transaction_session_timeout: 60_000,
     },
     socket: createSockets(),
@@ -76,9 +77,9 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const pool = createPool((onclose) => postgres(url, { ...settings, onclose }), {
     size,
     pipeline: isPooled(inUrl) ? 1 : 100,
-    wait: 1000 * (options.pool_timeout ?? 5),
-    patience: statement_timeout + 5_000,
-    idle: 1000 * setting('idle_timeout', 60),
+    wait: poolTimeout,
+    patience: statementTimeout + 5_000,
+    idle: idleTimeout,
   })
   return databaseOn(pool)
 }

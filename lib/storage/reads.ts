@@ -6,7 +6,7 @@ import type {
   ItemMethods,
   Page,
   ProjectMethods,
-  PurchasePage,
+  StoredPurchasePage,
   StoreMethods,
   TokenMethods,
 } from './port.ts'
@@ -139,7 +139,11 @@ export function itemReads(db: Reader): Pick<ItemMethods, 'findItem'> {
 }
 
 /** A page of the rows that `purchaseColumns` selects. */
-export function purchasePage(rows: readonly Row[], page: Page, store_id: string): PurchasePage {
+export function purchasePage(
+  rows: readonly Row[],
+  page: Page,
+  store_id: string,
+): StoredPurchasePage {
   const read = (row: Row) => PURCHASES.readInto({ store_id }, row)
   const { records, ...further } = recordPage(rows, page, read, ({ seq }) => seq)
   return { purchases: [...records], ...further }

@@ -3,7 +3,7 @@ import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
-import { PURCHASE_STATUSES, type Purchase, type PurchaseStatus } from '../domain/purchase.ts'
+import { PURCHASE_STATUSES, type PurchaseStatus, type StoredPurchase } from '../domain/purchase.ts'
 import type { Store, StoreType } from '../domain/store.ts'
 import type { NumberedEntry } from './archive.ts'
 import {
@@ -21,7 +21,7 @@ import {
 } from './columns.ts'
 import type { FormerPublicKey, StoredSigningKey, Watermark } from './port.ts'
 
-export const ACCOUNTS = table<Account>('accounts', {
+export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),
   name: text(),
   created_at: text(),
@@ -105,7 +105,7 @@ export function itemRecord(row: Row, store: Row = row): Item {
 }
 
 /** Both adapters write these rows by statements of their own, for speed. */
-export const PURCHASES = table<Omit<Purchase, 'store_id'>>('purchases', {
+export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   import_id: text(),
   transaction_id: text(),
   sku: text(),

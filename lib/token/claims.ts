@@ -1,6 +1,6 @@
 import type { Members } from './segment.ts'
 
-/** What a token says (RFC 7519 section 4). Strings are non-empty, times whole Unix seconds. */
+/** The claims of a token (RFC 7519 section 4): non-empty strings, times in whole Unix seconds. */
 export interface Claims {
   readonly iss: string
   readonly sub: string
@@ -14,24 +14,24 @@ export interface Claims {
 /** How far the clocks of signer and verifier may differ, in seconds. */
 export const LEEWAY = 5
 
-/** Claims of a form that we sign and accept. */
+/** Whether the claims have the form that tillkit signs and accepts. */
 export function areClaims(members: object | undefined): members is Claims {
   if (members === undefined) return false
-  // They narrow a token's use and we do not process them (RFC 7519 sections 4.1.3 and 4.1.5).
+  // They restrict a token, and tillkit does not process them (RFC 7519 sections 4.1.3 and 4.1.5).
   if ('aud' in members || 'nbf' in members) return false
 
   const { iss, sub, project_id, scope, jti, iat, exp } = members as Members
   return [iss, sub, project_id, scope, jti].every(isText) && [iat, exp].every(Number.isSafeInteger)
 }
 
-/** Claims that we do not know are left out, as RFC 7519 section 4 has it. */
+/** Drops unknown claims, as RFC 7519 section 4 requires. */
 export function pickClaims({ iss, sub, project_id, scope, jti, iat, exp }: Claims): Claims {
   return { iss, sub, project_id, scope, jti, iat, exp }
 }
 
 /**
- * Whether they are those of that issuer and valid at `now`, in Unix seconds. An `iat` that lies
- * ahead is no fault: a clock may go back, and RFC 7519 section 4.1.6 asks for no check.
+ * Whether the issuer is the expected one and the token has not expired at `now`, in Unix seconds.
+ * Does not check `iat`: clocks may go back, and RFC 7519 section 4.1.6 requires no check.
  */
 export function areValid(
   { iss, exp }: Claims,

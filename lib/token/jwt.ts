@@ -13,9 +13,8 @@ import { isMac, MAC_LENGTH } from './mac.ts'
 import { decode, encode, type Members } from './segment.ts'
 
 /**
- * The claims as a JWT (RFC 7519) signed with HS256.
- *
- * Throws a TypeError for a key or claims whose token `verifyToken` would not take.
+ * Signs claims as a JWT (RFC 7519) with HS256. Throws a TypeError for a key or claims that
+ * `verifyToken` would refuse.
  */
 export function signToken(claims: Claims, key: SigningKey): string {
   if (!areClaims(claims)) {
@@ -31,11 +30,9 @@ export function signToken(claims: Claims, key: SigningKey): string {
 }
 
 /**
- * The claims of a token that one of the keys signed and that is valid at `expected.now` (Unix
- * seconds), else undefined: one outcome for every failure, so that none is an oracle. A token that
- * comes again has its signature compared and its times judged again, and is not read again.
- *
- * Throws a TypeError for a key that can not sign, never for a token.
+ * Verifies a token and returns its claims; undefined for every failure, which tells an attacker
+ * nothing. `expected.now` is in Unix seconds. For a repeated token only the signature and the times
+ * are verified again. Throws a TypeError for an unusable key, never for a token.
  *
  * @example
  * const token = signToken(claims, keys[0])
@@ -58,7 +55,7 @@ export function verifyToken(
   return claims && areValid(claims, expected) ? claims : undefined
 }
 
-/** The claims of a token that was not seen before, if the signature is that of one of the keys. */
+/** Verifies the signature of a new token and parses its claims. */
 function readClaims(
   input: string,
   signature: string,
@@ -72,7 +69,7 @@ function readClaims(
   if (key === undefined) return undefined
   const mac = key.mac(input)
   if (!isMac(signature, mac)) return undefined
-  // A header that we wrote needs no reading.
+  // tillkit's own header needs no parsing.
   if (header !== key.header && !isHeader(decode(header))) return undefined
 
   const members = decode(input.slice(dot + 1))
@@ -82,8 +79,8 @@ function readClaims(
   return claims
 }
 
-/** `alg` is compared with what we use, never followed (RFC 8725 section 3.1). */
+/** Compares `alg` with the one algorithm in use and never follows it (RFC 8725 section 3.1). */
 function isHeader(members: Members | undefined): boolean {
-  // We know no extension, so that any `crit` names one we must refuse (RFC 7515 section 4.1.11).
+  // Refuses every `crit`: tillkit supports no extension (RFC 7515 section 4.1.11).
   return members?.alg === 'HS256' && members.typ === 'JWT' && !('crit' in members)
 }

@@ -6,26 +6,24 @@ export function encode(members: object): string {
   return Buffer.from(JSON.stringify(members)).toString('base64url')
 }
 
-/**
- * The object in a segment, else undefined: strict where Node's decoder and `JSON.parse` are lax.
- */
+/** The JSON object in a segment, else undefined. Stricter than Node's decoder and `JSON.parse`. */
 export function decode(segment: string): Members | undefined {
   const bytes = Buffer.from(segment, 'base64url')
-  // Node skips what is not base64url; only the one canonical spelling comes back the same.
+  // Node ignores invalid characters. Only the canonical spelling survives the round trip.
   if (bytes.toString('base64url') !== segment || !isUtf8(bytes)) return undefined
 
   const text = bytes.toString()
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null) return undefined
-    // `JSON.parse` drops all but the last member of a name: then the text has strings to spare.
+    // Refuses duplicate names: `JSON.parse` keeps the last, so the text has more strings.
     return countStrings(value) === countQuoted(text) ? (value as Members) : undefined
   } catch {
     return undefined
   }
 }
 
-/** The strings in a parsed value, names of members included. */
+/** The number of strings in a value, with the names of members. */
 function countStrings(value: unknown): number {
   if (typeof value === 'string') return 1
   if (typeof value !== 'object' || value === null) return 0
@@ -35,10 +33,10 @@ function countStrings(value: unknown): number {
   return count
 }
 
-/** The strings in a text that is known to be JSON. */
+/** The number of strings in valid JSON. */
 function countQuoted(json: string): number {
   if (json.includes('\\')) return json.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0
-  // Without escapes two quotes are a string. To count them so takes a tenth off a token's reading.
+  // Without escapes two quotes are one string. This makes parsing a token 10 % faster.
   let quotes = 0
   for (let at = json.indexOf('"'); at >= 0; at = json.indexOf('"', at + 1)) quotes++
   return quotes / 2

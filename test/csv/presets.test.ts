@@ -182,7 +182,7 @@ test('an App Store summary sales report is refused with the reason', () => {
 test('any other file is read by a map and its price unit', () => {
   const map = { transaction_id: 'Order No', sku: 'Artikel', purchased_at: 'When', price: 'Betrag' }
   const rows = ['Order No;Artikel;When;Betrag;SKU', '7;gold;2024-01-01T00:00:00Z;4.99;other']
-  const { name, purchases, errors } = read(rows, { map, price_unit: 'major' })
+  const { name, purchases, errors } = read(rows, { map, priceUnit: 'major' })
   assert.deepEqual([name, errors], ['canonical', []])
   assert.deepEqual(
     purchases.map((each) => Object.values(each)),
@@ -254,7 +254,7 @@ test('without a preset, a comma that may be a decimal mark is refused', () => {
   const map = { price: 'Betrag' }
   for (const price of ['1,500', '4,99', '1.234,50']) {
     const rows = ['transaction_id;sku;date;Betrag', `7;gold;2024-01-01T00:00:00Z;${price}`]
-    const { errors } = read(rows, { map, price_unit: 'major' })
+    const { errors } = read(rows, { map, priceUnit: 'major' })
     assert.deepEqual([errors.length, errors[0]?.column], [1, 'Betrag'], price)
     assert.match(errors[0]?.message ?? '', /the decimal mark must be a point$/)
   }

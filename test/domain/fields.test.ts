@@ -24,10 +24,20 @@ import { problemsOf } from './problems.ts'
 describe('parseObject', () => {
   const fields = { name: required(text(1, 5)), size: optional(oneOf(['s', 'm'])) }
 
-  test('keeps the listed fields and leaves unknown ones out', () => {
-    const input = { name: 'a', size: 's', other: 1 }
+  test('returns the known fields', () => {
+    assert.deepEqual(parseObject({ name: 'a', size: 's' }, fields), { name: 'a', size: 's' })
+  })
 
-    assert.deepEqual(parseObject(input, fields), { name: 'a', size: 's' })
+  test('refuses every unknown field, and names the known ones', () => {
+    const input = JSON.parse('{"name":"a","sise":"s","constructor":1,"__proto__":{}}')
+
+    assert.deepEqual(
+      problemsOf(() => parseObject(input, fields)),
+      ['sise: unknown', 'constructor: unknown', '__proto__: unknown'],
+    )
+    assert.throws(() => parseObject({ name: 'a', sise: 's' }, fields), {
+      message: 'sise is unknown. The fields are name, size',
+    })
   })
 
   test('leaves out an optional field that is not there', () => {
@@ -35,10 +45,10 @@ describe('parseObject', () => {
   })
 
   for (const input of [undefined, null, 'text', 7, true, [], [{ name: 'a' }]]) {
-    test(`refuses ${JSON.stringify(input)}: it is no object`, () => {
+    test(`refuses ${JSON.stringify(input)}, which is not an object`, () => {
       assert.deepEqual(
         problemsOf(() => parseObject(input, fields)),
-        ['The body must be a JSON object'],
+        ['The input must be an object'],
       )
     })
   }

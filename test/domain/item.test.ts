@@ -17,11 +17,18 @@ describe('parseNewItem', () => {
     assert.deepEqual(parseNewItem(input), { ...input, price: 499, description: '', meta: {} })
   })
 
-  test('keeps all that is sent, and leaves unknown fields out', () => {
+  test('returns all known fields', () => {
     const meta = { tags: ['a', ['b']], nested: { deep: null } }
-    const sent = { ...input, description: 'Shiny', meta, id: 'itm_mine', metadata: { no: 1 } }
+    const sent = { ...input, description: 'Shiny', meta }
 
     assert.deepEqual(parseNewItem(sent), { ...input, price: 499, description: 'Shiny', meta })
+  })
+
+  test('refuses metadata in place of meta, and an id', () => {
+    assert.deepEqual(
+      problemsOf(() => parseNewItem({ ...input, metadata: {}, id: 'itm_mine' })),
+      ['metadata: unknown', 'id: unknown'],
+    )
   })
 
   const good: [string, Record<string, unknown>][] = [

@@ -75,10 +75,17 @@ describe('parseNewProject', () => {
     assert.deepEqual(parseNewProject(input), expected)
   })
 
-  test('keeps all that is sent, and leaves unknown fields out', () => {
+  test('returns all known fields', () => {
     const sent = { ...input, status: 'beta', dlscheme: 'mygame', config }
 
-    assert.deepEqual(parseNewProject({ ...sent, id: 'prj_mine', public_key: 'pk_mine' }), sent)
+    assert.deepEqual(parseNewProject(sent), sent)
+  })
+
+  test('refuses an id and a public key', () => {
+    assert.deepEqual(
+      problemsOf(() => parseNewProject({ ...input, id: 'prj_mine', public_key: 'pk_mine' })),
+      ['id: unknown', 'public_key: unknown'],
+    )
   })
 
   for (const platform of ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid']) {
@@ -189,20 +196,28 @@ describe('parseProjectChange', () => {
     )
   })
 
-  test('takes name, platform and config, and leaves every other field out', () => {
+  test('returns name, platform and config, and refuses every other field', () => {
     const change = { id: 'prj_1', name: 'New', platform: 'ios', config }
-    const other = { bundle_id: 'x', dlscheme: 'y', account_id: 'acc_2', public_key: 'pk_mine' }
 
-    assert.deepEqual(parseProjectChange({ ...change, ...other }, 'session'), change)
-    assert.deepEqual(parseProjectChange({ ...change, ...other }, 'account'), change)
+    for (const by of ['account', 'session'] as const) {
+      assert.deepEqual(parseProjectChange(change, by), change)
+      for (const field of ['bundle_id', 'dlscheme', 'account_id', 'public_key']) {
+        assert.deepEqual(
+          problemsOf(() => parseProjectChange({ ...change, [field]: 'x' }, by)),
+          [`${field}: unknown`],
+        )
+      }
+    }
   })
 
-  test('takes a status from an account, and ignores any status of a session', () => {
+  test('returns the status of an account, and refuses that of a session', () => {
     const change = { id: 'prj_1', status: 'disabled' }
 
     assert.deepEqual(parseProjectChange(change, 'account'), change)
-    assert.deepEqual(parseProjectChange(change, 'session'), { id: 'prj_1' })
-    assert.deepEqual(parseProjectChange({ id: 'prj_1', status: 7 }, 'session'), { id: 'prj_1' })
+    assert.deepEqual(
+      problemsOf(() => parseProjectChange(change, 'session')),
+      ['status: unknown'],
+    )
     assert.deepEqual(
       problemsOf(() => parseProjectChange({ id: 'prj_1', status: '' }, 'account')),
       ['status: invalid'],

@@ -14,7 +14,7 @@ describe('parseSessionRequest', () => {
     )
   })
 
-  test('keeps what is sent, and leaves unknown fields out', () => {
+  test('returns the known fields, and refuses others', () => {
     const device_info = {
       device_id: 'd-1',
       platform: 'ios',
@@ -23,7 +23,11 @@ describe('parseSessionRequest', () => {
     }
     const sent = { public_key: KEY, user_id: 'player', device_info, dlscheme: 'mygame' }
 
-    assert.deepEqual(parseSessionRequest({ ...sent, scope: 'admin' }, KEY), sent)
+    assert.deepEqual(parseSessionRequest(sent, KEY), sent)
+    assert.deepEqual(
+      problemsOf(() => parseSessionRequest({ ...sent, scope: 'admin' }, KEY)),
+      ['scope: unknown'],
+    )
   })
 
   const good: [string, Record<string, unknown>][] = [

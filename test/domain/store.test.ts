@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { isActive } from '../../lib/domain/status.ts'
 import {
   parseNewStore,
-  parseStoreQuery,
+  parseStoreId,
   type Store,
   withoutStoreSecrets,
 } from '../../lib/domain/store.ts'
@@ -19,7 +19,7 @@ describe('parseNewStore', () => {
     assert.deepEqual(parseNewStore(input), expected)
   })
 
-  test('keeps all that is sent, and leaves unknown fields out', () => {
+  test('returns all known fields, and refuses others', () => {
     const sent = {
       ...input,
       store_id: 'main',
@@ -28,7 +28,11 @@ describe('parseNewStore', () => {
       store_config: { currency: 'USD', unknown: [1] },
     }
 
-    assert.deepEqual(parseNewStore({ ...sent, id: 'x', account_id: 'acc_2' }), sent)
+    assert.deepEqual(parseNewStore(sent), sent)
+    assert.deepEqual(
+      problemsOf(() => parseNewStore({ ...sent, id: 'x', account_id: 'acc_2' })),
+      ['id: unknown', 'account_id: unknown'],
+    )
   })
 
   const bad: [string, Record<string, unknown>, ...string[]][] = [
@@ -98,7 +102,7 @@ describe('parseNewStore', () => {
     test(`refuses ${JSON.stringify(other)} in place of a body`, () => {
       assert.deepEqual(
         problemsOf(() => parseNewStore(other)),
-        ['The body must be a JSON object'],
+        ['The input must be an object'],
       )
     })
   }
@@ -214,15 +218,15 @@ test('withoutStoreSecrets takes every secret out of a copy, whatever the type', 
   assert.equal(store.store_config.api_key, 'b')
 })
 
-describe('parseStoreQuery', () => {
+describe('parseStoreId', () => {
   test('is the store_id alone', () => {
-    assert.deepEqual(parseStoreQuery({ store_id: 'main', x: 1 }), { store_id: 'main' })
+    assert.equal(parseStoreId({ store_id: 'main', x: 1 }), 'main')
   })
 
   for (const store_id of ['', 'a b', 'a/../b', ['main'], null, 7, 'a'.repeat(65)]) {
     test(`refuses ${JSON.stringify(store_id)}`, () => {
       assert.deepEqual(
-        problemsOf(() => parseStoreQuery({ store_id })),
+        problemsOf(() => parseStoreId({ store_id })),
         ['store_id: invalid'],
       )
     })
@@ -230,7 +234,7 @@ describe('parseStoreQuery', () => {
 
   test('needs it', () => {
     assert.deepEqual(
-      problemsOf(() => parseStoreQuery({})),
+      problemsOf(() => parseStoreId({})),
       ['store_id: required'],
     )
   })

@@ -33,7 +33,7 @@ export async function createWorld(till: Till): Promise<World> {
   await till.sessions.revoke(account, { project_id: project.id, user_id: 'gone' })
   const { public_key } = await till.projects.rotateKey(account, {
     id: project.id,
-    grace_seconds: 0,
+    gracePeriod: 0,
   })
 
   const sibling = await till.projects.create(account, {

@@ -15,7 +15,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
     test(`${where}: tokens with a life of one day stay valid, revoked ones stay revoked, new ones work`, async (t) => {
       const { till, other, clock, account, project } = await openShop(newPlace(t))
       const { id: project_id, public_key } = project
-      const lasting = { project_id, user_id: 'lasting', lifetime: 86_400 }
+      const lasting = { project_id, user_id: 'lasting', lifetime: 86_400_000 }
       const { token } = await till.sessions.issue(account, lasting)
       const { token: revoked } = await till.sessions.issue(account, { ...lasting, user_id: 'gone' })
       await till.sessions.revoke(account, { project_id, user_id: 'gone' })
@@ -62,7 +62,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
 
     test(`${where}: a repeat with an Idempotency-Key replays the first answer`, async (t) => {
       const { till, other, clock, account } = await openShop(newPlace(t))
-      const options = { idempotency_key: 'key-1' }
+      const options = { idempotencyKey: 'key-1' }
       const first = await till.items.create(account, itemNamed('shield'), options)
 
       clock.pass(jump)
@@ -148,7 +148,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
     const { till, clock, account, project } = await openShop(newPlace(t))
     const { id: project_id, public_key } = project
     const { token } = await till.sessions.token(public_key, { user_id: 'player', public_key })
-    await till.projects.rotateKey(account, { id: project_id, grace_seconds: 1_800 })
+    await till.projects.rotateKey(account, { id: project_id, gracePeriod: 1_800_000 })
     const former = () => till.sessions.token(public_key, { user_id: 'player', public_key })
 
     clock.pass(HOUR + 10_000)

@@ -106,7 +106,7 @@ test('an import answers only ok, and all its rows are stored', async (t) => {
       store_id: 'main',
       transaction_id: `T-${number}`,
       sku: 'gold',
-      purchased_at: Date.UTC(2024, 2, 1, 12),
+      purchased_at: '2024-03-01T12:00:00.000Z',
       user_id: `player-${number - 1}`,
       quantity: 1,
       price: 499,

@@ -99,7 +99,7 @@ test('all servers accept new credentials immediately', async (t) => {
   const kept = await everywhere(servers, CREATE, { account_key, json: {} })
   assert.deepEqual(statusesOf(kept), [400, 400, 400])
 
-  const rotation = { id: project.id, grace_seconds: 0 }
+  const rotation = { id: project.id, gracePeriod: 0 }
   const { public_key } = await till.projects.rotateKey(account, rotation)
   const session = { json: { user_id: 'player' } }
   const opened = await everywhere(servers, `POST ${AUTH}/init`, { public_key, ...session })

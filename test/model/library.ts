@@ -112,7 +112,7 @@ export function playLibrary(till: Till): Player {
     async createProject({ do: _, caller, account, key, ...input }) {
       const account_id = nth(accounts, account)?.account_id
       const fields = { ...input, account_id: account_id as string, bundle_id: 'com.example.game' }
-      const options = { idempotency_key: key }
+      const options = { idempotencyKey: key }
       return shownProject(await till.projects.create(await holderOf(caller), fields, options))
     },
     async updateProject({ do: _, caller, project, ...input }) {
@@ -120,7 +120,7 @@ export function playLibrary(till: Till): Player {
       return shownProject(await till.projects.update(await callerOf(caller), change))
     },
     async rotateKey({ caller, project, grace }) {
-      const rotation = { id: projectId(project), grace_seconds: grace }
+      const rotation = { id: projectId(project), gracePeriod: grace && grace * 1000 }
       return shownProject(await till.projects.rotateKey(await holderOf(caller), rotation))
     },
     getProject: async ({ caller, project }) =>
@@ -129,7 +129,7 @@ export function playLibrary(till: Till): Player {
       (await collect(till.projects.all(await holderOf(caller)))).map(shownProject),
     async createStore({ do: _, caller, project, config, key, ...input }) {
       const fields = { ...input, project_id: projectId(project), store_config: config }
-      const options = { idempotency_key: key }
+      const options = { idempotencyKey: key }
       return shownStore(await till.stores.create(await holderOf(caller), fields, options))
     },
     getStore: async ({ caller, store_id }) =>
@@ -138,9 +138,9 @@ export function playLibrary(till: Till): Player {
       (
         await collect(till.stores.all(await callerOf(caller), { project_id: projectId(project) }))
       ).map(shownStore),
-    async createItem({ do: _, caller, key, ...input }) {
-      const fields = { ...input, display_name: 'An item', type: 'consumable' as const }
-      const options = { idempotency_key: key }
+    async createItem({ caller, key, store_id, name, price }) {
+      const fields = { store_id, name, price, display_name: 'An item', type: 'consumable' as const }
+      const options = { idempotencyKey: key }
       return shownItem(await till.items.create(await holderOf(caller), fields, options))
     },
     getItem: async ({ caller, item }) =>
@@ -154,12 +154,12 @@ export function playLibrary(till: Till): Player {
     },
     async import({ caller, store_id, rows, dry_run }) {
       const file = fileOf(rows)
-      return importFile(await callerOf(caller), { store_id, dry_run, file })
+      return importFile(await callerOf(caller), { store_id, dryRun: dry_run, file })
     },
     async importExport({ caller, store_id }) {
       const who = await holderOf(caller)
       const file = bytesOf(till.purchases.export(who, { store_id }))
-      return importFile(who, { store_id, file, dry_run: true })
+      return importFile(who, { store_id, file, dryRun: true })
     },
     async listPurchases({ caller, store_id, limit, filter }) {
       const who = await holderOf(caller)
@@ -189,8 +189,12 @@ export function playLibrary(till: Till): Player {
       const user = user_id === project_id ? '(project)' : user_id
       return { account: accountOf(account_id), project, user, scopes: [...scopes].sort() }
     },
-    async issue({ do: _, caller, project, ...input }) {
-      const wanted = { ...input, project_id: projectId(project) }
+    async issue({ do: _, caller, project, lifetime, ...input }) {
+      const wanted = {
+        ...input,
+        lifetime: lifetime && lifetime * 1000,
+        project_id: projectId(project),
+      }
       return shownToken(await till.sessions.issue(await holderOf(caller), wanted))
     },
     async revoke({ caller, project, user_id }) {

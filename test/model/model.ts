@@ -244,13 +244,13 @@ export function createModel(): Player {
       const isAccount = holder.token === undefined
       assertValid({
         name: name !== '\ud800',
-        status: status !== '' || !isAccount,
+        status: isAccount ? status !== '' : status === undefined,
         ...projectConfigChecks(config, 'change'),
       })
       const project = named(holder, index, 'id')
       const before = structuredClone(project)
       project.name = name ?? project.name
-      if (isAccount) project.status = status ?? project.status
+      project.status = status ?? project.status
       if (config) {
         const { webhook_secret: kept } = project.config
         const { webhook_secret = kept, ...rest } = config
@@ -265,7 +265,7 @@ export function createModel(): Player {
     },
     rotateKey({ caller, project: index, grace }) {
       const holder = holderOf(caller)
-      assertValid({ grace_seconds: grace !== -1 })
+      assertValid({ gracePeriod: grace !== -1 })
       const project = named(holder, index, 'id')
       for (const key of public_keys) {
         if (key.project === project.project) key.until = Math.min(key.until, now + (grace ?? DAY))
@@ -351,7 +351,7 @@ export function createModel(): Player {
       const holder = holderOf(caller)
       assertScope(holder, 'items:read')
       assertValid({ store_id: isStoreId(store_id), limit: isLimit(limit) })
-      return pagesOf(namedStore(holder, store_id).items, limit ?? 1000)
+      return pagesOf(namedStore(holder, store_id).items, limit ?? 100)
     },
     import({ caller, store_id, rows, dry_run }) {
       const holder = holderOf(caller)
@@ -381,7 +381,12 @@ export function createModel(): Player {
           (!filter.from || each.purchased_at >= Date.parse(filter.from)) &&
           (!filter.to || each.purchased_at < Date.parse(filter.to)),
       )
-      const shown = wanted.map((purchase) => ({ ...purchase, store_id, metadata: {} }))
+      const shown = wanted.map((purchase) => ({
+        ...purchase,
+        purchased_at: new Date(purchase.purchased_at).toISOString(),
+        store_id,
+        metadata: {},
+      }))
       return pagesOf(shown, limit ?? 100)
     },
     summarize({ caller, store_id }) {

@@ -23,7 +23,8 @@ const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const FILE = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
 const BAD_FILE = 'transaction_id,sku,purchased_at\nT-1,silver,2024-03-01T12:34:56Z\n'
 const ITEM = { store_id: 'main', display_name: 'Silver', price: '99', type: 'consumable' as const }
-const OPTIONS = { request_id: 'request-1' }
+const OPTIONS = { requestId: 'request-1' }
+const REQUEST = { request_id: OPTIONS.requestId }
 
 type NewPlace = (t: TestContext) => Place
 
@@ -218,7 +219,7 @@ function describeOperator(newPlace: NewPlace): void {
     await sealing.operations.sealSecrets(OPTIONS)
 
     const { account_id } = account
-    const made = { at: formatInstant(NOW), account_id, ...OPTIONS }
+    const made = { at: formatInstant(NOW), account_id, ...REQUEST }
     const entry = { ...made, actor: 'operator', action: 'secrets.seal' }
     assert.deepEqual((await entriesOf(till)).slice(before.length), [
       { ...entry, subject: project.id },
@@ -230,7 +231,7 @@ function describeOperator(newPlace: NewPlace): void {
     const { till, account, session, project } = await newShop(newPlace(t))
     const before = await entriesOf(till)
 
-    await till.purchases.import(session, { ...file(FILE), dry_run: true }, OPTIONS)
+    await till.purchases.import(session, { ...file(FILE), dryRun: true }, OPTIONS)
     await till.sessions.init(project.public_key, { user_id: 'ann' })
     await till.projects.get(account, project.id)
 
@@ -363,7 +364,7 @@ function describeArchive(newPlace: NewPlace): void {
       entries.map(({ seq: _, ...entry }) => entry),
       before,
     )
-    const made = { at: formatInstant(NOW + 3_600_001), account_id: '', ...OPTIONS }
+    const made = { at: formatInstant(NOW + 3_600_001), account_id: '', ...REQUEST }
     const entry = { ...made, actor: 'operator', action: 'audit.archive', subject: at }
     assert.deepEqual(await entriesOf(till), [entry])
   })

@@ -103,7 +103,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     const { account, project } = shop
     const id = project.id
 
-    const rotated = await till.projects.rotateKey(account, { id, grace_seconds: 60 })
+    const rotated = await till.projects.rotateKey(account, { id, gracePeriod: 60_000 })
 
     assert.match(rotated.public_key, /^pk_[\w-]{32}$/)
     assert.notEqual(rotated.public_key, project.public_key)
@@ -135,7 +135,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     const { account, project } = shop
     await other.sessions.accessToken(project.public_key)
 
-    const rotation = { id: project.id, grace_seconds: 0 }
+    const rotation = { id: project.id, gracePeriod: 0 }
     const { public_key } = await till.projects.rotateKey(account, rotation)
 
     for (const each of [till, other]) {
@@ -152,7 +152,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     const second = await till.projects.rotateKey(account, { id: project.id })
     await till.sessions.accessToken(project.public_key)
 
-    await till.projects.rotateKey(account, { id: project.id, grace_seconds: 0 })
+    await till.projects.rotateKey(account, { id: project.id, gracePeriod: 0 })
 
     for (const { public_key } of [project, second]) {
       await assert.rejects(till.sessions.accessToken(public_key), { code: 'invalid_public_key' })
@@ -162,8 +162,8 @@ function describePublicKeys(newPlace: NewPlace): void {
   test('that are rotated again with a longer grace do not lengthen the one before', async (t) => {
     const { till, shop, clock } = await newShop(newPlace(t))
     const { account, project } = shop
-    const second = await till.projects.rotateKey(account, { id: project.id, grace_seconds: 60 })
-    await till.projects.rotateKey(account, { id: project.id, grace_seconds: 3600 })
+    const second = await till.projects.rotateKey(account, { id: project.id, gracePeriod: 60_000 })
+    await till.projects.rotateKey(account, { id: project.id, gracePeriod: 3_600_000 })
 
     clock.pass(60_000)
 
@@ -179,7 +179,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     const tills = [till, await place.till({ now: clock.now })]
     const { account, project } = shop
     const rotations = Array.from({ length: 10 }, (_, n) =>
-      (tills[n % 2] as Till).projects.rotateKey(account, { id: project.id, grace_seconds: 60 }),
+      (tills[n % 2] as Till).projects.rotateKey(account, { id: project.id, gracePeriod: 60_000 }),
     )
 
     const keys = (await Promise.all(rotations)).map(({ public_key }) => public_key)
@@ -224,8 +224,8 @@ function describePublicKeys(newPlace: NewPlace): void {
     const { till, shop, clock } = await newShop(newPlace(t))
     const { account, project } = shop
     const { id, public_key } = project
-    for (const grace_seconds of [-1, 30 * 86_400 + 1, 1.5, '60', null]) {
-      const rotation = till.projects.rotateKey(account, { id, grace_seconds } as never)
+    for (const gracePeriod of [-1, 30 * 86_400_000 + 1, 1.5, '60000', null]) {
+      const rotation = till.projects.rotateKey(account, { id, gracePeriod } as never)
       await assert.rejects(rotation, { code: 'invalid_request' })
     }
     await till.projects.rotateKey(account, { id })
@@ -233,7 +233,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     await till.sessions.accessToken(public_key)
     clock.pass(1)
     await assert.rejects(till.sessions.accessToken(public_key), { code: 'invalid_public_key' })
-    await till.projects.rotateKey(account, { id, grace_seconds: 30 * 86_400 })
+    await till.projects.rotateKey(account, { id, gracePeriod: 30 * 86_400_000 })
   })
 
   test('of a foreign project are as those of one that is not there', async (t) => {

@@ -17,7 +17,7 @@ interface Write {
 
 const HEADER = 'transaction_id,sku,purchased_at\n'
 const ROW = 'T-1,gold,2024-03-01T12:34:56Z\n'
-const ONCE = { idempotency_key: 'k-1' }
+const ONCE = { idempotencyKey: 'k-1' }
 const SILVER = {
   store_id: 'main',
   name: 'silver',
@@ -154,7 +154,7 @@ for (const { name, open, skip } of await allTargets()) {
             await shop.revoke(() => revoke(shop))
             yield* fileOf(ROW.replace('T-1', 'T-2'))
           }
-          const request = { store_id: 'main', file: file(), dry_run }
+          const request = { store_id: 'main', file: file(), dryRun: dry_run }
 
           const failed = shop.till.purchases.import(callerOf(shop), request)
 
@@ -194,7 +194,7 @@ for (const { name, open, skip } of await allTargets()) {
           till.sessions[opens](public_key, { user_id: 'player' })
 
         const failed = shop.interrupt('findWatermark', call, async () => {
-          await till.projects.rotateKey(operator, { id, grace_seconds: 0 })
+          await till.projects.rotateKey(operator, { id, gracePeriod: 0 })
           await till.sessions.revoke(operator, { project_id: id })
         })
 
@@ -241,7 +241,7 @@ for (const { name, open, skip } of await allTargets()) {
     test('another rotates the public key, and one of three is the new one', async (t) => {
       const shop = await openShop(t, open)
       const { till, key, project_id: id, public_key } = shop
-      const rotate = () => till.projects.rotateKey(key, { id, grace_seconds: 0 })
+      const rotate = () => till.projects.rotateKey(key, { id, gracePeriod: 0 })
       let second = ''
 
       const { public_key: first } = await shop.interrupt('rotatePublicKey', rotate, async () => {

@@ -90,7 +90,7 @@ test('messages quote at most 64 characters of a file', async () => {
       till.purchases.import(account, {
         store_id: 'main',
         file: fileOf(text),
-        price_unit: 'major',
+        priceUnit: 'major',
         ...(map && { map }),
       }),
     )

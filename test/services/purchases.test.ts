@@ -30,7 +30,7 @@ const FULL_PURCHASES = [
   {
     transaction_id: 'tx_1',
     sku: 'gold',
-    purchased_at: Date.parse(AT),
+    purchased_at: new Date(AT).toISOString(),
     user_id: 'player',
     quantity: 3,
     price: 499,
@@ -41,7 +41,7 @@ const FULL_PURCHASES = [
   {
     transaction_id: 'tx_2',
     sku: 'gem',
-    purchased_at: 1709296496789,
+    purchased_at: '2024-03-01T12:34:56.789Z',
     quantity: 1,
     status: 'purchased',
     metadata: {},
@@ -144,7 +144,7 @@ function describeGoodFiles(open: OpenStorage): void {
       const [purchase] = (await shop.list()).purchases
       assert.equal(purchase?.transaction_id, 'tx_1')
       assert.equal(purchase?.sku, 'gold')
-      assert.equal(purchase?.purchased_at, Date.parse(AT))
+      assert.equal(purchase?.purchased_at, new Date(AT).toISOString())
     })
   }
 
@@ -541,7 +541,7 @@ function describeDryRuns(open: OpenStorage): void {
     const before = await shop.list()
     const file = `${HEADER},status,x\ntx_1,gold,${AT},purchased,\ntx_2,gold,${AT},,\n`
 
-    const counts = countsOf(await shop.import(file, { dry_run: true }))
+    const counts = countsOf(await shop.import(file, { dryRun: true }))
 
     const expected = { rows: 2, added: 1, skipped: 0, updated: 1, ignored_columns: ['x'] }
     assert.deepEqual(counts, expected)
@@ -554,7 +554,7 @@ function describeDryRuns(open: OpenStorage): void {
     const shop = await openShop(t, open)
     const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
 
-    const dry = await failureOf(shop.import(file, { dry_run: true }))
+    const dry = await failureOf(shop.import(file, { dryRun: true }))
 
     const { stack: _, ...real } = await failureOf(shop.import(file))
     const { stack: __, ...told } = dry

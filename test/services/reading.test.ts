@@ -155,7 +155,7 @@ test('a misspelt field of a query or an import is refused: it would read or do m
   const rows: [field: string, operation: Promise<unknown>][] = [
     ['user', till.purchases.list(account, asked('user', 'ann'))],
     ['account', till.operations.listAudit({ account: account.account_id } as object)],
-    ['dryRun', till.purchases.import(account, { ...asked('dryRun', true), file })],
+    ['dry_run', till.purchases.import(account, { ...asked('dry_run', true), file })],
   ]
   for (const [field, operation] of rows) {
     const { details } = await failureOf(operation)
@@ -169,7 +169,7 @@ test('a misspelt field of a query or an import is refused: it would read or do m
 
 function messageOf(field: string): string {
   if (field === 'limit') return 'must be a whole number from 1 to 1000'
-  if (field === 'cursor') return 'must be the next of the page before'
+  if (field === 'cursor') return 'must be the next of the previous page'
   if (field === 'status') return 'must be one of purchased, pending, refunded, cancelled'
   return 'must be a day (2026-01-31) or a time with its zone (2026-01-31T12:00:00Z)'
 }

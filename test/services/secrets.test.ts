@@ -259,7 +259,7 @@ function describeFile(newPlace: NewPlace): void {
     await assert.rejects(keyless.operations.listUnreadableSecrets(), TypeError)
     await assert.rejects(keyless.operations.dropUnreadableSecrets(), TypeError)
     assert.deepEqual(await both.operations.dropUnreadableSecrets(), [])
-    assert.deepEqual(await till.operations.dropUnreadableSecrets({ request_id: 'r-1' }), lost)
+    assert.deepEqual(await till.operations.dropUnreadableSecrets({ requestId: 'r-1' }), lost)
 
     await till.operations.assertSecretsOpen()
     assert.deepEqual(await till.operations.listUnreadableSecrets(), [])

@@ -131,17 +131,17 @@ function describeIssuing(newPlace: NewPlace): void {
     }
   })
 
-  for (const lifetime of [60, 86_400]) {
-    test(`live ${lifetime} s when they are given so much`, async (t) => {
+  for (const seconds of [60, 86_400]) {
+    test(`are valid for ${seconds} s with that lifetime`, async (t) => {
       const { till, shop } = await newShop(newPlace(t))
       const { account, project } = shop
-      const input = { project_id: project.id, user_id: 'bot', lifetime }
+      const input = { project_id: project.id, user_id: 'bot', lifetime: seconds * 1000 }
 
       const issued = await till.sessions.issue(account, input)
 
       const { exp, sub } = decodeJwt(issued.token)
-      assert.deepEqual([exp, sub], [SECONDS + lifetime, 'bot'])
-      assert.equal(Date.parse(issued.expires_at), (SECONDS + lifetime) * 1000)
+      assert.deepEqual([exp, sub], [SECONDS + seconds, 'bot'])
+      assert.equal(Date.parse(issued.expires_at), (SECONDS + seconds) * 1000)
     })
   }
 
@@ -150,10 +150,10 @@ function describeIssuing(newPlace: NewPlace): void {
     ['an unknown scope', { scopes: ['items:read', 'everything'] }, 'scopes[1]'],
     ['scopes that are one string', { scopes: 'items:read' }, 'scopes'],
     ['more scopes than there are', { scopes: Array(4).fill('items:read') }, 'scopes'],
-    ['a life of 59 s', { lifetime: 59 }, 'lifetime'],
-    ['a life of more than a day', { lifetime: 86_401 }, 'lifetime'],
-    ['a life of half a second too much', { lifetime: 60.5 }, 'lifetime'],
-    ['a life in a string', { lifetime: '60' }, 'lifetime'],
+    ['a lifetime of less than a minute', { lifetime: 59_999 }, 'lifetime'],
+    ['a lifetime of more than a day', { lifetime: 86_400_001 }, 'lifetime'],
+    ['a lifetime of half a millisecond', { lifetime: 60_000.5 }, 'lifetime'],
+    ['a lifetime in a string', { lifetime: '60000' }, 'lifetime'],
     ['an empty user', { user_id: '' }, 'user_id'],
     ['a user with a control character', { user_id: 'a\nb' }, 'user_id'],
     ['a project that is no string', { project_id: 1 }, 'project_id'],
@@ -343,7 +343,7 @@ function describeRevocation(newPlace: NewPlace): void {
 
     const { details } = await failureOf(till.sessions.revoke(shop.account, revocation))
 
-    const message = 'is unknown: there are project_id, user_id'
+    const message = 'is unknown. The fields are project_id, user_id'
     assert.deepEqual(details, [{ field: 'user', code: 'unknown', message }])
     await assertTokens(till, [shop.token], true)
   })

@@ -16,11 +16,11 @@ async function fill(storage: Storage): Promise<void> {
     const added = await till.accounts.addKey(account)
     await till.accounts.revokeKey(account, added.key_id)
     await till.accounts.addKey(account)
-    for (const grace_seconds of [3600, 7200]) {
-      await till.projects.rotateKey(account, { id: project.id, grace_seconds })
+    for (const gracePeriod of [3_600_000, 7_200_000]) {
+      await till.projects.rotateKey(account, { id: project.id, gracePeriod })
     }
     const gem = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
-    const options = { idempotency_key: `key of ${name}` }
+    const options = { idempotencyKey: `key of ${name}` }
     await till.items.create(account, { ...gem, type: 'consumable', meta: { z: 1, a: [] } }, options)
     await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
     await till.sessions.revoke(account, { project_id: project.id })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
-import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
+import type { NewPurchase, StoredPurchase } from '../../lib/domain/purchase.ts'
 import type { Storage } from '../../lib/index.ts'
 import type { PurchaseImport, StagedRows, StoreKey } from '../../lib/storage/port.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
@@ -245,8 +245,8 @@ async function openImport(storage: Storage, store: StoreKey): Promise<PurchaseIm
   return opened
 }
 
-async function allRows(storage: Storage, store: StoreKey): Promise<Purchase[]> {
-  const rows: Purchase[] = []
+async function allRows(storage: Storage, store: StoreKey): Promise<StoredPurchase[]> {
+  const rows: StoredPurchase[] = []
   let after: string | undefined
   do {
     const page = await storage.listPurchases(store, {}, { limit: 5_000, ...(after && { after }) })

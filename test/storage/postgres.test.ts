@@ -277,7 +277,7 @@ describe('PostgreSQL databases that can not be used', () => {
 describe('PostgreSQL connections', () => {
   test('when all are taken work waits so long and no longer, and reads go on', async (t) => {
     const url = await server.createSchema(t)
-    const storage = await openPostgres(t, url, { max: 2, pool_timeout: 0.3 })
+    const storage = await openPostgres(t, url, { max: 2, poolTimeout: 300 })
     await insertProjects(storage)
     const unlock = await lockProject(t, url, 'prj_1')
     const first = rename(storage, 'First')
@@ -379,7 +379,7 @@ describe('PostgreSQL connections', () => {
 
   test('those without work are closed after a while, and opened again', async (t) => {
     const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { idle_timeout: 0.1 })
+    const storage = await openPostgres(t, url, { idleTimeout: 100 })
     await all((page) => storage.listAccounts(page))
     const sql = rawPostgres(t, url)
     const open = () => sql`SELECT 1 FROM pg_stat_activity
@@ -425,7 +425,7 @@ describe('PostgreSQL connections', () => {
 
   test('a statement that takes too long is storage_unavailable', async (t) => {
     const url = await server.createSchema(t)
-    const storage = await openPostgres(t, url, { statement_timeout: 1 })
+    const storage = await openPostgres(t, url, { statementTimeout: 1_000 })
     await insertProjects(storage)
     const unlock = await lockProject(t, url, 'prj_1')
 
@@ -598,7 +598,7 @@ describe('a PostgreSQL server', { skip: server.isForeign }, () => {
 
   test('that hangs is given up, and the work goes on over another connection', async (t) => {
     const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { max: 1, statement_timeout: 1 })
+    const storage = await openPostgres(t, url, { max: 1, statementTimeout: 1_000 })
     await insertProjects(storage)
     const [hung] = await rawPostgres(t, url)`SELECT pid FROM pg_stat_activity
       WHERE application_name = 'tillkit' AND datname = current_database()`

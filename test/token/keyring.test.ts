@@ -4,10 +4,10 @@ import {
   createFixedKeyring,
   createStoredKeyring,
   HANDOVER_MS,
-  type KeptKey,
   type KeyStore,
   MAX_LIFETIME,
   type ReplaceKeys,
+  type StoredKey,
 } from '../../lib/token/keyring.ts'
 
 const START = Date.parse('2026-01-02T03:04:05.000Z')
@@ -178,7 +178,7 @@ test('a ring of the operator’s secret has no keys to rotate or list', async ()
 function createWorld() {
   let time = START
   let looks = 0
-  let keys: KeptKey[] = []
+  let keys: StoredKey[] = []
   const keyStore: KeyStore = {
     list: async () => {
       looks++

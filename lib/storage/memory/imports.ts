@@ -1,7 +1,7 @@
 import { compareRepeat, type NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, PurchaseMethods, StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
-import type { State, StoredPurchase } from './state.ts'
+import type { KeptPurchase, State } from './state.ts'
 
 export function importMethods(state: State): Pick<PurchaseMethods, 'openImport'> {
   return {
@@ -20,7 +20,7 @@ function createImport(
   import_id: string,
 ): PurchaseImport {
   const { store_id } = records.store
-  const staged = new Map<string, StoredPurchase>()
+  const staged = new Map<string, KeptPurchase>()
 
   const stageRow = ({ line, metadata, ...row }: NewPurchase, result: Mutable<StagedRows>) => {
     if (!records.items.has(row.sku)) {

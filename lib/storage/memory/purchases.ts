@@ -1,16 +1,16 @@
 import type { JsonObject } from '../../domain/fields.ts'
-import type { Purchase } from '../../domain/purchase.ts'
+import type { StoredPurchase } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseMethods } from '../port.ts'
-import type { State, StoredPurchase } from './state.ts'
+import type { KeptPurchase, State } from './state.ts'
 
 export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurchases'> {
   return {
     async listPurchases(store, filter, { limit, after = '0' }) {
       const all = [...state.recordsOf(store).purchases.values()]
-      const purchases: Purchase[] = []
+      const purchases: StoredPurchase[] = []
       for (let at = Number(after); at < all.length; at++) {
-        const stored = all[at] as StoredPurchase
+        const stored = all[at] as KeptPurchase
         if (!matches(stored, filter)) continue
         if (purchases.length === limit) return { purchases, next: String(at) }
         const metadata = JSON.parse(stored.metadata.toString()) as JsonObject
@@ -22,7 +22,7 @@ export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurcha
 }
 
 function matches(
-  purchase: StoredPurchase,
+  purchase: KeptPurchase,
   { user_id, sku, status, from, to }: PurchaseFilter,
 ): boolean {
   return (

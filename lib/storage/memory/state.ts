@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/fields.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { Item } from '../../domain/item.ts'
 import type { Project } from '../../domain/project.ts'
-import type { Purchase } from '../../domain/purchase.ts'
+import type { StoredPurchase } from '../../domain/purchase.ts'
 import type { Store } from '../../domain/store.ts'
 import type { NumberedEntry } from '../archive-file.ts'
 import type {
@@ -25,7 +25,7 @@ export type State = ReturnType<typeof createState>
 export interface StoreRecords {
   store: Store
   readonly items: Map<string, Item>
-  readonly purchases: Map<string, StoredPurchase>
+  readonly purchases: Map<string, KeptPurchase>
   importing: boolean
 }
 
@@ -33,7 +33,7 @@ export interface StoreRecords {
  * A purchase whose metadata is JSON in bytes. Parsed, `[{},{},…]` takes 24 times as much, and V8
  * collects its garbage late in a large heap. Four imports of 31 MiB took 545 MiB, and now 250 MiB.
  */
-export type StoredPurchase = Omit<Purchase, 'metadata'> & { readonly metadata: Buffer }
+export type KeptPurchase = Omit<StoredPurchase, 'metadata'> & { readonly metadata: Buffer }
 
 export function createState() {
   const state = {

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { createMemoryStorage, createTill } from '../lib/index.ts'
+import { temporaryFolder } from './support/folder.ts'
+
+const page = readFileSync('docs/library.md', 'utf8')
+
+test('the examples of docs/library.md run as one program', async (t) => {
+  const folder = temporaryFolder(t)
+  const project = process.cwd()
+  const urlOf = (path: string) => pathToFileURL(join(project, path)).href
+  const blocks = [...page.matchAll(/```js\n(.*?)```/gs)].map(([, code = '']) => code)
+  const program = blocks
+    .join('\n')
+    .replace(/'tillkit'/g, `'${urlOf('lib/index.ts')}'`)
+    .replace(/'tillkit\/http'/g, `'${urlOf('http/index.ts')}'`)
+    .replace(/process\.stdout\.write\(chunk\)/, 'void chunk')
+    // `expression // → value` says what the expression gives.
+    .replace(/^( *)(.+?) \/\/ → (.+)$/gm, '$1assert.deepEqual($2, $3); asserted.count++')
+  const file = join(folder, 'library.mjs')
+  const start = "import assert from 'node:assert/strict'\nexport const asserted = { count: 0 }\n"
+  writeFileSync(file, start + program)
+  process.chdir(folder)
+  t.after(() => process.chdir(project))
+
+  const { asserted } = await import(pathToFileURL(file).href)
+
+  assert.equal(asserted.count, page.match(/ \/\/ → /g)?.length)
+})
+
+test('docs/library.md names every method of a till', () => {
+  const { close: _, ...nouns } = createTill({ storage: createMemoryStorage() })
+  const missing = Object.entries(nouns).flatMap(([noun, methods]) =>
+    Object.keys(methods)
+      .filter((method) => method !== 'consumeBuckets' && !page.includes(`\`${method}(`))
+      .map((method) => `${noun}.${method}`),
+  )
+  assert.deepEqual(missing, [])
+})

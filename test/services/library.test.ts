@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createHandler, serve } from '../../http/index.ts'
+import {
+  type Account,
+  createMemoryStorage,
+  createTill,
+  type ErrorCode,
+  type Item,
+  type Project,
+  type Store,
+  type Till,
+  TillError,
+} from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
+import { createShop, fileOf, memoryTill } from '../support/till.ts'
+
+const PROJECT = { name: 'Other', bundle_id: 'com.example.other', platform: 'web' }
+const ITEM = { store_id: 'main', display_name: 'Item', price: '1', type: 'consumable' } as const
+
+describe('the caller of an operation', () => {
+  test('can not be a project, an item or a store: that does not compile', async () => {
+    const { till, project, item, store } = await newShop()
+
+    // @ts-expect-error a project is not an account
+    await assert.rejects(till.projects.list(project), TypeError)
+    // @ts-expect-error an item is not an account
+    await assert.rejects(till.projects.list(item), TypeError)
+    // @ts-expect-error a store is not an account
+    await assert.rejects(till.projects.list(store), TypeError)
+    // @ts-expect-error a project is not a caller
+    await assert.rejects(till.items.list(project, { store_id: 'main' }), TypeError)
+  })
+
+  const operations: Record<string, (till: Till, caller: Account) => Promise<unknown>> = {
+    'accounts.addKey': (till, caller) => till.accounts.addKey(caller),
+    'accounts.listKeys': (till, caller) => till.accounts.listKeys(caller),
+    'accounts.revokeKey': (till, caller) => till.accounts.revokeKey(caller, 'key_1'),
+    'projects.create': (till, caller) => till.projects.create(caller, PROJECT),
+    'projects.update': (till, caller) => till.projects.update(caller, { id: 'prj_1' }),
+    'projects.rotateKey': (till, caller) => till.projects.rotateKey(caller, { id: 'prj_1' }),
+    'projects.get': (till, caller) => till.projects.get(caller, 'prj_1'),
+    'projects.list': (till, caller) => till.projects.list(caller),
+    'projects.all': (till, caller) => collect(till.projects.all(caller)),
+    'stores.create': (till, caller) =>
+      till.stores.create(caller, { project_id: 'prj_1', store_type: 'web' }),
+    'stores.update': (till, caller) => till.stores.update(caller, { store_id: 'main' }),
+    'stores.get': (till, caller) => till.stores.get(caller, 'main'),
+    'stores.list': (till, caller) => till.stores.list(caller, { project_id: 'prj_1' }),
+    'stores.all': (till, caller) => collect(till.stores.all(caller, { project_id: 'prj_1' })),
+    'items.create': (till, caller) => till.items.create(caller, { ...ITEM, name: 'a' }),
+    'items.get': (till, caller) => till.items.get(caller, 'itm_1'),
+    'items.list': (till, caller) => till.items.list(caller, { store_id: 'main' }),
+    'items.all': (till, caller) => collect(till.items.all(caller, { store_id: 'main' })),
+    'purchases.import': (till, caller) =>
+      till.purchases.import(caller, { store_id: 'main', file: fileOf('') }),
+    'purchases.list': (till, caller) => till.purchases.list(caller, { store_id: 'main' }),
+    'purchases.all': (till, caller) => collect(till.purchases.all(caller, { store_id: 'main' })),
+    'purchases.export': (till, caller) =>
+      collect(till.purchases.export(caller, { store_id: 'main' })),
+    'purchases.summarize': (till, caller) => till.purchases.summarize(caller, { store_id: 'main' }),
+    'sessions.issue': (till, caller) => till.sessions.issue(caller, { project_id: 'prj_1' }),
+    'sessions.revoke': (till, caller) => till.sessions.revoke(caller, { project_id: 'prj_1' }),
+  }
+
+  for (const [name, operation] of Object.entries(operations)) {
+    test(`is a TypeError when it is a project, an item, a store or nothing: ${name}`, async () => {
+      const { till, project, item, store } = await newShop()
+      const wrong: (Project | Item | Store | undefined | string)[] = [project, item, store]
+
+      for (const caller of [...wrong, undefined, 'acc_1']) {
+        await assert.rejects(operation(till, caller as never), TypeError)
+      }
+    })
+  }
+})
+
+test('a new project takes its account from the caller', async () => {
+  const { till, account } = await newShop()
+
+  const project = await till.projects.create(account, PROJECT)
+
+  assert.equal(project.account_id, account.account_id)
+})
+
+test('every list returns 100 records by default and 1000 at most', async () => {
+  const { till, account, project } = await newShop()
+  for (let n = 0; n < 100; n++) {
+    await till.accounts.create({ name: `Account ${n}` })
+    await till.projects.create(account, PROJECT)
+    await till.stores.create(account, { project_id: project.id, store_type: 'web' })
+    await till.items.create(account, { ...ITEM, name: `item_${n}` })
+  }
+  const rows = Array.from({ length: 101 }, (_, n) => `T-${n},gold,2024-03-01T12:00:00Z\n`)
+  const file = fileOf('transaction_id,sku,purchased_at\n', ...rows)
+  await till.purchases.import(account, { store_id: 'main', file })
+
+  const lists = {
+    accounts: async (page: object) => (await till.accounts.list(page)).accounts,
+    projects: async (page: object) => (await till.projects.list(account, page)).projects,
+    stores: async (page: object) =>
+      (await till.stores.list(account, { project_id: project.id, ...page })).stores,
+    items: async (page: object) =>
+      (await till.items.list(account, { store_id: 'main', ...page })).items,
+    purchases: async (page: object) =>
+      (await till.purchases.list(account, { store_id: 'main', ...page })).purchases,
+    audit: async (page: object) => (await till.operations.listAudit(page)).entries,
+  }
+
+  for (const [name, list] of Object.entries(lists)) {
+    assert.equal((await list({})).length, 100, name)
+    assert.ok((await list({ limit: 1000 })).length > 100, name)
+    await assert.rejects(list({ limit: 1001 }), { code: 'invalid_request' }, name)
+  }
+  assert.equal((await collect(till.items.all(account, { store_id: 'main' }))).length, 101)
+})
+
+describe('options', () => {
+  test('of a call are refused when their names are unknown', async () => {
+    const { till, account } = await newShop()
+    const options = { idempotency_key: 'k-1' } as never
+    const file = fileOf('')
+
+    await assert.rejects(till.projects.create(account, PROJECT, options), {
+      name: 'TypeError',
+      message: 'there is no call option idempotency_key',
+    })
+    await assert.rejects(till.accounts.addKey(account, options), TypeError)
+    await assert.rejects(
+      till.purchases.import(account, { store_id: 'main', file }, options),
+      TypeError,
+    )
+    await assert.rejects(till.operations.rotateSigningKeys({ keep: 'all' } as never), TypeError)
+    assert.equal((await till.projects.list(account)).projects.length, 1)
+  })
+
+  test('of a handler and a server are refused when their names are unknown', async () => {
+    const till = memoryTill()
+    const options = { rateLimits: 5 } as never
+
+    assert.throws(() => createHandler(till, options), {
+      name: 'TypeError',
+      message: 'there is no option rateLimits',
+    })
+    assert.throws(() => createHandler(till, { limits: { jsonByte: 1 } as never }), {
+      message: 'there is no limit jsonByte',
+    })
+    await assert.rejects(serve(till, options), TypeError)
+  })
+})
+
+describe('await using', () => {
+  test('closes the storage of a till', async () => {
+    const storage = createMemoryStorage()
+    let closed = 0
+    const close = async () => void closed++
+
+    await createTill({ storage: { ...storage, close } })[Symbol.asyncDispose]()
+
+    assert.equal(closed, 1)
+  })
+
+  test('stops a server', async () => {
+    const server = await serve(memoryTill(), { port: 0 })
+
+    await server[Symbol.asyncDispose]()
+
+    await assert.rejects(fetch(`${server.url}/healthz`))
+  })
+})
+
+test('an error has the HTTP status of its kind', () => {
+  const rows: [ErrorCode, number][] = [
+    ['invalid_request', 400],
+    ['token_required', 401],
+    ['item_not_found', 404],
+    ['storage_unavailable', 503],
+  ]
+  for (const [code, status] of rows) assert.equal(new TillError(code, '').status, status)
+})
+
+async function newShop() {
+  const till = memoryTill()
+  return { till, ...(await createShop(till)) }
+}
