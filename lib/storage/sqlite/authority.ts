@@ -9,14 +9,18 @@ import type { Connection } from './connection.ts'
 export function verifyAuthority(db: Connection, authority: Authority | undefined): void {
   if (!authority) return
   const { key_id, token, store } = authority
-  const statusOf = (sql: string, ...ids: string[]) =>
-    db.find(sql, ...ids)?.status as string | undefined
-  const watermarkOf = (project_id: string, user_id: string) =>
-    db.find(FIND_WATERMARK, project_id, user_id)?.watermark as number
   assertAuthority(authority, {
     has_key: key_id !== undefined && db.find(FIND_KEY, key_id) !== undefined,
-    project_status: token && statusOf(FIND_PROJECT_STATUS, token.project_id),
-    watermark: token ? watermarkOf(token.project_id, token.user_id) : 0,
-    store_status: store && statusOf(FIND_STORE_STATUS, store.account_id, store.store_id),
+    project_status: token && statusOf(db, FIND_PROJECT_STATUS, token.project_id),
+    watermark: token ? watermarkOf(db, token.project_id, token.user_id) : 0,
+    store_status: store && statusOf(db, FIND_STORE_STATUS, store.account_id, store.store_id),
   })
+}
+
+function statusOf(db: Connection, sql: string, ...ids: string[]): string | undefined {
+  return db.find(sql, ...ids)?.status as string | undefined
+}
+
+function watermarkOf(db: Connection, project_id: string, user_id: string): number {
+  return db.find(FIND_WATERMARK, project_id, user_id)?.watermark as number
 }
