@@ -11,6 +11,12 @@ export {
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
+export type {
+  ImportDetails,
+  ImportRecord,
+  ImportTotal,
+  ImportUndoRequest,
+} from './domain/import.ts'
 export { formatInstant } from './domain/instant.ts'
 export type { Item, ItemType, NewItem } from './domain/item.ts'
 export {
@@ -33,6 +39,7 @@ export {
 export {
   type AuditArchive,
   type AuditQuery,
+  type ImportQuery,
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,
@@ -55,7 +62,8 @@ export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } 
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
-export type { ImportSummary, ImportTotal } from './services/imports.ts'
+export type { ImportPage, Imports } from './services/import-records.ts'
+export type { ImportSummary } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,
@@ -85,6 +93,7 @@ export type {
   AuditPage,
   BucketTimes,
   FormerPublicKey,
+  ImportUndo,
   Insertion,
   ItemPage,
   KeyedAccount,
@@ -103,6 +112,7 @@ export type {
   StoreKey,
   StoreOfProject,
   StoreSummary,
+  UndoOutcome,
   UpdatedFingerprints,
   Watermark,
   WriteOptions,

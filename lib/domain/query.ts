@@ -34,12 +34,18 @@ export interface AuditQuery extends ListQuery {
   readonly account_id?: string | undefined
 }
 
+export interface ImportQuery extends ListQuery {
+  readonly store_id: string
+}
+
 /** Selects the purchases of a store for which all given fields are true. */
 export interface PurchaseSelection {
   readonly store_id: string
   readonly user_id?: string | undefined
   readonly sku?: string | undefined
   readonly status?: PurchaseStatus | undefined
+  /** The import that added them. */
+  readonly import_id?: string | undefined
   /** The earliest time: ISO 8601 with a zone, or a day, which starts at midnight UTC. */
   readonly from?: string | undefined
   /** Purchases before this time; the same formats. */
@@ -53,6 +59,7 @@ export interface PurchaseFilter {
   readonly user_id?: string
   readonly sku?: string
   readonly status?: PurchaseStatus
+  readonly import_id?: string
   /** Unix milliseconds, inclusive. */
   readonly from?: number
   /** Unix milliseconds, exclusive. */
@@ -120,6 +127,15 @@ export function parseItemQuery(input: unknown) {
   return parseObject(input, itemFields)
 }
 
+const importFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage> = {
+  store_id: required(storeId),
+  ...listFields,
+}
+
+export function parseImportQuery(input: unknown) {
+  return parseObject(input, importFields)
+}
+
 const storeFields: Fields<Pick<StoreQuery, 'project_id'> & ParsedPage> = {
   project_id: required(text(1, 64)),
   ...listFields,
@@ -147,6 +163,7 @@ const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & Pa
   user_id: optional(text(1, 255)),
   sku: optional(text(1, 255)),
   status: optional(oneOf(PURCHASE_STATUSES)),
+  import_id: optional(text(1, 64)),
   from: optional(instant),
   to: optional(instant),
   ...listFields,

@@ -36,7 +36,7 @@ export function auditedWrite(
   action: AuditAction,
   subject: string,
   options: CallOptions = {},
-): WriteOptions {
+): WriteOptions & Required<Pick<WriteOptions, 'audit'>> {
   assertCallOptions(options)
   const audit = {
     at: formatInstant(now()),

@@ -8,17 +8,18 @@ interface Condition {
 }
 
 /**
- * Returns an SQL condition for each given part of a filter. The query names the purchases `p` and
- * their items `t`.
+ * Returns an SQL condition for each given part of a filter. The query names the purchases `p`,
+ * their items `t` and their imports `i`.
  */
 export function conditionsOf(
-  { user_id, sku, status, from, to }: PurchaseFilter,
+  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
   statusColumn: string,
 ): Condition[] {
   const all = [
     { sql: 'p.user_id =', value: user_id },
     { sql: 't.name =', value: sku },
     { sql: `${statusColumn} =`, value: status && PURCHASE_STATUSES.indexOf(status) },
+    { sql: 'i.import_id =', value: import_id },
     { sql: 'p.purchased_at >=', value: from },
     { sql: 'p.purchased_at <', value: to },
   ]

@@ -2,6 +2,7 @@ import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Authority } from '../domain/authority.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
+import type { ImportDetails, ImportRecord } from '../domain/import.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { NewPurchase, PurchaseField, StoredPurchase } from '../domain/purchase.ts'
@@ -139,6 +140,20 @@ export interface ItemMethods {
 export interface PurchaseMethods {
   /** Starts an import into a store. Resolves to undefined while another import into it runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
+  /** Finds a finished import into a store of the account. */
+  findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
+  /** Lists the finished imports into a store in order of their start. */
+  listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
+  /**
+   * Removes the rows that a finished import with details added, and restores the statuses that it
+   * changed. All reads see this at once. Resolves to undefined while an import into the store runs.
+   * Does nothing when the import was undone before.
+   */
+  undoImport(
+    store: StoreKey,
+    undo: ImportUndo,
+    write?: WriteOptions,
+  ): Promise<UndoOutcome | undefined>
   /** Lists the purchases of a store that match the filter, in the order of their import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
 }
@@ -366,11 +381,26 @@ export interface PurchaseImport {
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Ends the staging, and reports the outcome of the remaining rows. */
   finish(): Promise<StagedRows>
-  /** Makes all rows visible. Call `finish` before. */
-  commit(write?: WriteOptions): Promise<void>
+  /** Makes all rows visible. Call `finish` before. Without details the import cannot be undone. */
+  commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
 }
+
+export interface ImportUndo {
+  readonly import_id: string
+  readonly undone_at: string
+  /** Whether to remove rows that later imports skipped as already present. */
+  readonly force: boolean
+}
+
+/**
+ * `changed`: later imports changed `rows` of the affected rows. `skipped`: later imports skipped
+ * them as already present, and `force` is not set. Only `undone` writes.
+ */
+export type UndoOutcome =
+  | { readonly outcome: 'undone' }
+  | { readonly outcome: 'changed' | 'skipped'; readonly rows: number }
 
 /** The outcome of staged rows. `compareRepeat` decides about a transaction that exists. */
 export interface StagedRows {

@@ -2,6 +2,7 @@ import {
   ACCOUNTS,
   AUDIT,
   IDEMPOTENCY_RECORDS,
+  IMPORT_DETAILS,
   PROJECT_CHANGES,
   PROJECTS,
   STORE_CHANGES,
@@ -46,6 +47,9 @@ export const COUNT_USAGE = `
     (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,
     (SELECT count(*) FROM (SELECT 1 FROM stores WHERE project_id = ? LIMIT ?) s) AS stores
   FROM accounts WHERE account_id = ?`
+
+export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
+export const DELETE_OVERLAPS = 'DELETE FROM import_overlaps WHERE import = ? OR earlier = ?'
 
 export const FIND_WATERMARK = `
   SELECT coalesce(max(not_after), 0) AS watermark FROM ${WATERMARKS.name}

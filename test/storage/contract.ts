@@ -14,6 +14,7 @@ import { describeQuotas } from './contract/quotas.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
+import { describeImportRecords, describeUndo } from './contract/undo.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 
 interface SuiteOptions {
@@ -36,6 +37,8 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
+    describe('records of imports', () => describeImportRecords(open))
+    describe('undone imports', () => describeUndo(open))
     describe('purchases', () => describePurchases(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))

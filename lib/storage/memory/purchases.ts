@@ -23,12 +23,13 @@ export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurcha
 
 function matches(
   purchase: KeptPurchase,
-  { user_id, sku, status, from, to }: PurchaseFilter,
+  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
 ): boolean {
   return (
     (user_id === undefined || purchase.user_id === user_id) &&
     (sku === undefined || purchase.sku === sku) &&
     (status === undefined || purchase.status === status) &&
+    (import_id === undefined || purchase.import_id === import_id) &&
     (from === undefined || purchase.purchased_at >= from) &&
     (to === undefined || purchase.purchased_at < to)
   )

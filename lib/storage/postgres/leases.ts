@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
 import { numberOf } from '../columns.ts'
+import { DELETE_OVERLAPS } from '../statements.ts'
 import type { Connection, Database } from './connection.ts'
 
 /** The right to write into an import under way. */
@@ -58,8 +59,8 @@ export async function clearAbandonedImports(db: Database, pause: Pause): Promise
 const CLEARED_A_STATEMENT = 20_000
 
 /**
- * Takes an import over from its owner and deletes it. Does nothing when it has ended, or has
- * another owner.
+ * Takes an import over from its owner and deletes its rows, and its record unless it was undone.
+ * Does nothing when it has ended, or has another owner.
  */
 export async function clearImport(
   db: Database,
@@ -89,10 +90,11 @@ export async function clearImport(
 }
 
 async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<void> {
-  const row = await db.find('SELECT max(seq) AS last FROM purchases WHERE store = ?', lease.store)
-  const last = Number(row?.last)
-  for (let from = await findLastPurchase(db, lease); from < last; from += CLEARED_A_STATEMENT) {
-    const to = from + CLEARED_A_STATEMENT
+  const row = await db.find(FIND_ROWS, lease.import)
+  if (!row) return
+  const last = Number(row.last)
+  for (let from = Number(row.previous); from < last; from += CLEARED_A_STATEMENT) {
+    const to = Math.min(from + CLEARED_A_STATEMENT, last)
     await db.transaction(async (tx) => {
       await assertOwned(tx, lease)
       await tx.run(DELETE_PURCHASES, lease.store, from, to)
@@ -102,8 +104,17 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   await db.transaction(async (tx) => {
     await assertOwned(tx, lease)
     await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
-    await tx.run('DELETE FROM imports WHERE seq = ?', lease.import)
+    await tx.run('DELETE FROM status_changes WHERE import = ?', lease.import)
+    await tx.run(DELETE_OVERLAPS, lease.import, lease.import)
+    await tx.run(row.is_undone ? END_UNDO : 'DELETE FROM imports WHERE seq = ?', lease.import)
   })
 }
 
+/** Finds the last row before those of an import, and its own last row. */
+const FIND_ROWS = `
+  SELECT i.undone_at IS NOT NULL AS is_undone,
+    coalesce(i.first_purchase - 1, s.last_purchase) AS previous,
+    coalesce(i.last_purchase, (SELECT max(p.seq) FROM purchases p WHERE p.store = s.seq)) AS last
+  FROM imports i JOIN stores s ON s.seq = i.store WHERE i.seq = ?`
 const DELETE_PURCHASES = 'DELETE FROM purchases WHERE store = ? AND seq > ? AND seq <= ?'
+const END_UNDO = 'UPDATE imports SET owner = NULL WHERE seq = ?'

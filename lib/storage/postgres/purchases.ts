@@ -1,25 +1,39 @@
 import { conditionsOf } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { purchasePage } from '../reads.ts'
+import { importReads, purchasePage } from '../reads.ts'
 import { purchaseColumns } from '../tables.ts'
 import type { Database } from './connection.ts'
 import { openImport } from './imports.ts'
+import { undoImport } from './undo.ts'
 
 const STATUS = 'p.status'
+const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 const COLUMNS = purchaseColumns(STATUS)
+
+/** The range of an import's rows, which imports of earlier versions lack. */
+const WITHIN_IMPORT = `
+  AND p.seq >= (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE import_id = ?)
+  AND p.seq <= (SELECT coalesce(max(last_purchase), ${Number.MAX_SAFE_INTEGER}) FROM imports
+    WHERE import_id = ?)`
 
 export function purchaseMethods(db: Database): PurchaseMethods {
   return {
+    ...importReads(db, CREATED_AT),
     openImport: (store, import_id) => openImport(db, store, import_id),
-    /** Lists the purchases up to the store's last visible one. */
+    undoImport: (store, undo, write) => undoImport(db, store, undo, write),
+    /** Lists the purchases up to the store's last visible one, without those of undone imports. */
     async listPurchases({ account_id, store_id }, filter, page) {
       const conditions = conditionsOf(filter, STATUS)
+      const { import_id } = filter
+      const range = import_id === undefined ? [] : [import_id, import_id]
       const rows = await db.all(
         `SELECT ${COLUMNS}
          FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
          WHERE p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
            AND p.seq > ?
            AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)
+           AND i.undone_at IS NULL
+           ${import_id === undefined ? '' : WITHIN_IMPORT}
            ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
          ORDER BY p.seq LIMIT ?`,
         account_id,
@@ -27,6 +41,7 @@ export function purchaseMethods(db: Database): PurchaseMethods {
         page.after ?? '0',
         account_id,
         store_id,
+        ...range,
         ...conditions.map(({ value }) => value),
         page.limit + 1,
       )

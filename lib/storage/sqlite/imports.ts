@@ -2,6 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import { sumStaged } from '../staged.ts'
+import { RECORD_IMPORT } from '../statements.ts'
+import { IMPORT_DETAILS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import { applyChanges } from './changes.ts'
@@ -31,6 +33,20 @@ export async function openImport(
   store: number,
   import_id: string,
 ): Promise<PurchaseImport | undefined> {
+  const row = await insertImport(db, store, import_id)
+  return row && createImport(db, row)
+}
+
+/**
+ * Inserts an import that this process owns, or the undo of one. Returns undefined while another one
+ * is under way in the store.
+ */
+export async function insertImport(
+  db: Connection,
+  store: number,
+  import_id: string,
+  undoes: number | null = null,
+): Promise<ImportRow | undefined> {
   const other = db.find(FIND_OTHER, store) as unknown as ImportRow | undefined
   if (other) {
     if (isAlive(other)) return undefined
@@ -39,70 +55,46 @@ export async function openImport(
   await applyChanges(db)
   const now = new Date()
   const inserted = await db.transaction(() =>
-    db.run(INSERT, import_id, store, OWNER, now.getTime(), now.toISOString()),
+    db.run(INSERT, import_id, store, OWNER, now.getTime(), now.toISOString(), undoes),
   )
   if (inserted === 0) return undefined
-  const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown
   underWay.add(import_id)
-  return createImport(db, row as ImportRow)
+  return db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown as ImportRow
 }
 
 const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 
 const INSERT = `
-  INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
-  VALUES (?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM purchases), ?)
+  INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at, undoes)
+  VALUES (?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM purchases), ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
-function createImport(db: Connection, row: ImportRow): PurchaseImport {
+/** Keeps the lease of an import under way, and runs its steps. */
+export function createSlices(db: Connection, row: ImportRow) {
   const { seq } = row
-  const staging = createStaging(db, row.store, seq, row.first_purchase)
   // Ignores failures: the next heartbeat follows, and the next slice finds out about a lost lease.
   const renew = () => void db.write(() => renewLease(db, seq, OWNER)).catch(() => {})
   const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
   const checkpoints = createCheckpoints(db)
   const assertDiskSpace = createDiskSpaceCheck(db)
 
-  /** Runs one step of the import in its own transaction, then yields to the event loop. */
-  const slice = async <T>(work: () => T): Promise<T> => {
-    await assertDiskSpace()
-    const result = await db.lazyTransaction(() => {
-      assertOwned(db, seq)
-      return work()
-    })
-    await setImmediate()
-    await checkpoints.keepUp()
-    return result
-  }
-
-  const index = () => slice(() => staging.indexSlice())
-
   return {
-    async stage(rows: readonly NewPurchase[]) {
-      const results = [await slice(() => staging.append(rows))]
-      // Indexes no more than needed at once. V8 would promote rows that live long, and later rows
-      // with them, to its old generation (bench/: 25 MiB).
-      while (staging.isBlockFull) results.push(await index())
-      return sumStaged(results)
-    },
-    async finish() {
-      const results: StagedRows[] = []
-      while (staging.isWaiting) results.push(await index())
-      await checkpoints.end()
-      return sumStaged(results)
-    },
-    async commit(write = {}) {
-      if (staging.isWaiting) throw new TypeError('finish the import before its commit')
-      await db.transaction(() => {
+    /** Runs one step in its own transaction, then yields to the event loop. */
+    async run<T>(work: () => T): Promise<T> {
+      await assertDiskSpace()
+      const result = await db.lazyTransaction(() => {
         assertOwned(db, seq)
-        verifyAuthority(db, write.authority)
-        db.run(COMMIT, seq)
-        recordWrite(db, write)
+        return work()
       })
+      await setImmediate()
+      await checkpoints.keepUp()
+      return result
+    },
+    finish: () => checkpoints.end(),
+    /** After the commit. */
+    release() {
       clearInterval(heartbeat)
       underWay.delete(row.import_id)
-      // The import is committed even if this fails: the next import applies the changes then.
-      await applyChanges(db).catch(() => {})
     },
     async abort() {
       clearInterval(heartbeat)
@@ -113,6 +105,43 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
         underWay.delete(row.import_id)
       }
     },
+  }
+}
+
+function createImport(db: Connection, row: ImportRow): PurchaseImport {
+  const { seq } = row
+  const staging = createStaging(db, row.store, seq, row.first_purchase)
+  const slices = createSlices(db, row)
+  const index = () => slices.run(() => staging.indexSlice())
+
+  return {
+    async stage(rows: readonly NewPurchase[]) {
+      const results = [await slices.run(() => staging.append(rows))]
+      // Indexes no more than needed at once. V8 would promote rows that live long, and later rows
+      // with them, to its old generation (bench/: 25 MiB).
+      while (staging.isBlockFull) results.push(await index())
+      return sumStaged(results)
+    },
+    async finish() {
+      const results: StagedRows[] = []
+      while (staging.isWaiting) results.push(await index())
+      await slices.finish()
+      return sumStaged(results)
+    },
+    async commit(write = {}, details) {
+      if (staging.isWaiting) throw new TypeError('finish the import before its commit')
+      await db.transaction(() => {
+        assertOwned(db, seq)
+        verifyAuthority(db, write.authority)
+        db.run(COMMIT, seq)
+        if (details) db.run(RECORD_IMPORT, ...IMPORT_DETAILS.sqliteValues(details), seq)
+        recordWrite(db, write)
+      })
+      slices.release()
+      // The import is committed even if this fails: the next import applies the changes then.
+      await applyChanges(db).catch(() => {})
+    },
+    abort: () => slices.abort(),
   }
 }
 

@@ -1,10 +1,11 @@
 import { conditionsOf } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { purchasePage } from '../reads.ts'
+import { importReads, purchasePage } from '../reads.ts'
 import { purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { openImport } from './imports.ts'
 import { seqOfStore } from './stores.ts'
+import { undoImport } from './undo.ts'
 
 /** A status that a committed import has changed may still wait in `purchase_changes`. */
 const STATUS = 'coalesce(c.status, p.status)'
@@ -12,8 +13,12 @@ const COLUMNS = purchaseColumns(STATUS)
 
 export function purchaseMethods(db: Connection): PurchaseMethods {
   return {
+    ...importReads(db, 'i.created_at'),
     async openImport(store, import_id) {
       return openImport(db, seqOfStore(db, store), import_id)
+    },
+    async undoImport(store, undo, write) {
+      return undoImport(db, seqOfStore(db, store), undo, write)
     },
     /** Lists the purchases of committed imports, which have no owner. */
     async listPurchases(store, filter, page) {
