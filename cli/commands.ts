@@ -9,6 +9,9 @@ import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
 import { check } from './commands/check.ts'
 import { copy } from './commands/copy.ts'
+import { importsList } from './commands/imports-list.ts'
+import { importsShow } from './commands/imports-show.ts'
+import { importsUndo } from './commands/imports-undo.ts'
 import { itemCreate } from './commands/item-create.ts'
 import { itemList } from './commands/item-list.ts'
 import { keysList } from './commands/keys-list.ts'
@@ -54,6 +57,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     itemList,
   ],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
+  Imports: [importsList, importsShow, importsUndo],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
 }
