@@ -12,7 +12,7 @@ import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
 import { newPath } from './fixtures/sqlite.ts'
 
 const server = await startPostgres()
-const ROWS = 20_000
+const ROWS = 5_000
 const DETAILS: ImportDetails = {
   actor: 'operator',
   file_name: '',
@@ -41,7 +41,8 @@ async function fill(storage: Storage): Promise<void> {
   ]
   for (const [i, rows] of files.entries()) {
     const current = await openImport(storage, MAIN, `imp_${i + 1}`)
-    await stage(current, rows)
+    for (let i = 0; i < rows.length; i += 500) await current.stage(rows.slice(i, i + 500))
+    await current.finish()
     await current.commit({}, DETAILS)
   }
 }
