@@ -305,7 +305,7 @@ async function inChild(
   args: string[],
 ): Promise<Record<string, number>> {
   const child = fork(new URL(script, import.meta.url), args, {
-    execArgv: ['--expose-gc', ...(process.features.typescript ? [] : ['--import', 'tsx'])],
+    execArgv: ['--expose-gc'],
   })
   t.after(() => child.kill())
   const gone = once(child, 'exit').then(() => assert.fail('it ended without an answer'))

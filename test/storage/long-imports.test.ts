@@ -5,16 +5,12 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import type { NewPurchase, Purchase } from '../../lib/domain/purchase.ts'
-import type { Storage } from '../../lib/index.ts'
+import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { PurchaseImport, StagedRows, StoreKey } from '../../lib/storage/port.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
-
-// Under Node 20 the tests' loader does not reach threads: there it is what is built that is tested.
-const library = process.features.typescript ? '../../lib/index.ts' : '../../dist/lib/index.js'
-const { openSqliteStorage }: typeof import('../../lib/index.ts') = await import(library)
 
 // Enough for several checkpoints, and for a WAL that nobody shortens to be seen.
 const ROWS = 60_000

@@ -47,7 +47,7 @@ async function startWorker(t: TestContext, url: string, from: number, count: num
   const worker = fork(
     new URL('./fixtures/postgres-worker.ts', import.meta.url),
     [url, String(from), String(count)],
-    { execArgv: process.features.typescript ? [] : ['--import', 'tsx'] },
+    { execArgv: [] },
   )
   t.after(() => worker.kill('SIGKILL'))
   const gone = once(worker, 'exit')
