@@ -34,12 +34,11 @@ export default async function* report(events) {
   yield '\n'
   const slowest = [...seconds].sort((a, b) => b[1] - a[1]).slice(0, SLOWEST)
   for (const [file, taken] of slowest) yield `${taken.toFixed(1).padStart(6)} s  ${file}\n`
-  for (const [reason, count] of skips) yield `skipped ${count}: ${reason}\n`
+  const skipped = [...skips.values()].reduce((sum, count) => sum + count, 0)
   const total = ((performance.now() - started) / 1000).toFixed(0)
-  yield `${passed} passed, ${failures.length} failed in ${total} s\n`
-  for (const [index, failure] of failures.entries()) {
-    yield `\nFailed ${index + 1} of ${failures.length}: ${failure}\n`
-  }
+  yield `# pass ${passed}\n# fail ${failures.length}\n# skipped ${skipped}\n# seconds ${total}\n`
+  for (const [reason, count] of skips) yield `  ${count} skipped: ${reason}\n`
+  for (const failure of failures) yield `\nnot ok ${failure}\n`
 }
 
 /** The source of a compiled file. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CsvError as JudgeError, parse as judge } from 'csv-parse/sync'
-import fc from 'fast-check'
 import { type CsvOptions, createCsvParser } from '../../lib/csv/parser.ts'
+import { fc } from '../support/seeds.ts'
 
 type Event = { header: string[]; line: number } | { row: string[]; line: number } | Failure
 interface Failure {

@@ -9,11 +9,14 @@ import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { tillkit } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { ask, assertWhole, eachOf, itemNamed, startWriters } from '../support/load.ts'
+import { createRandom } from '../support/random.ts'
 import { childrenOf, createServedShop, type ServedProcess } from '../support/served.ts'
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
 
 /** How often the server is killed; 50 in a full run. */
 const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 6)
+
+const random = createRandom()
 
 type Shop = Awaited<ReturnType<typeof createServedShop>>
 
@@ -22,7 +25,7 @@ async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, shop.account_key, {
     prefix,
   })
-  const enough = 20 + Math.random() * 400
+  const enough = 20 + random() * 400
   await eventually(() => acknowledged.size > enough || undefined, 'so many acknowledged items')
   await end()
   await stop()

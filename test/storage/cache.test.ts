@@ -9,6 +9,7 @@ import { createReadCache } from '../../lib/storage/cache.ts'
 import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { createRandom } from '../support/random.ts'
 import { startWorker } from '../support/worker.ts'
 import { insertStores, MAIN, newItem } from './fixtures/records.ts'
 import {
@@ -24,6 +25,7 @@ import {
  * Reads while others write, for each driver and round; 5 rounds in a full run, TILLKIT_TEST_ROUNDS.
  */
 const READS = 20_000
+const random = createRandom()
 const ROUNDS = Number(process.env.TILLKIT_TEST_ROUNDS ?? 1)
 
 for (const { driver, skip } of await sqliteDrivers()) {
@@ -55,7 +57,7 @@ function describeFreshness(driver: SqliteDriverName): void {
         while (reads < READS) {
           await takeStep(storage, 'own', own.steps + 1)
           own.steps++
-          await setTimeout(Math.random() * 20)
+          await setTimeout(random() * 20)
         }
       })()
       const readingThere = (async () => {
@@ -73,7 +75,7 @@ function describeFreshness(driver: SqliteDriverName): void {
           reads += READS_A_LOOK
           // In the turn of the reads before, with nothing awaited between this write and the next
           // reads.
-          if (line === 'raw' && Math.random() < 0.2) takeRawStep(raw, 'raw', ++past.steps)
+          if (line === 'raw' && random() < 0.2) takeRawStep(raw, 'raw', ++past.steps)
         }
       }
       await Promise.all([writing, readingThere, ...lines.map(readingHere)])
@@ -117,7 +119,7 @@ test('after each step of any writer all reads answer as a storage without a cach
   ]
 
   for (let step = 1; step <= 60; step++) {
-    await writers[Math.floor(Math.random() * writers.length)]?.(step)
+    await writers[Math.floor(random() * writers.length)]?.(step)
     const shown = await Promise.all(storages.map((each) => Promise.all(readsOf(each, 'one', step))))
     const truth = await Promise.all(readsOf(plain, 'one', step))
     assert.deepEqual(shown, [truth, truth])

@@ -195,6 +195,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
     const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
     await insertShops(storage)
     const audit = newEntry()
+    let keys = 0
     const kinds: Act[] = [
       updateUnder(TOKEN),
       updateUnder(KEY),
@@ -205,7 +206,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       (each) =>
         each.rotatePublicKey(
           'prj_1',
-          { public_key: `pk_${Math.random()}`, former_until: AT },
+          { public_key: `pk_${++keys}`, former_until: AT },
           { authority: KEY },
         ),
       (each) => each.insertAudit({ authority: TOKEN }),
