@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { mayRun, serveProcess, tillkit, tillkitJson } from '../support/cli.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 test('serve prints its URL once it accepts and stops with 0 on SIGTERM', async (t) => {
@@ -29,7 +30,7 @@ test('host and port come from the environment, and an option wins', async (t) =>
   assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
-const SOON = { timeout: 20_000 }
+const SOON = { timeout: 120_000 } // it builds the project first
 
 test('npm start ends with the shell that npm runs it in', SOON, async (t) => {
   // Of two commands no shell gives its place to the first: dash gives it to no command at all.
@@ -118,7 +119,7 @@ test('the demonstration prints commands that work as they stand, and its keys on
   assert.equal(await closed, 0)
 
   const again = await serveProcess(t, ['--port', '0', '--demo', '--db', db])
-  await fetch(`${again.url}/healthz`)
+  await eventuallyHolds(() => assert.equal(again.lines.length, 1))
   assert.deepEqual(again.lines, ['The database has accounts already: no demo was made'])
 })
 

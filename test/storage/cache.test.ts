@@ -7,9 +7,11 @@ import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
 import { createReadCache } from '../../lib/storage/cache.ts'
 import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { bePatient } from '../support/clock.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createRandom } from '../support/random.ts'
+import { createSignal } from '../support/server.ts'
 import { startWorker } from '../support/worker.ts'
 import { insertStores, MAIN, newItem } from './fixtures/records.ts'
 import {
@@ -35,15 +37,17 @@ for (const { driver, skip } of await sqliteDrivers()) {
 function describeFreshness(driver: SqliteDriverName): void {
   for (let round = 1; round <= ROUNDS; round++) {
     test(`no read shows less than was acknowledged before, whoever writes (${round})`, async (t) => {
+      bePatient(t) // three processes compete for the lock
       const path = join(temporaryFolder(t), 'till.db')
       const storage = await open(t, path, driver)
       const lines = ['own', 'theirs', 'raw']
       for (const line of lines) await insertLine(storage, line)
       const [walker, reader] = [startWorker(t), startWorker(t)]
+      await walker.ask('bePatient')
       await walker.ask('open', path, driver)
       await reader.ask('open', path, driver)
       const raw = await openSqliteDriver(path, driver)
-      raw.exec('PRAGMA busy_timeout = 5000')
+      raw.exec('PRAGMA busy_timeout = 300000')
       t.after(() => raw.close())
 
       const own = { steps: 0 }
@@ -159,29 +163,25 @@ test('a look that fails fails the reads that wait for it, and no others', async 
 test('a read that began before a write is not remembered after it', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
-  let letGo = () => {}
+  const [read, opened] = [createSignal(), createSignal()]
   const slow: Storage = {
     ...under,
     async findProject(id) {
       const found = await under.findProject(id)
-      await new Promise<void>((resolve) => {
-        letGo = resolve
-      })
+      read.give()
+      await opened.given
       return found
     },
   }
   const storage = createReadCache(slow, () => 1, 1e6)
 
   const early = storage.findProject('prj_1')
-  await setTimeout(5)
+  await read.given
   await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
-  letGo()
+  opened.give()
   assert.equal((await early)?.name, 'Game')
-  const late = storage.findProject('prj_1')
-  await setTimeout(5)
-  letGo()
 
-  assert.equal((await late)?.name, 'New')
+  assert.equal((await storage.findProject('prj_1'))?.name, 'New')
 })
 
 test('one look serves all reads of a turn, and what is remembered is frozen and the same', async () => {

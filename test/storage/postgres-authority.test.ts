@@ -253,7 +253,7 @@ async function openBoth(t: TestContext) {
 }
 
 async function eventuallyWaits(raw: Sql): Promise<void> {
-  for (let looks = 0; looks < 500; looks++) {
+  for (let looks = 0; looks < 6_000; looks++) {
     const [row] = await raw`
       SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock'`

@@ -65,10 +65,10 @@ async function untilWaiting(t: TestContext, url: string, count: number): Promise
   }
 }
 
-/** Ends the connections of tillkit to a database, from the side of the server. */
+/** Ends the connections of tillkit to a database, from the side of the server, and waits for it. */
 async function killConnections(t: TestContext, url: string): Promise<void> {
   const sql = rawPostgres(t, url)
-  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  await sql`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
     WHERE application_name = 'tillkit' AND datname = current_database()`
 }
 
