@@ -30,7 +30,7 @@ test('host and port come from the environment, and an option wins', async (t) =>
   assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
-const SOON = { timeout: 120_000 } // it builds the project first
+const SOON = { timeout: 120_000 }
 
 test('npm start ends with the shell that npm runs it in', SOON, async (t) => {
   // Of two commands no shell gives its place to the first: dash gives it to no command at all.

@@ -133,7 +133,7 @@ describe('PostgreSQL imports in blocks', () => {
 
   test('whose clients are slow hold no connection', async (t) => {
     const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { max: 2, pool_timeout: 1 })
+    const storage = await openPostgres(t, url, { max: 2 })
     await insertShops(storage)
     const imports = []
     for (let i = 0; i < 5; i++) {
