@@ -149,7 +149,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
   for (const [what, authority, revoke, code] of HELD) {
     test(`revokes ${what} while writers keep its row shared without a gap`, async (t) => {
       const url = await server.createSchema(t)
-      const storage = await openPostgres(t, url, { max: 36 })
+      const storage = await openPostgres(t, url, { max: 36, pool_timeout: 60 })
       await insertShops(storage)
       let made = 0
       let isRevoked = false
@@ -192,7 +192,8 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       )
       return sent
     })
-    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    const options = { postgres: driver, pool_timeout: 60 }
+    const storage = await openPostgres(t, await server.createSchema(t), options)
     await insertShops(storage)
     const audit = newEntry()
     let keys = 0
