@@ -103,8 +103,9 @@ function startProbe(t: TestContext, url: string) {
   const probe = async () => {
     while (!isOver) {
       const { status } = await fetch(`${url}/healthz`)
-      assert.equal(status, 200)
-      answered++
+      // 408 where a busy machine takes more than 10 s to read the headers.
+      assert.ok(status === 200 || status === 408, String(status))
+      if (status === 200) answered++
       await setTimeout(5)
     }
   }
