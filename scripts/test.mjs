@@ -32,7 +32,7 @@ const concurrency = Math.max(2, availableParallelism())
 
 const postgres = await startPostgres()
 const options = [
-  ...['--enable-source-maps', '--test', '--test-timeout=300000'],
+  ...['--enable-source-maps', '--test', '--test-timeout=900000'],
   ...[`--test-concurrency=${concurrency}`, '--test-reporter=./scripts/reporter.mjs'],
 ]
 const tests = spawn(process.execPath, [...options, ...files.map(scriptOf)], {
