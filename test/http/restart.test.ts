@@ -4,6 +4,7 @@ import { Agent, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { createHandler } from '../../http/index.ts'
 import { createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { serveProcess } from '../support/cli.ts'
@@ -187,6 +188,7 @@ async function untilRefused(url: string): Promise<void> {
     const client = await connectTo(url).catch(() => undefined)
     if (!client) return
     client.socket.destroy()
+    await setTimeout(5)
   }
   throw new Error('the server never stopped to take connections')
 }

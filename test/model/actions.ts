@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import type { Scope } from '../../lib/index.ts'
+import { fc } from '../support/seeds.ts'
 
 /** One of those made so far: the index goes round, -1 is the latest. */
 type Index = number
