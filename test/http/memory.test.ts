@@ -82,7 +82,7 @@ async function createStores({ db, account_id, project }: ServedShop, ids: readon
   await till.close()
 }
 
-// Parsed at once, 24 times the size of the file: they took 900 MiB.
+// Metadata takes 24 times the size of the file when it is parsed at once.
 test('imports of metadata that is large once parsed take little memory, four at once', {
   skip: existsSync('/proc/self/status') ? false : 'peaks are read in /proc',
 }, async (t) => {
@@ -91,7 +91,7 @@ test('imports of metadata that is large once parsed take little memory, four at 
   await createStores(shop, store_ids)
   const server = await shop.serve()
   const cell = `{""a"":[${Array(20_000).fill('{}').join()}]}`
-  const rows = Array.from({ length: 530 }, (_, i) => `T-${i},gold,2024-03-01T12:34:56Z,"${cell}"\n`)
+  const rows = Array.from({ length: 200 }, (_, i) => `T-${i},gold,2024-03-01T12:34:56Z,"${cell}"\n`)
   const file = `transaction_id,sku,purchased_at,metadata\n${rows.join('')}`
 
   const statuses = await Promise.all(
@@ -108,7 +108,7 @@ test('imports of metadata that is large once parsed take little memory, four at 
   assert.deepEqual(statuses, [200, 200, 200, 200])
   const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8')
   const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024
-  assert.ok(peak < 400, `${peak} MiB`)
+  assert.ok(peak < 300, `${peak} MiB`)
 })
 
 /** A body of HTTP/1.1 in which each byte is a chunk of its own, but for its end. */
