@@ -14,7 +14,7 @@ import { childrenOf, createServedShop, type ServedProcess } from '../support/ser
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
 
 /** How often the server is killed; 50 in a full run. */
-const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 6)
+const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 3)
 
 const random = createRandom()
 
@@ -25,7 +25,7 @@ async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, shop.account_key, {
     prefix,
   })
-  const enough = 20 + random() * 400
+  const enough = 20 + random() * 200
   await eventually(() => acknowledged.size > enough || undefined, 'so many acknowledged items')
   await end()
   await stop()
@@ -217,21 +217,19 @@ test('a second signal ends a stop at once as PID 1, as in a container', {
 }, async (t) => {
   const db = join(temporaryFolder(t), 'till.db')
   const serve = [process.execPath, 'dist/cli/main.js', 'serve', '--db', db, '--port', '0']
-  // It begins with 6 s of drain, which a second signal is to cut short.
-  const args = ['--pid', '--fork', '--kill-child', ...serve, '--drain-delay', '6']
+  // The second signal cuts a minute of drain short; without it the process ends with 0.
+  const args = ['--pid', '--fork', '--kill-child', ...serve, '--drain-delay', '60']
   const namespace = spawn('unshare', args, { stdio: ['ignore', 'pipe', 'ignore'] })
   t.after(() => namespace.kill('SIGKILL'))
   await once(namespace.stdout, 'data')
   const [pid = 0] = childrenOf(namespace.pid)
   const ended = once(namespace, 'exit')
-  const started = performance.now()
 
   process.kill(pid, 'SIGTERM')
   await setTimeout(200)
   process.kill(pid, 'SIGTERM')
 
   assert.deepEqual(await ended, [143, null])
-  assert.ok(performance.now() - started < 5_000)
 })
 
 /** Resolves when a server answers no new connection any more. */
