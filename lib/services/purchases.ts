@@ -6,7 +6,6 @@ import { assertKnown } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Purchase, PurchaseField, PurchaseRules, StoredPurchase } from '../domain/purchase.ts'
 import {
-  MAX_PAGE,
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
