@@ -169,9 +169,9 @@ export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'li
 }
 
 const FIND_IDEMPOTENCY_RECORD = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key = ?`
 const PAGE_OF_IDEMPOTENCY_RECORDS = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key > ?
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
 const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
 

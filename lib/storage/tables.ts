@@ -156,7 +156,8 @@ export const WATERMARKS = table<Watermark>('token_bounds', {
   not_after: integer,
 })
 
-export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('idempotency_records', {
+/** The table keeps its first name, so that servers of older versions can run beside newer ones. */
+export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('receipts', {
   account_id: text(),
   key: text(),
   fingerprint: text(),

@@ -44,7 +44,7 @@ const OTHERS = `
     SELECT store, seq, 1 FROM purchases WHERE store > 100;
   INSERT INTO token_bounds (project_id, user_id, not_after)
     SELECT id, '', 1 FROM projects;
-  INSERT INTO idempotency_records (account_id, key, fingerprint, answer, created_at, expires_at)
+  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
     SELECT account_id, 'k', '', '', '', '3' FROM accounts;
   INSERT INTO audit (at, actor, action, subject, account_id, request_id)
     SELECT '', '', '', '', account_id, '' FROM accounts;

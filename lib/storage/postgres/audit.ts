@@ -121,13 +121,13 @@ const REPLACED = omit(IDEMPOTENCY_RECORDS, 'account_id', 'key').names.map(
 
 const INSERT_IDEMPOTENCY_RECORD = `
   WITH expired AS (
-    DELETE FROM idempotency_records WHERE (account_id, key) IN (
-      SELECT account_id, key FROM idempotency_records
+    DELETE FROM receipts WHERE (account_id, key) IN (
+      SELECT account_id, key FROM receipts
       WHERE expires_at <= ? AND (account_id, key) <> (?, ?)
       ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
   ${IDEMPOTENCY_RECORDS.insertion}
   ON CONFLICT (account_id, key) DO UPDATE SET ${REPLACED.join(', ')}
-  WHERE idempotency_records.expires_at <= excluded.created_at`
+  WHERE receipts.expires_at <= excluded.created_at`
 
 export function auditMethods(db: Database): AuditMethods {
   return {
@@ -157,7 +157,7 @@ export function auditMethods(db: Database): AuditMethods {
 }
 
 const UPDATE_FINGERPRINTS = `
-  UPDATE idempotency_records r SET fingerprint = n.fingerprint
+  UPDATE receipts r SET fingerprint = n.fingerprint
   FROM json_to_recordset(?) AS n (account_id text, key text, fingerprint text)
   WHERE r.account_id = n.account_id AND r.key = n.key`
 

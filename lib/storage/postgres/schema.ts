@@ -227,11 +227,4 @@ export const MIGRATIONS: readonly string[] = [
     (SELECT coalesce(sum(octet_length(store_config::text)), 0) FROM stores s
       WHERE s.account_id = accounts.account_id);
   `,
-  `
-  ALTER TABLE receipts RENAME TO idempotency_records;
-  ALTER TABLE idempotency_records
-    RENAME CONSTRAINT receipts_account_id_fkey TO idempotency_records_account_id_fkey;
-  ALTER INDEX receipts_pkey RENAME TO idempotency_records_pkey;
-  ALTER INDEX receipts_expiry RENAME TO idempotency_records_expiry;
-  `,
 ]

@@ -36,13 +36,13 @@ export function insertOnce<R>(
 }
 
 const FIND_VALID_RECORD =
-  'SELECT 1 FROM idempotency_records WHERE account_id = ? AND key = ? AND expires_at > ?'
+  'SELECT 1 FROM receipts WHERE account_id = ? AND key = ? AND expires_at > ?'
 
 /** Writes the audit entry and the idempotency record of a change, in the change's transaction. */
 export function recordWrite(db: Connection, { audit, idempotency }: WriteOptions): void {
   if (audit) db.insert(AUDIT, audit)
   if (!idempotency) return
-  db.run('DELETE FROM idempotency_records WHERE expires_at <= ?', idempotency.created_at)
+  db.run('DELETE FROM receipts WHERE expires_at <= ?', idempotency.created_at)
   db.insert(IDEMPOTENCY_RECORDS, idempotency)
 }
 
@@ -76,7 +76,7 @@ export function auditMethods(db: Connection): AuditMethods {
 }
 
 const UPDATE_FINGERPRINT =
-  'UPDATE idempotency_records SET fingerprint = ? WHERE account_id = ? AND key = ?'
+  'UPDATE receipts SET fingerprint = ? WHERE account_id = ? AND key = ?'
 
 function archivePage(
   db: Connection,

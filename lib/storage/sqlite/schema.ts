@@ -247,9 +247,4 @@ export const MIGRATIONS: readonly string[] = [
   END;
   CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
   `,
-  `
-  ALTER TABLE receipts RENAME TO idempotency_records;
-  DROP INDEX receipts_expiry;
-  CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
-  `,
 ]
