@@ -15,8 +15,8 @@ test('the examples of docs/library.md run as one program', async (t) => {
   const blocks = [...page.matchAll(/```js\n(.*?)```/gs)].map(([, code = '']) => code)
   const program = blocks
     .join('\n')
-    .replace(/'tillkit'/g, `'${urlOf('lib/index.ts')}'`)
-    .replace(/'tillkit\/http'/g, `'${urlOf('http/index.ts')}'`)
+    .replace(/'tillkit'/g, `'${urlOf('dist/lib/index.js')}'`)
+    .replace(/'tillkit\/http'/g, `'${urlOf('dist/http/index.js')}'`)
     .replace(/process\.stdout\.write\(chunk\)/, 'void chunk')
     // `expression // → value` says what the expression gives.
     .replace(/^( *)(.+?) \/\/ → (.+)$/gm, '$1assert.deepEqual($2, $3); asserted.count++')
