@@ -90,7 +90,7 @@ function replaceFile(io: Io, text: AsyncIterable<string>, path: string): Promise
       await file.chmod(modeOf(path))
     }
     try {
-      await pipeline(source, file.createWriteStream({ flush: true }), { signal }) // closes file
+      await pipeline(source, file.createWriteStream({ flush: true }), { signal }) // closes the file
       await rename(temporary, path)
     } catch (error) {
       await file.close()
