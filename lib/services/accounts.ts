@@ -37,7 +37,7 @@ export interface Accounts {
     options?: CallOptions,
   ): Promise<AccountKeyInfo & { readonly account_key: string }>
   /**
-   * Lists all keys of the account in order of creation, even revoked ones, without their secrets.
+   * Lists all keys of the account in order of creation, even revoked ones, but not their secrets.
    */
   listKeys(account: Account): Promise<AccountKeyInfo[]>
   /** Revokes a key at once. Throws `account_key_not_found` if the account has no such key. */

@@ -37,9 +37,7 @@ export interface ImportTotal {
 /** Loads the bytes of a file into an import. */
 export interface Loader {
   push(chunk: Uint8Array): Promise<void>
-  /**
-   * Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` already throws it.
-   */
+  /** Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` throws it. */
   end(): Promise<ImportSummary>
   readonly rows: number
 }
