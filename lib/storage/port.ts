@@ -170,9 +170,7 @@ export interface TokenMethods {
    * the same tokens is already as high, raises it to one more than that.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
-  /**
-   * Raises a revocation watermark to a given value, for `copyStorage`. Never lowers a stored one.
-   */
+  /** Raises a revocation watermark to this value, for `copyStorage`. Never lowers a stored one. */
   insertWatermark(watermark: Watermark): Promise<void>
   /**
    * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A

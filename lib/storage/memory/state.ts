@@ -97,7 +97,8 @@ export function createState() {
     },
 
     /**
-     * Runs `insert` unless the idempotency key was used. `insert` returns false for a taken name.
+     * Runs `insert` unless the idempotency key was used. `insert` returns false if the name is
+     * taken.
      */
     insertOnce(write: WriteOptions, insert: () => boolean): Insertion {
       state.verify(write.authority)
