@@ -41,7 +41,7 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   /** The whole command line, as words. */
   readonly args: readonly string[]
   readonly till: Till
-  /** The storage that `till` uses. */
+  /** The storage behind `till`. */
   readonly storage: Storage
   /** The database: a path, a PostgreSQL URL, or `memory:`. */
   readonly db: string

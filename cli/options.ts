@@ -2,7 +2,7 @@ import type { PurchaseQuery, PurchaseStatus } from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
 import { json } from './option-values.ts'
 
-// Options that several commands share.
+// The options that several commands share, grouped by use.
 
 /** Options of every command. */
 export const COMMON_OPTIONS = {

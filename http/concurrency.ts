@@ -8,9 +8,11 @@ export type RequestKind = 'reads' | 'writes' | 'uploads'
 /** Limits how many requests of one kind run at the same time, in total and for each owner. */
 export interface ConcurrencyLimit {
   readonly size: number
-  /** The most requests of one owner: an account, or an address before the account is known. */
+  /**
+   * The most requests of one owner at a time: an account, or an address if no account is known yet.
+   */
   readonly share: number
-  /** The most requests of one project. */
+  /** The most requests of one project at a time. */
   readonly projectShare: number | undefined
   readonly owners: Map<string, number>
   readonly projects: Map<string, number>

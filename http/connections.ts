@@ -25,7 +25,8 @@ export function watchConnections(
   const track = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     if (!server.listening) {
-      // Only the last of several pipelined answers may close the connection. Else others are lost.
+      // Only the last of several pipelined answers may close the connection, or later ones are
+      // lost.
       const earlier = latest.get(socket)
       if (earlier) earlier.response.shouldKeepAlive = true
       response.shouldKeepAlive = false

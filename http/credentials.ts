@@ -5,7 +5,7 @@ import type { RequestHeaders } from './headers.ts'
 export interface Credential<Caller> {
   /** Verifies the credential before the body is read. Returns the caller. */
   readonly verify: (till: Till, headers: RequestHeaders) => Promise<Caller>
-  /** Missing for routes without rate and concurrency limits. */
+  /** Missing for credentials whose routes have no rate and concurrency limits. */
   readonly limitedBy?: LimitedBy<Caller>
   /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
   readonly isForBrowsers: boolean

@@ -2,7 +2,7 @@ import type { Metrics } from './metrics.ts'
 
 /** One line of the log. Never contains a key, a token, a body or a user id. */
 export interface LogEntry {
-  /** ISO 8601, UTC. */
+  /** The time of the answer; ISO 8601, UTC. */
   readonly time: string
   readonly level: 'info' | 'error'
   /** The method; '' for a request that Node could not parse. */
@@ -15,9 +15,9 @@ export interface LogEntry {
   readonly request_id: string
   /** The client's address. If the request could not be parsed, the address of the connection. */
   readonly client: string
-  /** Missing when no credential was verified. */
+  /** The account; missing when no credential was verified. */
   readonly account_id?: string
-  /** Missing also for an account key, which belongs to no single project. */
+  /** The project; missing also for an account key, which is for all projects of its account. */
   readonly project_id?: string
   /** The stack of an internal error and of its causes. The client does not get it. */
   readonly error?: string
@@ -35,7 +35,7 @@ export interface Outcome
   extends Pick<LogEntry, 'method' | 'route' | 'status' | 'ms' | 'request_id' | 'client'> {
   readonly account_id?: string | undefined
   readonly project_id?: string | undefined
-  /** The thrown value, if the server is to blame. */
+  /** The thrown value, if it is an internal error. */
   readonly fault?: unknown
 }
 

@@ -29,7 +29,7 @@ export type PoolMetrics = (collectOwn: () => Family[]) => () => Promise<readonly
 export interface StorageState {
   readonly up: boolean
   readonly seconds: number
-  /** Undefined for storage in memory, and when it is not available. */
+  /** The size of the storage. Undefined for a storage in memory and for one that is unavailable. */
   readonly size: StorageSize | undefined
 }
 

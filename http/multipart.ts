@@ -47,11 +47,13 @@ export interface MultipartHandlers {
 export interface MultipartLimits {
   /** The most bytes from a delimiter to the data of its part; default 64 KiB. */
   readonly maxHeaderBytes?: number
-  /** The most parts; default 20. */
+  /** The most parts in a body; default 20. */
   readonly maxParts?: number
 }
 
-/** A parser. Both methods throw a {@link MultipartError}, and after an error the same one again. */
+/**
+ * A push parser. Its methods throw a {@link MultipartError}; after one, all calls throw it again.
+ */
 export interface MultipartParser {
   push(chunk: Uint8Array): void
   /** Ends the input. Throws if the closing delimiter is missing. Call nothing after it. */

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { RateLimits } from '../lib/index.ts'
 import type { RateLimit } from './rate-limit.ts'
 
-/** How often a server synchronizes. */
+/** How often a server synchronizes its rate limits. */
 const SYNC_MS = 1_000
 
 /** Waits longer than this are ignored: they occur only when a clock was set back. */

@@ -32,7 +32,7 @@ const BUCKETS = 100_000
  */
 export function createRateLimiter(
   quota: number,
-  now: () => number = () => performance.now(), // not the wall clock, which may jump
+  now: () => number = () => performance.now(), // the wall clock may jump
   buckets = BUCKETS,
 ): RateLimiter {
   const interval = WINDOW / quota
@@ -65,7 +65,7 @@ export interface RateLimit {
   readonly name: string
   readonly policy: string
   readonly limiter: RateLimiter
-  /** Milliseconds in which a bucket refills by one request. */
+  /** The milliseconds in which a bucket refills by one request. */
   readonly interval: number
   /**
    * Allowed requests of each key since the last synchronization; undefined without synchronization.

@@ -28,7 +28,7 @@ export const routes = [
   route('GET', '/readyz', anyone, noBody, ready),
 ]
 
-/** Served only when metrics are enabled. */
+/** The route for the metrics, which is served only when metrics are enabled. */
 export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics)
 
 export interface Route<Caller, Body> {

@@ -39,7 +39,7 @@ export interface ServerContext {
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
   readonly addressLimit: RateLimit | undefined
-  /** Those of the rate limits by key and by address that are enabled. */
+  /** The enabled ones of the two rate limits, by key and by address. */
   readonly rateLimits: readonly RateLimit[]
   readonly metrics: Metrics | undefined
   readonly record: Recorder

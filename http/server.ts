@@ -10,9 +10,9 @@ import { synchronizeRateLimits } from './rate-limit-sync.ts'
 import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
 
 export interface ServeOptions extends HandlerOptions {
-  /** 127.0.0.1 by default. */
+  /** The address to listen on; 127.0.0.1 by default. */
   readonly host?: string
-  /** 3000 by default; 0 chooses a free port. */
+  /** The port to listen on; 3000 by default. 0 chooses a free port. */
   readonly port?: number
   /** Whether servers on the same storage share their rate limits. */
   readonly shareRateLimits?: boolean

@@ -8,7 +8,7 @@ import { TillError } from '../lib/index.ts'
 export interface TemporaryFile {
   /** Writes chunks, and keeps them: do not change them. Await the promise before the next call. */
   write(chunks: readonly Uint8Array[]): Promise<void> | undefined
-  /** Resolves when all chunks are written. */
+  /** Resolves when all chunks have been written to the file. */
   flush(): Promise<void>
   /** Each chunk is valid until the next one is requested. */
   read(): AsyncIterable<Uint8Array>

@@ -6,7 +6,7 @@ import { createMultipartParser, MultipartError, parseBoundary } from './multipar
 import { TransportFault } from './problems.ts'
 import { createTemporaryFile, type TemporaryFile } from './temporary-file.ts'
 
-/** A received form. */
+/** A received multipart form. */
 export interface Upload {
   /** The form's other parts, as text. */
   readonly fields: ReadonlyMap<string, string>

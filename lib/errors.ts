@@ -73,7 +73,7 @@ export class TillError extends Error {
   /** The HTTP status of this kind of error. */
   readonly status: number
   readonly title: string
-  /** The first 100 mistakes. */
+  /** The first 100 of the mistakes. */
   readonly details: readonly ErrorDetail[]
   /** The number of all mistakes. */
   readonly total: number

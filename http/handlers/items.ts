@@ -83,7 +83,7 @@ function nextLink(
 /** The JSON of one page of a list. */
 interface Chunk {
   readonly bytes: Buffer
-  /** The cursor of the next page. */
+  /** The cursor of the page after this one. */
   readonly next: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** The most columns that a header may have. */
+/** The most columns that a header line may have. */
 export const MAX_COLUMNS = 256
 
 /** The most bytes of UTF-8 until the end of the header line, including empty lines before it. */
@@ -9,7 +9,7 @@ interface Facts {
   readonly headerWidth: number
   readonly rowWidth: number
   readonly line: number
-  /** The line on which the last quoted cell begins; 0 if the error is not about a quote. */
+  /** The line on which the last quoted cell begins; 0 if the error is not about a quoted cell. */
   readonly quoteLine: number
 }
 

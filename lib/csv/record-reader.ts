@@ -6,7 +6,7 @@ const CR = 0x0d
 const QUOTE = 0x22
 
 export interface RecordReader {
-  /** Takes text that ends at a line end. Only the end of the file may lack it. */
+  /** Takes whole lines. The last line of the file may lack its line end. */
   push(text: string): void
   /** Takes a line of malformed bytes. The record that contains it becomes an error. */
   pushMalformed(line: string): void

@@ -4,7 +4,7 @@ import { type Fields, parseObject, required, text } from './fields.ts'
 export interface Account {
   readonly account_id: string
   readonly name: string
-  /** ISO 8601, UTC. */
+  /** The time of creation; ISO 8601, UTC. */
   readonly created_at: string
   /** Never present. Without these, a project, item or store would have the type of an account. */
   readonly id?: never

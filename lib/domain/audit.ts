@@ -21,7 +21,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 /** The audit entry of one change, written in its transaction and never edited. */
 export interface AuditEntry {
-  /** ISO 8601, UTC. */
+  /** The time of the change; ISO 8601, UTC. */
   readonly at: string
   /**
    * `key:<key_id>` for an account key, `token:<jti>` for a token, `operator` for CLI and library.

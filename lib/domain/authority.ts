@@ -11,7 +11,7 @@ export interface Authority {
   readonly key_id?: string
   /** A token, which must not be revoked. Its project must be active. */
   readonly token?: TokenOrigin
-  /** A store, which must be active. */
+  /** The store to write to, which must be active. */
   readonly store?: Pick<Store, 'account_id' | 'store_id'>
 }
 
@@ -29,11 +29,11 @@ export interface TokenOrigin {
 export interface AuthorityState {
   /** Whether the account key exists and is not revoked. */
   readonly has_key?: boolean
-  /** Missing for an unknown project. */
+  /** The status of the token's project; missing for an unknown project. */
   readonly project_status?: string | undefined
   /** The current revocation watermark for the token's project and user. */
   readonly watermark?: number
-  /** Missing for an unknown store. */
+  /** The status of the store; missing for an unknown store. */
   readonly store_status?: string | undefined
 }
 

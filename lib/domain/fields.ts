@@ -299,7 +299,7 @@ export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 }
 
-/** Compares the number of code points. */
+/** Whether a text has `min` to `max` code points. */
 function isLength(value: string, min: number, max: number): boolean {
   if (value.length < min || value.length > 2 * max) return false
   return value.length <= max || [...value].length <= max

@@ -1,7 +1,7 @@
 /** The result of a create call with an idempotency key. Repeated calls return the same result. */
 export interface IdempotencyRecord {
   readonly account_id: string
-  /** 1 to 255 characters. */
+  /** The idempotency key of the call, 1 to 255 characters. */
   readonly key: string
   /**
    * A hash of the operation and its input. With a master key it is an HMAC, because an input may
@@ -10,7 +10,7 @@ export interface IdempotencyRecord {
   readonly fingerprint: string
   /** The fields of the result that are not in the input, as JSON. */
   readonly answer: string
-  /** ISO 8601, UTC. */
+  /** The time of the first call; ISO 8601, UTC. */
   readonly created_at: string
   readonly expires_at: string
 }

@@ -23,7 +23,7 @@ export interface Item {
   readonly name: string
   readonly display_name: string
   readonly description: string
-  /** The price in minor currency units, 0 to 2^53−1. */
+  /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. */
   readonly price: number
   readonly type: ItemType
   readonly metadata: JsonObject
@@ -38,12 +38,12 @@ export interface NewItem {
   /** 1 to 255 Latin letters, digits and underscores, unique within the store. */
   readonly name: string
   readonly display_name: string
-  /** Default: empty. */
+  /** The description; empty by default. */
   readonly description?: string | undefined
   /** Digits of the price in minor currency units: `'499'` for 4.99. */
   readonly price: string
   readonly type: ItemType
-  /** Becomes `metadata` of the item. */
+  /** A free-form object, returned as `metadata` of the item. */
   readonly meta?: JsonObject | undefined
 }
 

@@ -40,10 +40,10 @@ export interface NewProject {
   /** The account that creates the project; optional. */
   readonly account_id?: string
   readonly name: string
-  /** In reverse-domain form: `com.example.game`. */
+  /** The bundle id, in reverse-domain form: `com.example.game`. */
   readonly bundle_id: string
   readonly platform: string
-  /** Default `active`. */
+  /** The status; default `active`. */
   readonly status?: string | undefined
   readonly dlscheme?: string | undefined
   readonly config?: JsonObject | undefined
@@ -55,7 +55,7 @@ export interface ProjectChange {
   readonly platform?: string | undefined
   /** Replaces the whole `config`. If `webhook_secret` is missing, it stays; `null` removes it. */
   readonly config?: JsonObject | undefined
-  /** A session must not set it. */
+  /** The new status. Only an account may set it, not a session. */
   readonly status?: string | undefined
 }
 

@@ -28,7 +28,7 @@ export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
 
 /** A purchase of a store. */
 export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
-  /** ISO 8601, UTC. */
+  /** The time of the purchase; ISO 8601, UTC. */
   readonly purchased_at: string
 }
 

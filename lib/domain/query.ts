@@ -15,7 +15,7 @@ import { storeId } from './store.ts'
 
 /** The page of a list to read. */
 export interface ListQuery {
-  /** The most records on the page, 1 to 1000; default 100. */
+  /** The most records on the page, 1 to 1000; by default 100. */
   readonly limit?: number | string | undefined
   /** The `next` of the previous page. If missing, the first page is read. */
   readonly cursor?: string | undefined

@@ -23,7 +23,7 @@ export type TokenIssuer = 'account' | 'public_key'
 export interface Session {
   readonly account_id: string
   readonly project_id: string
-  /** Clients choose it freely, unless `issued_by` is `account`. */
+  /** The user. Clients choose it freely, unless `issued_by` is `account`. */
   readonly user_id: string
   readonly scopes: readonly Scope[]
   readonly issued_by: TokenIssuer
@@ -79,9 +79,9 @@ export function parseSessionRequest(input: unknown, publicKey: string): SessionR
 /** The input to issue a token for an account. */
 export interface NewToken {
   readonly project_id: string
-  /** Default: the project's id. */
+  /** The user of the token. Default: the project's id. */
   readonly user_id?: string | undefined
-  /** Default: all scopes. */
+  /** The permissions of the token. Default: all scopes. */
   readonly scopes?: readonly Scope[] | undefined
   /** Milliseconds, from one minute to one day; default the till's `tokenLifetime`. */
   readonly lifetime?: number | undefined

@@ -27,7 +27,7 @@ import { status } from './status.ts'
 export interface Store {
   readonly account_id: string
   readonly project_id: string
-  /** Unique within the account. */
+  /** The id of the store, unique within the account. */
   readonly store_id: string
   readonly store_type: StoreType
   readonly is_sandbox: boolean
@@ -44,9 +44,9 @@ export interface NewStore {
   /** 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
   readonly store_id?: string | undefined
   readonly store_type: StoreType
-  /** Default false. */
+  /** Whether the store is a sandbox; default false. */
   readonly is_sandbox?: boolean | undefined
-  /** Default `active`. */
+  /** The status; default `active`. */
   readonly status?: string | undefined
   readonly store_config?: JsonObject | undefined
 }

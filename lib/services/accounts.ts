@@ -23,7 +23,7 @@ export interface Accounts {
   ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
   /** Finds the account of a key. Throws `account_key_required` for a missing or unknown key. */
   authenticate(account_key: string | undefined): Promise<KeyedAccount>
-  /** Throws `account_not_found` if there is none. */
+  /** Finds an account. Throws `account_not_found` if there is none. */
   get(account_id: string): Promise<Account>
   /** Finds the account that owns a project, for operators. Throws `project_not_found`. */
   ownerOf(project_id: string): Promise<Account>

@@ -22,7 +22,7 @@ import { createId } from './ids.ts'
 export interface Items {
   /** Throws `invalid_request`, also if the store already has an item with this `name`. */
   create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
-  /** Throws `item_not_found`, also for an item that the caller does not reach. */
+  /** Finds an item. Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
   /**
    * Reads one page of a store's items in order of creation. A page ends before its limit once its

@@ -82,7 +82,7 @@ export function createBadRows(): BadRows {
 }
 
 interface WaitingRow extends NewPurchase {
-  /** '' if the storage must check only the SKU. */
+  /** '' if the storage must check only the SKU of this row. */
   readonly transaction_id: string
   readonly mistakes: CellMistake[]
 }

@@ -45,7 +45,7 @@ export interface Projects {
   update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
   /** Gives the project a new public key. Former keys work until the grace period ends. */
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
-  /** Throws `project_not_found`, also for a project that the caller does not reach. */
+  /** Finds a project. Throws `project_not_found`, also for one that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Project>
   /**
    * Reads one page of the account's projects in order of creation. A page ends before its limit

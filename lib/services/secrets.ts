@@ -158,7 +158,7 @@ export function changeSealed<T extends SecretHolder>(current: T, changed: T, sea
 export interface UnreadableSecret {
   readonly account_id: string
   readonly project_id: string
-  /** Missing for a secret of the project itself. */
+  /** The store; missing for a secret of the project itself. */
   readonly store_id?: string
   /** The secret's name in `config` or `store_config`. */
   readonly field: string

@@ -35,7 +35,7 @@ export interface Stores {
    * equal the stored ones, writes no audit entry.
    */
   update(account: Account, input: StoreChange, options?: CallOptions): Promise<Store>
-  /** Throws `store_not_found`, also for a store that the caller does not reach. */
+  /** Finds a store. Throws `store_not_found`, also for one that the caller does not reach. */
   get(caller: Caller, store_id: string): Promise<Store>
   /**
    * Reads one page of a project's stores in order of creation. A page ends before its limit once

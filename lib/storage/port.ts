@@ -42,7 +42,7 @@ export interface Storage
   close(): Promise<void>
 }
 
-/** Sizes in bytes. */
+/** The sizes of a database in bytes. */
 export interface StorageSize {
   readonly database: number
   /** The size of the write-ahead log; missing for a server, where all databases share one. */
@@ -52,7 +52,7 @@ export interface StorageSize {
 }
 
 export interface PoolState {
-  /** The maximum number of connections. */
+  /** The most connections that the pool opens. */
   readonly size: number
   readonly open: number
   readonly inUse: number
@@ -275,7 +275,7 @@ export interface FormerPublicKey {
  */
 export interface Watermark {
   readonly project_id: string
-  /** '' for all users. */
+  /** The user; '' for all users of the project. */
   readonly user_id: string
   /** Unix seconds of the revocation, or one more than the previous watermark if that is higher. */
   readonly not_after: number
@@ -284,9 +284,9 @@ export interface Watermark {
 /** Which tokens to revoke, and when. */
 export interface Revocation {
   readonly project_id: string
-  /** '' for all users. */
+  /** The user; '' for all users of the project. */
   readonly user_id: string
-  /** Unix seconds. */
+  /** The time of the revocation in Unix seconds. */
   readonly at: number
 }
 
@@ -332,7 +332,7 @@ export interface AuditPage {
 }
 
 export interface UpdatedFingerprints {
-  /** The number of changed fingerprints. */
+  /** The number of fingerprints that were changed. */
   readonly updated: number
   readonly next?: string
 }

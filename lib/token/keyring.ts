@@ -25,7 +25,7 @@ export interface Keyring {
 
 /** A signing key as it is stored. */
 export interface StoredKey extends SigningKey {
-  /** ISO 8601, UTC. */
+  /** The time of creation; ISO 8601, UTC. */
   readonly created_at: string
 }
 

@@ -9,7 +9,7 @@ export interface Client {
   /** Waits up to 5 s for the running statements, then closes the connection. */
   end(): Promise<void>
   readonly isLost: boolean
-  /** The number of statements that have no answer yet. */
+  /** The number of statements on the connection that have no answer yet. */
   readonly pending: number
   /** Milliseconds since the last answer, or since the first statement that was sent after it. */
   readonly quiet: number

@@ -12,7 +12,7 @@ export interface PostgresOptions {
   readonly connectTimeout?: number
   /** How long a statement may take, such as one block of an import. Default: 10,000. */
   readonly statementTimeout?: number
-  /** After how long an idle connection is closed. Default: 60,000. */
+  /** The time after which an idle connection is closed. Default: 60,000. */
   readonly idleTimeout?: number
   /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
   readonly forCopy?: boolean

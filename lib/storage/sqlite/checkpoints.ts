@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts'
 export interface Checkpoints {
   /** Call it after each transaction. Waits if the WAL is too long. */
   keepUp(): Promise<void>
-  /** Call it after the last transaction. */
+  /** Ends the checkpoints. Call it after the last transaction. */
   end(): Promise<void>
 }
 

@@ -13,7 +13,7 @@ export interface ImportRow {
   readonly seq: number
   readonly import_id: string
   readonly store: number
-  /** An `Owner` as JSON. */
+  /** The process that runs the import: an `Owner` as JSON. */
   readonly owner: string
   /** When the last heartbeat was written, in Unix milliseconds. */
   readonly alive_at: number
