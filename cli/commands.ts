@@ -31,7 +31,7 @@ import { storeUpdate } from './commands/store-update.ts'
 import { tokenIssue } from './commands/token-issue.ts'
 import { tokenRevoke } from './commands/token-revoke.ts'
 
-/** All commands, in the groups of the help. */
+/** All commands, grouped as in the help text. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
   Server: [serve],
   'Accounts and their keys': [

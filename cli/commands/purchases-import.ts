@@ -74,7 +74,7 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
-  // A dry run stores no import with this id.
+  // The id is useless after a dry run, which stores no import.
   const { import_id, ...summary } = result
   const shown = dry_run ? summary : { import_id, ...summary }
   if (output.json) {

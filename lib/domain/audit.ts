@@ -1,4 +1,4 @@
-/** The audited actions. */
+/** The actions that the audit log records. */
 export const AUDIT_ACTIONS = [
   'account.create',
   'account_key.add',
@@ -19,19 +19,19 @@ export const AUDIT_ACTIONS = [
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/** One change. Written in the same transaction as the change and never edited. */
+/** The audit entry of one change, written in its transaction and never edited. */
 export interface AuditEntry {
-  /** ISO 8601, UTC. */
+  /** The time of the change; ISO 8601, UTC. */
   readonly at: string
   /**
-   * `key:<key_id>` for an account key, `token:<jti>` for a bearer, `operator` for CLI and library.
+   * `key:<key_id>` for an account key, `token:<jti>` for a token, `operator` for CLI and library.
    */
   readonly actor: string
   readonly action: AuditAction
   /** The id of the changed record. */
   readonly subject: string
-  /** The account that owns the record; '' without one. */
+  /** The account that owns the record; '' if none does. */
   readonly account_id: string
-  /** The id of the request; '' without one. */
+  /** The id of the request; '' if there was none. */
   readonly request_id: string
 }

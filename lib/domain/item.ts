@@ -23,7 +23,7 @@ export interface Item {
   readonly name: string
   readonly display_name: string
   readonly description: string
-  /** Minor currency units, 0 to 2^53−1. */
+  /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. */
   readonly price: number
   readonly type: ItemType
   readonly metadata: JsonObject
@@ -38,12 +38,12 @@ export interface NewItem {
   /** 1 to 255 Latin letters, digits and underscores, unique within the store. */
   readonly name: string
   readonly display_name: string
-  /** Default empty. */
+  /** The description; empty by default. */
   readonly description?: string | undefined
-  /** Digits, in minor currency units: `'499'` for 4.99. */
+  /** Digits of the price in minor currency units: `'499'` for 4.99. */
   readonly price: string
   readonly type: ItemType
-  /** The item's `metadata`. */
+  /** A free-form object, returned as `metadata` of the item. */
   readonly meta?: JsonObject | undefined
 }
 
@@ -65,7 +65,7 @@ export function parseNewItem(input: unknown): ParsedItem {
   return parseObject(input, fields)
 }
 
-/** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
+/** A rule for a price. It must be a string of digits: the number 4.99 would be ambiguous. */
 function price(): Rule<number> {
   return (value, field, problems) => {
     const amount = parseMinorUnits(value)
@@ -76,7 +76,7 @@ function price(): Rule<number> {
   }
 }
 
-/** An amount in minor units from its decimal digits, or undefined. */
+/** Parses digits to an amount in minor units. Undefined for other values and over 2^53−1. */
 export function parseMinorUnits(value: unknown): number | undefined {
   if (typeof value !== 'string' || !/^\d{1,32}$/.test(value)) return undefined
   const amount = Number(value)

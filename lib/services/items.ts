@@ -20,16 +20,16 @@ import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 
 export interface Items {
-  /** Throws `invalid_request`, also for a `name` that is taken in the store. */
+  /** Throws `invalid_request`, also if the store already has an item with this `name`. */
   create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
-  /** Throws `item_not_found`, also for an item that the caller does not reach. */
+  /** Finds an item. Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
   /**
-   * One page of a store's items in order of creation. A page ends early when its items hold 1 MiB
-   * of text. Its `revision` changes whenever an item of the store does.
+   * Reads one page of a store's items in order of creation. A page ends before its limit once its
+   * items hold 1 MiB of text. `revision` changes with each change of the store's items.
    */
   list(caller: Caller, query: ItemQuery): Promise<ItemPage>
-  /** All items of a store, read page by page. */
+  /** Iterates over all items of a store, and reads them page by page. */
   all(caller: Caller, query: Pick<ItemQuery, 'store_id'>): AsyncIterable<Item>
 }
 
@@ -38,7 +38,7 @@ export function createItems(context: Context): Items {
   const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
     const item = await storage.findItem(cursor)
     if (item?.store_id === store_id && reaches(caller, item)) return
-    await getNamedStore(storage, caller, store_id) // reports a wrong store_id first
+    await getNamedStore(storage, caller, store_id) // it reports a wrong store_id first
     throw invalidField('cursor', 'unknown', 'must be the next of the previous page')
   }
 
@@ -83,7 +83,7 @@ export function createItems(context: Context): Items {
       const { account_id } = caller
       const reach = isSession(caller) ? { project_id: caller.project_id } : {}
       try {
-        // One statement lists the items and checks the permission: one round trip.
+        // Lists the items and checks the permission in one statement, to save a round trip.
         return await storage.listItems({ account_id, store_id, ...reach }, page)
       } catch (error) {
         if (error instanceof TillError && error.code === 'store_not_found') throw unknownStore()

@@ -24,40 +24,40 @@ import { createLoader, type ImportSummary } from './imports.ts'
 
 export interface Purchases {
   /**
-   * Imports all rows of a CSV file, or none. Throws `invalid_purchases` that names the bad lines
-   * and `store_inactive`. Waits while another import into the same store runs.
+   * Imports all rows of a CSV file or none. Throws `invalid_purchases`, which names the bad lines,
+   * or `store_inactive`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
-  /** One page of a store's purchases in order of import. */
+  /** Reads one page of a store's purchases in order of import. */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
-  /** All selected purchases of a store, read page by page. */
+  /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
-  /** The same as the chunks of a canonical CSV file, which can be imported again. */
+  /** Yields the selected purchases as chunks of a canonical CSV file that can be imported again. */
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
-  /** Counts and revenue by month, SKU and currency. */
+  /** Counts the selected purchases and sums the revenue by month, SKU and currency. */
   summarize(account: Account, selection: PurchaseSelection): Promise<PurchaseSummary[]>
 }
 
 export interface PurchasePage {
   readonly purchases: readonly Purchase[]
-  /** The `cursor` of the next page; absent on the last. */
+  /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 
 export interface ImportRequest {
   readonly store_id: string
-  /** The bytes of the file, in chunks of any size: a `Readable` or an array. */
+  /** The file's bytes in chunks of any size: a `Readable` or an array. */
   readonly file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-  /** Checks everything and stores nothing. */
+  /** Whether to check everything but store nothing. */
   readonly dryRun?: boolean
-  /** A vendor's file format, one of `PRESET_NAMES`; default: recognized by the header line. */
+  /** The vendor's file format, one of `PRESET_NAMES`. By default, the header line decides. */
   readonly preset?: string | undefined
-  /** The names of the file's columns by field. */
+  /** The name of the file's column for each field. */
   readonly map?: { readonly [F in PurchaseField]?: string } | undefined
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
-  /** Receives every mistake; the error holds only the first 100. */
+  /** Called with every mistake; the thrown error has only the first 100. */
   readonly onMistake?: (mistake: ErrorDetail) => void
 }
 
@@ -77,17 +77,17 @@ export interface ImportResult extends ImportSummary {
 }
 
 export interface PurchaseSummary {
-  /** `2026-01`, in UTC. */
+  /** The month in UTC: `2026-01`. */
   readonly month: string
   readonly sku: string
-  /** '' for purchases without a price. */
+  /** The currency; '' for purchases without a price. */
   readonly currency: string
-  /** The number of purchases of each status. */
+  /** The number of purchases with this status; the same for the fields below. */
   readonly purchased: number
   readonly pending: number
   readonly refunded: number
   readonly cancelled: number
-  /** The sum of prices with the status `purchased`: digits, in minor units. */
+  /** The sum of the prices with status `purchased`, as digits in minor units. */
   readonly revenue: string
 }
 

@@ -2,14 +2,14 @@ import { PURCHASE_STATUSES } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
 interface Condition {
-  /** The comparison without its right-hand operand. */
+  /** The SQL of the comparison, without its right-hand operand. */
   readonly sql: string
   readonly value: string | number
 }
 
 /**
- * Returns an SQL condition for each given part of a filter. The query names the purchases `p` and
- * their items `t`.
+ * Returns an SQL condition for each given field of a filter. In the query, `p` is the table of
+ * purchases and `t` that of items.
  */
 export function conditionsOf(
   { user_id, sku, status, from, to }: PurchaseFilter,

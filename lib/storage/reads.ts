@@ -32,11 +32,11 @@ import {
   WATERMARKS,
 } from './tables.ts'
 
-// The reads that both SQL adapters answer with the same statement.
+// The reads that both SQL adapters do with the same statement.
 
 type Value = string | number
 
-/** The part of a connection that reads; SQLite's answers at once. */
+/** The part of a connection that reads. SQLite returns a row, PostgreSQL a promise. */
 export interface Reader {
   find(sql: string, ...values: Value[]): Row | undefined | Promise<Row | undefined>
   all(sql: string, ...values: Value[]): Row[] | Promise<Row[]>
@@ -138,7 +138,7 @@ export function itemReads(db: Reader): Pick<ItemMethods, 'findItem'> {
   }
 }
 
-/** A page of the rows that `purchaseColumns` selects. */
+/** Makes a page of the rows that `purchaseColumns` selects. */
 export function purchasePage(
   rows: readonly Row[],
   page: Page,

@@ -9,10 +9,10 @@ import {
   WATERMARKS,
 } from './tables.ts'
 
-// The statements that both SQL adapters send. `?` stands for a value; PostgreSQL's connection
-// numbers them. PostgreSQL appends its row locks.
+// The SQL statements that both adapters send. `?` stands for a value; the PostgreSQL connection
+// replaces it by `$n`. The PostgreSQL adapter appends row locks.
 
-/** A page of rows after a sequence number. SQLite keeps some tables in order by `rowid` alone. */
+/** The SQL for a page of rows after a `seq`. SQLite keeps some tables in order only by `rowid`. */
 export function pageOf(
   { list, name }: { readonly list: string; readonly name: string },
   owner?: string,
@@ -40,7 +40,7 @@ export const FIND_STORE = `SELECT ${STORES.list} FROM stores ${OF_STORE}`
 export const FIND_STORE_STATUS = `SELECT status FROM stores ${OF_STORE}`
 export const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')
 
-/** Counts projects and stores no further than their limits. */
+/** Counts projects and stores, but only up to their quotas. */
 export const COUNT_USAGE = `
   SELECT config_bytes,
     (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,
@@ -61,6 +61,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row in a database that holds anything. */
+/** Finds a row in any database that has been used. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

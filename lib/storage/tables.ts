@@ -48,7 +48,7 @@ export const PROJECTS = table<Project>('projects', {
   created_at: text(),
 })
 
-/** The columns of a project that an update may change. */
+/** The project columns that an update may change. */
 export const PROJECT_CHANGES = omit(PROJECTS, 'id', 'account_id', 'created_at')
 
 export const FORMER_PUBLIC_KEYS = table<FormerPublicKey>('former_public_keys', {
@@ -72,14 +72,14 @@ export const STORES = table<Store>(
   { unique: 'account_id, store_id' },
 )
 
-/** The columns of a store that an update may change. */
+/** The store columns that an update may change. */
 export const STORE_CHANGES = pick(STORES, 'is_sandbox', 'status', 'store_config')
 
 export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbox', 'status')
 
 type StoreIds = 'account_id' | 'project_id' | 'store_id'
 
-/** A row names its store by number, in place of the store's ids. */
+/** The table of items. A row refers to its store by `seq` instead of the store's ids. */
 export const ITEMS = table<Omit<Item, StoreIds>>(
   'items',
   {
@@ -98,13 +98,13 @@ export const ITEMS = table<Omit<Item, StoreIds>>(
   },
 )
 
-/** Reads an item from its row and a row with the ids of its store. */
+/** Reads an item from its row, and from a row with its store's ids. */
 export function itemRecord(row: Row, store: Row = row): Item {
   const { account_id, project_id, store_id } = store as Pick<Item, StoreIds>
   return ITEMS.readInto({ account_id, project_id, store_id }, row)
 }
 
-/** Both adapters write these rows by statements of their own, for speed. */
+/** The table of purchases. For speed, both adapters have their own statements to write it. */
 export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   import_id: text(),
   transaction_id: text(),
@@ -121,7 +121,7 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   metadata: json,
 })
 
-/** What `compareRepeat` compares, except the SKU. */
+/** The columns that `compareRepeat` compares, except the SKU. */
 export const PURCHASE_IDENTITIES = pick(
   PURCHASES,
   'user_id',
@@ -136,7 +136,10 @@ const PURCHASE_SOURCES: { readonly [column: string]: string } = {
   sku: 't.name',
 }
 
-/** Selects purchases `p` of imports `i` and items `t`; `status` is where their status is read. */
+/**
+ * The SQL columns of purchases `p` of imports `i` and items `t`. `status` is the SQL of one of
+ * them.
+ */
 export function purchaseColumns(status: string): string {
   const sources = { ...PURCHASE_SOURCES, status }
   return ['seq', ...PURCHASES.names]

@@ -66,7 +66,7 @@ function createImport(
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] }
 
-/** Copies a row without its undefined members, which a database does not return either. */
+/** Copies a row without undefined fields, which databases do not return either. */
 function withoutAbsent<T extends object>(row: T): T {
   const present = Object.entries(row).filter(([, value]) => value !== undefined)
   return structuredClone(Object.fromEntries(present)) as T

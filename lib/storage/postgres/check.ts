@@ -1,6 +1,6 @@
 import type { Database } from './connection.ts'
 
-/** References that have no foreign key, and the rows that break them; invalid indexes. */
+/** Finds rows that break references without a foreign key, and invalid indexes. */
 const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'purchases name an import that is not there',
@@ -38,7 +38,7 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
 
 const TIMEOUT_MS = 60 * 60_000
 
-/** Checks references without a foreign key. The server checks its pages itself. */
+/** Checks the references that have no foreign key. PostgreSQL itself checks its data pages. */
 export function findProblems(db: Database): Promise<string[]> {
   return db.transaction(
     async (tx) => {

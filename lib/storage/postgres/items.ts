@@ -16,7 +16,7 @@ export function itemMethods(db: Database): ItemMethods {
     async listItems({ account_id, store_id, project_id = null }, { limit, after = null }) {
       const rows = await db.all(PAGE_OF_ITEMS, account_id, store_id, after, limit + 1, project_id)
       if (rows.length === 0) throw storeNotFound()
-      // A store without items on this page has one row that holds none.
+      // A store without items on this page gives one row without an item.
       const found = rows.filter(({ id }) => id !== null)
       const { taken, ...further } = fillPage(found, limit, ({ text }) => text as number)
       const items = taken.map((row) => itemRecord(row))
@@ -27,10 +27,11 @@ export function itemMethods(db: Database): ItemMethods {
 
 const INSERT_ITEMS = insertionOfMany(ITEMS)
 
-// Items are added and never changed. The revision has their count, not the greatest number: of two
-// items added at once, the one with the smaller number may become visible later. Only the first
-// page counts, because a large store takes long, and its revision is that of the list. A row is
-// left out when those before its predecessor fill the page with their text.
+// Items are only added, never changed. The revision is their count, not the greatest `seq`: of two
+// items added at once, the one with the lower `seq` may become visible later. Only the first page
+// counts the items, because that is slow for a large store, and the list uses the first page's
+// revision. A row is left out if the rows up to the one before its predecessor fill the page with
+// their text.
 const PAGE_OF_ITEMS = `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,
     s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision

@@ -11,7 +11,7 @@ const COLUMNS = purchaseColumns(STATUS)
 export function purchaseMethods(db: Database): PurchaseMethods {
   return {
     openImport: (store, import_id) => openImport(db, store, import_id),
-    /** Lists the purchases up to the store's last visible one. */
+    /** Lists the purchases up to the last visible one of the store. */
     async listPurchases({ account_id, store_id }, filter, page) {
       const conditions = conditionsOf(filter, STATUS)
       const rows = await db.all(

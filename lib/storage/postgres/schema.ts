@@ -1,10 +1,10 @@
 /**
- * The migrations from an empty schema to the current one. `tillkit_migrations` lists the ones done.
- * Never change the statements of a released migration: add another one.
+ * The migrations from an empty schema to the current one. `tillkit_migrations` lists the completed
+ * ones. Never change the statements of a released migration; add a new migration.
  *
- * `seq` numbers records in the order of creation and stays inside the database. As a foreign key it
- * is shorter than an id. COLLATE "C" compares ids byte by byte in every database. Free-form objects
- * are `json`, because `jsonb` would reorder their keys.
+ * `seq` numbers records in order of creation and stays inside the database. It is a shorter foreign
+ * key than an id. COLLATE "C" compares ids byte by byte in every database. Free-form objects are
+ * `json`, because `jsonb` would reorder their keys.
  */
 export const MIGRATIONS: readonly string[] = [
   `

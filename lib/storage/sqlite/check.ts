@@ -2,7 +2,7 @@ import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
 
-/** References that have no foreign key (see the schema), and the rows that break them. */
+/** Finds rows that break references without a foreign key (see the schema). */
 const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'purchases name an import that is not there',
@@ -42,13 +42,13 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   ],
 ]
 
-/** Checks the file's pages, its foreign keys and the references without one. */
+/** Checks the pages of the file, its foreign keys, and the references without one. */
 export function findProblems(db: Connection): string[] {
-  db.find('SELECT 1') // throws when the storage is closed, which is not damage
+  db.find('SELECT 1') // throws if the storage is closed, which is no damage
   try {
     return checkAll(db)
   } catch (error) {
-    // SQLite stops at some damage, and does not describe it.
+    // SQLite stops at some kinds of damage without describing them.
     if (error instanceof TillError) return [reasonOf(error)]
     throw error
   }

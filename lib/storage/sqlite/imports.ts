@@ -22,9 +22,9 @@ import { createStaging } from './staging.ts'
 const HEARTBEAT_MS = 5_000
 
 /**
- * Starts an import. It writes rows straight into `purchases`, slice by slice. They stay invisible
- * while the import has an owner, so that no lock is held between slices, and the commit changes one
- * row. A unique index on `imports` allows one import at a time into a store.
+ * Starts an import. It writes rows directly into `purchases`, slice by slice. They stay invisible
+ * while the import has an owner. No lock is held between slices, and the commit changes only one
+ * row. A unique index on `imports` allows one import into a store at a time.
  */
 export async function openImport(
   db: Connection,
@@ -57,7 +57,7 @@ const INSERT = `
 function createImport(db: Connection, row: ImportRow): PurchaseImport {
   const { seq } = row
   const staging = createStaging(db, row.store, seq, row.first_purchase)
-  // Ignores failures: the next heartbeat follows, and the next slice finds out about a lost lease.
+  // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
   const renew = () => void db.write(() => renewLease(db, seq, OWNER)).catch(() => {})
   const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
   const checkpoints = createCheckpoints(db)
@@ -80,8 +80,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
   return {
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slice(() => staging.append(rows))]
-      // Indexes no more than needed at once. V8 would promote rows that live long, and later rows
-      // with them, to its old generation (bench/: 25 MiB).
+      // Indexes no more than necessary. V8 moves objects that live long to its old generation, and
+      // later rows with them (bench/: 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)
     },
@@ -101,7 +101,7 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
       })
       clearInterval(heartbeat)
       underWay.delete(row.import_id)
-      // The import is committed even if this fails: the next import applies the changes then.
+      // Ignores failures: the import is committed, and the next import applies the changes.
       await applyChanges(db).catch(() => {})
     },
     async abort() {

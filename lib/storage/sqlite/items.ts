@@ -23,8 +23,8 @@ export function itemMethods(db: Connection): ItemMethods {
       const { project_id = store?.project_id } = key
       if (!store || store.project_id !== project_id) throw storeNotFound()
       const seq = store.seq as number
-      // Items are added and never changed, in the order of their numbers. The revision has the
-      // newest item's id: after a backup was restored, another item may get the same number.
+      // Items are only added, never changed, in the order of `seq`. The revision is the newest
+      // item's id, because another item may get the same `seq` after a backup was restored.
       const newest = db.find(FIND_NEWEST, seq)
       const { taken, ...further } = db.some(
         (rows) => fillPage(rows, limit, textOf),
@@ -41,7 +41,7 @@ export function itemMethods(db: Connection): ItemMethods {
 
 const FIND_NEWEST = 'SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1'
 
-// Does not select the store's ids: each would cost as much in each row as a column of the item.
+// Leaves out the store's ids: each would cost as much per row as a column of the item.
 const PAGE_OF_ITEMS = `
   SELECT ${ITEMS.list} FROM items
   WHERE store = ? AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)

@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts'
 import { openImport } from './imports.ts'
 import { seqOfStore } from './stores.ts'
 
-/** A status that a committed import has changed may still wait in `purchase_changes`. */
+/** Reads the status from `purchase_changes` if a committed import's change still waits there. */
 const STATUS = 'coalesce(c.status, p.status)'
 const COLUMNS = purchaseColumns(STATUS)
 
@@ -15,12 +15,12 @@ export function purchaseMethods(db: Connection): PurchaseMethods {
     async openImport(store, import_id) {
       return openImport(db, seqOfStore(db, store), import_id)
     },
-    /** Lists the purchases of committed imports, which have no owner. */
+    /** Lists the purchases of committed imports, which are those without an owner. */
     async listPurchases(store, filter, page) {
       const seq = seqOfStore(db, store)
       const first = Number(page.after ?? 0) + 1
       const conditions = conditionsOf(filter, STATUS)
-      // Reads the range of rows of each import, so that purchases need no index.
+      // Reads each import's range of rows, so purchases need no index.
       const rows = db.all(
         `SELECT ${COLUMNS} FROM imports i
          CROSS JOIN purchases p ON p.import = i.seq

@@ -1,12 +1,12 @@
-/** Marks a SQLite file as tillkit's own (`PRAGMA application_id`): the letters "till". */
+/** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
 export const APPLICATION_ID = 0x74696c6c
 
 /**
- * The migrations from an empty file to the current schema. `PRAGMA user_version` counts the ones
- * done. Never change the statements of a released migration: add another one.
+ * The migrations from an empty file to the current schema. `PRAGMA user_version` counts the
+ * completed ones. Never change the statements of a released migration; add a new migration.
  *
- * `seq` numbers records in the order of creation and stays inside the database. As a foreign key it
- * is shorter than an id.
+ * `seq` numbers records in order of creation and stays inside the database. It is a shorter foreign
+ * key than an id.
  */
 export const MIGRATIONS: readonly string[] = [
   `
