@@ -1,6 +1,7 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Authority } from '../domain/authority.ts'
+import type { JsonObject } from '../domain/fields.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
@@ -128,12 +129,19 @@ export interface ItemMethods {
   /** Inserts items in this order, for a copy. Skips items whose id exists. */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
+  findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
+  /** Like `updateProject`, for an item. Also adds 1 to its `version`. */
+  updateItem(
+    id: string,
+    change: (current: Item) => Item,
+    write?: UpdateOptions<Item>,
+  ): Promise<Item | undefined>
   /**
    * Lists the items of a store in order of creation. `after` is the id of an item in the store. A
    * page ends before its limit once its text reaches `PAGE_TEXT`. Throws `store_not_found`, before it
    * reads items, when there is no such store or it is not in the given project.
    */
-  listItems(store: StoreOfProject, page: Page): Promise<ItemPage>
+  listItems(items: ItemSelection, page: Page): Promise<ItemPage>
 }
 
 export interface PurchaseMethods {
@@ -234,6 +242,12 @@ export interface WriteOptions {
   readonly quota?: Quota
 }
 
+/** The same for an update. */
+export interface UpdateOptions<R> extends WriteOptions {
+  /** Makes the `data` of the audit entry, from the record before and after the change. */
+  readonly describe?: (before: R, after: R) => JsonObject
+}
+
 /** The maximum usage after a change. A change beyond it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
@@ -293,6 +307,9 @@ export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 
 /** Identifies a store, and optionally requires its project. */
 export type StoreOfProject = StoreKey & { readonly project_id?: string }
+
+/** The items to list: all, only the archived ones (`true`), or only the active ones (`false`). */
+export type ItemSelection = StoreOfProject & { readonly archived?: boolean }
 
 /** A page to read. `after` is the `next` of the previous page, from the same storage. */
 export interface Page {

@@ -167,7 +167,7 @@ function describeMigrations(driver: SqliteDriverName): void {
     const old = await raw(t, path, driver)
     migrate(old, WITHOUT_ARCHIVE)
     const insert =
-      "INSERT INTO audit VALUES (?, '2024-01-01', 'operator', 'store.create', ?, 'a', '')"
+      "INSERT INTO audit (seq, at, actor, action, subject, account_id, request_id) VALUES (?, '2024-01-01', 'operator', 'store.create', ?, 'a', '')"
     for (const seq of [1, 2, 5]) old.prepare(insert).run(seq, `${seq}`)
     const before = old.prepare('SELECT * FROM audit').all()
 
