@@ -114,7 +114,7 @@ export function createItems(context: Context): Items {
       if (created) return created
       const holder = await storage.findItemByName(store, item.name)
       const message = holder?.archived_at
-        ? 'is the name of an archived item in this store: restore that item'
+        ? 'is taken by an archived item in this store: restore that item'
         : 'is taken in this store'
       throw invalidField('name', 'taken', message)
     },
