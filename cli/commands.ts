@@ -9,8 +9,12 @@ import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
 import { check } from './commands/check.ts'
 import { copy } from './commands/copy.ts'
+import { itemArchive } from './commands/item-archive.ts'
 import { itemCreate } from './commands/item-create.ts'
 import { itemList } from './commands/item-list.ts'
+import { itemRestore } from './commands/item-restore.ts'
+import { itemShow } from './commands/item-show.ts'
+import { itemUpdate } from './commands/item-update.ts'
 import { keysList } from './commands/keys-list.ts'
 import { keysRotate } from './commands/keys-rotate.ts'
 import { projectCreate } from './commands/project-create.ts'
@@ -52,6 +56,10 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     storeUpdate,
     itemCreate,
     itemList,
+    itemShow,
+    itemUpdate,
+    itemArchive,
+    itemRestore,
   ],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],

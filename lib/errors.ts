@@ -1,5 +1,11 @@
-/** The kinds of errors and their HTTP statuses. */
-const statuses = { invalid: 400, unauthenticated: 401, not_found: 404, unavailable: 503 } as const
+/** The kinds of errors and their HTTP statuses. The CLI maps kinds to exit codes. */
+const statuses = {
+  invalid: 400,
+  unauthenticated: 401,
+  not_found: 404,
+  conflict: 409,
+  unavailable: 503,
+} as const
 
 export type ErrorKind = keyof typeof statuses
 
@@ -22,6 +28,7 @@ const codes = {
   project_not_found: { kind: 'not_found', title: 'There is no such project' },
   store_not_found: { kind: 'not_found', title: 'There is no such store' },
   item_not_found: { kind: 'not_found', title: 'There is no such item' },
+  version_conflict: { kind: 'conflict', title: 'The record has changed since it was read' },
   master_key_mismatch: {
     kind: 'unavailable',
     title: 'The master key does not open the stored secrets',

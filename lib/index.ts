@@ -12,7 +12,7 @@ export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
 export { formatInstant } from './domain/instant.ts'
-export type { Item, ItemType, NewItem } from './domain/item.ts'
+export type { Item, ItemChange, ItemType, NewItem } from './domain/item.ts'
 export {
   type NewProject,
   PLATFORMS,
@@ -87,6 +87,7 @@ export type {
   FormerPublicKey,
   Insertion,
   ItemPage,
+  ItemSelection,
   KeyedAccount,
   KeyRotation,
   Page,
@@ -104,6 +105,7 @@ export type {
   StoreOfProject,
   StoreSummary,
   UpdatedFingerprints,
+  UpdateOptions,
   Watermark,
   WriteOptions,
 } from './storage/port.ts'

@@ -1,4 +1,6 @@
-/** The actions that the audit log records. */
+import type { JsonObject } from './fields.ts'
+
+/** The audited actions. */
 export const AUDIT_ACTIONS = [
   'account.create',
   'account_key.add',
@@ -9,6 +11,9 @@ export const AUDIT_ACTIONS = [
   'store.create',
   'store.update',
   'item.create',
+  'item.update',
+  'item.archive',
+  'item.restore',
   'purchases.import',
   'tokens.issue',
   'tokens.revoke',
@@ -32,6 +37,12 @@ export interface AuditEntry {
   readonly subject: string
   /** The account that owns the record; '' if none does. */
   readonly account_id: string
-  /** The id of the request; '' if there was none. */
+  /** The project of the record; '' without one. */
+  readonly project_id: string
+  /** The store of the record; '' without one. */
+  readonly store_id: string
+  /** The id of the request; '' without one. */
   readonly request_id: string
+  /** Facts of the change that the records no longer show: old and new price. Never a secret. */
+  readonly data?: JsonObject
 }

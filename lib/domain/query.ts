@@ -1,4 +1,5 @@
 import {
+  boolean,
   type Fields,
   type Given,
   oneOf,
@@ -23,6 +24,8 @@ export interface ListQuery {
 
 export interface ItemQuery extends ListQuery {
   readonly store_id: string
+  /** Whether to list the archived items in place of the active ones; for accounts. */
+  readonly archived?: boolean | undefined
 }
 
 export interface StoreQuery extends ListQuery {
@@ -110,8 +113,9 @@ export function parseListQuery(input: unknown): ParsedPage {
   return parseObject(input, listFields)
 }
 
-const itemFields: Fields<Pick<ItemQuery, 'store_id'> & ParsedPage> = {
+const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
   store_id: required(storeId),
+  archived: optional(boolean, () => false),
   limit: listFields.limit,
   cursor: optional(text(1, 64)), // as long as the id of an item
 }

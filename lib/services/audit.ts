@@ -1,4 +1,4 @@
-import type { AuditAction } from '../domain/audit.ts'
+import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Insertion, WriteOptions } from '../storage/port.ts'
@@ -26,6 +26,12 @@ export function assertCallOptions(options: CallOptions = {}): void {
   if (unknown !== undefined) throw new TypeError(`there is no call option ${unknown}`)
 }
 
+/** The subject of an entry, and the rest that the entry says about it. */
+export interface AuditSubject
+  extends Partial<Pick<AuditEntry, 'project_id' | 'store_id' | 'data'>> {
+  readonly subject: string
+}
+
 /**
  * Creates the storage's options for a change: the audit entry, and the conditions that the storage
  * verifies in the same transaction. `caller` is undefined for the operator.
@@ -34,17 +40,26 @@ export function auditedWrite(
   { now }: Context,
   caller: Caller | undefined,
   action: AuditAction,
-  subject: string,
+  about: string | AuditSubject,
   options: CallOptions = {},
-): WriteOptions {
+): WriteOptions & { readonly audit: AuditEntry } {
   assertCallOptions(options)
+  const {
+    subject,
+    project_id = '',
+    store_id = '',
+    data,
+  }: AuditSubject = typeof about === 'string' ? { subject: about } : about
   const audit = {
     at: formatInstant(now()),
     actor: actorOf(caller),
     action,
     subject,
     account_id: caller?.account_id ?? '',
+    project_id,
+    store_id,
     request_id: options.requestId ?? '',
+    ...(data && { data }),
   }
   return { audit, authority: authorityOf(caller) }
 }
@@ -56,11 +71,11 @@ function actorOf(caller: Caller | undefined): string {
 
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
-/** A new record with its id, and the input that it is made from. */
+/** A new record, the input it is made from, and the subject of its audit entry. */
 interface Creation<T> {
   readonly input: object
   readonly record: T
-  readonly subject: string
+  readonly about: AuditSubject
 }
 
 /**
@@ -74,11 +89,11 @@ export async function createOnce<T extends object>(
   context: Context,
   caller: Caller,
   action: AuditAction,
-  { input, record, subject }: Creation<T>,
+  { input, record, about }: Creation<T>,
   options: CreateOptions,
   insert: (write: WriteOptions) => Promise<Insertion>,
 ): Promise<T | undefined> {
-  const write = auditedWrite(context, caller, action, subject, options)
+  const write = auditedWrite(context, caller, action, about, options)
   const key = options.idempotencyKey
   if (key === undefined) return (await insert(write)) === 'inserted' ? record : undefined
   assertKey(key)

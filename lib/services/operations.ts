@@ -119,8 +119,10 @@ export function createOperations(context: Context): Operations {
     action: AuditAction,
     options: CallOptions | undefined,
   ) => {
-    const subject = isStore(record) ? record.store_id : record.id
-    const write = auditedWrite(context, account, action, subject, options)
+    const about = isStore(record)
+      ? { subject: record.store_id, project_id: record.project_id, store_id: record.store_id }
+      : { subject: record.id, project_id: record.id }
+    const write = auditedWrite(context, account, action, about, options)
     if (isStore(record)) await storage.updateStore(record, (now) => change(now, sealer), write)
     else await storage.updateProject(record.id, (now) => change(now, sealer), write)
   }

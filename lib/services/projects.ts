@@ -80,7 +80,8 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         created_at: formatInstant(now()),
       }
-      const creation = { input: fields, record: project, subject: project.id }
+      const about = { subject: project.id, project_id: project.id }
+      const creation = { input: fields, record: project, about }
       const quota = { account_id, projects: maxProjects, config_bytes }
       const insert = (write: WriteOptions) =>
         storage.insertProject(sealSecrets(project, sealer), { ...write, quota })
@@ -99,7 +100,8 @@ export function createProjects(context: Context): Projects {
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
       // No quota without a new config: encrypting an old secret may make the stored one larger.
       const quota = change.config && { account_id, config_bytes }
-      const write = auditedWrite(context, caller, 'project.update', change.id, options)
+      const about = { subject: change.id, project_id: change.id }
+      const write = auditedWrite(context, caller, 'project.update', about, options)
       const changed = await storage.updateProject(
         change.id,
         (current) => changeSealed(current, changeProject(current, change), sealer),
@@ -121,7 +123,8 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         former_until: formatInstant(now() + gracePeriod),
       }
-      const write = auditedWrite(context, account, 'project.rotate_key', id, options)
+      const about = { subject: id, project_id: id }
+      const write = auditedWrite(context, account, 'project.rotate_key', about, options)
       await storage.rotatePublicKey(id, rotation, write)
       return { ...withoutProjectSecrets(project), public_key: rotation.public_key }
     },

@@ -122,7 +122,8 @@ export function createPurchases(context: Context): Purchases {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
-          const write = auditedWrite(context, caller, 'purchases.import', import_id, options)
+          const about = { subject: import_id, project_id: store.project_id, store_id }
+          const write = auditedWrite(context, caller, 'purchases.import', about, options)
           await staged.commit({ ...write, authority })
         }
         return { import_id, ...summary }

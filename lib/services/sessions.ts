@@ -175,7 +175,8 @@ export function createSessions(context: Context): Sessions {
       assertActive(project)
       const jti = await newTokenId(project_id, user_id, 'account')
       const issued = await issue(project, user_id, { jti, scopes, lifetime })
-      await storage.insertAudit(auditedWrite(context, account, 'tokens.issue', jti, options))
+      const about = { subject: jti, project_id }
+      await storage.insertAudit(auditedWrite(context, account, 'tokens.issue', about, options))
       return issued
     },
 
@@ -184,7 +185,8 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = '' } = parseTokenRevocation(input)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
-      const write = auditedWrite(context, account, 'tokens.revoke', subject, options)
+      const about = { subject, project_id }
+      const write = auditedWrite(context, account, 'tokens.revoke', about, options)
       await storage.revokeTokens({ project_id, user_id, at: seconds() }, write)
     },
   }

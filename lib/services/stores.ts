@@ -67,8 +67,9 @@ export function createStores(context: Context): Stores {
         account_id: account.account_id,
         created_at: formatInstant(now()),
       }
-      const creation = { input: fields, record: store, subject: store.store_id }
-      const { account_id, project_id } = store
+      const { account_id, project_id, store_id } = store
+      const about = { subject: store_id, project_id, store_id }
+      const creation = { input: fields, record: store, about }
       const quota = { account_id, project_id, stores: storesPerProject, config_bytes }
       const created = await createOnce(
         context,
@@ -87,8 +88,9 @@ export function createStores(context: Context): Stores {
       const store_id = parseStoreId(input)
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
-      const write = auditedWrite(context, account, 'store.update', store_id, options)
-      // No quota without a new config: encrypting an old secret may make the stored one larger.
+      const about = { subject: store_id, project_id: store.project_id, store_id }
+      const write = auditedWrite(context, account, 'store.update', about, options)
+      // No quota without a new config: sealing an old secret may make the stored one larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const changed = await storage.updateStore(
         store,

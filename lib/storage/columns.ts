@@ -105,7 +105,7 @@ export function table<R>(
       fields.map((field, i) => {
         const value = record[field as keyof R] ?? null
         const toSqlite = each[i]?.toSqlite
-        return toSqlite ? toSqlite(value) : (value as PlainValue)
+        return toSqlite && value !== null ? toSqlite(value) : (value as PlainValue)
       }),
   }
 }
@@ -137,9 +137,12 @@ export function text<T extends string = string>(): Column<T> {
   return { type: 'text', read: (stored) => stored as T }
 }
 
-/** A column for an optional field, which is stored as NULL when missing. */
-export function optional<T>({ type, read }: Column<T>): Column<T | undefined> {
-  return { type, read: (stored) => (stored === null ? undefined : read(stored)) }
+/** NULL is the absence of the field. */
+export function optional<T>({ read, ...column }: Column<T>): Column<T | undefined> {
+  return {
+    ...(column as Column<T | undefined>),
+    read: (stored) => (stored === null ? undefined : read(stored)),
+  }
 }
 
 export const integer: Column<number> = { type: 'bigint', read: numberOf }

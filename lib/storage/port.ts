@@ -1,6 +1,7 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Authority } from '../domain/authority.ts'
+import type { JsonObject } from '../domain/fields.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
@@ -129,12 +130,19 @@ export interface ItemMethods {
   /** Inserts items in this order, for `copyStorage`. Skips items whose id exists. */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
+  findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
+  /** Like `updateProject`, for an item. Also adds 1 to its `version`. */
+  updateItem(
+    id: string,
+    change: (current: Item) => Item,
+    write?: UpdateOptions<Item>,
+  ): Promise<Item | undefined>
   /**
    * Lists the items of a store in order of creation. `after` is the id of an item in the store. A
    * page ends early once its text reaches `PAGE_TEXT`. Throws `store_not_found` before reading
    * items if the store does not exist or is not in the given project.
    */
-  listItems(store: StoreOfProject, page: Page): Promise<ItemPage>
+  listItems(items: ItemSelection, page: Page): Promise<ItemPage>
 }
 
 export interface PurchaseMethods {
@@ -236,7 +244,13 @@ export interface WriteOptions {
   readonly quota?: Quota
 }
 
-/** The most usage after a change. A change beyond it throws `quota_exceeded` and writes nothing. */
+/** The same for an update. */
+export interface UpdateOptions<R> extends WriteOptions {
+  /** Makes the `data` of the audit entry, from the record before and after the change. */
+  readonly describe?: (before: R, after: R) => JsonObject
+}
+
+/** The maximum usage after a change. A change beyond it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
   /** The project whose stores count for the quota. */
@@ -299,7 +313,10 @@ export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 /** Identifies a store. If `project_id` is given, the store must be in that project. */
 export type StoreOfProject = StoreKey & { readonly project_id?: string }
 
-/** Which page to read. `after` is the `next` of the previous page of the same storage. */
+/** The items to list: all, only the archived ones (`true`), or only the active ones (`false`). */
+export type ItemSelection = StoreOfProject & { readonly archived?: boolean }
+
+/** A page to read. `after` is the `next` of the previous page, from the same storage. */
 export interface Page {
   readonly limit: number
   readonly after?: string

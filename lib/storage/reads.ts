@@ -12,9 +12,11 @@ import type {
 } from './port.ts'
 import {
   FIND_ACCOUNT,
+  FIND_ITEM,
   FIND_PROJECT,
   FIND_STORE,
   FIND_WATERMARK,
+  ITEMS_WITH_STORES,
   PAGE_OF_AUDIT,
   pageOf,
 } from './statements.ts'
@@ -126,14 +128,16 @@ export function storeReads(db: Reader): Pick<StoreMethods, 'findStore' | 'listSt
   }
 }
 
-const FIND_ITEM = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store
-  WHERE i.id = ?`
+const FIND_ITEM_BY_NAME = `
+  ${ITEMS_WITH_STORES} WHERE s.account_id = ? AND s.store_id = ? AND i.name = ?`
 
-export function itemReads(db: Reader): Pick<ItemMethods, 'findItem'> {
+export function itemReads(db: Reader): Pick<ItemMethods, 'findItem' | 'findItemByName'> {
   return {
     async findItem(id) {
       return maybe(itemRecord, await db.find(FIND_ITEM, id))
+    },
+    async findItemByName({ account_id, store_id }, name) {
+      return maybe(itemRecord, await db.find(FIND_ITEM_BY_NAME, account_id, store_id, name))
     },
   }
 }

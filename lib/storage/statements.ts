@@ -2,6 +2,7 @@ import {
   ACCOUNTS,
   AUDIT,
   IDEMPOTENCY_RECORDS,
+  ITEM_CHANGES,
   PROJECT_CHANGES,
   PROJECTS,
   STORE_CHANGES,
@@ -40,7 +41,12 @@ export const FIND_STORE = `SELECT ${STORES.list} FROM stores ${OF_STORE}`
 export const FIND_STORE_STATUS = `SELECT status FROM stores ${OF_STORE}`
 export const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')
 
-/** Counts projects and stores, but only up to their quotas. */
+export const ITEMS_WITH_STORES = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
+export const FIND_ITEM = `${ITEMS_WITH_STORES} WHERE i.id = ?`
+export const UPDATE_ITEM = ITEM_CHANGES.updateWhere('id = ?')
+
+/** Counts projects and stores no further than their limits. */
 export const COUNT_USAGE = `
   SELECT config_bytes,
     (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,

@@ -79,8 +79,14 @@ export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbo
 
 type StoreIds = 'account_id' | 'project_id' | 'store_id'
 
-/** The table of items. A row refers to its store by `seq` instead of the store's ids. */
-export const ITEMS = table<Omit<Item, StoreIds>>(
+/** A row names its store by number, in place of the store's ids. */
+interface ItemRow extends Omit<Item, StoreIds> {
+  /** The random id of the latest change, for the revision of a list. */
+  readonly changed?: string
+}
+
+/** All columns, for writes. */
+export const ITEM_ROWS = table<ItemRow>(
   'items',
   {
     id: text(),
@@ -91,6 +97,9 @@ export const ITEMS = table<Omit<Item, StoreIds>>(
     type: text<ItemType>(),
     metadata: json,
     created_at: text(),
+    version: integer,
+    archived_at: optional(text()),
+    changed: optional(text()),
   },
   {
     unique: 'store, name',
@@ -98,7 +107,22 @@ export const ITEMS = table<Omit<Item, StoreIds>>(
   },
 )
 
-/** Reads an item from its row, and from a row with its store's ids. */
+/** The columns of an item, for reads. */
+export const ITEMS = omit(ITEM_ROWS, 'changed')
+
+/** The columns of an item that an update may change. */
+export const ITEM_CHANGES = pick(
+  ITEM_ROWS,
+  'display_name',
+  'description',
+  'price',
+  'metadata',
+  'version',
+  'archived_at',
+  'changed',
+)
+
+/** Reads an item from its row and a row with the ids of its store. */
 export function itemRecord(row: Row, store: Row = row): Item {
   const { account_id, project_id, store_id } = store as Pick<Item, StoreIds>
   return ITEMS.readInto({ account_id, project_id, store_id }, row)
@@ -175,7 +199,10 @@ export const AUDIT = table<AuditEntry>('audit', {
   action: text<AuditAction>(),
   subject: text(),
   account_id: text(),
+  project_id: text(),
+  store_id: text(),
   request_id: text(),
+  data: optional(json),
 })
 
 export function numberedEntry(row: Row): NumberedEntry {

@@ -84,7 +84,7 @@ function describeFreshness(driver: SqliteDriverName): void {
       await Promise.all([writing, readingThere, ...lines.map(readingHere)])
 
       assert.deepEqual(stale, [])
-      t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of nine writes`)
+      t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of ten writes`)
     })
   }
 }

@@ -5,7 +5,7 @@ import { describeAtomicity, describeAudit } from './contract/audit.ts'
 import { describeAuthority } from './contract/authority.ts'
 import { describeBuckets } from './contract/buckets.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
-import { describeItemPages, describeItems } from './contract/items.ts'
+import { describeItemChanges, describeItemPages, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
 import { describePages } from './contract/pages.ts'
 import { describeProjects } from './contract/projects.ts'
@@ -32,6 +32,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('pages of records', () => describePages(open))
     describe('quotas', () => describeQuotas(open))
     describe('items', () => describeItems(open))
+    describe('changes of items', () => describeItemChanges(open))
     describe('pages of items', () => describeItemPages(open))
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))

@@ -19,6 +19,10 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
        AND NOT EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NOT NULL)`,
   ],
   [
+    'items have a version without the id of its change, or the reverse',
+    'SELECT count(*) AS n FROM items WHERE (version > 1) <> (changed IS NOT NULL)',
+  ],
+  [
     'watermarks of an archive are left, which open the audit log for deletion',
     'SELECT count(*) AS n FROM audit_archive',
   ],

@@ -227,4 +227,21 @@ export const MIGRATIONS: readonly string[] = [
     (SELECT coalesce(sum(octet_length(store_config::text)), 0) FROM stores s
       WHERE s.account_id = accounts.account_id);
   `,
+  `
+  -- "changed" is a random id of the latest change; null while an item has none.
+  ALTER TABLE items
+    ADD COLUMN version bigint NOT NULL DEFAULT 1,
+    ADD COLUMN archived_at text,
+    ADD COLUMN changed text COLLATE "C";
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+
+  -- "data" is null for an entry without data. "xid" is the writing transaction: snapshots compare
+  -- it, which tells a reader exactly which entries have been committed since.
+  ALTER TABLE audit
+    ADD COLUMN project_id text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN store_id text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN data json,
+    ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id();
+  CREATE INDEX audit_xid ON audit (xid, seq);
+  `,
 ]

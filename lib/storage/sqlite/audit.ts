@@ -75,8 +75,7 @@ export function auditMethods(db: Connection): AuditMethods {
   }
 }
 
-const UPDATE_FINGERPRINT =
-  'UPDATE receipts SET fingerprint = ? WHERE account_id = ? AND key = ?'
+const UPDATE_FINGERPRINT = 'UPDATE receipts SET fingerprint = ? WHERE account_id = ? AND key = ?'
 
 function archivePage(
   db: Connection,

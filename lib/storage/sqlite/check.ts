@@ -29,6 +29,10 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
        WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)`,
   ],
   [
+    'items have a version without the id of its change, or the reverse',
+    'SELECT count(*) AS n FROM items WHERE (version > 1) <> (changed IS NOT NULL)',
+  ],
+  [
     'watermarks of an archive are left, which open the audit log for deletion',
     'SELECT count(*) AS n FROM audit_archive',
   ],

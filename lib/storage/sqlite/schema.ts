@@ -247,4 +247,16 @@ export const MIGRATIONS: readonly string[] = [
   END;
   CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
   `,
+  `
+  -- "changed" is a random id of the latest change; null while an item has none.
+  ALTER TABLE items ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE items ADD COLUMN archived_at TEXT;
+  ALTER TABLE items ADD COLUMN changed TEXT;
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+
+  -- "data" is null for an entry without data.
+  ALTER TABLE audit ADD COLUMN project_id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE audit ADD COLUMN store_id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE audit ADD COLUMN data TEXT;
+  `,
 ]
