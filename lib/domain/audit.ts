@@ -10,6 +10,7 @@ export const AUDIT_ACTIONS = [
   'store.update',
   'item.create',
   'purchases.import',
+  'purchases.record',
   'tokens.issue',
   'tokens.revoke',
   'signing_keys.rotate',

@@ -26,7 +26,8 @@ export interface StoreRecords {
   store: Store
   readonly items: Map<string, Item>
   readonly purchases: Map<string, KeptPurchase>
-  importing: boolean
+  /** The rows of the import under way. */
+  staged?: Map<string, KeptPurchase> | undefined
 }
 
 /**
@@ -34,6 +35,14 @@ export interface StoreRecords {
  * collects its garbage late in a large heap. Four imports of 31 MiB took 545 MiB, and now 250 MiB.
  */
 export type KeptPurchase = Omit<StoredPurchase, 'metadata'> & { readonly metadata: Buffer }
+
+export function keptPurchase(purchase: StoredPurchase): KeptPurchase {
+  return { ...purchase, metadata: Buffer.from(JSON.stringify(purchase.metadata)) }
+}
+
+export function storedFrom(kept: KeptPurchase): StoredPurchase {
+  return { ...kept, metadata: JSON.parse(kept.metadata.toString()) as JsonObject }
+}
 
 export function createState() {
   const state = {

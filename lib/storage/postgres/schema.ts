@@ -234,4 +234,8 @@ export const MIGRATIONS: readonly string[] = [
   ALTER INDEX receipts_pkey RENAME TO idempotency_records_pkey;
   ALTER INDEX receipts_expiry RENAME TO idempotency_records_expiry;
   `,
+  `
+  -- Finds the purchases of a user, in order.
+  CREATE INDEX purchases_user ON purchases (store, user_id, seq) WHERE user_id IS NOT NULL;
+  `,
 ]
