@@ -43,6 +43,13 @@ const accountOperations: typeof operations = {
     till.stores.create(caller as Account, { project_id: project, store_type: 'web' }),
   'items.create': (till, caller, { store }) =>
     till.items.create(caller as Account, { ...ITEM, store_id: store, name: 'intruder' }),
+  'purchases.record': (till, caller, { store }) =>
+    till.purchases.record(caller as Account, {
+      store_id: store,
+      transaction_id: 'intruder',
+      sku: 'gold',
+      purchased_at: '2024-03-01T12:34:56Z',
+    }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
 }
