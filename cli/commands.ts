@@ -25,6 +25,8 @@ import { projectUpdate } from './commands/project-update.ts'
 import { purchasesExport } from './commands/purchases-export.ts'
 import { purchasesImport } from './commands/purchases-import.ts'
 import { purchasesList } from './commands/purchases-list.ts'
+import { purchasesOwned } from './commands/purchases-owned.ts'
+import { purchasesRecord } from './commands/purchases-record.ts'
 import { purchasesSummary } from './commands/purchases-summary.ts'
 import { secretsDrop } from './commands/secrets-drop.ts'
 import { secretsSeal } from './commands/secrets-seal.ts'
@@ -61,7 +63,14 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     itemArchive,
     itemRestore,
   ],
-  Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
+  Purchases: [
+    purchasesImport,
+    purchasesRecord,
+    purchasesList,
+    purchasesOwned,
+    purchasesExport,
+    purchasesSummary,
+  ],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
 }

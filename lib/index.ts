@@ -30,12 +30,14 @@ export {
   type Repeat,
   type StoredPurchase,
 } from './domain/purchase.ts'
+export type { PurchaseInput } from './domain/purchase-input.ts'
 export {
   type AuditArchive,
   type AuditQuery,
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,
+  type OwnedQuery,
   type PurchaseFilter,
   type PurchaseQuery,
   type PurchaseSelection,
@@ -65,6 +67,7 @@ export type {
   SealedSecrets,
   SigningKeyInfo,
 } from './services/operations.ts'
+export type { OwnedItem, OwnedPage } from './services/owned-purchases.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
 export type {
   ImportRequest,
@@ -74,6 +77,7 @@ export type {
   Purchases,
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
+export type { RecordedPurchase } from './services/record-purchase.ts'
 export type { UnreadableSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
@@ -90,10 +94,12 @@ export type {
   ItemSelection,
   KeyedAccount,
   KeyRotation,
+  OwnedRow,
   Page,
   PoolState,
   PurchaseImport,
   Quota,
+  RecordedRow,
   RecordPage,
   Revocation,
   StagedRows,

@@ -31,7 +31,7 @@ export const purchasesImport = command({
     'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, operand, options, output, db, io }) {
+  async run({ till, storage, operand, options, output, db, io }) {
     const { stream, size } = openFile(operand, io)
     const map = options.map && Object.fromEntries(options.map)
     const report =
@@ -58,6 +58,8 @@ export const purchasesImport = command({
         if (!signal.aborted) await report?.write()
       }
     })
+    // A later command would have to scan the rows that are not indexed by user.
+    await storage.indexUsers?.()
   },
 })
 

@@ -15,6 +15,7 @@ export const AUDIT_ACTIONS = [
   'item.archive',
   'item.restore',
   'purchases.import',
+  'purchases.record',
   'tokens.issue',
   'tokens.revoke',
   'signing_keys.rotate',

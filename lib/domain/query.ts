@@ -51,7 +51,13 @@ export interface PurchaseSelection {
 
 export interface PurchaseQuery extends PurchaseSelection, ListQuery {}
 
-/** The conditions on purchases, as storages get them. */
+/** One page of what a user owns in a store. */
+export interface OwnedQuery extends ListQuery {
+  readonly store_id: string
+  readonly user_id: string
+}
+
+/** The purchases that a storage lists. */
 export interface PurchaseFilter {
   readonly user_id?: string
   readonly sku?: string
@@ -158,4 +164,15 @@ const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & Pa
 
 export function parsePurchaseQuery(input: unknown) {
   return parseObject(input, purchaseFields)
+}
+
+const ownedFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage> = {
+  store_id: required(storeId),
+  user_id: required(text(1, 255)),
+  limit: listFields.limit,
+  cursor: optional(text(1, 255)), // a SKU
+}
+
+export function parseOwnedQuery(input: unknown) {
+  return parseObject(input, ownedFields)
 }

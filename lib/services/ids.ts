@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { TokenIssuer } from '../domain/session.ts'
 
-export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'key'
+export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
 
 // Crockford's base 32, as in ULIDs. It is sorted by character code and has no look-alikes.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

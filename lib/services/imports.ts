@@ -179,7 +179,10 @@ function copyString(text: string): string {
   return ` ${text}`.slice(1)
 }
 
-const UNKNOWN_SKU = { code: 'unknown_sku', message: 'is not the name of an item of this store' }
+export const UNKNOWN_SKU = {
+  code: 'unknown_sku',
+  message: 'is not the name of an item of this store',
+}
 const CONFLICT = {
   code: 'transaction_conflict',
   message: 'differs from a purchase, or a row, with the same transaction_id',

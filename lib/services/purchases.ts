@@ -3,24 +3,27 @@ import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown } from '../domain/fields.ts'
-import { formatInstant } from '../domain/instant.ts'
-import type { Purchase, PurchaseField, PurchaseRules, StoredPurchase } from '../domain/purchase.ts'
+import type { Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
+  type OwnedQuery,
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
   parsePurchaseQuery,
 } from '../domain/query.ts'
-import { parseStoreId, type Store } from '../domain/store.ts'
+import { parseStoreId } from '../domain/store.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
-import type { Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
+import { listOwned, type OwnedPage } from './owned-purchases.ts'
+import { rulesOf } from './purchase-rules.ts'
+import { type RecordedPurchase, recordPurchase, withTimeText } from './record-purchase.ts'
 
 export interface Purchases {
   /**
@@ -28,7 +31,19 @@ export interface Purchases {
    * or `store_inactive`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
-  /** Reads one page of a store's purchases in order of import. */
+  /**
+   * Records one purchase by the rules of a file's row. A repeated `transaction_id` stores nothing
+   * new: it advances the status, or changes nothing. Throws `invalid_request` when its other fields
+   * differ, `store_inactive`, and `storage_unavailable` when an import under way has the same id.
+   */
+  record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
+  /**
+   * One page of what a user owns, in order of SKU: purchases with the status `purchased`. A session
+   * may ask for its own user with the scope `items:read`, if the account issued its token. Any other
+   * session throws `insufficient_scope`.
+   */
+  owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
+  /** One page of a store's purchases in order of import. */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
@@ -133,6 +148,9 @@ export function createPurchases(context: Context): Purchases {
       }
     },
 
+    record: (account, input, options) => recordPurchase(context, account, input, options),
+    owned: (caller, query) => listOwned(context, caller, query),
+
     async list(account, query) {
       assertAccount(account)
       const { store_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
@@ -160,9 +178,6 @@ export function createPurchases(context: Context): Purchases {
 }
 
 const MAX_WAIT_MS = 10 * 60_000
-function withTimeText(purchase: StoredPurchase): Purchase {
-  return { ...purchase, purchased_at: formatInstant(purchase.purchased_at) }
-}
 
 const NOTHING = { purchased: 0, pending: 0, refunded: 0, cancelled: 0, revenue: '0' }
 
@@ -177,11 +192,4 @@ async function summarize(purchases: AsyncIterable<Purchase>): Promise<PurchaseSu
     if (status === 'purchased') group.revenue = String(BigInt(group.revenue) + BigInt(price))
   }
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
-}
-
-async function rulesOf(storage: Storage, store: Store): Promise<PurchaseRules> {
-  const project = await storage.findProject(store.project_id)
-  const currencies = new Set((project?.config.allowed_currencies as string[] | undefined) ?? [])
-  const { currency } = store.store_config
-  return typeof currency === 'string' ? { currency, currencies } : { currencies }
 }

@@ -146,7 +146,27 @@ export interface ItemMethods {
 }
 
 export interface PurchaseMethods {
-  /** Starts an import. Resolves to undefined while another import into the store runs. */
+  /**
+   * Inserts one purchase as an import of its own, or updates the status of a stored one as an import
+   * would. Changes nothing unless the outcome is `added` or `updated`.
+   */
+  recordPurchase(
+    store: StoreKey,
+    import_id: string,
+    purchase: NewPurchase,
+    write?: WriteOptions,
+  ): Promise<RecordedRow>
+  /**
+   * Lists what a user owns, in order of SKU: the purchases with the status `purchased`. The cursor
+   * is the last SKU.
+   */
+  listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
+  /**
+   * Completes the index that finds the purchases of a user. Imports leave it to the background, and
+   * reads are exact without it. Absent when each write completes it.
+   */
+  indexUsers?(): Promise<void>
+  /** Starts an import into a store. Resolves to undefined while another import into it runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Lists the purchases of a store that match the filter, in the order of import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
@@ -394,7 +414,30 @@ export interface PurchaseImport {
   abort(): Promise<void>
 }
 
-/** The outcome of staged rows. `compareRepeat` decides for a transaction that already exists. */
+/** The outcome of a recorded purchase; `compareRepeat` decides about a transaction that exists. */
+export type RecordedRow =
+  | {
+      readonly outcome: 'added' | 'updated' | 'skipped'
+      /** The purchase as it is stored now. */
+      readonly purchase: StoredPurchase
+    }
+  | { readonly outcome: 'conflict'; readonly field: PurchaseField }
+  /** The SKU is not an item of the store. */
+  | { readonly outcome: 'unknown' }
+  /** An import under way has the transaction, or has used all numbers that it left free. */
+  | { readonly outcome: 'busy' }
+
+/** The purchases of one SKU by one user. */
+export interface OwnedRow {
+  readonly sku: string
+  /** The sum of their quantities. */
+  readonly quantity: number
+  /** Unix milliseconds. */
+  readonly first_purchased_at: number
+  readonly last_purchased_at: number
+}
+
+/** The outcome of staged rows. `compareRepeat` decides about a transaction that exists. */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number

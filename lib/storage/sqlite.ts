@@ -18,6 +18,7 @@ import { purchaseMethods } from './sqlite/purchases.ts'
 import { storeMethods } from './sqlite/stores.ts'
 import { tokenMethods } from './sqlite/tokens.ts'
 import { assertWhole, unfinishedMethods } from './sqlite/unfinished.ts'
+import { createUserIndexer } from './sqlite/users.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
 
@@ -52,6 +53,8 @@ function commitsOf(db: Connection): number {
 
 function storageOn(db: Connection): Storage {
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
+  const users = createUserIndexer(db)
+  users.wake()
   return {
     async ping() {
       db.assertInPlace()
@@ -61,7 +64,7 @@ function storageOn(db: Connection): Storage {
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
-    ...purchaseMethods(db),
+    ...purchaseMethods(db, users),
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
@@ -78,8 +81,8 @@ function storageOn(db: Connection): Storage {
     },
     size: () => db.size(),
     async close() {
-      // Closes at the same time: a closed connection rejects the cleanup's next statement.
-      await Promise.all([db.close(), cleanup.stop()])
+      // At the same time: the connection then refuses the cleanup's next statement.
+      await Promise.all([db.close(), cleanup.stop(), users.stop()])
     },
   }
 }

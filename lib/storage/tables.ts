@@ -19,7 +19,7 @@ import {
   table,
   text,
 } from './columns.ts'
-import type { FormerPublicKey, StoredSigningKey, Watermark } from './port.ts'
+import type { FormerPublicKey, OwnedRow, StoredSigningKey, Watermark } from './port.ts'
 
 export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),
@@ -145,7 +145,15 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   metadata: json,
 })
 
-/** The columns that `compareRepeat` compares, except the SKU. */
+/** The purchases `p` of a user by item `t`. */
+export const OWNED = table<OwnedRow>('purchases', {
+  sku: text(),
+  quantity: integer,
+  first_purchased_at: integer,
+  last_purchased_at: integer,
+})
+
+/** What `compareRepeat` compares, except the SKU. */
 export const PURCHASE_IDENTITIES = pick(
   PURCHASES,
   'user_id',

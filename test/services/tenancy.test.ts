@@ -49,6 +49,13 @@ const accountOperations: typeof operations = {
   'items.restore': (till, caller, { item }) => till.items.restore(caller as Account, item),
   'items.getByName': (till, caller, { store }) =>
     till.items.getByName(caller as Account, store, 'gold'),
+  'purchases.record': (till, caller, { store }) =>
+    till.purchases.record(caller as Account, {
+      store_id: store,
+      transaction_id: 'intruder',
+      sku: 'gold',
+      purchased_at: '2024-03-01T12:34:56Z',
+    }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
 }

@@ -11,6 +11,7 @@ import { describePages } from './contract/pages.ts'
 import { describeProjects } from './contract/projects.ts'
 import { describePurchases } from './contract/purchases.ts'
 import { describeQuotas } from './contract/quotas.ts'
+import { describeRecording, describeUsers } from './contract/recording.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
@@ -38,6 +39,8 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
     describe('purchases', () => describePurchases(open))
+    describe('recorded purchases', () => describeRecording(open))
+    describe('purchases of a user', () => describeUsers(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))

@@ -26,7 +26,8 @@ export interface StoreRecords {
   store: Store
   readonly items: Map<string, Item>
   readonly purchases: Map<string, KeptPurchase>
-  importing: boolean
+  /** The rows of the import under way. */
+  staged?: Map<string, KeptPurchase> | undefined
 }
 
 /**
@@ -35,6 +36,14 @@ export interface StoreRecords {
  * instead of 545 MiB.
  */
 export type KeptPurchase = Omit<StoredPurchase, 'metadata'> & { readonly metadata: Buffer }
+
+export function keptPurchase(purchase: StoredPurchase): KeptPurchase {
+  return { ...purchase, metadata: Buffer.from(JSON.stringify(purchase.metadata)) }
+}
+
+export function storedFrom(kept: KeptPurchase): StoredPurchase {
+  return { ...kept, metadata: JSON.parse(kept.metadata.toString()) as JsonObject }
+}
 
 export function createState() {
   const state = {

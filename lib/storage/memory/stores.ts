@@ -12,7 +12,7 @@ export function storeMethods(state: State): StoreMethods {
         if (stores.has(storeKey(store))) return false
         state.countConfig(store.account_id, write.quota, store.store_config)
         const records = { store: structuredClone(store), items: new Map(), purchases: new Map() }
-        stores.set(storeKey(store), { ...records, importing: false })
+        stores.set(storeKey(store), records)
         return true
       })
     },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { PurchaseImport, StoreKey } from '../port.ts'
+import { RECORDED_GAP } from '../recorded.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -52,7 +53,7 @@ const INSERT = `
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`
 
 async function createImport(db: Database, lease: Lease): Promise<PurchaseImport> {
-  const first = await findLastPurchase(db, lease)
+  const first = (await findLastPurchase(db, lease)) + RECORDED_GAP
   const staging = createStaging(db, lease, first)
   // Ignores failures: the next heartbeat tries again, and the next block notices a lost lease.
   const renew = () => void renewLease(db, lease).catch(() => {})

@@ -87,13 +87,14 @@ export async function clearImport(
 }
 
 async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<void> {
-  const row = await db.find('SELECT max(seq) AS last FROM purchases WHERE store = ?', lease.store)
+  const before = await findLastPurchase(db, lease)
+  const row = await db.find(FIND_RANGE, lease.store, before, lease.import)
   const last = Number(row?.last)
-  for (let from = await findLastPurchase(db, lease); from < last; from += CLEARED_A_STATEMENT) {
-    const to = from + CLEARED_A_STATEMENT
+  for (let from = Number(row?.first); from <= last; from += CLEARED_A_STATEMENT) {
+    const end = from + CLEARED_A_STATEMENT
     await db.transaction(async (tx) => {
       await assertOwned(tx, lease)
-      await tx.run(DELETE_PURCHASES, lease.store, from, to)
+      await tx.run(DELETE_PURCHASES, lease.store, from, end, lease.import)
     })
     await pause()
   }
@@ -104,4 +105,9 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   })
 }
 
-const DELETE_PURCHASES = 'DELETE FROM purchases WHERE store = ? AND seq > ? AND seq <= ?'
+// Recorded purchases may follow the last visible one meanwhile.
+const FIND_RANGE = `
+  SELECT min(seq) AS first, max(seq) AS last FROM purchases
+  WHERE store = ? AND seq > ? AND import = ?`
+const DELETE_PURCHASES = `
+  DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`

@@ -244,4 +244,8 @@ export const MIGRATIONS: readonly string[] = [
     ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id();
   CREATE INDEX audit_xid ON audit (xid, seq);
   `,
+  `
+  -- Finds the purchases of a user, in order.
+  CREATE INDEX purchases_user ON purchases (store, user_id, seq) WHERE user_id IS NOT NULL;
+  `,
 ]

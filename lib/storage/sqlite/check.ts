@@ -24,6 +24,18 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
      WHERE i.owner IS NULL AND (p.seq BETWEEN i.first_purchase AND i.last_purchase) IS NOT TRUE`,
   ],
   [
+    'purchases are missing from the index of users',
+    `SELECT count(*) AS n FROM imports i JOIN purchases p
+       ON p.import = i.seq AND p.seq BETWEEN i.first_purchase AND i.users_indexed
+     WHERE i.owner IS NULL AND p.user_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM purchase_users u
+       WHERE u.store = i.store AND u.user_id = p.user_id AND u.purchase = p.seq)`,
+  ],
+  [
+    'entries of the index of users name a purchase that is not there or of another user',
+    `SELECT count(*) AS n FROM purchase_users u WHERE NOT EXISTS (SELECT 1 FROM purchases p
+       WHERE p.seq = u.purchase AND p.user_id = u.user_id)`,
+  ],
+  [
     'transactions name a purchase that is not there',
     `SELECT count(*) AS n FROM transactions t WHERE NOT EXISTS (SELECT 1 FROM purchases p
        WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)`,

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
+import { RECORDED_GAP } from '../recorded.ts'
 import { sumStaged } from '../staged.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
@@ -18,6 +19,7 @@ import {
   underWay,
 } from './leases.ts'
 import { createStaging } from './staging.ts'
+import { indexSmallImport, type UserIndexer } from './users.ts'
 
 const HEARTBEAT_MS = 5_000
 
@@ -30,6 +32,7 @@ export async function openImport(
   db: Connection,
   store: number,
   import_id: string,
+  users: UserIndexer,
 ): Promise<PurchaseImport | undefined> {
   const other = db.find(FIND_OTHER, store) as unknown as ImportRow | undefined
   if (other) {
@@ -44,17 +47,19 @@ export async function openImport(
   if (inserted === 0) return undefined
   const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown
   underWay.add(import_id)
-  return createImport(db, row as ImportRow)
+  return createImport(db, row as ImportRow, users)
 }
 
 const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 
 const INSERT = `
   INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
-  VALUES (?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM purchases), ?)
+  VALUES (?, ?, ?, ?, ${RECORDED_GAP} + 1 + max(
+    (SELECT coalesce(max(seq), 0) FROM purchases),
+    (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
-function createImport(db: Connection, row: ImportRow): PurchaseImport {
+function createImport(db: Connection, row: ImportRow, users: UserIndexer): PurchaseImport {
   const { seq } = row
   const staging = createStaging(db, row.store, seq, row.first_purchase)
   // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
@@ -97,11 +102,13 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
         assertOwned(db, seq)
         verifyAuthority(db, write.authority)
         db.run(COMMIT, seq)
+        indexSmallImport(db, seq)
         recordWrite(db, write)
       })
       clearInterval(heartbeat)
       underWay.delete(row.import_id)
-      // Ignores failures: the import is committed, and the next import applies the changes.
+      users.wake()
+      // The import is committed even if this fails: the next import applies the changes then.
       await applyChanges(db).catch(() => {})
     },
     async abort() {

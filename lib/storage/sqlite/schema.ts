@@ -259,4 +259,33 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE audit ADD COLUMN store_id TEXT NOT NULL DEFAULT '';
   ALTER TABLE audit ADD COLUMN data TEXT;
   `,
+  `
+  -- Finds the purchases of a user. A separate table, because it is filled after an import's commit,
+  -- in blocks sorted by user: an index on "purchases" would dirty a page for each row.
+  CREATE TABLE purchase_users (
+    store INTEGER NOT NULL,
+    user_id TEXT NOT NULL,
+    purchase INTEGER NOT NULL,
+    PRIMARY KEY (store, user_id, purchase)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER purchases_delete_user AFTER DELETE ON purchases WHEN old.user_id IS NOT NULL BEGIN
+    DELETE FROM purchase_users WHERE user_id = old.user_id AND purchase = old.seq
+      AND store = (SELECT store FROM imports WHERE seq = old.import);
+  END;
+  CREATE TRIGGER purchases_update_user AFTER UPDATE OF user_id ON purchases
+    WHEN new.user_id IS NOT old.user_id BEGIN
+    DELETE FROM purchase_users WHERE user_id = old.user_id AND purchase = old.seq
+      AND store = (SELECT store FROM imports WHERE seq = old.import);
+    INSERT INTO purchase_users SELECT store, new.user_id, new.seq FROM imports
+      WHERE seq = new.import AND new.user_id IS NOT NULL;
+  END;
+
+  -- The users of an import's purchases up to this number are in purchase_users.
+  ALTER TABLE imports ADD COLUMN users_indexed INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX imports_unindexed ON imports (store)
+    WHERE owner IS NULL AND last_purchase > users_indexed;
+  -- A recorded purchase is an import of its own, so that a store may have a million.
+  DROP INDEX imports_store;
+  CREATE INDEX imports_store ON imports (store, last_purchase);
+  `,
 ]
