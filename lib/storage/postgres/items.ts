@@ -51,10 +51,11 @@ const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 // The revision has the count of items, not the greatest number: of two items added at once, the one
 // with the smaller number may become visible later. The sum of versions counts the changes; the
 // random ids tell states apart that differ after a backup was restored. Only the first page counts,
-// because a large store takes long, and its revision is that of the list. A row is left out when those before its predecessor fill the page with their text.
+// because a large store takes long, and its revision is that of the list. A row is left out when
+// those before its predecessor fill the page with their text.
 const PAGE_OF_ITEMS = `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,
-    s.account_id, s.project_id, s.store_id, 
+    s.account_id, s.project_id, s.store_id,
     concat_ws('.', s.seq, c.items, c.newest, v.versions, v.changed) AS revision
   FROM stores s
   CROSS JOIN LATERAL (
