@@ -17,7 +17,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
   for (const [name, { required, value = '' }] of Object.entries(specs)) {
     const given = values[name]
     if (required && given === undefined) throw new UsageError(`--${name} ${value} is missing`)
-    // An unset shell variable leaves an empty id.
+    // Rejects an empty value, which an unset shell variable leaves behind.
     const isName = value === 'ID' || value === 'DB'
     if (isName && given === '') throw new UsageError(`--${name} ${value} is empty`)
   }
@@ -40,7 +40,7 @@ function parseStrictly(
   })
   const options = Object.fromEntries(types)
   const filled = fillBare(args, specs)
-  // Not strict, because the errors of `parseArgs` tell an option's name only in English.
+  // Not strict, because the errors of a strict `parseArgs` name the option only in English text.
   const { values, positionals, tokens } = parseArgs({
     args: filled,
     options,
@@ -67,7 +67,7 @@ function assertOption(
 ) {
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined
   if (!spec) {
-    const written = typed.split('=', 1)[0] ?? '' // all of `-name`, not only `-n`
+    const written = typed.split('=', 1)[0] ?? '' // the whole of `-name`, not only `-n`
     const meant = suggest(written.replace(/^-+/, ''), Object.keys(specs))
     throw new UsageError(`Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`)
   }
@@ -81,7 +81,10 @@ function assertOption(
   throw new UsageError(`--${name} takes a value: ${spec.value}${hint}`)
 }
 
-/** Adds the default value to a bare option, because `parseArgs` has no optional values. */
+/**
+ * Adds the default value to an option that is given without one: `parseArgs` has no optional
+ * values.
+ */
 function fillBare(args: readonly string[], specs: OptionSpecs): string[] {
   return args.map((arg, index) => {
     const bare = arg.startsWith('--') ? specs[arg.slice(2)]?.bare : undefined

@@ -4,18 +4,18 @@ import type { Io } from './io.ts'
 import type { ValueParser } from './option-values.ts'
 import type { Output } from './output.ts'
 
-/** An option of a command. One with a `value` takes a value; any other is a flag. */
+/** An option of a command. An option with `value` takes a value; an option without it is a flag. */
 export interface OptionSpec {
   /** A one-letter alias. */
   readonly short?: string
-  /** The placeholder of the value in the help. */
+  /** The placeholder for the value in the help text. */
   readonly value?: string
-  /** The value of an option that is given without one. */
+  /** The value to use when the option is given without one. */
   readonly bare?: string
   readonly required?: boolean
-  /** The option may be repeated. */
+  /** Whether the option may be repeated. */
   readonly multiple?: boolean
-  /** Parses the value. Without it the command gets the text, and the library validates it. */
+  /** Parses the value. If missing, the command gets the text, and the library validates it. */
   readonly parse?: ValueParser<unknown>
   readonly help: string
 }
@@ -33,15 +33,15 @@ type Values<O extends OptionSpecs> = {
       : boolean
 }
 
-/** Everything that a command works with. */
+/** The input of a command: its options, the till, the storage and the settings. */
 export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly options: Values<O>
-  /** The operand; '' for a command that takes none. */
+  /** The operand; '' for a command without one. */
   readonly operand: string
-  /** The whole command line. */
+  /** The whole command line, as words. */
   readonly args: readonly string[]
   readonly till: Till
-  /** The storage of `till`. */
+  /** The storage behind `till`. */
   readonly storage: Storage
   /** The database: a path, a PostgreSQL URL, or `memory:`. */
   readonly db: string
@@ -53,14 +53,16 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
 }
 
 export interface Command<O extends OptionSpecs = OptionSpecs> {
-  /** The words that select it: `item create`. */
+  /** The words that select the command, such as `item create`. */
   readonly name: string
   readonly summary: string
-  /** The placeholder of its only operand: `ID`, `FILE`. */
+  /** The placeholder for the command's only operand: `ID`, `FILE`. */
   readonly operand?: string
-  /** Creates a missing database. Other commands reject it, because the path may be mistyped. */
+  /** Whether to create a missing database. Most commands reject one: its path may be mistyped. */
   readonly makesDatabase?: boolean
-  /** Stores secrets, so the master key must open the secrets already stored. */
+  /**
+   * Whether the command stores secrets. It then first checks the master key on the stored secrets.
+   */
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
@@ -68,7 +70,7 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   run(invocation: Invocation<O>): Promise<void>
 }
 
-/** Declares a command. `run` gets its options typed by their specs. */
+/** Declares a command. The specs of its options give the types of the options that `run` gets. */
 export function command<const O extends OptionSpecs>(declared: Command<O>): Command {
   return declared as unknown as Command
 }

@@ -12,8 +12,12 @@ import { copy } from './commands/copy.ts'
 import { importsList } from './commands/imports-list.ts'
 import { importsShow } from './commands/imports-show.ts'
 import { importsUndo } from './commands/imports-undo.ts'
+import { itemArchive } from './commands/item-archive.ts'
 import { itemCreate } from './commands/item-create.ts'
 import { itemList } from './commands/item-list.ts'
+import { itemRestore } from './commands/item-restore.ts'
+import { itemShow } from './commands/item-show.ts'
+import { itemUpdate } from './commands/item-update.ts'
 import { keysList } from './commands/keys-list.ts'
 import { keysRotate } from './commands/keys-rotate.ts'
 import { projectCreate } from './commands/project-create.ts'
@@ -24,6 +28,8 @@ import { projectUpdate } from './commands/project-update.ts'
 import { purchasesExport } from './commands/purchases-export.ts'
 import { purchasesImport } from './commands/purchases-import.ts'
 import { purchasesList } from './commands/purchases-list.ts'
+import { purchasesOwned } from './commands/purchases-owned.ts'
+import { purchasesRecord } from './commands/purchases-record.ts'
 import { purchasesSummary } from './commands/purchases-summary.ts'
 import { secretsDrop } from './commands/secrets-drop.ts'
 import { secretsSeal } from './commands/secrets-seal.ts'
@@ -34,7 +40,7 @@ import { storeUpdate } from './commands/store-update.ts'
 import { tokenIssue } from './commands/token-issue.ts'
 import { tokenRevoke } from './commands/token-revoke.ts'
 
-/** All commands, in the groups of the help. */
+/** All commands, grouped as in the help text. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
   Server: [serve],
   'Accounts and their keys': [
@@ -55,8 +61,19 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     storeUpdate,
     itemCreate,
     itemList,
+    itemShow,
+    itemUpdate,
+    itemArchive,
+    itemRestore,
   ],
-  Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
+  Purchases: [
+    purchasesImport,
+    purchasesRecord,
+    purchasesList,
+    purchasesOwned,
+    purchasesExport,
+    purchasesSummary,
+  ],
   Imports: [importsList, importsShow, importsUndo],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],

@@ -3,7 +3,7 @@ import { VARIABLES } from './config.ts'
 import { COMMON_OPTIONS, optionsOf } from './options.ts'
 import { wrap } from './text.ts'
 
-/** The help of the whole program. */
+/** Formats the help of the whole program. */
 export function formatProgramHelp(groups: {
   readonly [title: string]: readonly Command[]
 }): string {
@@ -31,7 +31,7 @@ The reason is on stderr, or with --json as a JSON document on stdout.
 \`tillkit COMMAND --help\` describes a command.`
 }
 
-/** The help of the commands that begin with the same words: `account`, `account keys`. */
+/** Formats the help of the commands with the same first words: `account`, `account keys`. */
 export function formatGroupHelp(begun: string, commands: readonly Command[]): string {
   return `Usage: tillkit ${begun} COMMAND [options]
 
@@ -40,7 +40,7 @@ ${columns(commands.map(({ name, summary }) => [name, summary]))}
 \`tillkit COMMAND --help\` describes a command.`
 }
 
-/** The help of one command. */
+/** Formats the help of one command. */
 export function formatCommandHelp(command: Command): string {
   const required = Object.entries(command.options).filter(([, { required }]) => required)
   const usage = [

@@ -2,9 +2,9 @@ import type { PurchaseQuery, PurchaseStatus } from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
 import { json } from './option-values.ts'
 
-// Options that several commands share.
+// The options that several commands share, grouped by use.
 
-/** Every command takes these. */
+/** Options of every command. */
 export const COMMON_OPTIONS = {
   db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
   json: { help: 'print one JSON document on stdout, and nothing else there' },
@@ -24,12 +24,12 @@ export const STORE_OPTIONS = {
   store: { value: 'ID', required: true, help: 'the store' },
 } as const satisfies OptionSpecs
 
-/** Options of commands that create a project or a store. */
+/** Options of the commands that create a project or a store. */
 export const NEW_STATUS_OPTION = {
   status: { value: 'S', help: 'default active; disabled and archived close it' },
 } as const satisfies OptionSpecs
 
-/** Options of commands that change a project or a store. */
+/** Options of the commands that change a project or a store. */
 export const CHANGE_OPTIONS = {
   status: { value: 'S', help: 'disabled and archived close it' },
   config: {
@@ -44,7 +44,7 @@ export const PAGE_OPTIONS = {
   cursor: { value: 'NEXT', help: 'continue after the previous page' },
 } as const satisfies OptionSpecs
 
-/** Options that select purchases. */
+/** Options that select purchases of a store. */
 export const PURCHASE_OPTIONS = {
   ...STORE_OPTIONS,
   user: { value: 'ID', help: 'only those of this user' },
@@ -55,7 +55,7 @@ export const PURCHASE_OPTIONS = {
   to: { value: 'TIME', help: 'before this time or day' },
 } as const satisfies OptionSpecs
 
-/** The library's query for the values of `PURCHASE_OPTIONS`. */
+/** Converts the values of `PURCHASE_OPTIONS` to the library's query. */
 export function purchaseQuery(
   options: Invocation<typeof PURCHASE_OPTIONS>['options'],
 ): PurchaseQuery {
@@ -64,7 +64,7 @@ export function purchaseQuery(
   return { store_id: store, user_id: user, sku, status, import_id, from, to }
 }
 
-/** All options of a command, the common ones included. */
+/** All options of a command, including the common ones. */
 export function optionsOf({ options, databaseOption }: Command): OptionSpecs {
   const { db, ...others } = COMMON_OPTIONS
   return { ...options, ...(databaseOption ? {} : { db }), ...others }

@@ -13,7 +13,7 @@ import type { Io } from './io.ts'
 import { createOutput } from './output.ts'
 import { suggest } from './suggestion.ts'
 
-/** Runs a command line to its end. Prints failures, and resolves to the exit code. */
+/** Runs a command line. Prints a failure, and resolves to the exit code. */
 export async function run(args: readonly string[], io: Io, env: Environment): Promise<number> {
   const command = findCommand(args)
   try {
@@ -53,11 +53,11 @@ function findCommand(args: readonly string[]): Command | undefined {
   return commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
 }
 
-/** The version or a help text. */
+/** The version or a help text, for a command line without a known command. */
 function answerWithoutCommand(args: readonly string[]): string {
   const [first = ''] = args
   if (first === '--version') return version()
-  // A word after an option may be its value.
+  // Stops at the first option: a word after an option may be its value.
   const end = args.findIndex((each) => each.startsWith('-'))
   const words = end === -1 ? args : args.slice(0, end)
   if (first === 'help') return helpOf(words.slice(1))
@@ -97,7 +97,10 @@ function unknownCommand(words: readonly string[]): UsageError {
   return new UsageError(`Which one of ${known.map(({ name }) => name).join(', ')}?`)
 }
 
-/** The most similar command, or beginning of a command, of as many words; never `words` itself. */
+/**
+ * The most similar command or group of commands with the same number of words. Never returns
+ * `words` itself.
+ */
 function suggestCommand(words: readonly string[]): string | undefined {
   const typed = words.join(' ')
   const beginnings = commands.map(({ name }) => name.split(' ').slice(0, words.length).join(' '))
@@ -106,7 +109,7 @@ function suggestCommand(words: readonly string[]): string | undefined {
 }
 
 function version(): string {
-  // This module is cli/run.ts, or it is bundled into dist/cli/main.js.
+  // package.json is one directory above this source file, two above the built one.
   const paths = ['../package.json', '../../package.json']
   const [found = ''] = paths.map((path) => new URL(path, import.meta.url)).filter(existsSync)
   return (JSON.parse(readFileSync(found, 'utf8')) as { version: string }).version

@@ -4,7 +4,7 @@ import { sharedMode } from './file-permissions.ts'
 import type { Io } from './io.ts'
 import { formatValue } from './text.ts'
 
-/** The security warnings for a server with these settings. */
+/** Finds the security warnings for a server with these settings. */
 export function findStartupWarnings({ db, lockdown, masterKeys }: Config, host: string): string[] {
   const mode = isFile(db) ? sharedMode(db) : undefined
   return [
@@ -23,7 +23,10 @@ function isLoopback(host: string): boolean {
 
 const STATUSES = ['active', 'disabled', 'archived']
 
-/** The library stores any status, so a mistyped `disabled` closes nothing. */
+/**
+ * Warns about an unknown status. The library stores any text, so a mistyped `disabled` has no
+ * effect.
+ */
 export function warnOfStatus({ stderr }: Io, status: string | undefined): void {
   if (status === undefined || STATUSES.includes(status)) return
   const quoted = formatValue(status)

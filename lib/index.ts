@@ -18,7 +18,7 @@ export type {
   ImportUndoRequest,
 } from './domain/import.ts'
 export { formatInstant } from './domain/instant.ts'
-export type { Item, ItemType, NewItem } from './domain/item.ts'
+export type { Item, ItemChange, ItemType, NewItem } from './domain/item.ts'
 export {
   type NewProject,
   PLATFORMS,
@@ -36,6 +36,7 @@ export {
   type Repeat,
   type StoredPurchase,
 } from './domain/purchase.ts'
+export type { PurchaseInput } from './domain/purchase-input.ts'
 export {
   type AuditArchive,
   type AuditQuery,
@@ -43,6 +44,7 @@ export {
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,
+  type OwnedQuery,
   type PurchaseFilter,
   type PurchaseQuery,
   type PurchaseSelection,
@@ -73,6 +75,7 @@ export type {
   SealedSecrets,
   SigningKeyInfo,
 } from './services/operations.ts'
+export type { OwnedItem, OwnedPage } from './services/owned-purchases.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
 export type {
   ImportRequest,
@@ -82,6 +85,7 @@ export type {
   Purchases,
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
+export type { RecordedPurchase } from './services/record-purchase.ts'
 export type { UnreadableSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
@@ -96,12 +100,15 @@ export type {
   ImportUndo,
   Insertion,
   ItemPage,
+  ItemSelection,
   KeyedAccount,
   KeyRotation,
+  OwnedRow,
   Page,
   PoolState,
   PurchaseImport,
   Quota,
+  RecordedRow,
   RecordPage,
   Revocation,
   StagedRows,
@@ -114,6 +121,7 @@ export type {
   StoreSummary,
   UndoOutcome,
   UpdatedFingerprints,
+  UpdateOptions,
   Watermark,
   WriteOptions,
 } from './storage/port.ts'

@@ -10,6 +10,7 @@ import { parseArguments } from '../cli/arguments.ts'
 import { serve } from '../cli/commands/serve.ts'
 import { VARIABLES } from '../cli/config.ts'
 import { serveProcess } from './support/cli.ts'
+import { eventuallyHolds } from './support/eventually.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { startPostgres } from './support/postgres.ts'
 import { childrenOf } from './support/served.ts'
@@ -184,7 +185,11 @@ async function scrapeAll(t: TestContext): Promise<string> {
   const scrapes = [file, alone].map(async (args) => {
     const { url, child, closed } = await serveProcess(t, args)
     await fetch(`${url}/nowhere`)
-    const text = await (await fetch(`${url}/metrics`)).text()
+    let text = ''
+    await eventuallyHolds(async () => {
+      text = await (await fetch(`${url}/metrics`)).text()
+      assert.match(text, /^tillkit_http_requests_total/m) // of the worker that had the request
+    })
     child.kill('SIGTERM')
     await closed
     return text

@@ -33,7 +33,7 @@ export const purchasesImport = command({
     'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, operand, options, output, db, io }) {
+  async run({ till, storage, operand, options, output, db, io }) {
     const { stream, size } = openFile(operand, io)
     const map = options.map && Object.fromEntries(options.map)
     const report =
@@ -61,6 +61,8 @@ export const purchasesImport = command({
         if (!signal.aborted) await report?.write()
       }
     })
+    // A later command would have to scan the rows that are not indexed by user.
+    await storage.indexUsers?.()
   },
 })
 
@@ -77,7 +79,7 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
-  // A dry run stores no import with this id.
+  // The id is useless after a dry run, which stores no import.
   const { import_id, ...summary } = result
   const shown = dry_run ? summary : { import_id, ...summary }
   if (output.json) {

@@ -25,7 +25,7 @@ export const purchasesSummary = command({
 
 const BAR_WIDTH = 16
 
-/** The revenue of a row, relative to the largest of its currency. */
+/** A bar that compares a row's revenue with the largest revenue in the same currency. */
 function barOf(row: PurchaseSummary, all: readonly PurchaseSummary[]): string {
   const ofCurrency = all.filter(({ currency }) => currency === row.currency)
   const largest = Math.max(...ofCurrency.map(({ revenue }) => Number(revenue)))

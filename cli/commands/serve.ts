@@ -116,7 +116,7 @@ export const serve = command({
         ? await listen(till, settings)
         : await startWorkers(workers, args, settings.host, (message) => log('error', message))
     const { url } = server
-    // The path of a new database may be mistyped. A demo is meant to be new.
+    // A new database may come from a mistyped path. With `--demo` a new one is expected.
     if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)
@@ -143,7 +143,7 @@ async function serveUntilStopped(server: Served, io: Io): Promise<void> {
   if (hasFailed) throw new CommandFailure('The workers end as soon as they start')
 }
 
-/** Runs the same command line in workers. */
+/** Starts worker processes that run the same command line. */
 async function startWorkers(
   workers: number,
   args: readonly string[],

@@ -7,11 +7,11 @@ import { undoImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { UndoOutcome } from '../storage/port.ts'
 import { assertAccount, getNamedStore } from './access.ts'
-import { auditedWrite, type CallOptions } from './audit.ts'
+import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 
 export interface Imports {
-  /** One page of the finished imports into a store, in order of their start. */
+  /** One page of the finished imports into a store, in order of their start, without recorded purchases. */
   list(account: Account, query: ImportQuery): Promise<ImportPage>
   /** All finished imports into a store, read page by page. */
   all(account: Account, query: Pick<ImportQuery, 'store_id'>): AsyncIterable<ImportRecord>
@@ -64,10 +64,13 @@ export function createImports(context: Context): Imports {
     async undo(account, request, options) {
       assertAccount(account)
       const { import_id, force } = parseImportUndo(request)
-      const write = auditedWrite(context, account, 'imports.undo', import_id, options)
-      const { store_id, actor } = await imports.get(account, import_id)
-      if (actor === undefined) throw refused(NO_DETAILS)
-      const store = { account_id: account.account_id, store_id }
+      assertCallOptions(options)
+      const { store_id, actor, rows, added, updated } = await imports.get(account, import_id)
+      if (actor === undefined || rows === undefined) throw refused(NO_DETAILS)
+      const store = await getNamedStore(storage, account, store_id)
+      const data = { rows, added: added ?? 0, updated: updated ?? 0 }
+      const about = { subject: import_id, project_id: store.project_id, store_id, data }
+      const write = auditedWrite(context, account, 'imports.undo', about, options)
       const undo = { import_id, force, undone_at: formatInstant(now()) }
       const outcome = await undoImport(storage, store, undo, write, MAX_WAIT_MS)
       if (outcome.outcome !== 'undone') throw refused(reasonOf(outcome))
@@ -82,8 +85,9 @@ const NO_DETAILS =
 
 function reasonOf({ outcome, rows }: Exclude<UndoOutcome, { readonly outcome: 'undone' }>): string {
   const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
-  if (outcome === 'changed') return `${were} changed by a later import; undo that one first`
-  return `${were} also in the file of a later import, which skipped them; force removes them`
+  if (outcome === 'changed')
+    return `${were} changed by a later import or recorded purchase; undo that one first`
+  return `${were} also in a later import or recorded, and skipped there; force removes them`
 }
 
 function refused(reason: string): TillError {

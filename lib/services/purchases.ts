@@ -5,64 +5,78 @@ import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown } from '../domain/fields.ts'
 import { parseFileName } from '../domain/import.ts'
-import { formatInstant } from '../domain/instant.ts'
-import type { Purchase, PurchaseField, PurchaseRules, StoredPurchase } from '../domain/purchase.ts'
+import type { Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
-  MAX_PAGE,
+  type OwnedQuery,
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
   parsePurchaseQuery,
 } from '../domain/query.ts'
-import { parseStoreId, type Store } from '../domain/store.ts'
+import { parseStoreId } from '../domain/store.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
-import type { Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
+import { listOwned, type OwnedPage } from './owned-purchases.ts'
+import { rulesOf } from './purchase-rules.ts'
+import { type RecordedPurchase, recordPurchase, withTimeText } from './record-purchase.ts'
 
 export interface Purchases {
   /**
-   * Imports all rows of a CSV file, or none. Throws `invalid_purchases` that names the bad lines
-   * and `store_inactive`. Waits while another import into the same store runs.
+   * Imports all rows of a CSV file or none. Throws `invalid_purchases`, which names the bad lines,
+   * or `store_inactive`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
+  /**
+   * Records one purchase by the rules of a file's row. A repeated `transaction_id` stores nothing
+   * new: it advances the status, or changes nothing. Throws `invalid_request` when its other fields
+   * differ, `store_inactive`, and `storage_unavailable` when an import under way has the same id.
+   */
+  record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
+  /**
+   * One page of what a user owns, in order of SKU: purchases with the status `purchased`. A session
+   * may ask for its own user with the scope `items:read`, if the account issued its token. Any other
+   * session throws `insufficient_scope`.
+   */
+  owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /** One page of a store's purchases in order of import. */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
-  /** All selected purchases of a store, read page by page. */
+  /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
-  /** The same as the chunks of a canonical CSV file, which can be imported again. */
+  /** Yields the selected purchases as chunks of a canonical CSV file that can be imported again. */
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
-  /** Counts and revenue by month, SKU and currency. */
+  /** Counts the selected purchases and sums the revenue by month, SKU and currency. */
   summarize(account: Account, selection: PurchaseSelection): Promise<PurchaseSummary[]>
 }
 
 export interface PurchasePage {
   readonly purchases: readonly Purchase[]
-  /** The `cursor` of the next page; absent on the last. */
+  /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 
 export interface ImportRequest {
   readonly store_id: string
-  /** The bytes of the file, in chunks of any size: a `Readable` or an array. */
+  /** The file's bytes in chunks of any size: a `Readable` or an array. */
   readonly file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** The name of the file, for the import's record; a path is cut to its last part. */
   readonly fileName?: string | undefined
-  /** Checks everything and stores nothing. */
+  /** Whether to check everything but store nothing. */
   readonly dryRun?: boolean
-  /** A vendor's file format, one of `PRESET_NAMES`; default: recognized by the header line. */
+  /** The vendor's file format, one of `PRESET_NAMES`. By default, the header line decides. */
   readonly preset?: string | undefined
-  /** The names of the file's columns by field. */
+  /** The name of the file's column for each field. */
   readonly map?: { readonly [F in PurchaseField]?: string } | undefined
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
-  /** Receives every mistake; the error holds only the first 100. */
+  /** Called with every mistake; the thrown error has only the first 100. */
   readonly onMistake?: (mistake: ErrorDetail) => void
 }
 
@@ -83,17 +97,17 @@ export interface ImportResult extends ImportSummary {
 }
 
 export interface PurchaseSummary {
-  /** `2026-01`, in UTC. */
+  /** The month in UTC: `2026-01`. */
   readonly month: string
   readonly sku: string
-  /** '' for purchases without a price. */
+  /** The currency; '' for purchases without a price. */
   readonly currency: string
-  /** The number of purchases of each status. */
+  /** The number of purchases with this status; the same for the fields below. */
   readonly purchased: number
   readonly pending: number
   readonly refunded: number
   readonly cancelled: number
-  /** The sum of prices with the status `purchased`: digits, in minor units. */
+  /** The sum of the prices with status `purchased`, as digits in minor units. */
   readonly revenue: string
 }
 
@@ -131,12 +145,14 @@ export function createPurchases(context: Context): Purchases {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
-          const { audit } = auditedWrite(context, caller, 'purchases.import', import_id, options)
           const { ignored_columns: _ignored, ...counts } = summary
+          const { rows, added, skipped, updated, passed_over } = counts
+          const data = { rows, added, skipped, updated, passed_over }
+          const about = { subject: import_id, project_id: store.project_id, store_id, data }
+          const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
           const file = { file_name, bytes, sha256: hash.digest('hex') }
           const details = { ...counts, ...file, actor: audit.actor, finished_at: audit.at }
-          const isChange = summary.added + summary.updated > 0
-          await staged.commit({ ...(isChange && { audit }), authority }, details)
+          await staged.commit({ ...(added + updated > 0 && { audit }), authority }, details)
         }
         return { import_id, ...summary }
       } catch (error) {
@@ -144,6 +160,9 @@ export function createPurchases(context: Context): Purchases {
         throw error
       }
     },
+
+    record: (account, input, options) => recordPurchase(context, account, input, options),
+    owned: (caller, query) => listOwned(context, caller, query),
 
     async list(account, query) {
       assertAccount(account)
@@ -172,9 +191,6 @@ export function createPurchases(context: Context): Purchases {
 }
 
 const MAX_WAIT_MS = 10 * 60_000
-function withTimeText(purchase: StoredPurchase): Purchase {
-  return { ...purchase, purchased_at: formatInstant(purchase.purchased_at) }
-}
 
 const NOTHING = { purchased: 0, pending: 0, refunded: 0, cancelled: 0, revenue: '0' }
 
@@ -189,11 +205,4 @@ async function summarize(purchases: AsyncIterable<Purchase>): Promise<PurchaseSu
     if (status === 'purchased') group.revenue = String(BigInt(group.revenue) + BigInt(price))
   }
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
-}
-
-async function rulesOf(storage: Storage, store: Store): Promise<PurchaseRules> {
-  const project = await storage.findProject(store.project_id)
-  const currencies = new Set((project?.config.allowed_currencies as string[] | undefined) ?? [])
-  const { currency } = store.store_config
-  return typeof currency === 'string' ? { currency, currencies } : { currencies }
 }

@@ -2,14 +2,14 @@ import { PURCHASE_STATUSES } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
 interface Condition {
-  /** The comparison without its right-hand operand. */
+  /** The SQL of the comparison, without its right-hand operand. */
   readonly sql: string
   readonly value: string | number
 }
 
 /**
- * Returns an SQL condition for each given part of a filter. The query names the purchases `p`,
- * their items `t` and their imports `i`.
+ * Returns an SQL condition for each given field of a filter. In the query, `p` is the table of
+ * purchases, `t` that of items and `i` that of imports.
  */
 export function conditionsOf(
   { user_id, sku, status, import_id, from, to }: PurchaseFilter,

@@ -11,11 +11,14 @@ import type {
   StoreMethods,
   TokenMethods,
 } from './port.ts'
+import { IS_RECORDING } from './recorded.ts'
 import {
   FIND_ACCOUNT,
+  FIND_ITEM,
   FIND_PROJECT,
   FIND_STORE,
   FIND_WATERMARK,
+  ITEMS_WITH_STORES,
   PAGE_OF_AUDIT,
   pageOf,
 } from './statements.ts'
@@ -35,11 +38,11 @@ import {
   WATERMARKS,
 } from './tables.ts'
 
-// The reads that both SQL adapters answer with the same statement.
+// The reads that both SQL adapters do with the same statement.
 
 type Value = string | number
 
-/** The part of a connection that reads; SQLite's answers at once. */
+/** The part of a connection that reads. SQLite returns a row, PostgreSQL a promise. */
 export interface Reader {
   find(sql: string, ...values: Value[]): Row | undefined | Promise<Row | undefined>
   all(sql: string, ...values: Value[]): Row[] | Promise<Row[]>
@@ -129,14 +132,16 @@ export function storeReads(db: Reader): Pick<StoreMethods, 'findStore' | 'listSt
   }
 }
 
-const FIND_ITEM = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store
-  WHERE i.id = ?`
+const FIND_ITEM_BY_NAME = `
+  ${ITEMS_WITH_STORES} WHERE s.account_id = ? AND s.store_id = ? AND i.name = ?`
 
-export function itemReads(db: Reader): Pick<ItemMethods, 'findItem'> {
+export function itemReads(db: Reader): Pick<ItemMethods, 'findItem' | 'findItemByName'> {
   return {
     async findItem(id) {
       return maybe(itemRecord, await db.find(FIND_ITEM, id))
+    },
+    async findItemByName({ account_id, store_id }, name) {
+      return maybe(itemRecord, await db.find(FIND_ITEM_BY_NAME, account_id, store_id, name))
     },
   }
 }
@@ -151,7 +156,7 @@ export function importReads(db: Reader, created_at: string): Pick<PurchaseMethod
     FROM imports i JOIN stores s ON s.seq = i.store
     WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL AND s.account_id = ?`
   const find = `${finished} AND i.import_id = ?`
-  const list = `${finished} AND s.store_id = ? AND i.seq > CAST(? AS bigint)
+  const list = `${finished} AND s.store_id = ? AND NOT ${IS_RECORDING} AND i.seq > CAST(? AS bigint)
     ORDER BY i.seq LIMIT ?`
   return {
     async findImport(account_id, import_id) {
@@ -164,7 +169,7 @@ export function importReads(db: Reader, created_at: string): Pick<PurchaseMethod
   }
 }
 
-/** A page of the rows that `purchaseColumns` selects. */
+/** Makes a page of the rows that `purchaseColumns` selects. */
 export function purchasePage(
   rows: readonly Row[],
   page: Page,
@@ -195,9 +200,9 @@ export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'li
 }
 
 const FIND_IDEMPOTENCY_RECORD = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key = ?`
 const PAGE_OF_IDEMPOTENCY_RECORDS = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key > ?
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
 const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
 

@@ -1,8 +1,10 @@
+import { IS_RECORDING } from './recorded.ts'
 import {
   ACCOUNTS,
   AUDIT,
   IDEMPOTENCY_RECORDS,
   IMPORT_DETAILS,
+  ITEM_CHANGES,
   PROJECT_CHANGES,
   PROJECTS,
   STORE_CHANGES,
@@ -10,10 +12,10 @@ import {
   WATERMARKS,
 } from './tables.ts'
 
-// The statements that both SQL adapters send. `?` stands for a value; PostgreSQL's connection
-// numbers them. PostgreSQL appends its row locks.
+// The SQL statements that both adapters send. `?` stands for a value; the PostgreSQL connection
+// replaces it by `$n`. The PostgreSQL adapter appends row locks.
 
-/** A page of rows after a sequence number. SQLite keeps some tables in order by `rowid` alone. */
+/** The SQL for a page of rows after a `seq`. SQLite keeps some tables in order only by `rowid`. */
 export function pageOf(
   { list, name }: { readonly list: string; readonly name: string },
   owner?: string,
@@ -41,6 +43,11 @@ export const FIND_STORE = `SELECT ${STORES.list} FROM stores ${OF_STORE}`
 export const FIND_STORE_STATUS = `SELECT status FROM stores ${OF_STORE}`
 export const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')
 
+export const ITEMS_WITH_STORES = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
+export const FIND_ITEM = `${ITEMS_WITH_STORES} WHERE i.id = ?`
+export const UPDATE_ITEM = ITEM_CHANGES.updateWhere('id = ?')
+
 /** Counts projects and stores no further than their limits. */
 export const COUNT_USAGE = `
   SELECT config_bytes,
@@ -49,6 +56,11 @@ export const COUNT_USAGE = `
   FROM accounts WHERE account_id = ?`
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
+/** Counts a recorded purchase that an import has already as a row of the import that it skips. */
+export const SKIP_RECORDING = `
+  INSERT INTO import_overlaps AS o (import, earlier, rows)
+  SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND NOT ${IS_RECORDING}
+  ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`
 export const DELETE_OVERLAPS = 'DELETE FROM import_overlaps WHERE import = ? OR earlier = ?'
 
 export const FIND_WATERMARK = `
@@ -65,6 +77,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row in a database that holds anything. */
+/** Finds a row in any database that has been used. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

@@ -46,6 +46,29 @@ test('the CLI creates, shows, changes and lists a project with a store and an it
   assert.equal(item.price, 499)
 })
 
+test('the CLI changes, archives and restores an item', async (t) => {
+  const { run, item, ofStore } = await shop(t)
+  const change = ['--price', '599', '--meta', '{"rare":true}', '--description', 'of gold']
+
+  const updated = await run('item', 'update', 'gold', ...ofStore, ...change)
+  const texts = { metadata: { rare: true }, description: 'of gold' }
+  assert.deepEqual(updated, { ...item, ...texts, price: 599, version: 2 })
+
+  const { archived_at, ...archived } = await run('item', 'archive', 'gold', ...ofStore)
+  assert.deepEqual(archived, { ...updated, version: 3 })
+  assert.ok(Date.parse(archived_at) > 0)
+  assert.deepEqual(await run('item', 'list', ...ofStore), [])
+  assert.deepEqual(await run('item', 'list', ...ofStore, '--archived'), [
+    { ...archived, archived_at },
+  ])
+  assert.deepEqual(await run('item', 'show', 'gold', ...ofStore), { ...archived, archived_at })
+
+  const restored = await run('item', 'restore', 'gold', ...ofStore)
+  assert.deepEqual(restored, { ...updated, version: 4 })
+  assert.deepEqual(await run('item', 'list', ...ofStore), [restored])
+  assert.deepEqual(await run('item', 'list', ...ofStore, '--archived'), [])
+})
+
 test('a status without effect is stored with a warning', async (t) => {
   const { db, account_id, project } = await shop(t)
   const web = ['--account', account_id, '--project', project.id, '--type', 'web']
@@ -134,6 +157,10 @@ test('an invalid value ends with 2, a conflict with stored records ends with 1',
       /No account has this account_id/,
     ],
     [1, ['item', 'create', ...ofStore, ...gold, '--price', '1'], /--name is taken in this store/],
+    [2, ['item', 'update', 'gold', ...ofStore], /Nothing to change: give --display-name, --price/],
+    [2, ['item', 'update', 'gold', ...ofStore, '--price', '4.99'], /--price must be .*"499" for/],
+    [1, ['item', 'update', 'gem', ...ofStore, '--price', '1'], /No item of this store has this/],
+    [1, ['item', 'archive', 'gem', ...ofStore], /No item of this store has this name/],
     [1, ['store', 'create', ...web, '--store', 'main'], /--store is taken in this account/],
     [1, ['item', 'list', '--account', account_id, '--store', 'x'], /--store names no store/],
   ]

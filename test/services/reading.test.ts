@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { Purchase } from '../../lib/index.ts'
+import { fc } from '../support/seeds.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'

@@ -44,6 +44,19 @@ const accountOperations: typeof operations = {
     till.stores.create(caller as Account, { project_id: project, store_type: 'web' }),
   'items.create': (till, caller, { store }) =>
     till.items.create(caller as Account, { ...ITEM, store_id: store, name: 'intruder' }),
+  'items.update': (till, caller, { item }) =>
+    till.items.update(caller as Account, { id: item, price: '1' }),
+  'items.archive': (till, caller, { item }) => till.items.archive(caller as Account, item),
+  'items.restore': (till, caller, { item }) => till.items.restore(caller as Account, item),
+  'items.getByName': (till, caller, { store }) =>
+    till.items.getByName(caller as Account, store, 'gold'),
+  'purchases.record': (till, caller, { store }) =>
+    till.purchases.record(caller as Account, {
+      store_id: store,
+      transaction_id: 'intruder',
+      sku: 'gold',
+      purchased_at: '2024-03-01T12:34:56Z',
+    }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
   'purchases.list of an import': (till, caller, { store, import: import_id }) =>
@@ -187,6 +200,15 @@ describe('a session', () => {
     })
   }
 
+  test('can not list archived items', async () => {
+    const { till, a } = await createTenants()
+    const session = await sessionOf(till, a.keys[0])
+
+    const listed = till.items.list(session, { store_id: 'main', archived: true })
+
+    await assert.rejects(listed, { code: 'invalid_request', message: /archived/ })
+  })
+
   test('can neither create nor list projects', async () => {
     const { till, a } = await createTenants()
     const session = (await sessionOf(till, a.keys[0])) as unknown as Account
@@ -318,7 +340,9 @@ async function everything(till: Till, { account }: { account: Account }) {
     )
   ).flat()
   const items = await Promise.all(
-    stores.map(({ store_id }) => till.items.list(account, { store_id })),
+    stores.flatMap(({ store_id }) =>
+      [false, true].map((archived) => till.items.list(account, { store_id, archived })),
+    ),
   )
   const purchases = await Promise.all(
     stores.map(({ store_id }) => till.purchases.list(account, { store_id })),

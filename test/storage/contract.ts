@@ -5,12 +5,13 @@ import { describeAtomicity, describeAudit } from './contract/audit.ts'
 import { describeAuthority } from './contract/authority.ts'
 import { describeBuckets } from './contract/buckets.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
-import { describeItemPages, describeItems } from './contract/items.ts'
+import { describeItemChanges, describeItemPages, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
 import { describePages } from './contract/pages.ts'
 import { describeProjects } from './contract/projects.ts'
 import { describePurchases } from './contract/purchases.ts'
 import { describeQuotas } from './contract/quotas.ts'
+import { describeRecording, describeUsers } from './contract/recording.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
@@ -33,6 +34,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('pages of records', () => describePages(open))
     describe('quotas', () => describeQuotas(open))
     describe('items', () => describeItems(open))
+    describe('changes of items', () => describeItemChanges(open))
     describe('pages of items', () => describeItemPages(open))
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))
@@ -40,6 +42,8 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('records of imports', () => describeImportRecords(open))
     describe('undone imports', () => describeUndo(open))
     describe('purchases', () => describePurchases(open))
+    describe('recorded purchases', () => describeRecording(open))
+    describe('purchases of a user', () => describeUsers(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))

@@ -1,9 +1,16 @@
 import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
 import { compareRepeat, type NewPurchase, type PurchaseStatus } from '../../domain/purchase.ts'
 import type { PurchaseImport, PurchaseMethods, StagedRows, UndoOutcome } from '../port.ts'
+import { isRecording, storedPurchase } from '../recorded.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import { pageOf } from './pages.ts'
-import type { KeptImport, KeptPurchase, State, StoreRecords } from './state.ts'
+import {
+  type KeptImport,
+  type KeptPurchase,
+  keptPurchase,
+  type State,
+  type StoreRecords,
+} from './state.ts'
 
 type ImportMethods = 'openImport' | 'findImport' | 'listImports' | 'undoImport'
 
@@ -11,9 +18,9 @@ export function importMethods(state: State): Pick<PurchaseMethods, ImportMethods
   return {
     async openImport(store, import_id) {
       const records = state.recordsOf(store)
-      if (records.importing) return undefined
-      records.importing = true
-      return createImport(state, records, import_id)
+      if (records.staged) return undefined
+      records.staged = new Map()
+      return createImport(state, records, import_id, records.staged)
     },
     async findImport(account_id, import_id) {
       for (const { store, imports } of state.stores.values()) {
@@ -23,15 +30,13 @@ export function importMethods(state: State): Pick<PurchaseMethods, ImportMethods
       return undefined
     },
     async listImports(store, page) {
-      const { imports } = state.recordsOf(store)
-      return pageOf(
-        Array.from(imports.values(), ({ record }) => record),
-        page,
-      )
+      const all = Array.from(state.recordsOf(store).imports.values(), ({ record }) => record)
+      const listed = all.filter(({ import_id }) => !isRecording(import_id))
+      return pageOf(listed, page)
     },
     async undoImport(store, { import_id, undone_at, force }, write = {}) {
       const records = state.recordsOf(store)
-      if (records.importing) return undefined
+      if (records.staged) return undefined
       const undone = records.imports.get(import_id) as KeptImport
       if (undone.record.undone_at !== undefined) return UNDONE
       const refusal = findRefusal(records, undone, force)
@@ -58,12 +63,14 @@ function findRefusal(
   force: boolean,
 ): UndoOutcome | undefined {
   const all = [...imports.values()]
-  const later = all.slice(1 + all.findIndex(({ record }) => record.import_id === import_id))
+  const from = all.findIndex(({ record }) => record.import_id === import_id)
+  const later = all.slice(from + 1)
   const changed = [...new Set(later.flatMap((each) => [...each.previous.keys()]))].filter(
     (id) => previous.has(id) || purchases.get(id)?.import_id === import_id,
   )
   if (changed.length > 0) return { outcome: 'changed', rows: changed.length }
-  const own = later.reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
+  // Recorded purchases count as skipped rows of the import itself.
+  const own = all.slice(from).reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
   const others = [...previous.keys()].filter((id) => {
     return later.some(({ overlaps }) => overlaps.has(purchases.get(id)?.import_id ?? ''))
   })
@@ -71,10 +78,14 @@ function findRefusal(
   return rows > 0 ? { outcome: 'skipped', rows } : undefined
 }
 
-function createImport(state: State, records: StoreRecords, import_id: string): PurchaseImport {
+function createImport(
+  state: State,
+  records: StoreRecords,
+  import_id: string,
+  staged: Map<string, KeptPurchase>,
+): PurchaseImport {
   const { store_id } = records.store
   const created_at = new Date().toISOString()
-  const staged = new Map<string, KeptPurchase>()
   const previous = new Map<string, PurchaseStatus>()
   const overlaps = new Map<string, number>()
 
@@ -98,8 +109,8 @@ function createImport(state: State, records: StoreRecords, import_id: string): P
       if (earlier !== import_id) overlaps.set(earlier, (overlaps.get(earlier) ?? 0) + 1)
       result.skipped++
     } else {
-      const kept = { ...withoutAbsent(row), metadata: Buffer.from(JSON.stringify(metadata)) }
-      staged.set(id, { ...kept, store_id, import_id })
+      const added = storedPurchase({ line, metadata, ...row }, store_id, import_id)
+      staged.set(id, keptPurchase(added))
       result.added++
     }
   }
@@ -118,19 +129,13 @@ function createImport(state: State, records: StoreRecords, import_id: string): P
       for (const [id, purchase] of staged) records.purchases.set(id, purchase)
       const record: ImportRecord = { import_id, store_id, created_at, ...details }
       records.imports.set(import_id, { record: structuredClone(record), previous, overlaps })
-      records.importing = false
+      records.staged = undefined
       state.recordWrite(write)
     },
     async abort() {
-      records.importing = false
+      records.staged = undefined
     },
   }
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] }
-
-/** Copies a row without its undefined members, which a database does not return either. */
-function withoutAbsent<T extends object>(row: T): T {
-  const present = Object.entries(row).filter(([, value]) => value !== undefined)
-  return structuredClone(Object.fromEntries(present)) as T
-}

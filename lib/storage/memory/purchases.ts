@@ -1,11 +1,26 @@
-import type { JsonObject } from '../../domain/fields.ts'
-import type { StoredPurchase } from '../../domain/purchase.ts'
+import { compareRepeat, type NewPurchase, type StoredPurchase } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
-import type { PurchaseMethods } from '../port.ts'
-import type { KeptPurchase, State } from './state.ts'
+import type { OwnedRow, PurchaseMethods, RecordedRow, StoreKey, WriteOptions } from '../port.ts'
+import { isRecording, recordedDetails, storedPurchase } from '../recorded.ts'
+import { sortedPageOf } from './pages.ts'
+import {
+  type KeptImport,
+  type KeptPurchase,
+  keptPurchase,
+  type State,
+  storedFrom,
+} from './state.ts'
 
-export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurchases'> {
+type Methods = Pick<PurchaseMethods, 'recordPurchase' | 'listPurchases' | 'listOwned'>
+
+export function purchaseMethods(state: State): Methods {
   return {
+    async recordPurchase(store, import_id, row, write = {}) {
+      state.verify(write.authority)
+      const result = recordRow(state, store, import_id, row, write)
+      if (result.outcome === 'added' || result.outcome === 'updated') state.recordWrite(write)
+      return result
+    },
     async listPurchases(store, filter, { limit, after = '0' }) {
       const all = [...state.recordsOf(store).purchases.values()]
       const purchases: StoredPurchase[] = []
@@ -13,12 +28,71 @@ export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurcha
         const stored = all[at] as KeptPurchase
         if (!matches(stored, filter)) continue
         if (purchases.length === limit) return { purchases, next: String(at) }
-        const metadata = JSON.parse(stored.metadata.toString()) as JsonObject
-        purchases.push({ ...stored, metadata })
+        purchases.push(storedFrom(stored))
       }
       return { purchases }
     },
+    async listOwned(store, user_id, page) {
+      const owned = new Map<string, OwnedRow>()
+      for (const purchase of state.recordsOf(store).purchases.values()) {
+        if (!matches(purchase, { user_id, status: 'purchased' })) continue
+        const { sku, quantity, purchased_at } = purchase
+        const known = owned.get(sku)
+        owned.set(sku, {
+          sku,
+          quantity: (known?.quantity ?? 0) + quantity,
+          first_purchased_at: Math.min(known?.first_purchased_at ?? purchased_at, purchased_at),
+          last_purchased_at: Math.max(known?.last_purchased_at ?? purchased_at, purchased_at),
+        })
+      }
+      return sortedPageOf([...owned.values()], page, ({ sku }) => sku)
+    },
   }
+}
+
+function recordRow(
+  state: State,
+  store: StoreKey,
+  import_id: string,
+  row: NewPurchase,
+  write: WriteOptions,
+): RecordedRow {
+  const { items, purchases, imports, staged } = state.recordsOf(store)
+  const { transaction_id: id } = row
+  if (!items.has(row.sku)) return { outcome: 'unknown' }
+  if (staged?.has(id)) return { outcome: 'busy' }
+  const stored = purchases.get(id)
+  if (!stored) {
+    const purchase = storedPurchase(row, store.store_id, import_id)
+    purchases.set(id, keptPurchase(purchase))
+    imports.set(import_id, recordingOf(purchase, 'added', write))
+    return { outcome: 'added', purchase }
+  }
+  const repeat = compareRepeat(stored, row)
+  if (repeat.outcome === 'conflict') return repeat
+  if (repeat.outcome === 'skipped') {
+    const { import_id: earlier } = stored
+    const overlaps = isRecording(earlier) ? undefined : imports.get(earlier)?.overlaps
+    overlaps?.set(earlier, (overlaps.get(earlier) ?? 0) + 1)
+    return { outcome: 'skipped', purchase: storedFrom(stored) }
+  }
+  const { status } = row
+  const purchase = { ...storedFrom(stored), status }
+  purchases.set(id, { ...stored, status })
+  const recording = recordingOf({ ...purchase, import_id }, 'updated', write)
+  imports.set(import_id, { ...recording, previous: new Map([[id, stored.status]]) })
+  return { outcome: 'updated', purchase }
+}
+
+function recordingOf(
+  purchase: StoredPurchase,
+  outcome: 'added' | 'updated',
+  write: WriteOptions,
+): KeptImport {
+  const { import_id, store_id } = purchase
+  const created_at = new Date().toISOString()
+  const record = { import_id, store_id, created_at, ...recordedDetails(purchase, outcome, write) }
+  return { record, previous: new Map(), overlaps: new Map() }
 }
 
 function matches(

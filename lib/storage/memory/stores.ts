@@ -16,7 +16,6 @@ export function storeMethods(state: State): StoreMethods {
           items: new Map(),
           purchases: new Map(),
           imports: new Map(),
-          importing: false,
         })
         return true
       })

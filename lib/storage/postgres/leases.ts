@@ -5,22 +5,22 @@ import { numberOf } from '../columns.ts'
 import { DELETE_OVERLAPS } from '../statements.ts'
 import type { Connection, Database } from './connection.ts'
 
-/** The right to write into an import under way. */
+/** The right to write into a running import. */
 export interface Lease {
-  /** The import's number. */
+  /** The `seq` of the import. */
   readonly import: number
   readonly store: number
-  /** Each new owner writes a new name here. */
+  /** The name of the owner. Each new owner writes a new name. */
   readonly owner: string
 }
 
-// The lease ends after 20 s without a heartbeat, by the database's clock. Servers may be on
-// different hosts, so that no process can be asked.
+// The lease ends 20 s after the last heartbeat, by the database's clock. The owner's process cannot
+// be checked, because it may run on another host.
 export const IS_ABANDONED = "alive_at < now() - interval '20 seconds'"
 
 /**
- * Renews a lease. Resolves to 0 when another owner has the import. Locks its row until the
- * transaction ends.
+ * Renews a lease, and locks its row until the transaction ends. Resolves to 0 if another owner has
+ * the import.
  */
 export function renewLease(on: Connection, lease: Lease): Promise<number> {
   const sql = 'UPDATE imports SET alive_at = now() WHERE seq = ? AND owner = ?'
@@ -32,15 +32,14 @@ export async function assertOwned(on: Connection, lease: Lease): Promise<void> {
   throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
 }
 
-/** Finds the number of the store's last visible purchase. */
+/** Finds the `seq` of the store's last visible purchase. */
 export async function findLastPurchase(db: Database, { store }: Lease): Promise<number> {
   const row = await db.find('SELECT last_purchase FROM stores WHERE seq = ?', store)
   return numberOf(row?.last_purchase)
 }
 
 /**
- * Clears abandoned imports. Resolves to false when other imports are under way, which may be
- * abandoned later.
+ * Deletes abandoned imports. Resolves to false if others are running: they may be abandoned later.
  */
 export async function clearAbandonedImports(db: Database, pause: Pause): Promise<boolean> {
   const rows = await db.all(
@@ -59,8 +58,8 @@ export async function clearAbandonedImports(db: Database, pause: Pause): Promise
 const CLEARED_A_STATEMENT = 20_000
 
 /**
- * Takes an import over from its owner and deletes its rows, and its record unless it was undone.
- * Does nothing when it has ended, or has another owner.
+ * Takes an import from its owner and deletes its rows, and its record unless it was undone. Does
+ * nothing if it has ended or has another owner.
  */
 export async function clearImport(
   db: Database,
@@ -69,7 +68,7 @@ export async function clearImport(
   pause: Pause = async () => {},
 ): Promise<void> {
   const taken = { ...lease, owner: randomUUID() }
-  // Skips a locked row: a commit locks it and may take longer than a lease.
+  // Skips a locked row, because a running commit locks it and may take longer than the lease.
   const condition = only ? `AND ${IS_ABANDONED} FOR UPDATE SKIP LOCKED` : ''
   const changed = await db.run(
     `UPDATE imports SET owner = ?, alive_at = now() WHERE seq IN (
@@ -82,7 +81,7 @@ export async function clearImport(
   try {
     await deleteImport(db, taken, pause)
   } catch (error) {
-    // Ends the lease, so that the next import into the store can clear it at once.
+    // Ends the lease: the next import into the store can then delete this one at once.
     const release = "UPDATE imports SET alive_at = 'epoch' WHERE seq = ? AND owner = ?"
     await db.run(release, taken.import, taken.owner).catch(() => {})
     throw error
@@ -93,11 +92,11 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   const row = await db.find(FIND_ROWS, lease.import)
   if (!row) return
   const last = Number(row.last)
-  for (let from = Number(row.previous); from < last; from += CLEARED_A_STATEMENT) {
-    const to = Math.min(from + CLEARED_A_STATEMENT, last)
+  for (let from = Number(row.first); from <= last; from += CLEARED_A_STATEMENT) {
+    const end = from + CLEARED_A_STATEMENT
     await db.transaction(async (tx) => {
       await assertOwned(tx, lease)
-      await tx.run(DELETE_PURCHASES, lease.store, from, to)
+      await tx.run(DELETE_PURCHASES, lease.store, from, end, lease.import)
     })
     await pause()
   }
@@ -110,11 +109,15 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   })
 }
 
-/** Finds the last row before those of an import, and its own last row. */
+/** Finds the range of an import's rows. Those of an import under way are not visible yet. */
 const FIND_ROWS = `
-  SELECT i.undone_at IS NOT NULL AS is_undone,
-    coalesce(i.first_purchase - 1, s.last_purchase) AS previous,
-    coalesce(i.last_purchase, (SELECT max(p.seq) FROM purchases p WHERE p.store = s.seq)) AS last
-  FROM imports i JOIN stores s ON s.seq = i.store WHERE i.seq = ?`
-const DELETE_PURCHASES = 'DELETE FROM purchases WHERE store = ? AND seq > ? AND seq <= ?'
+  SELECT i.undone_at IS NOT NULL AS is_undone, p.first, p.last
+  FROM imports i JOIN stores s ON s.seq = i.store CROSS JOIN LATERAL (
+    SELECT min(p.seq) AS first, max(p.seq) AS last FROM purchases p
+    WHERE p.store = s.seq AND p.import = i.seq
+      AND p.seq >= coalesce(i.first_purchase, s.last_purchase + 1)
+      AND p.seq <= coalesce(i.last_purchase, ${Number.MAX_SAFE_INTEGER})) p
+  WHERE i.seq = ?`
+const DELETE_PURCHASES = `
+  DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`
 const END_UNDO = 'UPDATE imports SET owner = NULL WHERE seq = ?'

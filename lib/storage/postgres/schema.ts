@@ -1,10 +1,10 @@
 /**
- * The migrations from an empty schema to the current one. `tillkit_migrations` lists the ones done.
- * Never change the statements of a released migration: add another one.
+ * The migrations from an empty schema to the current one. `tillkit_migrations` lists the completed
+ * ones. Never change the statements of a released migration; add a new migration.
  *
- * `seq` numbers records in the order of creation and stays inside the database. As a foreign key it
- * is shorter than an id. COLLATE "C" compares ids byte by byte in every database. Free-form objects
- * are `json`, because `jsonb` would reorder their keys.
+ * `seq` numbers records in order of creation and stays inside the database. It is a shorter foreign
+ * key than an id. COLLATE "C" compares ids byte by byte in every database. Free-form objects are
+ * `json`, because `jsonb` would reorder their keys.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -228,11 +228,25 @@ export const MIGRATIONS: readonly string[] = [
       WHERE s.account_id = accounts.account_id);
   `,
   `
-  ALTER TABLE receipts RENAME TO idempotency_records;
-  ALTER TABLE idempotency_records
-    RENAME CONSTRAINT receipts_account_id_fkey TO idempotency_records_account_id_fkey;
-  ALTER INDEX receipts_pkey RENAME TO idempotency_records_pkey;
-  ALTER INDEX receipts_expiry RENAME TO idempotency_records_expiry;
+  -- "changed" is a random id of the latest change; null while an item has none.
+  ALTER TABLE items
+    ADD COLUMN version bigint NOT NULL DEFAULT 1,
+    ADD COLUMN archived_at text,
+    ADD COLUMN changed text COLLATE "C";
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+
+  -- "data" is null for an entry without data. "xid" is the writing transaction: snapshots compare
+  -- it, which tells a reader exactly which entries have been committed since.
+  ALTER TABLE audit
+    ADD COLUMN project_id text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN store_id text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN data json,
+    ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id();
+  CREATE INDEX audit_xid ON audit (xid, seq);
+  `,
+  `
+  -- Finds the purchases of a user, in order.
+  CREATE INDEX purchases_user ON purchases (store, user_id, seq) WHERE user_id IS NOT NULL;
   `,
   `
   -- Null for imports of earlier versions. "undoes" is the import that this row undoes: it holds the
@@ -254,7 +268,10 @@ export const MIGRATIONS: readonly string[] = [
     ADD COLUMN finished_at text,
     ADD COLUMN undone_at text,
     ADD COLUMN undoes integer;
-  CREATE INDEX imports_store ON imports (store, seq);
+
+  -- A list of imports leaves out recorded purchases.
+  CREATE INDEX imports_listed ON imports (store, seq)
+    WHERE substr(import_id, 1, 4) <> 'rec_';
 
   -- The statuses that an import changed, for its undo.
   CREATE TABLE status_changes (

@@ -34,7 +34,7 @@ export function tokenMethods(db: Database): TokenMethods {
     revokeTokens({ project_id, user_id, at }, write = {}) {
       return db.transaction(async (tx) => {
         await lockAuthority(tx, write.authority, lockOf.project(project_id))
-        // Locks the project's row, because a watermark may have none yet.
+        // Locks the project's row, because there may be no row yet for the watermark.
         await tx.find('SELECT 1 FROM projects WHERE id = ? FOR NO KEY UPDATE', project_id)
         await verifyAuthority(tx, write.authority)
         await tx.run(REVOKE, project_id, user_id, at)
@@ -60,7 +60,7 @@ const RAISE = `
 const DELETE_SIGNING_KEYS =
   'DELETE FROM signing_keys WHERE kid IN (SELECT json_array_elements_text(?))'
 
-/** Keeps others from changing the signing keys until the transaction ends. */
+/** Prevents changes of the signing keys by others until the transaction ends. */
 async function lockSigningKeys(tx: Transaction): Promise<void> {
   await tx.exec('LOCK TABLE signing_keys IN EXCLUSIVE MODE')
 }
@@ -69,7 +69,6 @@ async function listSigningKeys(on: Connection): Promise<StoredSigningKey[]> {
   return (await on.all(LIST_SIGNING_KEYS)).map(SIGNING_KEYS.read)
 }
 
-// postgres.js reads bytes only where the setting `bytea_output` has its default, so they are
-// encoded here.
+// Encodes bytes as hex: postgres.js reads bytes only if `bytea_output` has its default.
 const LIST_SIGNING_KEYS =
   "SELECT kid, encode(secret, 'hex') AS secret, created_at FROM signing_keys ORDER BY seq"

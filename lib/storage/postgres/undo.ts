@@ -83,15 +83,18 @@ async function findRefusal(
   return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
 }
 
-/** Counts the rows that an import added or changed, and a later one changed. */
+/**
+ * Counts the rows that an import added or changed, and a later one changed. Statuses only advance,
+ * so a later change begins with the status that this one set.
+ */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
     SELECT l.purchase FROM imports x JOIN status_changes l ON l.store = x.store
-      AND l.purchase BETWEEN x.first_purchase AND x.last_purchase AND l.import > x.seq
+      AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
     WHERE x.seq = ?
     UNION
     SELECT l.purchase FROM status_changes c JOIN status_changes l
-      ON l.store = c.store AND l.purchase = c.purchase AND l.import > c.import
+      ON l.store = c.store AND l.purchase = c.purchase AND l.before = c.after
     WHERE c.import = ?) changed`
 
 /**

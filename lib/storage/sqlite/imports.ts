@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
+import { RECORDED_GAP } from '../recorded.ts'
 import { sumStaged } from '../staged.ts'
 import { RECORD_IMPORT } from '../statements.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
@@ -20,21 +21,23 @@ import {
   underWay,
 } from './leases.ts'
 import { createStaging } from './staging.ts'
+import { indexSmallImport, type UserIndexer } from './users.ts'
 
 const HEARTBEAT_MS = 5_000
 
 /**
- * Starts an import. It writes rows straight into `purchases`, slice by slice. They stay invisible
- * while the import has an owner, so that no lock is held between slices, and the commit changes one
- * row. A unique index on `imports` allows one import at a time into a store.
+ * Starts an import. It writes rows directly into `purchases`, slice by slice. They stay invisible
+ * while the import has an owner. No lock is held between slices, and the commit changes only one
+ * row. A unique index on `imports` allows one import into a store at a time.
  */
 export async function openImport(
   db: Connection,
   store: number,
   import_id: string,
+  users: UserIndexer,
 ): Promise<PurchaseImport | undefined> {
   const row = await insertImport(db, store, import_id)
-  return row && createImport(db, row)
+  return row && createImport(db, row, users)
 }
 
 /**
@@ -66,13 +69,15 @@ const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 
 const INSERT = `
   INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at, undoes)
-  VALUES (?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM purchases), ?, ?)
+  VALUES (?, ?, ?, ?, ${RECORDED_GAP} + 1 + max(
+    (SELECT coalesce(max(seq), 0) FROM purchases),
+    (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
 /** Keeps the lease of an import under way, and runs its steps. */
 export function createSlices(db: Connection, row: ImportRow) {
   const { seq } = row
-  // Ignores failures: the next heartbeat follows, and the next slice finds out about a lost lease.
+  // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
   const renew = () => void db.write(() => renewLease(db, seq, OWNER)).catch(() => {})
   const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
   const checkpoints = createCheckpoints(db)
@@ -108,7 +113,7 @@ export function createSlices(db: Connection, row: ImportRow) {
   }
 }
 
-function createImport(db: Connection, row: ImportRow): PurchaseImport {
+function createImport(db: Connection, row: ImportRow, users: UserIndexer): PurchaseImport {
   const { seq } = row
   const staging = createStaging(db, row.store, seq, row.first_purchase)
   const slices = createSlices(db, row)
@@ -117,8 +122,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
   return {
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slices.run(() => staging.append(rows))]
-      // Indexes no more than needed at once. V8 would promote rows that live long, and later rows
-      // with them, to its old generation (bench/: 25 MiB).
+      // Indexes no more than necessary. V8 moves objects that live long to its old generation, and
+      // later rows with them (bench/: 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)
     },
@@ -135,9 +140,11 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
         verifyAuthority(db, write.authority)
         db.run(COMMIT, seq)
         if (details) db.run(RECORD_IMPORT, ...IMPORT_DETAILS.sqliteValues(details), seq)
+        indexSmallImport(db, seq)
         recordWrite(db, write)
       })
       slices.release()
+      users.wake()
       // The import is committed even if this fails: the next import applies the changes then.
       await applyChanges(db).catch(() => {})
     },

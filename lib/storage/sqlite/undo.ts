@@ -37,13 +37,21 @@ export async function undoImport(
     }
     await slices.finish()
     underWay.add(import_id) // before its row has this owner
-    await db.transaction(() => {
+    const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
       verifyAuthority(db, write.authority)
+      const found = db.find(FIND_RECORDED, store, lease.seq, seq) && findRefusal(db, seq, force)
+      if (found) return found
       db.run('UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?', lease.seq)
       db.run(HIDE, OWNER, Date.now(), undone_at, seq)
       recordWrite(db, write)
+      return undefined
     })
+    if (late) {
+      underWay.delete(import_id)
+      await slices.abort()
+      return late
+    }
   } catch (error) {
     underWay.delete(import_id)
     await slices.abort()
@@ -61,6 +69,11 @@ const UNDONE = { outcome: 'undone' } as const
 const FIND_IMPORT = 'SELECT * FROM imports WHERE import_id = ? AND store = ?'
 const HIDE = 'UPDATE imports SET owner = ?, alive_at = ?, undone_at = ? WHERE seq = ?'
 
+/** Finds out whether purchases were recorded since the import was checked. */
+const FIND_RECORDED = `
+  SELECT 1 FROM imports WHERE store = ? AND seq > ?
+  UNION ALL SELECT 1 FROM import_overlaps WHERE earlier = ? LIMIT 1`
+
 function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome | undefined {
   const changed = db.find(COUNT_CHANGED, seq, seq)?.n as number
   if (changed > 0) return { outcome: 'changed', rows: changed }
@@ -68,15 +81,18 @@ function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome |
   return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
 }
 
-/** Counts the rows that an import added or changed, and a later one changed. */
+/**
+ * Counts the rows that an import added or changed, and a later one changed. Statuses only advance,
+ * so a later change begins with the status that this one set.
+ */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
     SELECT l.purchase FROM imports x CROSS JOIN status_changes l CROSS JOIN purchases p
     WHERE x.seq = ? AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
-      AND l.import > x.seq AND p.seq = l.purchase AND p.import = x.seq
+      AND p.seq = l.purchase AND p.import = x.seq
     UNION
     SELECT l.purchase FROM status_changes c CROSS JOIN status_changes l
-    WHERE c.import = ? AND l.purchase = c.purchase AND l.import > c.import)`
+    WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
 
 /**
  * Counts the rows of an import that later ones skipped, and the rows that it changed of imports
@@ -106,6 +122,6 @@ function stageSlice(
 // SQLite may give the number of a deleted purchase to one of a later import.
 const FIND_CHANGES = `
   SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
-  WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import < c.import
+  WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import
   ORDER BY c.purchase LIMIT ?`
 const STAGE_CHANGE = 'INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)'
