@@ -87,7 +87,7 @@ function reasonOf({ outcome, rows }: Exclude<UndoOutcome, { readonly outcome: 'u
   const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
   if (outcome === 'changed')
     return `${were} changed by a later import or recorded purchase; undo that one first`
-  return `${were} also in a later import or recorded, and skipped there; force removes them`
+  return `${were} also in the file of a later import, or recorded later; force removes them`
 }
 
 function refused(reason: string): TillError {

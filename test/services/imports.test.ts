@@ -96,7 +96,7 @@ for (const { name, skip, open } of await allTargets()) {
 
       await assert.rejects(till.imports.undo(account, { import_id, force: true }), {
         code: 'undo_refused',
-        message: '1 row of the import was changed by a later import; undo that one first',
+        message: '1 row of the import was changed by a later import or recorded purchase; undo that one first',
       })
     })
   })

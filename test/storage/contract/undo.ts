@@ -268,4 +268,109 @@ export function describeUndo(open: OpenStorage): void {
     assert.ok(left.purchases.every(({ status }) => status === 'pending'))
     assert.deepEqual(await storage.check(), [])
   })
+
+  test('an undo is refused when a recorded purchase changed a row of the import', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await importInto(storage, 'imp_1', [pending(2), pending(3)])
+    await importInto(storage, 'imp_2', [newRow(3)])
+    const refund = newRow(3, { status: 'refunded' })
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(2))
+    await storage.recordPurchase(MAIN, 'rec_2', refund)
+
+    assert.deepEqual(await undo(storage, 'imp_1', true), { outcome: 'changed', rows: 2 })
+    assert.deepEqual(await undo(storage, 'imp_2', true), { outcome: 'changed', rows: 1 })
+    assert.deepEqual(await undo(storage, 'rec_2'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 purchased'])
+    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
+    assert.deepEqual(await undo(storage, 'rec_1'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 pending'])
+    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), [])
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a recorded purchase that an import has already is removed only by force', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await importInto(storage, 'imp_1', [newRow(2), newRow(3)])
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(2))
+    await storage.recordPurchase(MAIN, 'rec_2', newRow(4))
+    await storage.recordPurchase(MAIN, 'rec_3', newRow(4))
+
+    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'skipped', rows: 1 })
+    assert.deepEqual(await undo(storage, 'rec_2'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 purchased'])
+    assert.deepEqual(await undo(storage, 'imp_1', true), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), [])
+  })
+
+  test('an import is compared with purchases that were recorded while it ran', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await importInto(storage, 'imp_1', [pending(2)])
+    const current = await openImport(storage, MAIN, 'imp_2')
+    await storage.recordPurchase(MAIN, 'rec_1', pending(3))
+    await storage.recordPurchase(MAIN, 'rec_2', newRow(2))
+    await stage(current, [newRow(2, { status: 'refunded' }), newRow(3)])
+    await current.commit({}, DETAILS)
+
+    assert.deepEqual(await undo(storage, 'rec_1', true), { outcome: 'changed', rows: 1 })
+    assert.deepEqual(await undo(storage, 'rec_2', true), { outcome: 'changed', rows: 1 })
+    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), ['tx_2 purchased', 'tx_3 pending'])
+    assert.deepEqual(await undo(storage, 'rec_2'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), ['tx_2 pending', 'tx_3 pending'])
+  })
+
+  test('a recorded purchase is found, but not listed, as an import', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await importInto(storage, 'imp_1', [newRow(2)])
+    const audit = {
+      at: UNDONE_AT,
+      actor: 'operator',
+      action: 'purchases.record',
+      subject: 'main/tx_3',
+      account_id: MAIN.account_id,
+      project_id: '',
+      store_id: 'main',
+      request_id: '',
+    } as const
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(3), { audit })
+
+    const found = await storage.findImport(MAIN.account_id, 'rec_1')
+    assert.equal(found?.actor, 'operator')
+    assert.deepEqual([found?.rows, found?.added, found?.updated], [1, 1, 0])
+    const { records } = await storage.listImports(MAIN, { limit: 10 })
+    assert.deepEqual(
+      records.map(({ import_id }) => import_id),
+      ['imp_1'],
+    )
+  })
+
+  test('rows of an undone import leave the purchases of a user', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const rows = Array.from({ length: 2_500 }, (_, i) => newRow(i + 2, { user_id: 'ann' }))
+    await importInto(storage, 'imp_1', rows)
+    await importInto(storage, 'imp_2', [newRow(9_000, { user_id: 'ann', quantity: 3 })])
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(9_001, { user_id: 'ann', quantity: 2 }))
+
+    for (const id of ['imp_1', 'rec_1']) {
+      assert.deepEqual(await undo(storage, id), { outcome: 'undone' })
+    }
+
+    const ann = await storage.listPurchases(MAIN, { user_id: 'ann' }, { limit: 10 })
+    assert.deepEqual(
+      ann.purchases.map(({ transaction_id }) => transaction_id),
+      ['tx_9000'],
+    )
+    const owned = await storage.listOwned(MAIN, 'ann', { limit: 10 })
+    assert.deepEqual(
+      owned.records.map(({ quantity }) => quantity),
+      [3],
+    )
+    assert.deepEqual(await storage.check(), [])
+  })
 }
