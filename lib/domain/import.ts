@@ -23,7 +23,7 @@ export interface ImportTotal {
 export interface ImportDetails {
   /** Like `actor` of an audit entry. */
   readonly actor: string
-  /** Without its folder; '' when unknown. */
+  /** Without its folder; '' when unknown. A recorded purchase has no file. */
   readonly file_name: string
   readonly bytes: number
   /** Of the file, in hexadecimal. */

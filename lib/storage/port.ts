@@ -148,8 +148,9 @@ export interface ItemMethods {
 
 export interface PurchaseMethods {
   /**
-   * Inserts one purchase as an import of its own, or updates the status of a stored one as an import
-   * would. Changes nothing unless the outcome is `added` or `updated`.
+   * Inserts one purchase, or updates the status of a stored one, as an import of its own, whose
+   * `import_id` begins with `rec_`. Changes no purchase if the outcome is another. When a file's
+   * import has the purchase already, an undo of that import counts it as skipped.
    */
   recordPurchase(
     store: StoreKey,
@@ -171,7 +172,7 @@ export interface PurchaseMethods {
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Finds a finished import into a store of the account. */
   findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
-  /** Lists the finished imports into a store in order of their start. */
+  /** Lists the finished imports into a store in order of their start, without recorded purchases. */
   listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
   /**
    * Removes the rows that a finished import with details added, and restores the statuses that it

@@ -52,6 +52,52 @@ for (const { name, skip, open } of await allTargets()) {
       assert.deepEqual(listed[1], record)
     })
 
+    test('a recorded purchase protects an import from its undo until it is undone', async (t) => {
+      const till = createTill({ storage: await open(t) })
+      const { account, load, ids } = await openShop(till)
+      const { import_id } = await load(row('T-1', 'pending'))
+      const purchase = { store_id: 'main', sku: 'gold', purchased_at: '2024-03-01T12:34:56Z' }
+      const input = { ...purchase, transaction_id: 'T-1', price: 499 }
+      await till.purchases.record(account, { ...input, status: 'purchased' })
+      const undo = (id: string) => till.imports.undo(account, { import_id: id })
+      const entries = await collect(till.operations.allAudit({ account_id: account.account_id }))
+      const recorded = entries.find(({ action }) => action === 'purchases.record')
+      const recording = String(recorded?.data?.import_id)
+
+      await assert.rejects(undo(import_id), { code: 'undo_refused', message: /recorded purchase/ })
+      const { layout, added, updated, totals } = await undo(recording)
+      await undo(import_id)
+
+      assert.deepEqual({ layout, added, updated }, { layout: '', added: 0, updated: 1 })
+      assert.deepEqual(totals, [{ status: 'purchased', currency: 'USD', rows: 1, total: '499' }])
+      assert.deepEqual(await ids(), [])
+      const listed = await collect(till.imports.all(account, { store_id: 'main' }))
+      assert.deepEqual(
+        listed.map((each) => each.import_id),
+        [import_id],
+      )
+    })
+
+    test('the audit entries of an import and its undo have its store and counts', async (t) => {
+      const till = createTill({ storage: await open(t) })
+      const { account, store, load } = await openShop(till)
+      const { import_id } = await load(row('T-1') + row('T-1'))
+      await till.imports.undo(account, { import_id })
+
+      const all = await collect(till.operations.allAudit({ account_id: account.account_id }))
+
+      const entries = all.filter(({ subject }) => subject === import_id)
+      const { project_id, store_id } = store
+      const data = { rows: 2, added: 1, skipped: 1, updated: 0, passed_over: 0 }
+      assert.deepEqual(
+        entries.map((each) => [each.action, each.project_id, each.store_id, each.data]),
+        [
+          ['purchases.import', project_id, store_id, data],
+          ['imports.undo', project_id, store_id, { rows: 2, added: 1, updated: 0 }],
+        ],
+      )
+    })
+
     test('an undone import is marked, audited, and can be imported again', async (t) => {
       const till = createTill({ storage: await open(t) })
       const { account, load, ids, actions } = await openShop(till)
@@ -96,7 +142,8 @@ for (const { name, skip, open } of await allTargets()) {
 
       await assert.rejects(till.imports.undo(account, { import_id, force: true }), {
         code: 'undo_refused',
-        message: '1 row of the import was changed by a later import or recorded purchase; undo that one first',
+        message:
+          '1 row of the import was changed by a later import or recorded purchase; undo that one first',
       })
     })
   })
