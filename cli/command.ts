@@ -13,10 +13,16 @@ export interface OptionSpec {
   /** The value of an option that is given without one. */
   readonly bare?: string
   readonly required?: boolean
+  /** The environment variable that is used when the option is left out. */
+  readonly variable?: string
+  /** Finds the value of a required option that neither the command line nor a variable gives. */
+  readonly findDefault?: (till: Till) => Promise<string>
   /** The option may be repeated. */
   readonly multiple?: boolean
   /** Parses the value. Without it the command gets the text, and the library validates it. */
   readonly parse?: ValueParser<unknown>
+  /** The values that shell completion offers. */
+  readonly choices?: readonly string[]
   readonly help: string
 }
 export type OptionSpecs = { readonly [name: string]: OptionSpec }
@@ -50,12 +56,16 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly config: Config
   readonly io: Io
   readonly output: Output
+  /** All commands of the program. */
+  readonly commands: readonly Command[]
 }
 
 export interface Command<O extends OptionSpecs = OptionSpecs> {
   /** The words that select it: `item create`. */
   readonly name: string
   readonly summary: string
+  /** A command line that the help shows. */
+  readonly example?: string
   /** The placeholder of its only operand: `ID`, `FILE`. */
   readonly operand?: string
   /** Creates a missing database. Other commands reject it, because the path may be mistyped. */
@@ -64,6 +74,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
+  /** Works without a database: takes no `--db`, and gets an empty till. */
+  readonly noDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>
 }

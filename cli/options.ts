@@ -1,5 +1,6 @@
-import type { PurchaseQuery, PurchaseStatus } from '../lib/index.ts'
+import type { Account, PurchaseQuery, PurchaseStatus, Till } from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
+import { UsageError } from './command-errors.ts'
 import { json } from './option-values.ts'
 
 // Options that several commands share.
@@ -12,16 +13,49 @@ export const COMMON_OPTIONS = {
 } satisfies OptionSpecs
 
 export const ACCOUNT_OPTION = {
-  account: { value: 'ID', required: true, help: 'the account' },
+  account: {
+    value: 'ID',
+    required: true,
+    variable: 'TILLKIT_ACCOUNT',
+    findDefault: findOnlyAccount,
+    help: 'the account; not needed when there is only one',
+  },
 } as const satisfies OptionSpecs
+
+/** The id of the only account. Throws a UsageError when there are none or several. */
+async function findOnlyAccount(till: Till): Promise<string> {
+  const { accounts } = await till.accounts.list({ limit: 2 })
+  const [only, other] = accounts
+  if (!only) throw new UsageError('There is no account: tillkit account create --name NAME')
+  if (!other) return only.account_id
+  throw new UsageError('--account ID is missing, and there are several: tillkit account list')
+}
 
 export const PROJECT_OPTION = {
   project: { value: 'ID', required: true, help: 'the project' },
 } as const satisfies OptionSpecs
 
+/** Options of commands that read or change a project. */
+export const PROJECT_OPTIONS = {
+  account: {
+    value: 'ID',
+    variable: 'TILLKIT_ACCOUNT',
+    help: 'the account that owns the project; not needed',
+  },
+  ...PROJECT_OPTION,
+} as const satisfies OptionSpecs
+
+/** The account of `PROJECT_OPTIONS`: the named one, else the owner of the project. */
+export function accountOf(
+  till: Till,
+  { account, project }: Invocation<typeof PROJECT_OPTIONS>['options'],
+): Promise<Account> {
+  return account === undefined ? till.accounts.ownerOf(project) : till.accounts.get(account)
+}
+
 export const STORE_OPTIONS = {
-  account: { value: 'ID', required: true, help: 'the account that owns the store' },
-  store: { value: 'ID', required: true, help: 'the store' },
+  ...ACCOUNT_OPTION,
+  store: { value: 'ID', required: true, variable: 'TILLKIT_STORE', help: 'the store' },
 } as const satisfies OptionSpecs
 
 /** Options of commands that create a project or a store. */
@@ -64,7 +98,7 @@ export function purchaseQuery(
 }
 
 /** All options of a command, the common ones included. */
-export function optionsOf({ options, databaseOption }: Command): OptionSpecs {
+export function optionsOf({ options, databaseOption, noDatabase }: Command): OptionSpecs {
   const { db, ...others } = COMMON_OPTIONS
-  return { ...options, ...(databaseOption ? {} : { db }), ...others }
+  return { ...options, ...(databaseOption || noDatabase ? {} : { db }), ...others }
 }

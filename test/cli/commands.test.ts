@@ -29,17 +29,25 @@ test('the CLI creates, shows, changes and lists a project with a store and an it
     ['Studio'],
   )
   const changed = await run(
-    ...['project', 'update', project.id, '--status', 'archived'],
+    ...['project', 'update', '--project', project.id, '--status', 'archived'],
     ...['--config', '{"webhook_secret":"s3cret"}'],
   )
   assert.equal(changed.status, 'archived')
-  const shown = await run('project', 'show', project.id)
+  const shown = await run('project', 'show', '--project', project.id)
   assert.deepEqual(shown, { ...project, status: 'archived', config: {} })
   assert.deepEqual(await run('project', 'list', '--account', account_id), [shown])
   const [store] = await run('store', 'list', '--project', project.id)
   assert.deepEqual([store.store_id, store.is_sandbox], ['main', false])
   const closing = ['--sandbox', 'true', '--status', 'archived', '--config', '{"test_mode":true}']
-  const closed = await run('store', 'update', 'main', '--account', account_id, ...closing)
+  const closed = await run(
+    'store',
+    'update',
+    '--store',
+    'main',
+    '--account',
+    account_id,
+    ...closing,
+  )
   const archived = { is_sandbox: true, status: 'archived', store_config: { test_mode: true } }
   assert.deepEqual(closed, { ...store, ...archived })
   assert.deepEqual(await run('item', 'list', ...ofStore), [item])
@@ -50,9 +58,9 @@ test('a status without effect is stored with a warning', async (t) => {
   const { db, account_id, project } = await shop(t)
   const web = ['--account', account_id, '--project', project.id, '--type', 'web']
   for (const command of [
-    ['project', 'update', project.id],
+    ['project', 'update', '--project', project.id],
     ['store', 'create', ...web],
-    ['store', 'update', 'main', '--account', account_id],
+    ['store', 'update', '--store', 'main', '--account', account_id],
   ]) {
     const mistyped = await tillkit([...command, '--status', 'disabeld', '--db', db])
     assert.equal(mistyped.code, 0)
@@ -151,7 +159,11 @@ test('an invalid value creates no database', async (t) => {
 })
 
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
-  [[], /A command is missing/],
+  [
+    ['item', 'create'],
+    /: --store ID, --name SKU, --display-name NAME, --price DIGITS and --type T are/,
+  ],
+  [['purchases', 'import', '--price-unit', 'minor'], /: FILE|- and --store ID are missing/],
   [['itm', 'create'], /There is no command 'itm create': did you mean item create\?/],
   [['purchase', 'import', 'f.csv', '--store', 'x'], /did you mean purchases import\?/],
   [['accounts', 'x'], /There is no command 'accounts x': did you mean account\?/],
@@ -172,10 +184,10 @@ const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] 
   [['account', 'list', '--json=1'], /'--json' does not take an argument/],
   [['backup', 'none/backup.db'], /FILE: ENOENT/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
-  [['project', 'show'], /ID is missing/],
-  [['project', 'update', 'prj_x'], /Nothing to change/],
-  [['project', 'update', 'prj_x', '--config', '{'], /--config is not JSON/],
-  [['project', 'update', 'prj_x', '--config', '@nowhere.json'], /--config: ENOENT/],
+  [['project', 'show'], /--project ID is missing/],
+  [['project', 'update', '--project', 'prj_x'], /Nothing to change/],
+  [['project', 'update', '--project', 'prj_x', '--config', '{'], /--config is not JSON/],
+  [['project', 'update', '--project', 'prj_x', '--config', '@nowhere.json'], /--config: ENOENT/],
   [['serve', '--port', 'http'], /--port must be a whole number from 0 to 65535/],
 ]
 
@@ -192,7 +204,7 @@ const wrongAsJson: readonly (readonly [args: readonly string[], said: RegExp])[]
   [['--json', 'account', 'list'], /Options come after/],
   [['account', 'create', '--nmae', 'x', '--json'], /--nmae/],
   [['account', 'create', '--json'], /--name NAME is missing/],
-  [['project', 'update', 'prj_x', '--json', '--config', '{'], /not JSON/],
+  [['project', 'update', '--project', 'prj_x', '--json', '--config', '{'], /not JSON/],
   [['serve', '--port', 'http', '--json'], /--port must be/],
   [['store', 'list', '--project', '', '--json'], /--project ID is empty/],
 ]
@@ -266,6 +278,7 @@ test('the program and every command have help within 80 columns', async () => {
 
 test('help is printed for every way to ask for it', async () => {
   const rows: [args: string[], said: RegExp][] = [
+    [[], /^Usage: tillkit COMMAND/m],
     [['-h'], /^Usage: tillkit COMMAND/m],
     [['help'], /^Usage: tillkit COMMAND/m],
     [['help', 'serve'], /^Usage: tillkit serve/m],
