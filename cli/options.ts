@@ -5,6 +5,15 @@ import { json } from './option-values.ts'
 
 // Options that several commands share.
 
+/** The statuses of a project or a store that have an effect. */
+export const STATUSES = ['active', 'disabled', 'archived']
+const PURCHASE_STATUSES: readonly PurchaseStatus[] = [
+  'purchased',
+  'pending',
+  'refunded',
+  'cancelled',
+]
+
 /** Every command takes these. */
 export const COMMON_OPTIONS = {
   db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
@@ -60,12 +69,12 @@ export const STORE_OPTIONS = {
 
 /** Options of commands that create a project or a store. */
 export const NEW_STATUS_OPTION = {
-  status: { value: 'S', help: 'default active; disabled and archived close it' },
+  status: { value: 'S', choices: STATUSES, help: 'default active; disabled and archived close it' },
 } as const satisfies OptionSpecs
 
 /** Options of commands that change a project or a store. */
 export const CHANGE_OPTIONS = {
-  status: { value: 'S', help: 'disabled and archived close it' },
+  status: { value: 'S', choices: STATUSES, help: 'disabled and archived close it' },
   config: {
     value: 'JSON|@FILE',
     parse: json,
@@ -83,7 +92,11 @@ export const PURCHASE_OPTIONS = {
   ...STORE_OPTIONS,
   user: { value: 'ID', help: 'only those of this user' },
   sku: { value: 'SKU', help: 'only those of this item' },
-  status: { value: 'S', help: 'only purchased, pending, refunded or cancelled ones' },
+  status: {
+    value: 'S',
+    choices: PURCHASE_STATUSES,
+    help: 'only purchased, pending, refunded or cancelled ones',
+  },
   from: { value: 'TIME', help: 'from this time or day on: 2026-01-31' },
   to: { value: 'TIME', help: 'before this time or day' },
 } as const satisfies OptionSpecs

@@ -5,6 +5,7 @@ import { accountOf, PROJECT_OPTIONS } from '../options.ts'
 export const projectRotateKey = command({
   name: 'project rotate-key',
   summary: 'Give a project a new public key',
+  example: 'tillkit project rotate-key --project prj_1 --grace 3600',
   options: {
     ...PROJECT_OPTIONS,
     grace: {

@@ -1,3 +1,4 @@
+import { PLATFORMS } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { accountOf, CHANGE_OPTIONS, PROJECT_OPTIONS } from '../options.ts'
@@ -6,11 +7,16 @@ import { warnOfStatus } from '../warnings.ts'
 export const projectUpdate = command({
   name: 'project update',
   summary: 'Change a project',
+  example: "tillkit project update --project prj_1 --name 'Game 2' --config @config.json",
   storesSecrets: true,
   options: {
     ...PROJECT_OPTIONS,
     name: { value: 'NAME', help: 'the name of the project' },
-    platform: { value: 'P', help: 'mobile, web, desktop, ios, android or adroid' },
+    platform: {
+      value: 'P',
+      choices: PLATFORMS,
+      help: 'mobile, web, desktop, ios, android or adroid',
+    },
     ...CHANGE_OPTIONS,
   },
   async run({ till, options, output, io }) {

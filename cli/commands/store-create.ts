@@ -7,10 +7,17 @@ import { warnOfStatus } from '../warnings.ts'
 export const storeCreate = command({
   name: 'store create',
   summary: 'Create a store in a project',
+  example:
+    'tillkit store create --project prj_1 --type web --store main \\\n    --config \'{"currency":"USD"}\'',
   storesSecrets: true,
   options: {
     ...PROJECT_OPTIONS,
-    type: { value: 'T', required: true, help: 'iap, web or custom' },
+    type: {
+      value: 'T',
+      required: true,
+      choices: ['iap', 'web', 'custom'],
+      help: 'iap, web or custom',
+    },
     store: { value: 'ID', help: 'its store_id; generated when left out' },
     sandbox: { help: 'no real payments' },
     ...NEW_STATUS_OPTION,

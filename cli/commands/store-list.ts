@@ -4,6 +4,7 @@ import { accountOf, PROJECT_OPTIONS } from '../options.ts'
 export const storeList = command({
   name: 'store list',
   summary: 'List the stores of a project',
+  example: 'tillkit store list --project prj_1',
   options: PROJECT_OPTIONS,
   async run({ till, options, output }) {
     const account = await accountOf(till, options)

@@ -4,15 +4,22 @@ import { oneOf } from '../option-values.ts'
 import { CHANGE_OPTIONS, STORE_OPTIONS } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
-const trueOrFalse = oneOf('true', 'false')
+const BOOLEANS = ['true', 'false'] as const
+const trueOrFalse = oneOf(...BOOLEANS)
 
 export const storeUpdate = command({
   name: 'store update',
   summary: 'Change a store',
+  example: 'tillkit store update --store main --status disabled',
   storesSecrets: true,
   options: {
     ...STORE_OPTIONS,
-    sandbox: { value: 'BOOL', parse: trueOrFalse, help: 'true: no real payments' },
+    sandbox: {
+      value: 'BOOL',
+      parse: trueOrFalse,
+      choices: BOOLEANS,
+      help: 'true: no real payments',
+    },
     ...CHANGE_OPTIONS,
   },
   async run({ till, options, output, io }) {

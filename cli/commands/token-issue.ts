@@ -6,12 +6,14 @@ import { accountOf, PROJECT_OPTIONS } from '../options.ts'
 export const tokenIssue = command({
   name: 'token issue',
   summary: 'Issue a token of a project, with any scopes',
+  example: 'tillkit token issue --project prj_1 --scope purchases:import --lifetime 600',
   options: {
     ...PROJECT_OPTIONS,
     user: { value: 'ID', help: 'the user of the token; the project itself when left out' },
     scope: {
       value: 'S',
       multiple: true,
+      choices: ['items:read', 'projects:write', 'purchases:import'],
       help: 'items:read, projects:write or purchases:import; may be repeated (default all)',
     },
     lifetime: {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { parseArguments } from '../../cli/arguments.ts'
+import { commands } from '../../cli/commands.ts'
 import { tillkit, tillkitJson } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -275,6 +278,24 @@ test('the program and every command have help within 80 columns', async () => {
     assert.ok(stdout.split('\n').every((line) => line.length <= 80))
   }
 })
+
+test('the help of every command has an example that parses', async () => {
+  for (const each of commands) {
+    const name = each.name.split(' ')
+    const words = shellWords(each.example ?? '')
+    assert.deepEqual(words.slice(0, 1 + name.length), ['tillkit', ...name])
+    parseArguments(each, words.slice(1 + name.length), {})
+    const { stdout } = await tillkit([...name, '--help'])
+    assert.match(stdout, /\n\nExample:\n {2}\S/)
+  }
+})
+
+/** The words of an example as a shell splits them, without its redirection and its file. */
+function shellWords(example: string): string[] {
+  const words = example.replace(/ >.*/, '').replace('@config.json', '{}')
+  const script = `printf '%s\\n' ${words}`
+  return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
+}
 
 test('help is printed for every way to ask for it', async () => {
   const rows: [args: string[], said: RegExp][] = [
