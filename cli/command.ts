@@ -74,8 +74,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
-  /** Works without a database: takes no `--db`, and gets an empty till. */
-  readonly noDatabase?: boolean
+  /** Opens no database: `till` is in memory. */
+  readonly needsNoDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>
 }

@@ -147,7 +147,8 @@ ${cases.join('\n')}
   esac
   _describe tillkit found
 }
-compdef _tillkit tillkit
+# The completion system autoloads this file as the function.
+if [[ $funcstack[1] == _tillkit ]]; then _tillkit; else compdef _tillkit tillkit; fi
 `
 }
 

@@ -111,7 +111,7 @@ export function purchaseQuery(
 }
 
 /** All options of a command, the common ones included. */
-export function optionsOf({ options, databaseOption, noDatabase }: Command): OptionSpecs {
+export function optionsOf({ options, databaseOption, needsNoDatabase }: Command): OptionSpecs {
   const { db, ...others } = COMMON_OPTIONS
-  return { ...options, ...(databaseOption || noDatabase ? {} : { db }), ...others }
+  return { ...options, ...(databaseOption || needsNoDatabase ? {} : { db }), ...others }
 }

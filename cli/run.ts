@@ -31,7 +31,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
   const set = readConfig(env)
   const named = options[command.databaseOption ?? 'db'] as string | undefined
-  const db = command.noDatabase ? 'memory:' : (named ?? set.db)
+  const db = command.needsNoDatabase ? 'memory:' : (named ?? set.db)
   const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
   const wasThere = existsSync(db)
   const storage = await openStorage(db, { create: command.makesDatabase ?? false })

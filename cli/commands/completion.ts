@@ -7,7 +7,7 @@ export const completion = command({
   summary: 'Print a script that makes a shell complete commands and options',
   example: 'tillkit completion bash > ~/.local/share/bash-completion/completions/tillkit',
   operand: 'bash|zsh|fish',
-  noDatabase: true,
+  needsNoDatabase: true,
   options: {},
   async run({ operand: shell, commands, output, io }) {
     if (!isShell(shell)) throw new UsageError(`The shell '${shell}' must be bash, zsh or fish`)
