@@ -8,6 +8,7 @@ import { auditArchive } from './commands/audit-archive.ts'
 import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
 import { check } from './commands/check.ts'
+import { completion } from './commands/completion.ts'
 import { copy } from './commands/copy.ts'
 import { itemArchive } from './commands/item-archive.ts'
 import { itemCreate } from './commands/item-create.ts'
@@ -73,6 +74,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
   ],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
+  Shell: [completion],
 }
 
 export const commands: readonly Command[] = Object.values(groups).flat()

@@ -4,6 +4,7 @@ import { PAGE_OPTIONS } from '../options.ts'
 export const auditList = command({
   name: 'audit list',
   summary: 'List who changed what and when, oldest first',
+  example: 'tillkit audit list --account acc_1 --limit 20',
   options: {
     account: { value: 'ID', help: 'only entries of this account' },
     ...PAGE_OPTIONS,

@@ -7,6 +7,7 @@ import { createOutputFile, databaseFiles } from '../output-file.ts'
 export const purchasesExport = command({
   name: 'purchases export',
   summary: 'Export the purchases of a store as CSV, which can be imported',
+  example: 'tillkit purchases export --store main --from 2026-01-01 --out january.csv',
   options: {
     ...PURCHASE_OPTIONS,
     out: { value: 'FILE', help: 'write to this file instead of standard output' },

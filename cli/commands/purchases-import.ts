@@ -14,12 +14,14 @@ import { interruptible } from '../signals.ts'
 export const purchasesImport = command({
   name: 'purchases import',
   summary: 'Import a CSV file of past purchases: all rows or none',
+  example: 'tillkit purchases import purchases.csv --store main --dry-run',
   operand: 'FILE|-',
   options: {
     ...STORE_OPTIONS,
     'dry-run': { help: 'check the file and store nothing' },
     preset: {
       value: 'NAME',
+      choices: PRESET_NAMES,
       help: `${PRESET_NAMES.join(', ')}; detected by the header when left out`,
     },
     map: {
@@ -28,7 +30,11 @@ export const purchasesImport = command({
       parse: pair,
       help: 'the column of a field: transaction_id="Order No"; may be repeated',
     },
-    'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
+    'price-unit': {
+      value: 'UNIT',
+      choices: ['minor', 'major'],
+      help: 'minor (499, the default) or major (4.99)',
+    },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
   async run({ till, storage, operand, options, output, db, io }) {

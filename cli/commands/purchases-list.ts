@@ -4,6 +4,7 @@ import { PAGE_OPTIONS, PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 export const purchasesList = command({
   name: 'purchases list',
   summary: 'List the purchases of a store in order of import',
+  example: 'tillkit purchases list --store main --user player-1 --status refunded',
   options: {
     ...PURCHASE_OPTIONS,
     ...PAGE_OPTIONS,

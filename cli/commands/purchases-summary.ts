@@ -5,6 +5,7 @@ import { PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 export const purchasesSummary = command({
   name: 'purchases summary',
   summary: 'Count purchases and revenue by month, item and currency',
+  example: 'tillkit purchases summary --store main --from 2026-01-01',
   options: PURCHASE_OPTIONS,
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
