@@ -234,4 +234,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER INDEX receipts_pkey RENAME TO idempotency_records_pkey;
   ALTER INDEX receipts_expiry RENAME TO idempotency_records_expiry;
   `,
+  `
+  -- "changed" is the id of the latest change; null for an item that has never changed.
+  ALTER TABLE items ADD COLUMN version bigint NOT NULL DEFAULT 1;
+  ALTER TABLE items ADD COLUMN archived_at text;
+  ALTER TABLE items ADD COLUMN changed text COLLATE "C";
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+  `,
 ]

@@ -252,4 +252,11 @@ export const MIGRATIONS: readonly string[] = [
   DROP INDEX receipts_expiry;
   CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
   `,
+  `
+  -- "changed" is the id of the latest change; null for an item that has never changed.
+  ALTER TABLE items ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE items ADD COLUMN archived_at TEXT;
+  ALTER TABLE items ADD COLUMN changed TEXT;
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+  `,
 ]
