@@ -8,6 +8,7 @@ export {
   assertAuthority,
   type TokenOrigin,
 } from './domain/authority.ts'
+export type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './domain/catalog.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
@@ -55,6 +56,13 @@ export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } 
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
+export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
+export type {
+  CatalogFile,
+  CatalogPlan,
+  CatalogRequest,
+  PlannedChange,
+} from './services/catalog-plan.ts'
 export type { ImportSummary, ImportTotal } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
@@ -84,8 +92,11 @@ export type {
   ArchiveRequest,
   AuditPage,
   BucketTimes,
+  CatalogChanges,
+  CatalogItem,
   FormerPublicKey,
   Insertion,
+  ItemChange,
   ItemPage,
   KeyedAccount,
   KeyRotation,

@@ -49,11 +49,14 @@ export interface NewItem {
 
 type ParsedItem = Complete<Omit<NewItem, 'price'>> & { readonly price: number }
 
+export const itemName = pattern(
+  /^[A-Za-z0-9_]{1,255}$/,
+  'must be 1 to 255 Latin letters, digits and underscores',
+)
+
 const fields: Fields<ParsedItem> = {
   store_id: required(storeId),
-  name: required(
-    pattern(/^[A-Za-z0-9_]{1,255}$/, 'must be 1 to 255 Latin letters, digits and underscores'),
-  ),
+  name: required(itemName),
   display_name: required(text(1, 255)),
   description: optional(text(0, 4096), () => ''),
   price: required(price()),
@@ -66,7 +69,7 @@ export function parseNewItem(input: unknown): ParsedItem {
 }
 
 /** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
-function price(): Rule<number> {
+export function price(): Rule<number> {
   return (value, field, problems) => {
     const amount = parseMinorUnits(value)
     if (amount !== undefined) return amount

@@ -26,6 +26,7 @@ const WRITES = [
   'updateStore',
   'insertItem',
   'insertItems',
+  'applyCatalog',
   'revokeTokens',
   'insertWatermark',
 ] as const satisfies readonly (keyof Storage)[]

@@ -21,6 +21,7 @@ export interface Storage
     ProjectMethods,
     StoreMethods,
     ItemMethods,
+    CatalogMethods,
     PurchaseMethods,
     TokenMethods,
     AuditMethods,
@@ -134,6 +135,21 @@ export interface ItemMethods {
    * reads items, when there is no such store or it is not in the given project.
    */
   listItems(store: StoreOfProject, page: Page): Promise<ItemPage>
+}
+
+export interface CatalogMethods {
+  /**
+   * A digest of a project with its stores and items, archived ones too. It changes with every change
+   * of them. Resolves to undefined when there is no such project.
+   */
+  findCatalogState(project_id: string): Promise<string | undefined>
+  /** Lists the items of a store in order of creation, archived ones too. Large texts end a page. */
+  listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<CatalogItem>>
+  /**
+   * Writes all changes in one transaction. Throws `catalog_changed`, and writes nothing, when the
+   * state of the project is not `state`, or a new name is taken.
+   */
+  applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
 
 export interface PurchaseMethods {
@@ -319,6 +335,35 @@ export interface ItemPage {
    * the items, and the page is never older than it.
    */
   readonly revision: string
+}
+
+/** An item as a catalog compares it. */
+export interface CatalogItem extends Item {
+  /** 1, and one more for each change. */
+  readonly version: number
+  /** Absent for an active item. ISO 8601, UTC. */
+  readonly archived_at?: string | undefined
+}
+
+/** The new values of an item, and the version that they replace. */
+export type ItemChange = Pick<
+  CatalogItem,
+  'id' | 'version' | 'display_name' | 'description' | 'price' | 'metadata' | 'archived_at'
+>
+
+export interface CatalogChanges {
+  readonly project_id: string
+  /** The `findCatalogState` that the changes were made from. */
+  readonly state: string
+  /** A random id for the changed items, in order of time. */
+  readonly change_id: string
+  /** Absent when the project itself does not change. */
+  readonly project?: Project | undefined
+  readonly newStores: readonly Store[]
+  readonly stores: readonly Store[]
+  /** Read once in each attempt to write. */
+  readonly newItems: Iterable<CatalogItem>
+  readonly items: Iterable<ItemChange>
 }
 
 export interface AuditPage {

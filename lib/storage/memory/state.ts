@@ -29,6 +29,13 @@ export interface StoreRecords {
   importing: boolean
 }
 
+export interface ItemState {
+  readonly version: number
+  readonly archived_at?: string | undefined
+  /** The id of the latest change. */
+  readonly changed?: string | undefined
+}
+
 /**
  * A purchase whose metadata is JSON in bytes. Parsed, `[{},{},…]` takes 24 times as much, and V8
  * collects its garbage late in a large heap. Four imports of 31 MiB took 545 MiB, and now 250 MiB.
@@ -45,6 +52,8 @@ export function createState() {
     formerKeys: new Map<string, FormerPublicKey>(),
     stores: new Map<string, StoreRecords>(),
     items: new Map<string, Item>(),
+    /** By item id. An item that never changed has none. */
+    itemStates: new Map<string, ItemState>(),
     signingKeys: [] as StoredSigningKey[],
     watermarks: new Map<string, Watermark>(),
     idempotencyRecords: new Map<string, IdempotencyRecord>(),
