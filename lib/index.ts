@@ -57,6 +57,7 @@ export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
+export { readCatalog } from './services/catalog-file.ts'
 export type {
   CatalogFile,
   CatalogPlan,

@@ -9,8 +9,16 @@ import {
   repeated,
   resolveSecrets,
 } from '../domain/catalog.ts'
-import { invalidField, isSameJson, type JsonObject } from '../domain/fields.ts'
+import {
+  invalidField,
+  isSameJson,
+  type JsonObject,
+  oneOf,
+  parseObject,
+  required,
+} from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
+import { ITEM_TYPES, type ItemType } from '../domain/item.ts'
 import { changeProject, type Project, parseProjectChange } from '../domain/project.ts'
 import {
   changeStore,
@@ -30,6 +38,8 @@ import { changeSealed, sealSecrets } from './secrets.ts'
 /** A catalog as it was read from a file. */
 export interface CatalogFile {
   readonly catalog: Catalog
+  /** The columns of a spreadsheet that are not stored. */
+  readonly ignored_columns?: readonly string[] | undefined
   /** The lines of a spreadsheet's items, by store and item. Mistakes then name lines. */
   readonly lines?: readonly (readonly number[])[] | undefined
   /** The mistakes that the reader found. */
@@ -43,6 +53,8 @@ export interface CatalogRequest extends CatalogFile {
   readonly archiveMissing?: boolean | undefined
   /** Creates the stores that the project does not have; default false, which rejects them. */
   readonly createStores?: boolean | undefined
+  /** The type of new items that name none. Google Play's file has no types. */
+  readonly type?: ItemType | undefined
   /** The variables that secrets refer to. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
 }
@@ -86,7 +98,17 @@ export interface PreparedPlan {
 }
 
 const REQUEST_FIELDS = [
-  ...['catalog', 'lines', 'mistakes', 'project_id', 'archiveMissing', 'createStores', 'env'],
+  ...[
+    'catalog',
+    'ignored_columns',
+    'lines',
+    'mistakes',
+    'project_id',
+    'archiveMissing',
+    'createStores',
+    'type',
+    'env',
+  ],
 ]
 
 /** Compares a catalog with the stored one. Throws `invalid_request` that names every mistake. */
@@ -97,6 +119,8 @@ export async function preparePlan(
 ): Promise<PreparedPlan> {
   const unknown = Object.keys(request).find((name) => !REQUEST_FIELDS.includes(name))
   if (unknown !== undefined) throw new TypeError(`a catalog request has no field ${unknown}`)
+  if (request.type !== undefined)
+    parseObject({ type: request.type }, { type: required(oneOf(ITEM_TYPES)) })
   const { storage, sealer, now } = context
   const problems: ErrorDetail[] = [...(request.mistakes ?? [])]
   const catalog = parseCatalog(request.catalog, problems)
@@ -113,7 +137,7 @@ export async function preparePlan(
   for (const [index, { items, ...listed }] of catalog.stores.entries()) {
     const stored = stores.get(listed.store_id)
     const store = await planner.planStore(project, stored, listed, `$.stores[${index}]`)
-    if (store) await planner.planItems(store, items, `$.stores[${index}].items`, !stored)
+    await planner.planItems(store, items, `$.stores[${index}].items`, !stored)
   }
   assertNoProblems(problems, request.lines)
   if ((await storage.findCatalogState(project.id)) !== state) {
@@ -162,7 +186,7 @@ async function findProject(
 function createPlanner(
   { storage, now, sealer, platforms, quotas }: Context,
   { account_id }: Account,
-  { archiveMissing = false, createStores = false, env = {} }: CatalogRequest,
+  { archiveMissing = false, createStores = false, type: newType, env = {} }: CatalogRequest,
   problems: ErrorDetail[],
 ) {
   const counts = { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 }
@@ -215,9 +239,8 @@ function createPlanner(
       const { config: after, ...now } = changed
       const fieldsChanged = {
         ...differences(old, now),
-        ...differencesIn('config', before, after, secrets),
+        ...differencesIn('config', before, after, sent, secrets),
       }
-      // A secret that was only sealed anew is no difference.
       if (Object.keys(fieldsChanged).length === 0) return undefined
       addedBytes += sizeOf(after) - sizeOf(before)
       note({ action: 'update', kind: 'project', fields: fieldsChanged })
@@ -264,7 +287,7 @@ function createPlanner(
       const { store_config: _, ...old } = stored
       const fieldsChanged = {
         ...differences(old, now),
-        ...differencesIn('store_config', before, after, STORE_SECRETS),
+        ...differencesIn('store_config', before, after, sent, STORE_SECRETS),
       }
       if (Object.keys(fieldsChanged).length > 0) {
         addedBytes += sizeOf(after) - sizeOf(before)
@@ -274,8 +297,13 @@ function createPlanner(
       return stored
     },
 
-    async planItems(store: Store, items: readonly unknown[], path: string, isNew: boolean) {
-      const { store_id } = store
+    /** Without a store only checks the items themselves. */
+    async planItems(
+      store: Store | undefined,
+      items: readonly unknown[],
+      path: string,
+      isNew: boolean,
+    ) {
       const listed = new Map<string, { readonly item: ParsedItem; readonly index: number }>()
       for (const [index, each] of items.entries()) {
         const item = parseCatalogItem(each, `${path}[${index}]`, problems)
@@ -286,6 +314,8 @@ function createPlanner(
         if (index % 1000 === 999) await setImmediate()
       }
 
+      if (!store) return
+      const { store_id } = store
       const compare = (stored: CatalogItem): void => {
         const found = listed.get(stored.name)
         if (!found) {
@@ -333,7 +363,8 @@ function createPlanner(
           for (const each of records) compare(each)
         }
       }
-      for (const { item, index } of listed.values()) {
+      for (const { item: given, index } of listed.values()) {
+        const item = newType && !given.type ? { ...given, type: newType } : given
         for (const field of ['display_name', 'price', 'type'] as const) {
           if (item[field] !== undefined) continue
           const message = 'is required for a new item'
@@ -403,12 +434,17 @@ function differencesIn(
   field: string,
   before: JsonObject,
   after: JsonObject,
+  sent: JsonObject | undefined,
   secrets: readonly string[],
 ): Differences {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  const changed = [...names].filter((name) => !isSameJson(before[name], after[name]))
+  // A secret that was only sealed anew is no difference.
+  const isSame = (name: string) =>
+    isSameJson(before[name], after[name]) ||
+    (secrets.includes(name) && [undefined, before[name]].includes(sent?.[name]))
   const shown = (config: JsonObject, name: string) =>
     secrets.includes(name) && config[name] !== undefined ? '(secret)' : config[name]
+  const changed = [...names].filter((name) => !isSame(name))
   return Object.fromEntries(
     changed.map((name) => [
       `${field}.${name}`,
