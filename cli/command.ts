@@ -1,5 +1,5 @@
 import type { Storage, Till } from '../lib/index.ts'
-import type { Config } from './config.ts'
+import type { Config, Environment } from './config.ts'
 import type { Io } from './io.ts'
 import type { ValueParser } from './option-values.ts'
 import type { Output } from './output.ts'
@@ -48,6 +48,7 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   /** Whether this command created the database file. */
   readonly isNew: boolean
   readonly config: Config
+  readonly env: Environment
   readonly io: Io
   readonly output: Output
 }
@@ -60,6 +61,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly operand?: string
   /** Creates a missing database. Other commands reject it, because the path may be mistyped. */
   readonly makesDatabase?: boolean
+  /** Opens no database: `till` is in memory. */
+  readonly needsNoDatabase?: boolean
   /** Stores secrets, so the master key must open the secrets already stored. */
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */

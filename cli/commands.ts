@@ -7,6 +7,10 @@ import { accountList } from './commands/account-list.ts'
 import { auditArchive } from './commands/audit-archive.ts'
 import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
+import { catalogApply } from './commands/catalog-apply.ts'
+import { catalogExport } from './commands/catalog-export.ts'
+import { catalogPlan } from './commands/catalog-plan.ts'
+import { catalogSchema } from './commands/catalog-schema.ts'
 import { check } from './commands/check.ts'
 import { copy } from './commands/copy.ts'
 import { itemCreate } from './commands/item-create.ts'
@@ -53,6 +57,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     itemCreate,
     itemList,
   ],
+  'Catalog in a file': [catalogExport, catalogPlan, catalogApply, catalogSchema],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],

@@ -31,7 +31,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
   const set = readConfig(env)
   const named = options[command.databaseOption ?? 'db'] as string | undefined
-  const db = named ?? set.db
+  const db = command.needsNoDatabase ? 'memory:' : (named ?? set.db)
   const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
   const wasThere = existsSync(db)
   const storage = await openStorage(db, { create: command.makesDatabase ?? false })
@@ -40,7 +40,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   try {
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
     const output = createOutput(io.stdout, options.json === true)
-    const given = { options: options as never, operand, args, config, io, output }
+    const given = { options: options as never, operand, args, config, env, io, output }
     await command.run({ ...given, till, storage, db, isNew })
   } catch (error) {
     throw isFile(db) ? explainPermissions(error, db) : error

@@ -9,6 +9,7 @@ export {
   type TokenOrigin,
 } from './domain/authority.ts'
 export type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './domain/catalog.ts'
+export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'

@@ -9,7 +9,7 @@ type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 /**
  * Reads a catalog file: the JSON of `catalog.export`, a spreadsheet of items, or Google Play's file
- * of in-app products. A file that begins with `{` is JSON. Throws `invalid_request` for a file that
+ * of in-app products. A file that begins with `{` or `[` is JSON. Throws `invalid_request` for a file that
  * can not be read. `catalog.plan` reports all other mistakes.
  *
  * @example
@@ -28,7 +28,7 @@ export async function readCatalog(
       head = Buffer.concat([head, chunk])
       const first = /[^\s\uFEFF]/.exec(head.toString())?.[0]
       if (first === undefined || first === '\uFFFD') continue
-      reader = first === '{' ? createJsonReader() : createSpreadsheetReader(options)
+      reader = /[{[]/.test(first) ? createJsonReader() : createSpreadsheetReader(options)
       reader.push(head)
     }
   }
