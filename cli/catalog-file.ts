@@ -84,7 +84,8 @@ export function printPlan(output: Output, plan: CatalogPlan, ignored: readonly s
   }
   const { changes, unset_variables, missing, unchanged, created, updated, archived, restored } =
     plan
-  const rows = changes.slice(0, SHOWN).map(({ action, kind, store_id = '', name, ...change }) => {
+  const rows = changes.slice(0, SHOWN).map((change) => {
+    const { action, kind, store_id = '', name } = change
     return { action, store: store_id, record: name ?? kind, change: formatChange(change) }
   })
   if (rows.length > 0) output.table(rows, ['action', 'store', 'record', 'change'])

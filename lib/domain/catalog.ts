@@ -48,7 +48,13 @@ export interface CatalogStore {
   readonly status?: string | undefined
   /** Replaces the whole `store_config`. A secret is a `SecretReference`; one left out is kept. */
   readonly store_config?: JsonObject | undefined
-  readonly items?: readonly CatalogFileItem[] | undefined
+  readonly items?: ItemList<CatalogFileItem> | undefined
+}
+
+/** An array, or a list that takes less memory. */
+export interface ItemList<T> extends Iterable<T> {
+  readonly length: number
+  at(index: number): T | undefined
 }
 
 /** A field that is left out stays as it is; a new item gets its default. */
@@ -79,10 +85,16 @@ export interface ParsedCatalog {
   readonly stores: readonly ParsedStore[]
 }
 
-type ParsedStore = Given<Omit<CatalogStore, 'items'>> & { readonly items: readonly unknown[] }
+type ParsedStore = Given<Omit<CatalogStore, 'items'>> & { readonly items: ItemList<unknown> }
 
 const anything: Rule<unknown> = (value) => value
 const array = rule((value): value is readonly unknown[] => Array.isArray(value), 'must be an array')
+
+const itemList = rule(
+  (value): value is ItemList<unknown> =>
+    Array.isArray(value) || (isObject(value) && typeof value.at === 'function'),
+  'must be an array',
+)
 
 const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
   { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
@@ -104,7 +116,7 @@ const storeFields: Fields<ParsedStore> = {
   is_sandbox: optional(boolean),
   status: optional(text(1, 64)),
   store_config: optional(freeForm),
-  items: optional(array, () => []),
+  items: optional(itemList, () => []),
 }
 
 const itemFields: Fields<ParsedItem> = {

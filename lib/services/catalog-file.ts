@@ -4,6 +4,7 @@ import type { Catalog, CatalogFileItem } from '../domain/catalog.ts'
 import { isObject, type JsonObject } from '../domain/fields.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import type { CatalogFile } from './catalog-plan.ts'
+import { PackedList } from './packed-list.ts'
 
 type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
@@ -46,7 +47,7 @@ interface Reader {
 
 function createSpreadsheetReader(options: ItemColumnsOptions): Reader {
   const mistakes: ErrorDetail[] = []
-  const stores = new Map<string, { items: CatalogFileItem[]; lines: number[] }>()
+  const stores = new Map<string, { items: PackedList<CatalogFileItem>; lines: number[] }>()
   let columns: ItemColumns | undefined
   const parser = createCsvParser({
     header(cells) {
@@ -59,9 +60,9 @@ function createSpreadsheetReader(options: ItemColumnsOptions): Reader {
         mistakes.push({ line, column, code: 'invalid', message })
       const row = columns?.read(cells, wrong)
       if (!row) return
-      const store = stores.get(row.store_id) ?? { items: [], lines: [] }
+      const store = stores.get(row.store_id) ?? { items: new PackedList(), lines: [] }
       if (store.items.length === 0) stores.set(row.store_id, store)
-      store.items.push(row.item)
+      store.items.push(JSON.stringify(row.item))
       store.lines.push(line)
     },
     error: ({ line, code, message }) => mistakes.push({ line, code, message }),
@@ -89,12 +90,18 @@ const MAX_ITEM_LENGTH = 1024 ** 2
  */
 function createJsonReader(): Reader {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  const items: unknown[] = []
+  // A list for each `items`, and in the rest its number in place of the items.
+  const lists: PackedList[] = []
   const scanner = createScanner()
   let rest = ''
   let open = ''
 
-  const scan = (text: string) => {
+  let held = ''
+  const scan = (added: string) => {
+    // The scanner must see a backslash together with the character that it escapes.
+    const cutAt = added.length - (/\\+$/.exec(added)?.[0].length ?? 0)
+    const text = held + added.slice(0, cutAt)
+    held = added.slice(cutAt)
     let from = 0
     scanner.scan(text, (isItem, end) => {
       const part = text.slice(from, end)
@@ -106,8 +113,12 @@ function createJsonReader(): Reader {
       const item = open + part
       open = ''
       const lines = item.split('\n').length - 1
-      rest += items.length + '\n'.repeat(lines) // keeps the line numbers
-      items.push(parsePart(item, rest, lines, scanner.path()))
+      const { list, isFirst } = scanner.place()
+      rest += isFirst ? list : 'null'
+      rest += '\n'.repeat(lines) // keeps the line numbers
+      parsePart(item, rest, lines, scanner.path())
+      lists[list] ??= new PackedList()
+      lists[list].push(item)
     })
     if (!scanner.isInItem()) rest += text.slice(from)
     else open += text.slice(from)
@@ -128,17 +139,18 @@ function createJsonReader(): Reader {
     push: (chunk) => scan(decode(chunk)),
     end() {
       scan(decode())
+      if (held !== '') throw invalidFile('The file ends within an escape')
       if (scanner.isInItem()) throw invalidFile(`The file ends within ${scanner.path()}`)
-      return { catalog: withItems(parsePart(rest, rest, 0, ''), items) }
+      return { catalog: withItems(parsePart(rest, rest, 0, ''), lists) }
     },
   }
 }
 
-function withItems(catalog: unknown, items: readonly unknown[]): Catalog {
-  const put = (each: unknown) => (typeof each === 'number' ? items[each] : each)
+function withItems(catalog: unknown, lists: readonly PackedList[]): Catalog {
   if (isObject(catalog) && Array.isArray(catalog.stores)) {
     for (const store of catalog.stores as (JsonObject | null)[]) {
-      if (Array.isArray(store?.items)) store.items = store.items.map(put)
+      const [list] = Array.isArray(store?.items) ? store.items : []
+      if (store && typeof list === 'number') store.items = lists[list]
     }
   }
   return catalog as Catalog
@@ -171,54 +183,79 @@ const [ROOT, STORES, STORE, ITEMS, ITEM] = [1, 2, 3, 4, 5]
 function createScanner() {
   let depth = 0
   let isInString = false
-  let isEscaped = false
   /** The latest string in the root or in a store: a key when a `:` follows. */
   let latest = ''
   let rootKey = ''
   let storeKey = ''
-  let store = -1
-  let item = -1
+  let [store, list, item] = [-1, -1, -1]
   const isInItems = () => depth >= ITEMS && rootKey === 'stores' && storeKey === 'items'
   const path = () => `$.stores[${store}].items[${item}]`
 
+  /** Returns the position of the character that ends a string, or the end of the text. */
+  const skipString = (text: string, from: number): number => {
+    let at = from
+    while (at < text.length && text.charCodeAt(at) !== QUOTE) {
+      at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+    }
+    if (depth === ROOT || depth === STORE) latest += text.slice(from, at)
+    return at
+  }
+
+  const open = (isObject: boolean, at: number, cut: Cut) => {
+    if (depth === ITEMS && isInItems()) {
+      item++
+      if (!isObject) throw notAnObject()
+      cut(false, at)
+    }
+    depth++
+    if (depth === STORES) store = -1
+    else if (depth === STORE) {
+      store++
+      storeKey = ''
+    } else if (depth === ITEMS && isInItems()) {
+      list++
+      item = -1
+    }
+  }
+
+  const notAnObject = () => invalidFile(`${path()} must be an object`, path())
+
   return {
     path,
+    /** The number of the list of items, and whether the item is its first. */
+    place: () => ({ list, isFirst: item === 0 }),
     isInItem: () => depth >= ITEM && isInItems(),
-    /** Calls `cut` where an item begins (`false`) and behind its end (`true`). */
-    scan(text: string, cut: (isItem: boolean, end: number) => void): void {
+    /** Scans a part of the text, which must not end behind a backslash. */
+    scan(text: string, cut: Cut): void {
       for (let at = 0; at < text.length; at++) {
-        const char = text[at] as string
-        if (isInString) {
-          if (isEscaped) isEscaped = false
-          else if (char === '\\') isEscaped = true
-          else if (char === '"') isInString = false
-          if (isInString && (depth === ROOT || depth === STORE)) latest += char
-        } else if (char === '"') {
-          isInString = true
-          latest = ''
-        } else if (char === ':') {
+        const code = text.charCodeAt(at)
+        if (isInString || code === QUOTE) {
+          if (!isInString) {
+            if (depth === ITEMS && isInItems()) throw notAnObject()
+            latest = ''
+            at++
+          }
+          at = skipString(text, at)
+          isInString = at >= text.length
+        } else if (code === COLON) {
           if (depth === ROOT) rootKey = latest
           else if (depth === STORE) storeKey = latest
-        } else if (char === '{' || char === '[') {
-          if (char === '{' && depth === ITEMS && isInItems()) {
-            item++
-            cut(false, at)
-          }
-          depth++
-          if (depth === STORES) store = -1
-          if (depth === STORE) {
-            store++
-            storeKey = ''
-          }
-          if (depth === ITEMS) item = -1
-        } else if (char === '}' || char === ']') {
+        } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+          open(code === OPEN_BRACE, at, cut)
+        } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
           if (depth === ITEM && isInItems()) cut(true, at + 1)
           depth--
-        } else if (depth === ITEMS && isInItems() && /[-\d]/.test(char)) {
+        } else if (code > SPACE && code !== COMMA && depth === ITEMS && isInItems()) {
           item++
-          throw invalidFile(`${path()} must be an object`, path())
+          throw notAnObject()
         }
       }
     },
   }
 }
+
+/** Called where an item begins (`false`) and behind its end (`true`). */
+type Cut = (isItem: boolean, end: number) => void
+
+const [SPACE, QUOTE, COMMA, COLON, BACKSLASH] = [0x20, 0x22, 0x2c, 0x3a, 0x5c]
+const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d]

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import {
   type Catalog,
+  type ItemList,
   type ParsedCatalog,
   type ParsedItem,
   parseCatalog,
@@ -66,6 +67,9 @@ export interface PlannedChange {
   readonly store_id?: string
   /** The name of the item. */
   readonly name?: string
+  /** The id and the version of an item that changes. */
+  readonly id?: string
+  readonly version?: number
   /** The old and new values of an update. A secret is shown as `(secret)`. */
   readonly fields?: { readonly [field: string]: { readonly from: unknown; readonly to: unknown } }
   /** The new item. */
@@ -143,7 +147,7 @@ export async function preparePlan(
   if ((await storage.findCatalogState(project.id)) !== state) {
     throw new TillError('catalog_changed', 'The catalog changed while the plan was made: try again')
   }
-  const { counts, changes, changedStores, newStores, itemChanges, unset } = planner
+  const { counts, changes, changedStores, newStores, unset } = planner
   const plan = {
     project_id: project.id,
     digest: sealer.digest(state),
@@ -158,8 +162,8 @@ export async function preparePlan(
     project: changedProject,
     stores: changedStores,
     newStores,
-    items: itemChanges,
     newItems: { [Symbol.iterator]: () => newItems(context, project, changes) },
+    items: { [Symbol.iterator]: () => itemChanges(context, changes) },
   }
   return { plan, writes, quota: planner.quota(project) }
 }
@@ -191,7 +195,6 @@ function createPlanner(
 ) {
   const counts = { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 }
   const changes: PlannedChange[] = []
-  const itemChanges: ItemChange[] = []
   const changedStores: Store[] = []
   const newStores: Store[] = []
   const unset: string[] = []
@@ -219,7 +222,7 @@ function createPlanner(
   const sizeOf = (config: JsonObject) => Buffer.byteLength(JSON.stringify(config))
 
   return {
-    ...{ counts, changes, itemChanges, changedStores, newStores, unset },
+    ...{ counts, changes, changedStores, newStores, unset },
 
     planProject(project: Project, { project: listed }: ParsedCatalog): Project | undefined {
       if (!listed) return undefined
@@ -300,62 +303,53 @@ function createPlanner(
     /** Without a store only checks the items themselves. */
     async planItems(
       store: Store | undefined,
-      items: readonly unknown[],
+      items: ItemList<unknown>,
       path: string,
       isNew: boolean,
     ) {
-      const listed = new Map<string, { readonly item: ParsedItem; readonly index: number }>()
-      for (const [index, each] of items.entries()) {
-        const item = parseCatalogItem(each, `${path}[${index}]`, problems)
+      const listed = new Map<string, number>()
+      let index = -1
+      for (const each of items) {
+        const item = parseCatalogItem(each, `${path}[${++index}]`, problems)
         const first = item && listed.get(item.name)
-        if (first) {
-          problems.push(repeated(`${path}[${index}].name`, `${path}[${first.index}]`))
-        } else if (item) listed.set(item.name, { item, index })
+        if (first !== undefined) {
+          problems.push(repeated(`${path}[${index}].name`, `${path}[${first}]`))
+        } else if (item) listed.set(item.name, index)
         if (index % 1000 === 999) await setImmediate()
       }
-
       if (!store) return
       const { store_id } = store
+
       const compare = (stored: CatalogItem): void => {
-        const found = listed.get(stored.name)
-        if (!found) {
+        const index = listed.get(stored.name)
+        const { id, version } = stored
+        const record = { kind: 'item', store_id, name: stored.name, id, version } as const
+        if (index === undefined) {
           if (stored.archived_at !== undefined) return
-          if (!archiveMissing) counts.missing++
-          else change(stored, {}, 'archive')
+          if (archiveMissing) note({ action: 'archive', ...record })
+          else counts.missing++
           return
         }
         listed.delete(stored.name)
-        const { type, archived, ...fields } = found.item
-        const itemPath = `${path}[${found.index}]`
+        const itemPath = `${path}[${index}]`
+        const { type, archived, ...fields } = parseCatalogItem(
+          items.at(index),
+          itemPath,
+          [],
+        ) as ParsedItem
         assertSame(type, stored.type, `${itemPath}.type`)
         const isArchived = stored.archived_at !== undefined
         if (isArchived && archived === undefined) {
           const message = 'is taken by an archived item: "archived": false restores it'
           problems.push({ field: `${itemPath}.name`, code: 'archived', message })
         }
-        const changed = differences(stored as unknown as JsonObject, fields)
+        const changed = differences(stored, fields)
+        const hasChanged = Object.keys(changed).length > 0
+        const differs = hasChanged ? { fields: changed } : {}
         if ((archived ?? isArchived) !== isArchived) {
-          change(stored, changed, archived ? 'archive' : 'restore')
-        } else if (Object.keys(changed).length > 0) change(stored, changed, 'update')
+          note({ action: archived ? 'archive' : 'restore', ...record, ...differs })
+        } else if (hasChanged) note({ action: 'update', ...record, ...differs })
         else counts.unchanged++
-      }
-
-      const change = (
-        stored: CatalogItem,
-        fields: NonNullable<PlannedChange['fields']>,
-        action: 'update' | 'archive' | 'restore',
-      ): void => {
-        const to = (name: 'display_name' | 'description' | 'price' | 'metadata') =>
-          (fields[name] ? fields[name].to : stored[name]) as never
-        const archived_at = { archive: at, restore: undefined, update: stored.archived_at }[action]
-        itemChanges.push({
-          ...{ id: stored.id, version: stored.version, display_name: to('display_name') },
-          ...{ description: to('description'), price: to('price'), metadata: to('metadata') },
-          archived_at,
-        })
-        const isEmpty = Object.keys(fields).length === 0
-        const named = { action, kind: 'item', store_id, name: stored.name } as const
-        note(isEmpty ? named : { ...named, fields })
       }
 
       if (!isNew) {
@@ -363,14 +357,14 @@ function createPlanner(
           for (const each of records) compare(each)
         }
       }
-      for (const { item: given, index } of listed.values()) {
-        const item = newType && !given.type ? { ...given, type: newType } : given
+      for (const [name, index] of listed) {
+        const created = new CreatedItem(store_id, name, items, index, newType)
         for (const field of ['display_name', 'price', 'type'] as const) {
-          if (item[field] !== undefined) continue
+          if (created.item[field] !== undefined) continue
           const message = 'is required for a new item'
           problems.push({ field: `${path}[${index}].${field}`, code: 'required', message })
         }
-        note({ action: 'create', kind: 'item', store_id, name: item.name, item })
+        note(created)
       }
     },
 
@@ -384,6 +378,52 @@ function createPlanner(
   }
 }
 
+/** Its `item` is parsed at each access, because all at once take as much memory as the catalog. */
+class CreatedItem implements PlannedChange {
+  readonly action = 'create'
+  readonly kind = 'item'
+  readonly store_id: string
+  readonly name: string
+  readonly #items: ItemList<unknown>
+  readonly #index: number
+  readonly #type: ItemType | undefined
+
+  constructor(
+    store_id: string,
+    name: string,
+    items: ItemList<unknown>,
+    index: number,
+    type: ItemType | undefined,
+  ) {
+    this.store_id = store_id
+    this.name = name
+    this.#items = items
+    this.#index = index
+    this.#type = type
+  }
+
+  get item(): ParsedItem {
+    const item = parseCatalogItem(this.#items.at(this.#index), '', []) as ParsedItem
+    return this.#type && !item.type ? { ...item, type: this.#type } : item
+  }
+
+  toJSON(): object {
+    const { action, kind, store_id, name, item } = this
+    return { action, kind, store_id, name, item }
+  }
+}
+
+function* itemChanges({ now }: Context, changes: readonly PlannedChange[]): Generator<ItemChange> {
+  const at = formatInstant(now())
+  for (const { action, id, version, fields = {} } of changes) {
+    if (id === undefined || version === undefined) continue
+    const changed = Object.entries(fields).map(([name, { to }]) => [name, to])
+    const archived_at = { archive: at, restore: null }[action as 'archive']
+    const state = archived_at === undefined ? {} : { archived_at }
+    yield { id, version, ...Object.fromEntries(changed), ...state }
+  }
+}
+
 /** Makes the new items one by one, because all at once take as much memory as the catalog. */
 function* newItems(
   { now }: Context,
@@ -391,8 +431,10 @@ function* newItems(
   changes: readonly PlannedChange[],
 ): Generator<CatalogItem> {
   const at = formatInstant(now())
-  for (const { kind, item, store_id = '' } of changes) {
-    if (kind !== 'item' || !item) continue
+  for (const change of changes) {
+    const { store_id = '' } = change
+    const item = change.kind === 'item' && change.action === 'create' ? change.item : undefined
+    if (!item) continue
     const { name, display_name, price, type, archived } = item as Required<ParsedItem>
     const { description = '', metadata = {} } = item
     const owner = { account_id, project_id, store_id }

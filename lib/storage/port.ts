@@ -346,10 +346,12 @@ export interface CatalogItem extends Item {
 }
 
 /** The new values of an item, and the version that they replace. */
-export type ItemChange = Pick<
-  CatalogItem,
-  'id' | 'version' | 'display_name' | 'description' | 'price' | 'metadata' | 'archived_at'
->
+export interface ItemChange
+  extends Pick<CatalogItem, 'id' | 'version'>,
+    Partial<Pick<CatalogItem, 'display_name' | 'description' | 'price' | 'metadata'>> {
+  /** Null restores the item. */
+  readonly archived_at?: string | null
+}
 
 export interface CatalogChanges {
   readonly project_id: string

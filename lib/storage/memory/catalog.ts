@@ -65,7 +65,9 @@ export function catalogMethods(state: State): CatalogMethods {
         const kept = { ...(items.get(id) as Item), ...structuredClone(fields) }
         state.recordsOf(kept).items.set(kept.name, kept)
         items.set(id, kept)
-        itemStates.set(id, { version: version + 1, archived_at, changed: change_id })
+        const before = itemStates.get(id)?.archived_at
+        const after = archived_at === undefined ? before : (archived_at ?? undefined)
+        itemStates.set(id, { version: version + 1, archived_at: after, changed: change_id })
       }
       state.recordWrite(write)
     },

@@ -46,7 +46,10 @@ export function catalogMethods(db: Database): CatalogMethods {
           await tx.run(UPDATE_STORE, ...STORE_CHANGES.values(store), account_id, store_id)
         }
         await writeAll(changes.newItems, (items) => tx.run(INSERT_ITEMS, items))
-        await writeAll(changes.items, (items) => tx.run(UPDATE_ITEMS, change_id, items))
+        await writeAll(changes.items, (items) => {
+          const sent = items.map((each) => ({ ...each, is_kept: each.archived_at === undefined }))
+          return tx.run(UPDATE_ITEMS, change_id, sent)
+        })
         await assertQuota(tx, write.quota)
         await recordWrite(tx, write)
       })
@@ -61,10 +64,13 @@ const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR 
 const INSERT_ITEMS = insertionOfMany(CATALOG_ITEMS)
 
 const UPDATE_ITEMS = `
-  UPDATE items i SET display_name = c.display_name, description = c.description, price = c.price,
-    metadata = c.metadata, archived_at = c.archived_at, version = i.version + 1, changed = ?
+  UPDATE items i SET display_name = coalesce(c.display_name, i.display_name),
+    description = coalesce(c.description, i.description), price = coalesce(c.price, i.price),
+    metadata = coalesce(c.metadata, i.metadata),
+    archived_at = CASE WHEN c.is_kept THEN i.archived_at ELSE c.archived_at END,
+    version = i.version + 1, changed = ?
   FROM json_to_recordset(?) AS c (id text, version bigint, display_name text, description text,
-    price bigint, metadata json, archived_at text)
+    price bigint, metadata json, is_kept boolean, archived_at text)
   WHERE i.id = c.id AND i.version = c.version`
 
 const BATCH = 1_000

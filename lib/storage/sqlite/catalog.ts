@@ -39,9 +39,11 @@ export function catalogMethods(db: Connection): CatalogMethods {
         for (const item of changes.newItems) {
           if (db.insert(CATALOG_ITEMS, item) === 0) throw catalogChanged()
         }
-        for (const { id, version, display_name, description, price, ...item } of changes.items) {
-          const metadata = JSON.stringify(item.metadata)
-          const values = [display_name, description, price, metadata, item.archived_at ?? null]
+        for (const { id, version, archived_at, ...item } of changes.items) {
+          const { display_name = null, description = null, price = null } = item
+          const metadata = item.metadata ? JSON.stringify(item.metadata) : null
+          const isKept = archived_at === undefined ? 1 : 0
+          const values = [display_name, description, price, metadata, isKept, archived_at ?? null]
           if (db.run(UPDATE_ITEM, ...values, change_id, id, version) === 0) throw catalogChanged()
         }
         assertQuota(db, write.quota)
@@ -52,6 +54,8 @@ export function catalogMethods(db: Connection): CatalogMethods {
 }
 
 const UPDATE_ITEM = `
-  UPDATE items SET display_name = ?, description = ?, price = ?, metadata = ?, archived_at = ?,
+  UPDATE items SET display_name = coalesce(?, display_name),
+    description = coalesce(?, description), price = coalesce(?, price),
+    metadata = coalesce(?, metadata), archived_at = CASE WHEN ? THEN archived_at ELSE ? END,
     version = version + 1, changed = ?
   WHERE id = ? AND version = ?`
