@@ -43,6 +43,15 @@ const accountOperations: typeof operations = {
     till.stores.create(caller as Account, { project_id: project, store_type: 'web' }),
   'items.create': (till, caller, { store }) =>
     till.items.create(caller as Account, { ...ITEM, store_id: store, name: 'intruder' }),
+  'catalog.export': (till, caller, { project }) =>
+    collect(till.catalog.export(caller as Account, { project_id: project })),
+  'catalog.plan': (till, caller, { project }) =>
+    till.catalog.plan(caller as Account, { project_id: project, catalog: {} }),
+  'catalog.apply': (till, caller, { project }) =>
+    till.catalog.apply(caller as Account, {
+      project_id: project,
+      catalog: { project: { name: 'Taken over' } },
+    }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
 }
