@@ -6,7 +6,7 @@ import { type ErrorDetail, TillError } from '../errors.ts'
 import type { CatalogFile } from './catalog-plan.ts'
 import { PackedList } from './packed-list.ts'
 
-type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
 /**
  * Reads a catalog file: the JSON of `catalog.export`, a spreadsheet of items, or Google Play's file
@@ -23,7 +23,8 @@ export async function readCatalog(
 ): Promise<CatalogFile> {
   let head = Buffer.alloc(0)
   let reader: Reader | undefined
-  for await (const chunk of file) {
+  for await (const given of file) {
+    const chunk = typeof given === 'string' ? Buffer.from(given) : given
     if (reader) reader.push(chunk)
     else {
       head = Buffer.concat([head, chunk])
