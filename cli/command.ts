@@ -1,5 +1,5 @@
 import type { Storage, Till } from '../lib/index.ts'
-import type { Config } from './config.ts'
+import type { Config, Environment } from './config.ts'
 import type { Io } from './io.ts'
 import type { ValueParser } from './option-values.ts'
 import type { Output } from './output.ts'
@@ -54,6 +54,7 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   /** Whether this command created the database file. */
   readonly isNew: boolean
   readonly config: Config
+  readonly env: Environment
   readonly io: Io
   readonly output: Output
   /** All commands of the program. */

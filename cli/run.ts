@@ -41,7 +41,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
     const output = createOutput(io.stdout, options.json === true)
     const found = (await findDefaults(command, options, till)) as never
-    const given = { options: found, operand, args, config, io, output, commands }
+    const given = { options: found, operand, args, config, env, io, output, commands }
     await command.run({ ...given, till, storage, db, isNew })
   } catch (error) {
     throw isFile(db) ? explainPermissions(error, db) : error

@@ -8,6 +8,8 @@ export {
   assertAuthority,
   type TokenOrigin,
 } from './domain/authority.ts'
+export type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './domain/catalog.ts'
+export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
@@ -57,6 +59,14 @@ export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } 
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
+export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
+export { readCatalog } from './services/catalog-file.ts'
+export type {
+  CatalogFile,
+  CatalogPlan,
+  CatalogRequest,
+  PlannedChange,
+} from './services/catalog-plan.ts'
 export type { ImportSummary, ImportTotal } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
@@ -88,6 +98,8 @@ export type {
   ArchiveRequest,
   AuditPage,
   BucketTimes,
+  CatalogChanges,
+  CatalogItemChange,
   FormerPublicKey,
   Insertion,
   ItemPage,

@@ -1,5 +1,6 @@
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
+import { type Catalogs, createCatalog } from './services/catalog.ts'
 import type { Context } from './services/context.ts'
 import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
@@ -48,6 +49,7 @@ export interface Till extends AsyncDisposable {
   readonly projects: Projects
   readonly stores: Stores
   readonly items: Items
+  readonly catalog: Catalogs
   readonly sessions: Sessions
   readonly purchases: Purchases
   readonly operations: Operations
@@ -81,6 +83,7 @@ export function createTill(options: TillOptions): Till {
     projects: createProjects(context),
     stores: createStores(context),
     items: createItems(context),
+    catalog: createCatalog(context),
     sessions: createSessions(context),
     purchases: createPurchases(context),
     operations: createOperations(context),

@@ -23,6 +23,7 @@ export interface Storage
     ProjectMethods,
     StoreMethods,
     ItemMethods,
+    CatalogMethods,
     PurchaseMethods,
     TokenMethods,
     AuditMethods,
@@ -143,6 +144,21 @@ export interface ItemMethods {
    * items if the store does not exist or is not in the given project.
    */
   listItems(items: ItemSelection, page: Page): Promise<ItemPage>
+}
+
+export interface CatalogMethods {
+  /**
+   * A digest of a project with its stores and items, archived ones too. It changes with every change
+   * of them. Resolves to undefined when there is no such project.
+   */
+  findCatalogState(project_id: string): Promise<string | undefined>
+  /** Lists the items of a store in order of creation, archived ones too. Large texts end a page. */
+  listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
+  /**
+   * Writes all changes in one transaction. Throws `catalog_changed`, and writes nothing, when the
+   * state of the project is not `state`, or a new name is taken.
+   */
+  applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
 
 export interface PurchaseMethods {
@@ -361,6 +377,29 @@ export interface ItemPage {
    * first page. The items on that page are at least as new as the version.
    */
   readonly revision: string
+}
+
+/** The new values of an item, and the version that they replace. */
+export interface CatalogItemChange
+  extends Pick<Item, 'id' | 'version'>,
+    Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
+  /** Null restores the item. */
+  readonly archived_at?: string | null
+}
+
+export interface CatalogChanges {
+  readonly project_id: string
+  /** The `findCatalogState` that the changes were made from. */
+  readonly state: string
+  /** A random id for the changed items, in order of time. */
+  readonly change_id: string
+  /** Absent when the project itself does not change. */
+  readonly project?: Project | undefined
+  readonly newStores: readonly Store[]
+  readonly stores: readonly Store[]
+  /** Read once in each attempt to write. */
+  readonly newItems: Iterable<Item>
+  readonly items: Iterable<CatalogItemChange>
 }
 
 export interface AuditPage {

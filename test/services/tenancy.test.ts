@@ -56,6 +56,15 @@ const accountOperations: typeof operations = {
       sku: 'gold',
       purchased_at: '2024-03-01T12:34:56Z',
     }),
+  'catalog.export': (till, caller, { project }) =>
+    collect(till.catalog.export(caller as Account, { project_id: project })),
+  'catalog.plan': (till, caller, { project }) =>
+    till.catalog.plan(caller as Account, { project_id: project, catalog: {} }),
+  'catalog.apply': (till, caller, { project }) =>
+    till.catalog.apply(caller as Account, {
+      project_id: project,
+      catalog: { project: { name: 'Taken over' } },
+    }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
 }

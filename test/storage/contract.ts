@@ -4,6 +4,7 @@ import { describeArchives } from './contract/archives.ts'
 import { describeAtomicity, describeAudit } from './contract/audit.ts'
 import { describeAuthority } from './contract/authority.ts'
 import { describeBuckets } from './contract/buckets.ts'
+import { describeCatalog } from './contract/catalog.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
 import { describeItemChanges, describeItemPages, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
@@ -35,6 +36,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('items', () => describeItems(open))
     describe('changes of items', () => describeItemChanges(open))
     describe('pages of items', () => describeItemPages(open))
+    describe('catalogs', () => describeCatalog(open))
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
