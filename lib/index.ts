@@ -51,6 +51,7 @@ export type {
   TokenRevocation,
 } from './domain/session.ts'
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
+export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
@@ -70,7 +71,6 @@ export type {
   ImportRequest,
   ImportResult,
   PurchasePage,
-  PurchaseSummary,
   Purchases,
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
@@ -103,6 +103,7 @@ export type {
   StoreKey,
   StoreOfProject,
   StoreSummary,
+  StoresOfAccount,
   UpdatedFingerprints,
   Watermark,
   WriteOptions,

@@ -13,6 +13,7 @@ import { describePurchases } from './contract/purchases.ts'
 import { describeQuotas } from './contract/quotas.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
+import { describeSummaries } from './contract/summaries.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 
@@ -37,6 +38,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
     describe('purchases', () => describePurchases(open))
+    describe('summaries', () => describeSummaries(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))

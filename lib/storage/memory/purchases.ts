@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../domain/fields.ts'
 import type { StoredPurchase } from '../../domain/purchase.ts'
-import type { PurchaseFilter } from '../../domain/query.ts'
+import { matches } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
 import type { KeptPurchase, State } from './state.ts'
+import { summarizePurchases } from './summaries.ts'
 
-export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurchases'> {
+export function purchaseMethods(state: State): Omit<PurchaseMethods, 'openImport'> {
   return {
     async listPurchases(store, filter, { limit, after = '0' }) {
       const all = [...state.recordsOf(store).purchases.values()]
@@ -18,18 +19,8 @@ export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurcha
       }
       return { purchases }
     },
+    async summarizePurchases(stores, filter, by) {
+      return summarizePurchases(state, stores, filter, by)
+    },
   }
-}
-
-function matches(
-  purchase: KeptPurchase,
-  { user_id, sku, status, from, to }: PurchaseFilter,
-): boolean {
-  return (
-    (user_id === undefined || purchase.user_id === user_id) &&
-    (sku === undefined || purchase.sku === sku) &&
-    (status === undefined || purchase.status === status) &&
-    (from === undefined || purchase.purchased_at >= from) &&
-    (to === undefined || purchase.purchased_at < to)
-  )
 }

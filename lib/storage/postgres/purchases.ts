@@ -4,6 +4,7 @@ import { purchasePage } from '../reads.ts'
 import { purchaseColumns } from '../tables.ts'
 import type { Database } from './connection.ts'
 import { openImport } from './imports.ts'
+import { summarizePurchases } from './summaries.ts'
 
 const STATUS = 'p.status'
 const COLUMNS = purchaseColumns(STATUS)
@@ -32,5 +33,6 @@ export function purchaseMethods(db: Database): PurchaseMethods {
       )
       return purchasePage(rows, page, store_id)
     },
+    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
   }
 }

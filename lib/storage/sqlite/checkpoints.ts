@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads'
 import type { Connection } from './connection.ts'
+import { startThread } from './threads.ts'
 
 /**
  * Keeps the WAL short during an import, in a worker thread. A checkpoint writes and syncs for 20 to
@@ -32,7 +32,7 @@ export function createCheckpoints(db: Connection): Checkpoints {
   return {
     async keepUp() {
       if (++transactions % TRANSACTIONS !== 0 || path === '') return
-      if (!served.has(db)) thread ??= startThread(db, path)
+      if (!served.has(db)) thread ??= startCheckpointer(db, path)
       if (!thread) return
       const frames = await latest
       latest = thread.checkpoint()
@@ -54,8 +54,8 @@ interface Thread {
 
 const ENDED: Thread = { checkpoint: async () => 0, end: async () => {} }
 
-function startThread(db: Connection, path: string): Thread {
-  const worker = tryWorker({ path, driver: db.driver })
+function startCheckpointer(db: Connection, path: string): Thread {
+  const worker = startThread('checkpointer', { path, driver: db.driver }, 1)
   if (!worker) return ENDED
   let answer = (_frames: number) => {}
   let hasEnded = false
@@ -91,19 +91,6 @@ function startThread(db: Connection, path: string): Thread {
       worker.ref()
       await ended
     },
-  }
-}
-
-/** Starts `checkpointer.ts`, or its compiled file; undefined where threads are not permitted. */
-function tryWorker(workerData: object): Worker | undefined {
-  const extension = import.meta.url.slice(-3)
-  try {
-    return new Worker(new URL(`./checkpointer${extension}`, import.meta.url), {
-      workerData,
-      resourceLimits: { maxYoungGenerationSizeMb: 1 },
-    })
-  } catch {
-    return undefined
   }
 }
 

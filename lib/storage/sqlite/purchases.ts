@@ -5,6 +5,7 @@ import { purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import { openImport } from './imports.ts'
 import { seqOfStore } from './stores.ts'
+import { summarizePurchases } from './summaries.ts'
 
 /** A status that a committed import has changed may still wait in `purchase_changes`. */
 const STATUS = 'coalesce(c.status, p.status)'
@@ -39,5 +40,6 @@ export function purchaseMethods(db: Connection): PurchaseMethods {
       )
       return purchasePage(rows, page, store.store_id)
     },
+    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
   }
 }
