@@ -1,4 +1,4 @@
-import type { PurchaseQuery, PurchaseStatus } from '../lib/index.ts'
+import type { PurchaseQuery, PurchaseStatus, SummaryKey } from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
 import { json } from './option-values.ts'
 
@@ -44,14 +44,30 @@ export const PAGE_OPTIONS = {
   cursor: { value: 'NEXT', help: 'continue after the previous page' },
 } as const satisfies OptionSpecs
 
-/** Options that select purchases. */
-export const PURCHASE_OPTIONS = {
-  ...STORE_OPTIONS,
+const SELECTION_OPTIONS = {
   user: { value: 'ID', help: 'only those of this user' },
   sku: { value: 'SKU', help: 'only those of this item' },
   status: { value: 'S', help: 'only purchased, pending, refunded or cancelled ones' },
   from: { value: 'TIME', help: 'from this time or day on: 2026-01-31' },
   to: { value: 'TIME', help: 'before this time or day' },
+} as const satisfies OptionSpecs
+
+/** Options that select the purchases of a store. */
+export const PURCHASE_OPTIONS = {
+  ...STORE_OPTIONS,
+  ...SELECTION_OPTIONS,
+} as const satisfies OptionSpecs
+
+/** Options of a summary. */
+export const SUMMARY_OPTIONS = {
+  ...ACCOUNT_OPTION,
+  store: { value: 'ID', help: 'only this store; default all stores of the account' },
+  by: {
+    value: 'FIELDS',
+    parse: (text: string) => text.split(',') as SummaryKey[], // the library validates them
+    help: 'day, week or month, sku, currency, store; default month,sku,currency',
+  },
+  ...SELECTION_OPTIONS,
 } as const satisfies OptionSpecs
 
 /** The library's query for the values of `PURCHASE_OPTIONS`. */

@@ -10,6 +10,7 @@ import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
+import { describeSystemError } from '../system-errors.ts'
 
 export const purchasesImport = command({
   name: 'purchases import',
@@ -69,7 +70,7 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     return { stream: createReadStream(operand), size: stat.size }
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw new UsageError(describeSystemError(error))
   }
 }
 
