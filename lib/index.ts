@@ -1,3 +1,4 @@
+export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export { PRESET_NAMES } from './csv/presets.ts'
 export type { Account, AccountKey, NewAccount } from './domain/account.ts'

@@ -67,6 +67,21 @@ test('a dry run prints the summary of the real run and stores nothing', async (t
   assert.match(real.stdout, /^added +2$/m)
 })
 
+test('an unknown SKU is named once, with its rows and the nearest name', async (t) => {
+  const { run, write } = await openShop(t)
+  const rows = Array.from({ length: 150 }, (_, i) => `U-${i},golt,2024-01-15T10:00:00Z,,,,\n`)
+  const others = 'U-x,GEM,2024-01-15T10:00:00Z,,,,\nU-y,silver,yesterday,,,,\n'
+  const { code, stderr } = await run('import', write('bad.csv', GOOD + rows.join('') + others))
+
+  assert.equal(code, 1)
+  assert.deepEqual(stderr.trimEnd().split('\n').slice(1), [
+    '  line 4, sku "golt" is not the name of an item of this store, 150 rows: did you mean gold?',
+    '  line 154, sku "GEM" is not the name of an item of this store, 1 row: did you mean gem?',
+    '  line 155, sku "silver" is not the name of an item of this store, 1 row',
+    '  and 1 more',
+  ])
+})
+
 test('a report has the bad rows with their mistakes and own cells, and cannot be imported', async (t) => {
   const { run, write, folder } = await openShop(t)
   const file = write(
