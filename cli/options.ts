@@ -1,4 +1,4 @@
-import type { Account, PurchaseQuery, PurchaseStatus, Till } from '../lib/index.ts'
+import type { Account, PurchaseQuery, PurchaseStatus, SummaryKey, Till } from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { json } from './option-values.ts'
@@ -87,9 +87,7 @@ export const PAGE_OPTIONS = {
   cursor: { value: 'NEXT', help: 'continue after the previous page' },
 } as const satisfies OptionSpecs
 
-/** Options that select purchases of a store. */
-export const PURCHASE_OPTIONS = {
-  ...STORE_OPTIONS,
+const SELECTION_OPTIONS = {
   user: { value: 'ID', help: 'only those of this user' },
   sku: { value: 'SKU', help: 'only those of this item' },
   status: {
@@ -101,7 +99,25 @@ export const PURCHASE_OPTIONS = {
   to: { value: 'TIME', help: 'before this time or day' },
 } as const satisfies OptionSpecs
 
-/** Converts the values of `PURCHASE_OPTIONS` to the library's query. */
+/** Options that select the purchases of a store. */
+export const PURCHASE_OPTIONS = {
+  ...STORE_OPTIONS,
+  ...SELECTION_OPTIONS,
+} as const satisfies OptionSpecs
+
+/** Options of a summary. */
+export const SUMMARY_OPTIONS = {
+  ...ACCOUNT_OPTION,
+  store: { value: 'ID', help: 'only this store; default all stores of the account' },
+  by: {
+    value: 'FIELDS',
+    parse: (text: string) => text.split(',') as SummaryKey[], // the library validates them
+    help: 'day, week or month, sku, currency, store; default month,sku,currency',
+  },
+  ...SELECTION_OPTIONS,
+} as const satisfies OptionSpecs
+
+/** The library's query for the values of `PURCHASE_OPTIONS`. */
 export function purchaseQuery(
   options: Invocation<typeof PURCHASE_OPTIONS>['options'],
 ): PurchaseQuery {

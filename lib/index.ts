@@ -1,3 +1,4 @@
+export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export { PRESET_NAMES } from './csv/presets.ts'
 export type { Account, AccountKey, NewAccount } from './domain/account.ts'
@@ -55,6 +56,7 @@ export type {
   TokenRevocation,
 } from './domain/session.ts'
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
+export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
@@ -83,7 +85,6 @@ export type {
   ImportRequest,
   ImportResult,
   PurchasePage,
-  PurchaseSummary,
   Purchases,
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
@@ -122,6 +123,7 @@ export type {
   StoreKey,
   StoreOfProject,
   StoreSummary,
+  StoresOfAccount,
   UpdatedFingerprints,
   UpdateOptions,
   Watermark,

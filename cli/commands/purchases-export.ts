@@ -3,6 +3,7 @@ import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createStatusLine } from '../progress.ts'
 
 export const purchasesExport = command({
   name: 'purchases export',
@@ -21,7 +22,17 @@ export const purchasesExport = command({
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await till.accounts.get(options.account)
     const csv = till.purchases.export(account, purchaseQuery(options))
-    if (file) await file.write(csv)
-    else await pipeline(csv, io.stdout, { end: false })
+    if (!file) return pipeline(csv, io.stdout, { end: false })
+    const line = createStatusLine(io.stderr)
+    let purchases = -1 // the first chunk is the header
+    const counted = async function* () {
+      for await (const chunk of csv) {
+        purchases++
+        line.update(() => `exported: ${purchases.toLocaleString('en-US')}`)
+        yield chunk
+      }
+    }
+    await file.write(counted()).finally(line.end)
+    output.record({ purchases, file: out })
   },
 })

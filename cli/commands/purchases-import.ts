@@ -1,6 +1,6 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
+import { formatAmount, type ImportResult, PRESET_NAMES, TillError } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { createErrorReport } from '../error-report.ts'
@@ -10,6 +10,8 @@ import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
+import { describeSystemError } from '../system-errors.ts'
+import { createUnknownSkus } from '../unknown-skus.ts'
 
 export const purchasesImport = command({
   name: 'purchases import',
@@ -42,6 +44,8 @@ export const purchasesImport = command({
     const map = options.map && Object.fromEntries(options.map)
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
+    // The JSON document names every row, and standard input is read only once.
+    const unknown = output.json || operand === '-' ? undefined : createUnknownSkus(operand)
     const account = await till.accounts.get(options.account)
     const progress = createProgress(io.stderr, size)
     await interruptible(io, 'nothing was imported', async (signal) => {
@@ -55,10 +59,17 @@ export const purchasesImport = command({
           map,
           priceUnit: options['price-unit'] as 'minor' | 'major' | undefined,
           onProgress: progress.update,
-          onMistake: report?.add ?? (() => {}),
+          onMistake(mistake) {
+            report?.add(mistake)
+            unknown?.add(mistake)
+          },
         })
         progress.finish(result.rows)
         printResult(output, result, options['dry-run'])
+      } catch (error) {
+        progress.end()
+        if (!unknown || !(error instanceof TillError)) throw error
+        throw await unknown.summarize(error, till, account, options.store)
       } finally {
         progress.end()
         if (!signal.aborted) await report?.write()
@@ -77,7 +88,7 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     return { stream: createReadStream(operand), size: stat.size }
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw new UsageError(describeSystemError(error))
   }
 }
 

@@ -9,7 +9,7 @@ export const purchasesList = command({
     ...PURCHASE_OPTIONS,
     ...PAGE_OPTIONS,
   },
-  async run({ till, options, output }) {
+  async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const { limit, cursor } = options
     const page = await till.purchases.list(account, { ...purchaseQuery(options), limit, cursor })
@@ -26,6 +26,6 @@ export const purchasesList = command({
         price: 'omit',
       },
     )
-    if (next) output.line(`There are more: --cursor ${next}`)
+    if (next) io.stderr.write(`There are more: --cursor ${next}\n`)
   },
 })

@@ -8,6 +8,7 @@ import type { Project } from '../domain/project.ts'
 import type { NewPurchase, PurchaseField, StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
+import type { PurchaseSummary, SummaryKey } from '../domain/summary.ts'
 
 /**
  * The contract between the services and a database. Each method is atomic. A write is durable when
@@ -186,6 +187,15 @@ export interface PurchaseMethods {
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Lists the purchases of a store that match the filter, in the order of import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
+  /**
+   * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are of one
+   * moment and exact. Does not block the event loop for long.
+   */
+  summarizePurchases(
+    stores: StoresOfAccount,
+    filter: PurchaseFilter,
+    by: readonly SummaryKey[],
+  ): Promise<PurchaseSummary[]>
 }
 
 export interface TokenMethods {
@@ -345,6 +355,9 @@ export type BucketTimes = ReadonlyMap<string, number>
 
 /** Identifies a store, whose `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
+
+/** One store of an account, or all of them. */
+export type StoresOfAccount = Pick<Store, 'account_id'> & { readonly store_id?: string | undefined }
 
 /** Identifies a store. If `project_id` is given, the store must be in that project. */
 export type StoreOfProject = StoreKey & { readonly project_id?: string }

@@ -212,12 +212,15 @@ const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] 
   [['account', 'create', '--name'], /--name takes a value: NAME\n/],
   [['account', 'create', '--name', '--db'], /--name takes a value: NAME; .* as --name=-…\n/],
   [['account', 'list', '--json=1'], /'--json' does not take an argument/],
-  [['backup', 'none/backup.db'], /FILE: ENOENT/],
+  [['backup', 'none/backup.db'], /FILE: .*none: there is no such file or directory/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
   [['project', 'show'], /--project ID is missing/],
   [['project', 'update', '--project', 'prj_x'], /Nothing to change/],
   [['project', 'update', '--project', 'prj_x', '--config', '{'], /--config is not JSON/],
-  [['project', 'update', '--project', 'prj_x', '--config', '@nowhere.json'], /--config: ENOENT/],
+  [
+    ['project', 'update', '--project', 'prj_x', '--config', '@nowhere.json'],
+    /--config: nowhere\.json: there is no such file/,
+  ],
   [['serve', '--port', 'http'], /--port must be a whole number from 0 to 65535/],
 ]
 

@@ -335,7 +335,7 @@ describe('maintenance of a database', () => {
     assert.equal(entries[1].subject, project.id)
     assert.equal((await run('audit', 'list')).entries.length, 4)
     const page = await tillkit(['audit', 'list', '--limit', '3', '--db', db])
-    const cursor = /There are more: --cursor (\d+)\n$/.exec(page.stdout)?.[1] ?? ''
+    const cursor = /There are more: --cursor (\d+)\n$/.exec(page.stderr)?.[1] ?? ''
     assert.equal((await run('audit', 'list', '--cursor', cursor)).entries.length, 1)
     const unknown = await tillkit(['audit', 'list', '--account', 'acc_nobody', '--db', db])
     assert.deepEqual([unknown.code, unknown.stdout], [1, ''])

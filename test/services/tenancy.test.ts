@@ -67,6 +67,8 @@ const accountOperations: typeof operations = {
     }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
+  'purchases.summarize': (till, caller, { store }) =>
+    till.purchases.summarize(caller as Account, { store_id: store }),
 }
 
 const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56Z\n'
@@ -115,6 +117,8 @@ describe('an account', () => {
     assert.equal((await till.stores.get(a.account, 'main')).project_id, a.first.project)
     assert.equal((await till.purchases.list(a.account, { store_id: 'main' })).purchases.length, 1)
     assert.deepEqual((await till.purchases.list(b.account, { store_id: 'main' })).purchases, [])
+    assert.equal((await till.purchases.summarize(a.account, {})).length, 1)
+    assert.deepEqual(await till.purchases.summarize(b.account, {}), [])
   })
 
   test('may take a store_id, an item name and a transaction that another has', async () => {

@@ -15,6 +15,7 @@ import { describeQuotas } from './contract/quotas.ts'
 import { describeRecording, describeUsers } from './contract/recording.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
+import { describeSummaries } from './contract/summaries.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 
@@ -43,6 +44,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('purchases', () => describePurchases(open))
     describe('recorded purchases', () => describeRecording(open))
     describe('purchases of a user', () => describeUsers(open))
+    describe('summaries', () => describeSummaries(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))

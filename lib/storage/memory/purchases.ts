@@ -1,11 +1,15 @@
 import { compareRepeat, type NewPurchase, type StoredPurchase } from '../../domain/purchase.ts'
-import type { PurchaseFilter } from '../../domain/query.ts'
+import { matches } from '../filter.ts'
 import type { OwnedRow, PurchaseMethods, RecordedRow, StoreKey } from '../port.ts'
 import { storedPurchase } from '../recorded.ts'
 import { sortedPageOf } from './pages.ts'
 import { type KeptPurchase, keptPurchase, type State, storedFrom } from './state.ts'
+import { summarizePurchases } from './summaries.ts'
 
-type Methods = Pick<PurchaseMethods, 'recordPurchase' | 'listPurchases' | 'listOwned'>
+type Methods = Pick<
+  PurchaseMethods,
+  'recordPurchase' | 'listPurchases' | 'listOwned' | 'summarizePurchases'
+>
 
 export function purchaseMethods(state: State): Methods {
   return {
@@ -25,6 +29,9 @@ export function purchaseMethods(state: State): Methods {
         purchases.push(storedFrom(stored))
       }
       return { purchases }
+    },
+    async summarizePurchases(stores, filter, by) {
+      return summarizePurchases(state, stores, filter, by)
     },
     async listOwned(store, user_id, page) {
       const owned = new Map<string, OwnedRow>()
@@ -65,17 +72,4 @@ function recordRow(
   const status = repeat.outcome === 'updated' ? row.status : stored.status
   purchases.set(id, { ...stored, status })
   return { outcome: repeat.outcome, purchase: { ...storedFrom(stored), status } }
-}
-
-function matches(
-  purchase: KeptPurchase,
-  { user_id, sku, status, from, to }: PurchaseFilter,
-): boolean {
-  return (
-    (user_id === undefined || purchase.user_id === user_id) &&
-    (sku === undefined || purchase.sku === sku) &&
-    (status === undefined || purchase.status === status) &&
-    (from === undefined || purchase.purchased_at >= from) &&
-    (to === undefined || purchase.purchased_at < to)
-  )
 }
