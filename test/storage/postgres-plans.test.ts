@@ -100,6 +100,8 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.findItem('itm_gold')
   await storage.findItemByName(MAIN, 'gold')
   await storage.listItems(MAIN, { limit: 10 })
+  for (const archived of [true, false])
+    await storage.listItems({ ...MAIN, archived }, { limit: 10 })
   await storage.listItems(MAIN, { limit: 10, after: 'itm_gold' })
   for (const [import_id, status] of [
     ['imp_1', 'pending'],
