@@ -98,7 +98,10 @@ export function printPlan(output: Output, plan: CatalogPlan, ignored: readonly s
       .join(', '),
   )
   output.line(`digest ${plan.digest}`)
-  if (missing > 0) output.line(`Not in the file, and left as they are: ${count(missing)} items`)
+  if (missing > 0)
+    output.line(
+      `Not in the file, and left as they are: ${count(missing)} item${missing === 1 ? '' : 's'}`,
+    )
   if (unset_variables.length > 0) {
     output.line(wrapList('Not set, so the stored secrets stay', unset_variables))
   }
