@@ -88,7 +88,7 @@ export function createStores(context: Context): Stores {
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
       const write = auditedWrite(context, account, 'store.update', store_id, options)
-      // No quota without a new config: encrypting an old secret may make the stored one larger.
+      // Checks no quota without a new config: encrypting an old secret may enlarge the stored one.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const changed = await storage.updateStore(
         store,
