@@ -14,7 +14,9 @@ const subjects = [
   'small',
   'csv',
   'import',
+  'catalog',
   'space',
+  'summary',
   'postgres',
   'postgres-import',
 ]

@@ -1,5 +1,5 @@
 import type { Storage, Till } from '../lib/index.ts'
-import type { Config } from './config.ts'
+import type { Config, Environment } from './config.ts'
 import type { Io } from './io.ts'
 import type { ValueParser } from './option-values.ts'
 import type { Output } from './output.ts'
@@ -13,10 +13,16 @@ export interface OptionSpec {
   /** The value to use when the option is given without one. */
   readonly bare?: string
   readonly required?: boolean
-  /** Whether the option may be repeated. */
+  /** The environment variable that is used when the option is left out. */
+  readonly variable?: string
+  /** Finds the value of a required option that neither the command line nor a variable gives. */
+  readonly findDefault?: (till: Till) => Promise<string>
+  /** The option may be repeated. */
   readonly multiple?: boolean
   /** Parses the value. If missing, the command gets the text, and the library validates it. */
   readonly parse?: ValueParser<unknown>
+  /** The values that shell completion offers. */
+  readonly choices?: readonly string[]
   readonly help: string
 }
 export type OptionSpecs = { readonly [name: string]: OptionSpec }
@@ -48,15 +54,20 @@ export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   /** Whether this command created the database file. */
   readonly isNew: boolean
   readonly config: Config
+  readonly env: Environment
   readonly io: Io
   readonly output: Output
+  /** All commands of the program. */
+  readonly commands: readonly Command[]
 }
 
 export interface Command<O extends OptionSpecs = OptionSpecs> {
   /** The words that select the command, such as `item create`. */
   readonly name: string
   readonly summary: string
-  /** The placeholder for the command's only operand: `ID`, `FILE`. */
+  /** A command line that the help shows. */
+  readonly example?: string
+  /** The placeholder of its only operand: `ID`, `FILE`. */
   readonly operand?: string
   /** Whether to create a missing database. Most commands reject one: its path may be mistyped. */
   readonly makesDatabase?: boolean
@@ -66,6 +77,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
+  /** Opens no database: `till` is in memory. */
+  readonly needsNoDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>
 }

@@ -7,7 +7,12 @@ import { accountList } from './commands/account-list.ts'
 import { auditArchive } from './commands/audit-archive.ts'
 import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
+import { catalogApply } from './commands/catalog-apply.ts'
+import { catalogExport } from './commands/catalog-export.ts'
+import { catalogPlan } from './commands/catalog-plan.ts'
+import { catalogSchema } from './commands/catalog-schema.ts'
 import { check } from './commands/check.ts'
+import { completion } from './commands/completion.ts'
 import { copy } from './commands/copy.ts'
 import { importsList } from './commands/imports-list.ts'
 import { importsShow } from './commands/imports-show.ts'
@@ -74,9 +79,11 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     purchasesExport,
     purchasesSummary,
   ],
+  'Catalog in a file': [catalogExport, catalogPlan, catalogApply, catalogSchema],
   Imports: [importsList, importsShow, importsUndo],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
+  Shell: [completion],
 }
 
 export const commands: readonly Command[] = Object.values(groups).flat()

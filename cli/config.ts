@@ -25,6 +25,8 @@ export interface Config {
 /** Every environment variable that tillkit reads, with its help text. */
 export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_DB: 'the database, as --db',
+  TILLKIT_ACCOUNT: 'the account, as --account',
+  TILLKIT_STORE: 'the store, as --store',
   HOST: 'the address of serve, as --host',
   PORT: 'the port of serve, as --port',
   TILLKIT_TOKEN_SECRET: 'signs tokens in place of the keys in the database; at least 32 bytes',

@@ -5,6 +5,7 @@ import { CommandFailure, Interrupted, UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { optionsOf } from './options.ts'
 import { wrapLines } from './output.ts'
+import { describeSystemError } from './system-errors.ts'
 
 /** The exit codes of the program. */
 export const DONE = 0
@@ -62,7 +63,7 @@ function isExpected(error: unknown): error is Error {
 
 /** The message and details of an error. Names the options instead of the library's fields. */
 function formatReason(error: Error, options: object): string {
-  if (!(error instanceof TillError)) return error.message
+  if (!(error instanceof TillError)) return describeSystemError(error)
   const { details, total, cause } = error
   const lines = details.map((detail) => `${placeOf(detail, options)} ${detail.message}`)
   const [only, ...others] = details
@@ -71,7 +72,7 @@ function formatReason(error: Error, options: object): string {
     return isSameSentence ? `${lines[0]}` : error.message
   }
   if (total > details.length) lines.push(`and ${total - details.length} more`)
-  if (cause instanceof Error) lines.push(cause.message)
+  if (cause instanceof Error) lines.push(describeSystemError(cause))
   return [error.message, ...lines].join('\n  ')
 }
 

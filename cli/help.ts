@@ -1,4 +1,4 @@
-import type { Command, OptionSpecs } from './command.ts'
+import type { Command, OptionSpec, OptionSpecs } from './command.ts'
 import { VARIABLES } from './config.ts'
 import { COMMON_OPTIONS, optionsOf } from './options.ts'
 import { wrap } from './text.ts'
@@ -42,7 +42,9 @@ ${columns(commands.map(({ name, summary }) => [name, summary]))}
 
 /** Formats the help of one command. */
 export function formatCommandHelp(command: Command): string {
-  const required = Object.entries(command.options).filter(([, { required }]) => required)
+  const required = Object.entries(command.options).filter(
+    ([, { required, findDefault }]) => required && !findDefault,
+  )
   const usage = [
     `tillkit ${command.name}`,
     ...(command.operand ? [command.operand] : []),
@@ -54,16 +56,21 @@ export function formatCommandHelp(command: Command): string {
 ${wrap(usage, 'Usage: ', '  ')}
 
 Options:
-${formatOptions(optionsOf(command))}`
+${formatOptions(optionsOf(command))}${command.example ? `\n\nExample:\n  ${command.example.replaceAll('\n', '\n  ')}` : ''}`
 }
 
 function formatOptions(options: OptionSpecs): string {
   return columns(
-    Object.entries(options).map(([name, { short, value, help, required }]) => [
-      `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`,
-      required ? `${help} (required)` : help,
+    Object.entries(options).map(([name, spec]) => [
+      `${spec.short ? `-${spec.short}, ` : ''}--${name}${spec.value ? ` ${spec.value}` : ''}`,
+      spec.help + formatNote(spec),
     ]),
   )
+}
+
+function formatNote({ required, findDefault, variable }: OptionSpec): string {
+  const notes = [...(required && !findDefault ? ['required'] : []), ...(variable ? [variable] : [])]
+  return notes.length === 0 ? '' : ` (${notes.join(', or ')})`
 }
 
 type Rows = readonly (readonly [string, string])[]

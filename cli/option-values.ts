@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
+import { describeSystemError } from './system-errors.ts'
 
 /**
  * Parses the text of an option or variable. Throws a UsageError that contains `name`. Runs before a
@@ -44,7 +45,7 @@ function readOptionFile(name: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new UsageError(`${name}: ${(error as Error).message}`)
+    throw new UsageError(`${name}: ${describeSystemError(error)}`)
   }
 }
 

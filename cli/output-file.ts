@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { interruptible } from './signals.ts'
+import { describeSystemError } from './system-errors.ts'
 
 /** A file that a command writes its output to. */
 export interface OutputFile {
@@ -41,7 +42,7 @@ export function createOutputFile(
     }
     accessSync(dirname(path), constants.W_OK)
   } catch (error) {
-    throw new UsageError(`${option}: ${(error as Error).message}`)
+    throw new UsageError(`${option}: ${describeSystemError(error)}`)
   }
   return { write: (text) => replaceFile(io, text, path) }
 }

@@ -58,10 +58,23 @@ export function createStatusLine(stream: OutputStream): StatusLine {
   }
 }
 
-/**
- * Formats `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`. When finished, the line has
- * `100%` and `in 4 s` instead.
- */
+/** Shows a text, and the elapsed seconds unless the work blocks. Silent unless on a terminal. */
+export function createElapsed(stream: OutputStream, text: string): Pick<StatusLine, 'end'> {
+  const line = createStatusLine(stream)
+  const started = performance.now()
+  line.update(() => text)
+  const timer = setInterval(() => {
+    line.update(() => `${text}: ${Math.floor((performance.now() - started) / 1000)} s`)
+  }, 1_000)
+  return {
+    end() {
+      clearInterval(timer)
+      line.end()
+    },
+  }
+}
+
+/** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; finished, `100%` and `in 4 s`. */
 function formatProgress(
   { bytes, rows }: Done,
   total: number,

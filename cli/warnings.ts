@@ -2,6 +2,7 @@ import type { Config } from './config.ts'
 import { isFile } from './database.ts'
 import { sharedMode } from './file-permissions.ts'
 import type { Io } from './io.ts'
+import { STATUSES } from './options.ts'
 import { formatValue } from './text.ts'
 
 /** Finds the security warnings for a server with these settings. */
@@ -21,12 +22,7 @@ function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host)
 }
 
-const STATUSES = ['active', 'disabled', 'archived']
-
-/**
- * Warns about an unknown status. The library stores any text, so a mistyped `disabled` has no
- * effect.
- */
+/** The library stores any status, so a mistyped `disabled` closes nothing. */
 export function warnOfStatus({ stderr }: Io, status: string | undefined): void {
   if (status === undefined || STATUSES.includes(status)) return
   const quoted = formatValue(status)

@@ -15,6 +15,7 @@ const codes = {
   invalid_public_key: { kind: 'invalid', title: 'The public project key is missing or unknown' },
   project_inactive: { kind: 'invalid', title: 'The project opens no sessions' },
   quota_exceeded: { kind: 'invalid', title: 'The account has no room for more' },
+  catalog_changed: { kind: 'invalid', title: 'The catalog changed since the plan was made' },
   store_inactive: { kind: 'invalid', title: 'The store takes no imports' },
   invalid_purchases: {
     kind: 'invalid',

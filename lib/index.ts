@@ -1,3 +1,4 @@
+export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export { PRESET_NAMES } from './csv/presets.ts'
 export type { Account, AccountKey, NewAccount } from './domain/account.ts'
@@ -8,6 +9,8 @@ export {
   assertAuthority,
   type TokenOrigin,
 } from './domain/authority.ts'
+export type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './domain/catalog.ts'
+export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
@@ -60,10 +63,19 @@ export type {
   TokenRevocation,
 } from './domain/session.ts'
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
+export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
+export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
+export { readCatalog } from './services/catalog-file.ts'
+export type {
+  CatalogFile,
+  CatalogPlan,
+  CatalogRequest,
+  PlannedChange,
+} from './services/catalog-plan.ts'
 export type { ImportPage, Imports } from './services/import-records.ts'
 export type { ImportSummary } from './services/imports.ts'
 export type { Items } from './services/items.ts'
@@ -81,7 +93,6 @@ export type {
   ImportRequest,
   ImportResult,
   PurchasePage,
-  PurchaseSummary,
   Purchases,
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
@@ -96,6 +107,8 @@ export type {
   ArchiveRequest,
   AuditPage,
   BucketTimes,
+  CatalogChanges,
+  CatalogItemChange,
   FormerPublicKey,
   ImportUndo,
   Insertion,
@@ -119,6 +132,7 @@ export type {
   StoreKey,
   StoreOfProject,
   StoreSummary,
+  StoresOfAccount,
   UndoOutcome,
   UpdatedFingerprints,
   UpdateOptions,

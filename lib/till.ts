@@ -1,5 +1,6 @@
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
+import { type Catalogs, createCatalog } from './services/catalog.ts'
 import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
@@ -49,6 +50,7 @@ export interface Till extends AsyncDisposable {
   readonly projects: Projects
   readonly stores: Stores
   readonly items: Items
+  readonly catalog: Catalogs
   readonly sessions: Sessions
   readonly purchases: Purchases
   readonly imports: Imports
@@ -83,6 +85,7 @@ export function createTill(options: TillOptions): Till {
     projects: createProjects(context),
     stores: createStores(context),
     items: createItems(context),
+    catalog: createCatalog(context),
     sessions: createSessions(context),
     purchases: createPurchases(context),
     imports: createImports(context),

@@ -23,7 +23,7 @@ const installed = `node_modules/${packageJson.name}/${packageJson.bin.tillkit}`
 /** Fails unless `serve` takes them. */
 function assertServes([name, ...args]: readonly string[]): void {
   assert.equal(name, 'serve')
-  parseArguments(serve, args)
+  parseArguments(serve, args, {})
 }
 
 function assertKnown(variables: readonly string[]): void {

@@ -4,6 +4,7 @@ import { STORE_OPTIONS } from '../options.ts'
 export const itemArchive = command({
   name: 'item archive',
   summary: 'Take an item out of the list of its store',
+  example: 'tillkit item archive sword --store main',
   operand: 'SKU',
   options: STORE_OPTIONS,
   async run({ till, operand, options, output }) {

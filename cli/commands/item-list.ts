@@ -4,6 +4,7 @@ import { STORE_OPTIONS } from '../options.ts'
 export const itemList = command({
   name: 'item list',
   summary: 'List the items of a store',
+  example: 'tillkit item list --store main',
   options: {
     ...STORE_OPTIONS,
     archived: { help: 'list the archived items in place of the active ones' },

@@ -4,6 +4,7 @@ import { STORE_OPTIONS } from '../options.ts'
 export const itemShow = command({
   name: 'item show',
   summary: 'Show an item, also an archived one',
+  example: 'tillkit item show sword --store main',
   operand: 'SKU',
   options: STORE_OPTIONS,
   async run({ till, operand, options, output }) {

@@ -6,6 +6,7 @@ import { STORE_OPTIONS } from '../options.ts'
 export const itemUpdate = command({
   name: 'item update',
   summary: 'Change an item; its SKU and type never change',
+  example: 'tillkit item update sword --price 599 --store main',
   operand: 'SKU',
   options: {
     ...STORE_OPTIONS,

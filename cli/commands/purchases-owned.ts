@@ -4,6 +4,7 @@ import { PAGE_OPTIONS, STORE_OPTIONS } from '../options.ts'
 export const purchasesOwned = command({
   name: 'purchases owned',
   summary: 'List what a user owns in a store, by item',
+  example: 'tillkit purchases owned --user player-1 --store main',
   options: {
     ...STORE_OPTIONS,
     user: { value: 'ID', required: true, help: 'the user' },

@@ -5,6 +5,7 @@ import { wholeNumber } from '../option-values.ts'
 export const secretsDrop = command({
   name: 'secrets drop',
   summary: 'List the secrets that no master key opens, and delete them',
+  example: 'tillkit secrets drop --confirm 3',
   options: {
     confirm: {
       value: 'N',

@@ -23,6 +23,7 @@ export const AUDIT_ACTIONS = [
   'secrets.seal',
   'secrets.drop',
   'audit.archive',
+  'catalog.apply',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

@@ -70,11 +70,14 @@ export interface ItemChange {
 
 type ParsedItem = Complete<Omit<NewItem, 'price'>> & { readonly price: number }
 
+export const itemName = pattern(
+  /^[A-Za-z0-9_]{1,255}$/,
+  'must be 1 to 255 Latin letters, digits and underscores',
+)
+
 const fields: Fields<ParsedItem> = {
   store_id: required(storeId),
-  name: required(
-    pattern(/^[A-Za-z0-9_]{1,255}$/, 'must be 1 to 255 Latin letters, digits and underscores'),
-  ),
+  name: required(itemName),
   display_name: required(text(1, 255)),
   description: optional(text(0, 4096), () => ''),
   price: required(price()),
@@ -135,7 +138,7 @@ export function describeItemChange(before: Item, after: Item): JsonObject {
 }
 
 /** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
-function price(): Rule<number> {
+export function price(): Rule<number> {
   return (value, field, problems) => {
     const amount = parseMinorUnits(value)
     if (amount !== undefined) return amount

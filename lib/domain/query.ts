@@ -168,14 +168,18 @@ export function parseAuditArchive(input: unknown): { before: number; file: strin
   return parseObject(input, { before: required(instant), file: required(text(1, 4096)) })
 }
 
-const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & ParsedPage> = {
-  store_id: required(storeId),
+export const selectionFields: Fields<PurchaseFilter> = {
   user_id: optional(text(1, 255)),
   sku: optional(text(1, 255)),
   status: optional(oneOf(PURCHASE_STATUSES)),
   import_id: optional(text(1, 64)),
   from: optional(instant),
   to: optional(instant),
+}
+
+const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & ParsedPage> = {
+  store_id: required(storeId),
+  ...selectionFields,
   ...listFields,
 }
 

@@ -75,13 +75,8 @@ export function createItems(context: Context): Items {
     options: CallOptions | undefined,
   ): Promise<Item> => {
     const { project_id, store_id } = await items.get(account, id)
-    const write = auditedWrite(
-      context,
-      account,
-      action,
-      { subject: id, project_id, store_id },
-      options,
-    )
+    const about = { subject: id, project_id, store_id }
+    const write = auditedWrite(context, account, action, about, options)
     const changed = await storage.updateItem(id, change, { ...write, describe: describeItemChange })
     return changed as Item // items are never deleted
   }

@@ -15,6 +15,7 @@ import {
   parsePurchaseQuery,
 } from '../domain/query.ts'
 import { parseStoreId } from '../domain/store.ts'
+import { type PurchaseSummary, parseSummaryQuery, type SummaryQuery } from '../domain/summary.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
@@ -51,8 +52,11 @@ export interface Purchases {
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
   /** Yields the selected purchases as chunks of a canonical CSV file that can be imported again. */
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
-  /** Counts the selected purchases and sums the revenue by month, SKU and currency. */
-  summarize(account: Account, selection: PurchaseSelection): Promise<PurchaseSummary[]>
+  /**
+   * Counts, revenue, refunds and distinct buyers by month, SKU and currency, or by the fields of
+   * `by`. Without a `store_id` it covers all stores of the account, sandbox stores included.
+   */
+  summarize(account: Account, query: SummaryQuery): Promise<PurchaseSummary[]>
 }
 
 export interface PurchasePage {
@@ -94,21 +98,6 @@ const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
 
 export interface ImportResult extends ImportSummary {
   readonly import_id: string
-}
-
-export interface PurchaseSummary {
-  /** The month in UTC: `2026-01`. */
-  readonly month: string
-  readonly sku: string
-  /** The currency; '' for purchases without a price. */
-  readonly currency: string
-  /** The number of purchases with this status; the same for the fields below. */
-  readonly purchased: number
-  readonly pending: number
-  readonly refunded: number
-  readonly cancelled: number
-  /** The sum of the prices with status `purchased`, as digits in minor units. */
-  readonly revenue: string
 }
 
 export function createPurchases(context: Context): Purchases {
@@ -185,24 +174,15 @@ export function createPurchases(context: Context): Purchases {
       for await (const purchase of purchases.all(account, selection)) yield formatPurchase(purchase)
     },
 
-    summarize: async (account, selection) => summarize(purchases.all(account, selection)),
+    async summarize(account, query) {
+      assertAccount(account)
+      const { account_id } = account
+      const { store_id, by, ...filter } = parseSummaryQuery(query)
+      if (store_id !== undefined) await getNamedStore(storage, account, store_id)
+      return storage.summarizePurchases({ account_id, store_id }, filter, by)
+    },
   }
   return purchases
 }
 
 const MAX_WAIT_MS = 10 * 60_000
-
-const NOTHING = { purchased: 0, pending: 0, refunded: 0, cancelled: 0, revenue: '0' }
-
-async function summarize(purchases: AsyncIterable<Purchase>): Promise<PurchaseSummary[]> {
-  const groups = new Map<string, { -readonly [K in keyof PurchaseSummary]: PurchaseSummary[K] }>()
-  for await (const { purchased_at, sku, currency = '', price = 0, status } of purchases) {
-    const month = purchased_at.slice(0, 7)
-    const key = `${month} ${sku} ${currency}`
-    const group = groups.get(key) ?? { month, sku, currency, ...NOTHING }
-    groups.set(key, group)
-    group[status]++
-    if (status === 'purchased') group.revenue = String(BigInt(group.revenue) + BigInt(price))
-  }
-  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
-}

@@ -27,6 +27,7 @@ const WRITES = [
   'insertItem',
   'insertItems',
   'updateItem',
+  'applyCatalog',
   'revokeTokens',
   'insertWatermark',
 ] as const satisfies readonly (keyof Storage)[]

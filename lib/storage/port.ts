@@ -9,6 +9,7 @@ import type { Project } from '../domain/project.ts'
 import type { NewPurchase, PurchaseField, StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
+import type { PurchaseSummary, SummaryKey } from '../domain/summary.ts'
 
 /**
  * The contract between the services and a database. Each method is atomic. A write is durable when
@@ -24,6 +25,7 @@ export interface Storage
     ProjectMethods,
     StoreMethods,
     ItemMethods,
+    CatalogMethods,
     PurchaseMethods,
     TokenMethods,
     AuditMethods,
@@ -86,7 +88,7 @@ export interface ProjectMethods {
   insertProject(project: Project, write?: WriteOptions): Promise<Insertion>
   findProject(id: string): Promise<Project | undefined>
   findProjectByPublicKey(public_key: string): Promise<Project | undefined>
-  /** Lists the projects of an account in order of creation. Large configs end a page early. */
+  /** Lists the projects of an account in order of creation. A page of large configs ends early. */
   listProjects(account_id: string, page: Page): Promise<RecordPage<Project>>
   /**
    * Replaces a project by the result of `change`. Concurrent updates run one after the other. If
@@ -113,7 +115,7 @@ export interface StoreMethods {
   insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
   /** Finds a store. With a `project_id`, does not read the stores of other projects. */
   findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
-  /** Lists the stores of a project in order of creation. Large configs end a page early. */
+  /** Lists the stores of a project in order of creation. A page of large configs ends early. */
   listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
   /** Lists the stores of a project like `listStores`, but without reading their configurations. */
   listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>
@@ -144,6 +146,21 @@ export interface ItemMethods {
    * items if the store does not exist or is not in the given project.
    */
   listItems(items: ItemSelection, page: Page): Promise<ItemPage>
+}
+
+export interface CatalogMethods {
+  /**
+   * A digest of a project with its stores and items, archived ones too. It changes with every change
+   * of them. Resolves to undefined when there is no such project.
+   */
+  findCatalogState(project_id: string): Promise<string | undefined>
+  /** Lists the items of a store in order of creation, archived ones too. Large texts end a page. */
+  listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
+  /**
+   * Writes all changes in one transaction. Throws `catalog_changed`, and writes nothing, when the
+   * state of the project is not `state`, or a new name is taken.
+   */
+  applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
 
 export interface PurchaseMethods {
@@ -186,6 +203,15 @@ export interface PurchaseMethods {
   ): Promise<UndoOutcome | undefined>
   /** Lists the purchases of a store that match the filter, in the order of import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
+  /**
+   * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are of one
+   * moment and exact. Does not block the event loop for long.
+   */
+  summarizePurchases(
+    stores: StoresOfAccount,
+    filter: PurchaseFilter,
+    by: readonly SummaryKey[],
+  ): Promise<PurchaseSummary[]>
 }
 
 export interface TokenMethods {
@@ -346,6 +372,9 @@ export type BucketTimes = ReadonlyMap<string, number>
 /** Identifies a store, whose `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 
+/** One store of an account, or all of them. */
+export type StoresOfAccount = Pick<Store, 'account_id'> & { readonly store_id?: string | undefined }
+
 /** Identifies a store. If `project_id` is given, the store must be in that project. */
 export type StoreOfProject = StoreKey & { readonly project_id?: string }
 
@@ -377,6 +406,29 @@ export interface ItemPage {
    * first page. The items on that page are at least as new as the version.
    */
   readonly revision: string
+}
+
+/** The new values of an item, and the version that they replace. */
+export interface CatalogItemChange
+  extends Pick<Item, 'id' | 'version'>,
+    Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
+  /** Null restores the item. */
+  readonly archived_at?: string | null
+}
+
+export interface CatalogChanges {
+  readonly project_id: string
+  /** The `findCatalogState` that the changes were made from. */
+  readonly state: string
+  /** A random id for the changed items, in order of time. */
+  readonly change_id: string
+  /** Absent when the project itself does not change. */
+  readonly project?: Project | undefined
+  readonly newStores: readonly Store[]
+  readonly stores: readonly Store[]
+  /** Read once in each attempt to write. */
+  readonly newItems: Iterable<Item>
+  readonly items: Iterable<CatalogItemChange>
 }
 
 export interface AuditPage {

@@ -4,6 +4,7 @@ import type { Storage } from './port.ts'
 import { accountMethods } from './postgres/accounts.ts'
 import { auditMethods } from './postgres/audit.ts'
 import { bucketMethods } from './postgres/buckets.ts'
+import { catalogMethods } from './postgres/catalog.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
@@ -99,6 +100,7 @@ function storageOn(db: Database): Storage {
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
+    ...catalogMethods(db),
     ...purchaseMethods(db),
     ...tokenMethods(db),
     ...auditMethods(db),

@@ -6,6 +6,7 @@ import { accountMethods } from './sqlite/accounts.ts'
 import { auditMethods } from './sqlite/audit.ts'
 import { writeBackup } from './sqlite/backup.ts'
 import { bucketMethods } from './sqlite/buckets.ts'
+import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
@@ -64,6 +65,7 @@ function storageOn(db: Connection): Storage {
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
+    ...catalogMethods(db),
     ...purchaseMethods(db, users),
     ...tokenMethods(db),
     ...auditMethods(db),

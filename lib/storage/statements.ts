@@ -48,6 +48,14 @@ export const ITEMS_WITH_STORES = `
 export const FIND_ITEM = `${ITEMS_WITH_STORES} WHERE i.id = ?`
 export const UPDATE_ITEM = ITEM_CHANGES.updateWhere('id = ?')
 
+/** Makes a statement for each value of `archived` in an `ItemSelection`. */
+export function byArchived(statement: (condition: string) => string) {
+  const all = statement('')
+  const archived = statement('AND archived_at IS NOT NULL')
+  const active = statement('AND archived_at IS NULL')
+  return (value: boolean | undefined) => (value === undefined ? all : value ? archived : active)
+}
+
 /** Counts projects and stores no further than their limits. */
 export const COUNT_USAGE = `
   SELECT config_bytes,

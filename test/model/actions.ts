@@ -108,7 +108,12 @@ export type Action =
       readonly filter: { readonly [field: string]: string }
     }
   | { readonly do: 'importExport'; readonly caller: AccountCaller; readonly store_id: string }
-  | { readonly do: 'summarize'; readonly caller: AccountCaller; readonly store_id: string }
+  | {
+      readonly do: 'summarize'
+      readonly caller: AccountCaller
+      readonly store_id: string | undefined
+      readonly by: readonly ['store', 'month'] | undefined
+    }
   | {
       readonly do: 'open'
       readonly public_key: Index
@@ -285,7 +290,11 @@ const kinds = {
   }),
   listPurchases: action('listPurchases', { caller: account, store_id, limit, filter }),
   importExport: action('importExport', { caller: account, store_id }),
-  summarize: action('summarize', { caller: account, store_id }),
+  summarize: action('summarize', {
+    caller: account,
+    store_id: fc.option(store_id, { nil: undefined }),
+    by: pick(undefined, ['store', 'month'] as const),
+  }),
   open: action('open', {
     public_key: index,
     how: pick('accessToken', 'init', 'token'),

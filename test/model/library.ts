@@ -177,8 +177,8 @@ export function playLibrary(till: Till): Player {
         return { shown, next: page.next }
       })
     },
-    summarize: async ({ caller, store_id }) =>
-      till.purchases.summarize(await holderOf(caller), { store_id }),
+    summarize: async ({ caller, store_id, by }) =>
+      till.purchases.summarize(await holderOf(caller), { store_id, by }),
     async open({ public_key, how, user_id }) {
       const key = nth(public_keys, public_key)
       if (how === 'accessToken') {

@@ -429,20 +429,45 @@ export function createModel(): Player {
       }))
       return pagesOf(shown, limit ?? 100)
     },
-    summarize({ caller, store_id }) {
-      const { purchases } = namedStore(holderOf(caller), store_id)
-      const place = ({ transaction_id, sku, currency = '' }: Purchase) =>
-        [timeOf(transaction_id).slice(0, 7), sku, currency].join(' ')
+    summarize({ caller, store_id, by }) {
+      const holder = holderOf(caller)
+      const own = stores.filter(({ account }) => account === holder.account)
+      const wanted = store_id === undefined ? own : [namedStore(holder, store_id)]
+      const purchases = wanted.flatMap((store) =>
+        store.purchases.map((each) => ({
+          ...each,
+          store,
+          user: `${store.project} ${each.user_id}`,
+        })),
+      )
+      type Placed = (typeof purchases)[number]
+      const month = ({ transaction_id }: Placed) => timeOf(transaction_id).slice(0, 7)
+      const currency = ({ currency = '' }: Placed) => currency
+      const places: readonly (readonly [name: string, of: (each: Placed) => string])[] = by
+        ? [
+            ['store_id', ({ store }) => store.store_id],
+            ['month', month],
+            ['currency', currency],
+          ]
+        : [
+            ['month', month],
+            ['sku', ({ sku }) => sku],
+            ['currency', currency],
+          ]
+      const place = (each: Placed) => places.map(([, of]) => of(each)).join(' ')
       return [...new Set(purchases.map(place))].sort().map((key) => {
-        const [month, sku, currency] = key.split(' ')
         const group = purchases.filter((each) => place(each) === key)
-        const count = (status: string) => group.filter((each) => each.status === status).length
-        const sold = group.filter(({ status }) => status === 'purchased')
-        const revenue = sold.reduce((sum, { price = 0 }) => sum + BigInt(price), 0n)
+        const of = (status: string) => group.filter((each) => each.status === status)
+        const total = (status: string) =>
+          String(of(status).reduce((sum, { price = 0 }) => sum + BigInt(price), 0n))
+        const users = of('purchased').filter(({ user_id }) => user_id !== undefined)
+        const values = key.split(' ')
         return {
-          ...{ month, sku, currency, revenue: String(revenue) },
-          ...{ purchased: count('purchased'), pending: count('pending') },
-          ...{ refunded: count('refunded'), cancelled: count('cancelled') },
+          ...Object.fromEntries(places.map(([name], i) => [name, values[i]])),
+          ...{ revenue: total('purchased'), refunded_total: total('refunded') },
+          ...{ purchased: of('purchased').length, pending: of('pending').length },
+          ...{ refunded: of('refunded').length, cancelled: of('cancelled').length },
+          buyers: new Set(users.map(({ user }) => user)).size,
         }
       })
     },

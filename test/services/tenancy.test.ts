@@ -57,6 +57,15 @@ const accountOperations: typeof operations = {
       sku: 'gold',
       purchased_at: '2024-03-01T12:34:56Z',
     }),
+  'catalog.export': (till, caller, { project }) =>
+    collect(till.catalog.export(caller as Account, { project_id: project })),
+  'catalog.plan': (till, caller, { project }) =>
+    till.catalog.plan(caller as Account, { project_id: project, catalog: {} }),
+  'catalog.apply': (till, caller, { project }) =>
+    till.catalog.apply(caller as Account, {
+      project_id: project,
+      catalog: { project: { name: 'Taken over' } },
+    }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
   'purchases.list of an import': (till, caller, { store, import: import_id }) =>
@@ -66,6 +75,8 @@ const accountOperations: typeof operations = {
   'imports.get': (till, caller, { import: id }) => till.imports.get(caller as Account, id),
   'imports.undo': (till, caller, { import: import_id }) =>
     till.imports.undo(caller as Account, { import_id }),
+  'purchases.summarize': (till, caller, { store }) =>
+    till.purchases.summarize(caller as Account, { store_id: store }),
 }
 
 const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56Z\n'
@@ -120,6 +131,8 @@ describe('an account', () => {
     assert.equal((await till.stores.get(a.account, 'main')).project_id, a.first.project)
     assert.equal((await till.purchases.list(a.account, { store_id: 'main' })).purchases.length, 1)
     assert.deepEqual((await till.purchases.list(b.account, { store_id: 'main' })).purchases, [])
+    assert.equal((await till.purchases.summarize(a.account, {})).length, 1)
+    assert.deepEqual(await till.purchases.summarize(b.account, {}), [])
   })
 
   test('may take a store_id, an item name and a transaction that another has', async () => {

@@ -4,6 +4,7 @@ import { describeArchives } from './contract/archives.ts'
 import { describeAtomicity, describeAudit } from './contract/audit.ts'
 import { describeAuthority } from './contract/authority.ts'
 import { describeBuckets } from './contract/buckets.ts'
+import { describeCatalog } from './contract/catalog.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
 import { describeItemChanges, describeItemPages, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
@@ -14,6 +15,7 @@ import { describeQuotas } from './contract/quotas.ts'
 import { describeRecording, describeUsers } from './contract/recording.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
+import { describeSummaries } from './contract/summaries.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeImportRecords, describeUndo } from './contract/undo.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
@@ -36,6 +38,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('items', () => describeItems(open))
     describe('changes of items', () => describeItemChanges(open))
     describe('pages of items', () => describeItemPages(open))
+    describe('catalogs', () => describeCatalog(open))
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
@@ -44,6 +47,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('purchases', () => describePurchases(open))
     describe('recorded purchases', () => describeRecording(open))
     describe('purchases of a user', () => describeUsers(open))
+    describe('summaries', () => describeSummaries(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))

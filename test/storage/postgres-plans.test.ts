@@ -100,6 +100,8 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.findItem('itm_gold')
   await storage.findItemByName(MAIN, 'gold')
   await storage.listItems(MAIN, { limit: 10 })
+  for (const archived of [true, false])
+    await storage.listItems({ ...MAIN, archived }, { limit: 10 })
   await storage.listItems(MAIN, { limit: 10, after: 'itm_gold' })
   for (const [import_id, status] of [
     ['imp_1', 'pending'],
@@ -115,6 +117,10 @@ async function useAll(storage: Storage): Promise<void> {
   const filter = { user_id: 'u', sku: 'gold', status: 'purchased', from: 0, to: 1 } as const
   await storage.listPurchases(MAIN, {}, { limit: 10 })
   await storage.listPurchases(MAIN, filter, { limit: 10, after: '1' })
+  await storage.recordPurchase(MAIN, 'rec_1', newRow(4, { user_id: 'u' }), write('5'))
+  await storage.recordPurchase(MAIN, 'rec_2', newRow(4, { user_id: 'u', status: 'refunded' }))
+  await storage.listPurchases(MAIN, { user_id: 'u' }, { limit: 10 })
+  await storage.listOwned(MAIN, 'u', { limit: 10 })
   await storage.revokeTokens({ project_id: 'prj_1', user_id: 'u', at: 1 })
   await storage.insertWatermark({ project_id: 'prj_1', user_id: 'u', not_after: 1 })
   await storage.findWatermark('prj_1', 'u')

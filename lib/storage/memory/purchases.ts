@@ -1,5 +1,5 @@
 import { compareRepeat, type NewPurchase, type StoredPurchase } from '../../domain/purchase.ts'
-import type { PurchaseFilter } from '../../domain/query.ts'
+import { matches } from '../filter.ts'
 import type { OwnedRow, PurchaseMethods, RecordedRow, StoreKey, WriteOptions } from '../port.ts'
 import { isRecording, recordedDetails, storedPurchase } from '../recorded.ts'
 import { sortedPageOf } from './pages.ts'
@@ -10,8 +10,12 @@ import {
   type State,
   storedFrom,
 } from './state.ts'
+import { summarizePurchases } from './summaries.ts'
 
-type Methods = Pick<PurchaseMethods, 'recordPurchase' | 'listPurchases' | 'listOwned'>
+type Methods = Pick<
+  PurchaseMethods,
+  'recordPurchase' | 'listPurchases' | 'listOwned' | 'summarizePurchases'
+>
 
 export function purchaseMethods(state: State): Methods {
   return {
@@ -31,6 +35,9 @@ export function purchaseMethods(state: State): Methods {
         purchases.push(storedFrom(stored))
       }
       return { purchases }
+    },
+    async summarizePurchases(stores, filter, by) {
+      return summarizePurchases(state, stores, filter, by)
     },
     async listOwned(store, user_id, page) {
       const owned = new Map<string, OwnedRow>()
@@ -93,18 +100,4 @@ function recordingOf(
   const created_at = new Date().toISOString()
   const record = { import_id, store_id, created_at, ...recordedDetails(purchase, outcome, write) }
   return { record, previous: new Map(), overlaps: new Map() }
-}
-
-function matches(
-  purchase: KeptPurchase,
-  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
-): boolean {
-  return (
-    (user_id === undefined || purchase.user_id === user_id) &&
-    (sku === undefined || purchase.sku === sku) &&
-    (status === undefined || purchase.status === status) &&
-    (import_id === undefined || purchase.import_id === import_id) &&
-    (from === undefined || purchase.purchased_at >= from) &&
-    (to === undefined || purchase.purchased_at < to)
-  )
 }

@@ -66,6 +66,7 @@ export function createState() {
     formerKeys: new Map<string, FormerPublicKey>(),
     stores: new Map<string, StoreRecords>(),
     items: new Map<string, Item>(),
+    /** By item id. An item that never changed has none. */
     signingKeys: [] as StoredSigningKey[],
     watermarks: new Map<string, Watermark>(),
     idempotencyRecords: new Map<string, IdempotencyRecord>(),

@@ -2,7 +2,7 @@ import { maybe } from '../columns.ts'
 import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
 import { itemReads } from '../reads.ts'
-import { FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
+import { byArchived, FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
 import { ITEM_CHANGES, ITEM_ROWS, ITEMS, itemRecord } from '../tables.ts'
 import { copiedItem, newChange, nextVersion } from '../versions.ts'
 import { insertOnce, recordWrite } from './audit.ts'
@@ -31,11 +31,11 @@ export function itemMethods(db: Database): ItemMethods {
       })
     },
     async listItems(
-      { account_id, store_id, project_id = null, archived = null },
+      { account_id, store_id, project_id = null, archived },
       { limit, after = null },
     ) {
-      const ids = [account_id, store_id] as const
-      const rows = await db.all(PAGE_OF_ITEMS, ...ids, after, limit + 1, project_id, archived)
+      const sql = pageOfItems(archived)
+      const rows = await db.all(sql, account_id, store_id, after, limit + 1, project_id)
       if (rows.length === 0) throw storeNotFound()
       // A store without items on this page gives one row without an item.
       const found = rows.filter(({ id }) => id !== null)
@@ -49,11 +49,12 @@ export function itemMethods(db: Database): ItemMethods {
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 
 // The revision has the count of items, not the greatest number: of two items added at once, the one
-// with the smaller number may become visible later. The sum of versions counts the changes; the
+// with the smaller number may become visible later. The sum of versions counts the changes. The
 // random ids tell states apart that differ after a backup was restored. Only the first page counts,
 // because a large store takes long, and its revision is that of the list. A row is left out when
 // those before its predecessor fill the page with their text.
-const PAGE_OF_ITEMS = `
+const pageOfItems = byArchived(
+  (condition) => `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,
     s.account_id, s.project_id, s.store_id,
     concat_ws('.', s.seq, c.items, c.newest, v.versions, v.changed) AS revision
@@ -69,7 +70,8 @@ const PAGE_OF_ITEMS = `
     FROM (
       SELECT *, octet_length(description) + octet_length(metadata::text) AS text FROM items
       WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
-        AND ($6::boolean IS NULL OR (archived_at IS NOT NULL) = $6)
+        ${condition}
       ORDER BY seq LIMIT $4) candidates) i ON coalesce(text_before, 0) < ${PAGE_TEXT}
   WHERE s.account_id = $1 AND s.store_id = $2 AND ($5::text IS NULL OR s.project_id = $5)
-  ORDER BY i.seq`
+  ORDER BY i.seq`,
+)

@@ -6,6 +6,7 @@ import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Database } from './connection.ts'
 import { openImport } from './imports.ts'
 import { recordPurchase } from './record.ts'
+import { summarizePurchases } from './summaries.ts'
 import { undoImport } from './undo.ts'
 
 const STATUS = 'p.status'
@@ -65,6 +66,7 @@ export function purchaseMethods(db: Database): PurchaseMethods {
       )
       return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
     },
+    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
   }
 }
 

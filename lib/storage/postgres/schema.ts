@@ -234,6 +234,7 @@ export const MIGRATIONS: readonly string[] = [
     ADD COLUMN archived_at text,
     ADD COLUMN changed text COLLATE "C";
   CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+  CREATE INDEX items_archived ON items (store, seq) WHERE archived_at IS NOT NULL;
 
   -- "data" is null for an entry without data. "xid" is the writing transaction: snapshots compare
   -- it, which tells a reader exactly which entries have been committed since.

@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads'
 import type { Connection } from './connection.ts'
+import { startThread } from './threads.ts'
 
 /**
  * Keeps the WAL short during an import. A worker thread makes the checkpoints, which take 20 to 40
@@ -32,7 +32,7 @@ export function createCheckpoints(db: Connection): Checkpoints {
   return {
     async keepUp() {
       if (++transactions % TRANSACTIONS !== 0 || path === '') return
-      if (!served.has(db)) thread ??= startThread(db, path)
+      if (!served.has(db)) thread ??= startCheckpointer(db, path)
       if (!thread) return
       const frames = await latest
       latest = thread.checkpoint()
@@ -54,8 +54,8 @@ interface Thread {
 
 const ENDED: Thread = { checkpoint: async () => 0, end: async () => {} }
 
-function startThread(db: Connection, path: string): Thread {
-  const worker = tryWorker({ path, driver: db.driver })
+function startCheckpointer(db: Connection, path: string): Thread {
+  const worker = startThread('checkpointer', { path, driver: db.driver }, 1)
   if (!worker) return ENDED
   let answer = (_frames: number) => {}
   let hasEnded = false
@@ -94,20 +94,7 @@ function startThread(db: Connection, path: string): Thread {
   }
 }
 
-/** Starts `checkpointer.ts` or its compiled file. Undefined where threads are not permitted. */
-function tryWorker(workerData: object): Worker | undefined {
-  const extension = import.meta.url.slice(-3)
-  try {
-    return new Worker(new URL(`./checkpointer${extension}`, import.meta.url), {
-      workerData,
-      resourceLimits: { maxYoungGenerationSizeMb: 1 },
-    })
-  } catch {
-    return undefined
-  }
-}
-
-// Ignores failures, because the connection may be closed.
+// Ignores failures: the connection may be closed.
 function setAutomatic(db: Connection, frames: number): void {
   try {
     db.exec(`PRAGMA wal_autocheckpoint = ${frames}`)

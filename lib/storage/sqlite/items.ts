@@ -2,7 +2,7 @@ import { maybe, type Row } from '../columns.ts'
 import { fillPage, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
 import { itemReads } from '../reads.ts'
-import { FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
+import { byArchived, FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
 import { ITEM_CHANGES, ITEM_ROWS, ITEMS, itemRecord } from '../tables.ts'
 import { copiedItem, newChange, nextVersion } from '../versions.ts'
 import { insertOnce, recordWrite } from './audit.ts'
@@ -44,7 +44,7 @@ export function itemMethods(db: Connection): ItemMethods {
       const revision = after === undefined ? revisionOf(db, seq) : ''
       const { taken, ...further } = db.some(
         (rows) => fillPage(rows, limit, textOf),
-        PAGES_OF_ITEMS[String(archived) as 'true'],
+        pageOfItems(archived),
         seq,
         after ?? null,
         limit + 1,
@@ -71,16 +71,12 @@ const FIND_CHANGES = `
 const FIND_NEWEST = 'SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1'
 
 // Does not select the store's ids: each would cost as much in each row as a column of the item.
-const pageOfItems = (condition: string) => `
+const pageOfItems = byArchived(
+  (condition) => `
   SELECT ${ITEMS.list} FROM items
   WHERE store = ? ${condition} AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
-  ORDER BY seq LIMIT ?`
-
-const PAGES_OF_ITEMS = {
-  undefined: pageOfItems(''),
-  true: pageOfItems('AND archived_at IS NOT NULL'),
-  false: pageOfItems('AND archived_at IS NULL'),
-}
+  ORDER BY seq LIMIT ?`,
+)
 
 function textOf({ description, metadata }: Row): number {
   return (description as string).length + (metadata as string).length

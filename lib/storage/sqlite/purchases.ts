@@ -9,6 +9,7 @@ import type { SqliteValue } from './drivers.ts'
 import { openImport } from './imports.ts'
 import { recordPurchase, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
+import { summarizePurchases } from './summaries.ts'
 import { undoImport } from './undo.ts'
 import { indexUsers, type UserIndexer } from './users.ts'
 
@@ -51,6 +52,7 @@ export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMet
       )
       return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
     },
+    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
     indexUsers: () => indexUsers(db),
   }
 }

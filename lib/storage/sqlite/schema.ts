@@ -253,6 +253,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE items ADD COLUMN archived_at TEXT;
   ALTER TABLE items ADD COLUMN changed TEXT;
   CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+  CREATE INDEX items_archived ON items (store) WHERE archived_at IS NOT NULL;
 
   -- "data" is null for an entry without data.
   ALTER TABLE audit ADD COLUMN project_id TEXT NOT NULL DEFAULT '';

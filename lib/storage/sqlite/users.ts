@@ -29,9 +29,9 @@ export function createUserIndexer(db: Connection): UserIndexer {
 
 /** Indexes the users of an import of this size in its commit. */
 const SMALL_IMPORT = 2_000
-const SLICE_ROWS = 2_000
+const SLICE_ROWS = 1_000
 // The larger the block, the fewer pages are written: each block writes most pages of the index.
-const BLOCK_ROWS = 250_000
+const BLOCK_ROWS = 100_000
 const BLOCK_BYTES = 4 * 2 ** 20
 
 /** Indexes the users of a small import. Call it in the transaction of the commit. */
