@@ -4,6 +4,7 @@ import { PAGE_OPTIONS, STORE_OPTIONS } from '../options.ts'
 export const importsList = command({
   name: 'imports list',
   summary: 'List the imports into a store, oldest first',
+  example: 'tillkit imports list --store main',
   options: { ...STORE_OPTIONS, ...PAGE_OPTIONS },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)

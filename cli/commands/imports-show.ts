@@ -5,6 +5,7 @@ import { ACCOUNT_OPTION } from '../options.ts'
 export const importsShow = command({
   name: 'imports show',
   summary: 'Show an import: who, when, which file, counts and totals',
+  example: 'tillkit imports show imp_01J8Z3 --json',
   operand: 'ID',
   options: ACCOUNT_OPTION,
   async run({ till, operand, options, output }) {

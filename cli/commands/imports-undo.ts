@@ -4,6 +4,7 @@ import { ACCOUNT_OPTION } from '../options.ts'
 export const importsUndo = command({
   name: 'imports undo',
   summary: 'Remove the rows of an import and restore the statuses it changed',
+  example: 'tillkit imports undo imp_01J8Z3',
   operand: 'ID',
   options: {
     ...ACCOUNT_OPTION,
