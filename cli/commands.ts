@@ -14,6 +14,9 @@ import { catalogSchema } from './commands/catalog-schema.ts'
 import { check } from './commands/check.ts'
 import { completion } from './commands/completion.ts'
 import { copy } from './commands/copy.ts'
+import { importsList } from './commands/imports-list.ts'
+import { importsShow } from './commands/imports-show.ts'
+import { importsUndo } from './commands/imports-undo.ts'
 import { itemArchive } from './commands/item-archive.ts'
 import { itemCreate } from './commands/item-create.ts'
 import { itemList } from './commands/item-list.ts'
@@ -77,6 +80,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     purchasesSummary,
   ],
   'Catalog in a file': [catalogExport, catalogPlan, catalogApply, catalogSchema],
+  Imports: [importsList, importsShow, importsUndo],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
   Shell: [completion],

@@ -95,6 +95,7 @@ const SELECTION_OPTIONS = {
     choices: PURCHASE_STATUSES,
     help: 'only purchased, pending, refunded or cancelled ones',
   },
+  import: { value: 'ID', help: 'only those that this import added' },
   from: { value: 'TIME', help: 'from this time or day on: 2026-01-31' },
   to: { value: 'TIME', help: 'before this time or day' },
 } as const satisfies OptionSpecs
@@ -121,9 +122,9 @@ export const SUMMARY_OPTIONS = {
 export function purchaseQuery(
   options: Invocation<typeof PURCHASE_OPTIONS>['options'],
 ): PurchaseQuery {
-  const { store, user, sku, from, to } = options
+  const { store, user, sku, import: import_id, from, to } = options
   const status = options.status as PurchaseStatus | undefined // the library validates it
-  return { store_id: store, user_id: user, sku, status, from, to }
+  return { store_id: store, user_id: user, sku, status, import_id, from, to }
 }
 
 /** All options of a command, the common ones included. */

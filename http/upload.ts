@@ -12,6 +12,8 @@ export interface Upload {
   readonly fields: ReadonlyMap<string, string>
   /** The content of the part `file`; undefined if the form has none. */
   readonly file: AsyncIterable<Uint8Array> | undefined
+  /** As the client sent it; undefined without one. */
+  readonly fileName: string | undefined
   /** Deletes the temporary file; must be called. */
   discard(): Promise<void>
 }
@@ -45,14 +47,16 @@ async function readParts(
 ): Promise<Upload> {
   const fields = new Map<string, string>()
   let files = 0
+  let fileName: string | undefined
   let part = { name: '', chunks: [] as Uint8Array[], size: 0 }
   let arrived: Uint8Array[] = []
 
   const parser = createMultipartParser(
     boundary,
     {
-      part({ name }) {
+      part({ name, filename }) {
         if (name === 'file' && ++files > 1) throw repeated('file')
+        if (name === 'file') fileName = filename
         if (fields.has(name)) throw repeated(name)
         part = { name, chunks: [], size: 0 }
       },
@@ -82,7 +86,7 @@ async function readParts(
   })
   parser.end()
   await file.flush()
-  return { fields, file: files > 0 ? file.read() : undefined, discard: file.discard }
+  return { fields, file: files > 0 ? file.read() : undefined, fileName, discard: file.discard }
 }
 
 function repeated(name: string): TillError {

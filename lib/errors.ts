@@ -21,6 +21,7 @@ const codes = {
     kind: 'invalid',
     title: 'The purchase file has mistakes; nothing was imported',
   },
+  undo_refused: { kind: 'invalid', title: 'The import can not be undone' },
   account_key_required: { kind: 'unauthenticated', title: 'A valid account key is required' },
   token_required: { kind: 'unauthenticated', title: 'A valid bearer token is required' },
   insufficient_scope: { kind: 'unauthenticated', title: 'The token does not allow this operation' },
@@ -28,6 +29,7 @@ const codes = {
   account_not_found: { kind: 'not_found', title: 'There is no such account' },
   project_not_found: { kind: 'not_found', title: 'There is no such project' },
   store_not_found: { kind: 'not_found', title: 'There is no such store' },
+  import_not_found: { kind: 'not_found', title: 'There is no such import' },
   item_not_found: { kind: 'not_found', title: 'There is no such item' },
   version_conflict: { kind: 'conflict', title: 'The record has changed since it was read' },
   master_key_mismatch: {

@@ -14,6 +14,12 @@ export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
+export type {
+  ImportDetails,
+  ImportRecord,
+  ImportTotal,
+  ImportUndoRequest,
+} from './domain/import.ts'
 export { formatInstant } from './domain/instant.ts'
 export type { Item, ItemChange, ItemType, NewItem } from './domain/item.ts'
 export {
@@ -37,6 +43,7 @@ export type { PurchaseInput } from './domain/purchase-input.ts'
 export {
   type AuditArchive,
   type AuditQuery,
+  type ImportQuery,
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,
@@ -69,7 +76,8 @@ export type {
   CatalogRequest,
   PlannedChange,
 } from './services/catalog-plan.ts'
-export type { ImportSummary, ImportTotal } from './services/imports.ts'
+export type { ImportPage, Imports } from './services/import-records.ts'
+export type { ImportSummary } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,
@@ -102,6 +110,7 @@ export type {
   CatalogChanges,
   CatalogItemChange,
   FormerPublicKey,
+  ImportUndo,
   Insertion,
   ItemPage,
   ItemSelection,
@@ -124,6 +133,7 @@ export type {
   StoreOfProject,
   StoreSummary,
   StoresOfAccount,
+  UndoOutcome,
   UpdatedFingerprints,
   UpdateOptions,
   Watermark,

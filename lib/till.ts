@@ -2,6 +2,7 @@ import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog.ts'
 import type { Context } from './services/context.ts'
+import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
 import { createProjects, type Projects } from './services/projects.ts'
@@ -52,6 +53,7 @@ export interface Till extends AsyncDisposable {
   readonly catalog: Catalogs
   readonly sessions: Sessions
   readonly purchases: Purchases
+  readonly imports: Imports
   readonly operations: Operations
   readonly rateLimits: RateLimits
   /** Closes the storage. `await using` calls it too. */
@@ -86,6 +88,7 @@ export function createTill(options: TillOptions): Till {
     catalog: createCatalog(context),
     sessions: createSessions(context),
     purchases: createPurchases(context),
+    imports: createImports(context),
     operations: createOperations(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     close,

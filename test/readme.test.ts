@@ -82,6 +82,7 @@ async function runCommands(clone: string, block: string, env: NodeJS.ProcessEnv)
     })
     ids.ACCOUNT ??= /acc_\w+/.exec(output)?.[0]
     ids.PROJECT ??= /prj_\w+/.exec(output)?.[0]
+    ids.IMPORT ??= /imp_\w+/.exec(output)?.[0]
     if (command.includes('keys add')) ids.KEY_ID = JSON.parse(output).key_id
     all += output
   }

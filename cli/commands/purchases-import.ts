@@ -1,9 +1,11 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
+import { basename } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { formatAmount, type ImportResult, PRESET_NAMES, TillError } from '../../lib/index.ts'
+import { type ImportResult, PRESET_NAMES, TillError } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { createErrorReport } from '../error-report.ts'
+import { printTotals } from '../import-totals.ts'
 import type { Io } from '../io.ts'
 import { pair } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
@@ -54,6 +56,7 @@ export const purchasesImport = command({
         const result = await till.purchases.import(account, {
           store_id: options.store,
           file: stream,
+          fileName: operand === '-' ? undefined : basename(operand),
           dryRun: options['dry-run'],
           preset: options.preset,
           map,
@@ -103,12 +106,7 @@ function printResult(output: Output, result: ImportResult, dry_run: boolean): vo
   const { totals, ignored_columns, ...counts } = shown
   output.line(dry_run ? 'Dry run: nothing was stored.' : formatOutcome(result))
   output.record(counts)
-  const rows = totals.map(({ total, currency, ...group }) => ({
-    ...group,
-    currency,
-    total: currency === '' ? '' : formatAmount(total, currency),
-  }))
-  output.table(rows, ['status', 'currency', 'rows', 'total'])
+  printTotals(output, totals)
   if (ignored_columns.length > 0) output.line(wrapList('Not stored', ignored_columns))
 }
 

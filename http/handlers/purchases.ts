@@ -11,13 +11,14 @@ export async function importPurchases({
   options,
 }: Call<Session, Upload>) {
   try {
-    const { file, fields } = body
+    const { file, fileName, fields } = body
     assertSpelling(fields)
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const dryRun = parseFlag(fields, 'dry_run')
     const preset = fields.get('preset')
-    const result = await till.purchases.import(caller, { store_id, file, dryRun, preset }, options)
+    const request = { store_id, file, fileName, dryRun, preset }
+    const result = await till.purchases.import(caller, request, options)
     const { import_id, rows, skipped, updated } = result
     if (!dryRun) context.metrics?.observeImport(result)
     const headers = {

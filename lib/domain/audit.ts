@@ -16,6 +16,7 @@ export const AUDIT_ACTIONS = [
   'item.restore',
   'purchases.import',
   'purchases.record',
+  'imports.undo',
   'tokens.issue',
   'tokens.revoke',
   'signing_keys.rotate',

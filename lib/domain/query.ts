@@ -37,12 +37,18 @@ export interface AuditQuery extends ListQuery {
   readonly account_id?: string | undefined
 }
 
+export interface ImportQuery extends ListQuery {
+  readonly store_id: string
+}
+
 /** Selects the purchases of a store that meet all given conditions. */
 export interface PurchaseSelection {
   readonly store_id: string
   readonly user_id?: string | undefined
   readonly sku?: string | undefined
   readonly status?: PurchaseStatus | undefined
+  /** The import that added them. */
+  readonly import_id?: string | undefined
   /** The earliest time: ISO 8601 with a zone, or a date, which means midnight UTC. */
   readonly from?: string | undefined
   /** Selects purchases before this time; the same formats as `from`. */
@@ -62,6 +68,7 @@ export interface PurchaseFilter {
   readonly user_id?: string
   readonly sku?: string
   readonly status?: PurchaseStatus
+  readonly import_id?: string
   /** The earliest time; Unix milliseconds. */
   readonly from?: number
   /** Only purchases before this time; Unix milliseconds. */
@@ -130,6 +137,15 @@ export function parseItemQuery(input: unknown) {
   return parseObject(input, itemFields)
 }
 
+const importFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage> = {
+  store_id: required(storeId),
+  ...listFields,
+}
+
+export function parseImportQuery(input: unknown) {
+  return parseObject(input, importFields)
+}
+
 const storeFields: Fields<Pick<StoreQuery, 'project_id'> & ParsedPage> = {
   project_id: required(text(1, 64)),
   ...listFields,
@@ -156,6 +172,7 @@ export const selectionFields: Fields<PurchaseFilter> = {
   user_id: optional(text(1, 255)),
   sku: optional(text(1, 255)),
   status: optional(oneOf(PURCHASE_STATUSES)),
+  import_id: optional(text(1, 64)),
   from: optional(instant),
   to: optional(instant),
 }

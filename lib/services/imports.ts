@@ -1,37 +1,17 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Layout, LayoutOptions } from '../csv/layout.ts'
 import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
+import type { ImportDetails, ImportTotal } from '../domain/import.ts'
 import type { NewPurchase, PurchaseRules, PurchaseStatus } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
 
 /** The result of an import, and a summary of the file's rows. */
-export interface ImportSummary {
-  /** `canonical`, or the name of the preset for the file's format. */
-  readonly layout: string
-  /** The sum of `added`, `skipped` and `updated`. */
-  readonly rows: number
-  readonly added: number
-  /** Rows that the store already has. */
-  readonly skipped: number
-  /** Rows that advanced the status of a stored purchase. */
-  readonly updated: number
-  /** Rows that belong to another store: sandbox rows in a live store, or the reverse. */
-  readonly passed_over: number
-  /** Counts and sums of the file's rows by status and currency. */
-  readonly totals: readonly ImportTotal[]
+export interface ImportSummary
+  extends Omit<ImportDetails, 'actor' | 'file_name' | 'bytes' | 'sha256' | 'finished_at'> {
   /** The names of the file's columns that were not stored. */
   readonly ignored_columns: readonly string[]
-}
-
-export interface ImportTotal {
-  readonly status: PurchaseStatus
-  /** The currency; '' for rows without a price. */
-  readonly currency: string
-  readonly rows: number
-  /** The sum of prices in minor units, as a string of digits. */
-  readonly total: string
 }
 
 /** Loads the bytes of a file into an import. */

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto'
 import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown } from '../domain/fields.ts'
+import { parseFileName } from '../domain/import.ts'
 import type { Purchase, PurchaseField } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
@@ -67,6 +69,8 @@ export interface ImportRequest {
   readonly store_id: string
   /** The file's bytes in chunks of any size: a `Readable` or an array. */
   readonly file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  /** The name of the file, for the import's record; a path is cut to its last part. */
+  readonly fileName?: string | undefined
   /** Whether to check everything but store nothing. */
   readonly dryRun?: boolean
   /** The vendor's file format, one of `PRESET_NAMES`. By default, the header line decides. */
@@ -83,6 +87,7 @@ export interface ImportRequest {
 const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
   store_id: true,
   file: true,
+  fileName: true,
   dryRun: true,
   preset: true,
   map: true,
@@ -109,26 +114,34 @@ export function createPurchases(context: Context): Purchases {
       const { account_id } = store
       const authority = { ...authorityOf(caller), store: { account_id, store_id } }
       assertAuthority({ store }, { store_status: store.status })
+      const file_name = parseFileName(request.fileName)
       const rules = await rulesOf(storage, store)
       const import_id = createId('imp', now())
       const staged = await openImport(storage, store, import_id, MAX_WAIT_MS)
       try {
         const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
         const loader = createLoader(staged, rules, layout, request.onMistake)
+        const hash = createHash('sha256')
         let bytes = 0
         for await (const chunk of request.file) {
           await loader.push(chunk)
+          hash.update(chunk)
           bytes += chunk.length
           request.onProgress?.({ bytes, rows: loader.rows })
         }
         const summary = await loader.end()
-        if (request.dryRun || summary.added + summary.updated === 0) {
+        if (request.dryRun || summary.rows === 0) {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
-          const about = { subject: import_id, project_id: store.project_id, store_id }
-          const write = auditedWrite(context, caller, 'purchases.import', about, options)
-          await staged.commit({ ...write, authority })
+          const { ignored_columns: _ignored, ...counts } = summary
+          const { rows, added, skipped, updated, passed_over } = counts
+          const data = { rows, added, skipped, updated, passed_over }
+          const about = { subject: import_id, project_id: store.project_id, store_id, data }
+          const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
+          const file = { file_name, bytes, sha256: hash.digest('hex') }
+          const details = { ...counts, ...file, actor: audit.actor, finished_at: audit.at }
+          await staged.commit({ ...(added + updated > 0 && { audit }), authority }, details)
         }
         return { import_id, ...summary }
       } catch (error) {

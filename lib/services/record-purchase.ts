@@ -44,13 +44,18 @@ export async function recordPurchase(
   assertAuthority({ store }, { store_status: store.status })
   const row = parsePurchaseCells(parsed, await rulesOf(storage, store))
   const { account_id, store_id } = store
-  const subject = `${store_id}/${row.transaction_id}`
+  const import_id = createId('rec', now())
+  const about = {
+    subject: `${store_id}/${row.transaction_id}`,
+    project_id: store.project_id,
+    store_id,
+    data: { import_id },
+  }
   const authority = { ...authorityOf(account), store: { account_id, store_id } }
   const write = {
-    ...auditedWrite(context, account, 'purchases.record', subject, options),
+    ...auditedWrite(context, account, 'purchases.record', about, options),
     authority,
   }
-  const import_id = createId('rec', now())
   const latest = performance.now() + MAX_WAIT_MS
   for (;;) {
     const result = await storage.recordPurchase(store, import_id, row, write)

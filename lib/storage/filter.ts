@@ -9,16 +9,17 @@ interface Condition {
 
 /**
  * Returns an SQL condition for each given field of a filter. In the query, `p` is the table of
- * purchases and `t` that of items.
+ * purchases, `t` that of items and `i` that of imports.
  */
 export function conditionsOf(
-  { user_id, sku, status, from, to }: PurchaseFilter,
+  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
   statusColumn: string,
 ): Condition[] {
   const all = [
     { sql: 'p.user_id =', value: user_id },
     { sql: 't.name =', value: sku },
     { sql: `${statusColumn} =`, value: status && PURCHASE_STATUSES.indexOf(status) },
+    { sql: 'i.import_id =', value: import_id },
     { sql: 'p.purchased_at >=', value: from },
     { sql: 'p.purchased_at <', value: to },
   ]
@@ -28,12 +29,13 @@ export function conditionsOf(
 /** Whether a purchase matches a filter. */
 export function matches(
   purchase: Omit<StoredPurchase, 'metadata'>,
-  { user_id, sku, status, from, to }: PurchaseFilter,
+  { user_id, sku, status, import_id, from, to }: PurchaseFilter,
 ): boolean {
   return (
     (user_id === undefined || purchase.user_id === user_id) &&
     (sku === undefined || purchase.sku === sku) &&
     (status === undefined || purchase.status === status) &&
+    (import_id === undefined || purchase.import_id === import_id) &&
     (from === undefined || purchase.purchased_at >= from) &&
     (to === undefined || purchase.purchased_at < to)
   )

@@ -1,6 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../errors.ts'
-import type { PurchaseImport, Storage, StoreKey } from './port.ts'
+import type {
+  ImportUndo,
+  PurchaseImport,
+  Storage,
+  StoreKey,
+  UndoOutcome,
+  WriteOptions,
+} from './port.ts'
 
 const PAUSE_MS = 50
 
@@ -8,16 +15,31 @@ const PAUSE_MS = 50
  * Starts an import after the running one in the same store has ended. Throws `storage_unavailable`
  * after waiting for `patience` milliseconds.
  */
-export async function openImport(
+export function openImport(
   storage: Storage,
   store: StoreKey,
   import_id: string,
   patience: number,
 ): Promise<PurchaseImport> {
+  return inTurn(() => storage.openImport(store, import_id), patience)
+}
+
+/** Undoes an import, after the one under way in the same store has ended. Throws the same. */
+export function undoImport(
+  storage: Storage,
+  store: StoreKey,
+  undo: ImportUndo,
+  write: WriteOptions,
+  patience: number,
+): Promise<UndoOutcome> {
+  return inTurn(() => storage.undoImport(store, undo, write), patience)
+}
+
+async function inTurn<T>(attempt: () => Promise<T | undefined>, patience: number): Promise<T> {
   const latest = performance.now() + patience
   for (;;) {
-    const opened = await storage.openImport(store, import_id)
-    if (opened) return opened
+    const result = await attempt()
+    if (result) return result
     if (performance.now() > latest) break
     await setTimeout(PAUSE_MS)
   }

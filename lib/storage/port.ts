@@ -3,6 +3,7 @@ import type { AuditEntry } from '../domain/audit.ts'
 import type { Authority } from '../domain/authority.ts'
 import type { JsonObject } from '../domain/fields.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
+import type { ImportDetails, ImportRecord } from '../domain/import.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { NewPurchase, PurchaseField, StoredPurchase } from '../domain/purchase.ts'
@@ -164,8 +165,9 @@ export interface CatalogMethods {
 
 export interface PurchaseMethods {
   /**
-   * Inserts one purchase as an import of its own, or updates the status of a stored one as an import
-   * would. Changes nothing unless the outcome is `added` or `updated`.
+   * Inserts one purchase, or updates the status of a stored one, as an import of its own, whose
+   * `import_id` begins with `rec_`. Changes no purchase if the outcome is another. When a file's
+   * import has the purchase already, an undo of that import counts it as skipped.
    */
   recordPurchase(
     store: StoreKey,
@@ -185,6 +187,20 @@ export interface PurchaseMethods {
   indexUsers?(): Promise<void>
   /** Starts an import into a store. Resolves to undefined while another import into it runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
+  /** Finds a finished import into a store of the account. */
+  findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
+  /** Lists the finished imports into a store in order of their start, without recorded purchases. */
+  listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
+  /**
+   * Removes the rows that a finished import with details added, and restores the statuses that it
+   * changed. All reads see this at once. Resolves to undefined while an import into the store runs.
+   * Does nothing when the import was undone before.
+   */
+  undoImport(
+    store: StoreKey,
+    undo: ImportUndo,
+    write?: WriteOptions,
+  ): Promise<UndoOutcome | undefined>
   /** Lists the purchases of a store that match the filter, in the order of import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
   /**
@@ -460,11 +476,26 @@ export interface PurchaseImport {
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Ends the staging. Reports the outcome of all rows not yet reported. */
   finish(): Promise<StagedRows>
-  /** Makes all rows visible. Call `finish` first. */
-  commit(write?: WriteOptions): Promise<void>
+  /** Makes all rows visible. Call `finish` first. Without details the import cannot be undone. */
+  commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
 }
+
+export interface ImportUndo {
+  readonly import_id: string
+  readonly undone_at: string
+  /** Whether to remove rows that later imports skipped as already present. */
+  readonly force: boolean
+}
+
+/**
+ * `changed`: later imports changed `rows` of the affected rows. `skipped`: later imports skipped
+ * them as already present, and `force` is not set. Only `undone` writes.
+ */
+export type UndoOutcome =
+  | { readonly outcome: 'undone' }
+  | { readonly outcome: 'changed' | 'skipped'; readonly rows: number }
 
 /** The outcome of a recorded purchase; `compareRepeat` decides about a transaction that exists. */
 export type RecordedRow =

@@ -6,10 +6,12 @@ import type {
   ItemMethods,
   Page,
   ProjectMethods,
+  PurchaseMethods,
   StoredPurchasePage,
   StoreMethods,
   TokenMethods,
 } from './port.ts'
+import { IS_RECORDING } from './recorded.ts'
 import {
   FIND_ACCOUNT,
   FIND_ITEM,
@@ -26,6 +28,8 @@ import {
   AUDIT,
   FORMER_PUBLIC_KEYS,
   IDEMPOTENCY_RECORDS,
+  IMPORT_DETAILS,
+  importRecord,
   itemRecord,
   PROJECTS,
   PURCHASES,
@@ -138,6 +142,29 @@ export function itemReads(db: Reader): Pick<ItemMethods, 'findItem' | 'findItemB
     },
     async findItemByName({ account_id, store_id }, name) {
       return maybe(itemRecord, await db.find(FIND_ITEM_BY_NAME, account_id, store_id, name))
+    },
+  }
+}
+
+type ImportReads = 'findImport' | 'listImports'
+
+/** Reads finished imports `i`; `created_at` is the expression for the time of their start. */
+export function importReads(db: Reader, created_at: string): Pick<PurchaseMethods, ImportReads> {
+  const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
+  const finished = `
+    SELECT i.seq, i.import_id, s.store_id, ${created_at} AS created_at, i.undone_at, ${details}
+    FROM imports i JOIN stores s ON s.seq = i.store
+    WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL AND s.account_id = ?`
+  const find = `${finished} AND i.import_id = ?`
+  const list = `${finished} AND s.store_id = ? AND NOT ${IS_RECORDING} AND i.seq > CAST(? AS bigint)
+    ORDER BY i.seq LIMIT ?`
+  return {
+    async findImport(account_id, import_id) {
+      return maybe(importRecord, await db.find(find, account_id, import_id))
+    },
+    async listImports({ account_id, store_id }, page) {
+      const rows = await db.all(list, account_id, store_id, page.after ?? '0', page.limit + 1)
+      return recordPage(rows, page, importRecord, ({ seq }) => seq)
     },
   }
 }

@@ -1,4 +1,36 @@
+import type { ImportDetails } from '../domain/import.ts'
 import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
+import type { WriteOptions } from './port.ts'
+
+/** The ids of recorded purchases begin with `rec_`; each is an import that lists leave out. */
+export const IS_RECORDING = "substr(i.import_id, 1, 4) = 'rec_'"
+
+export function isRecording(import_id: string): boolean {
+  return import_id.startsWith('rec_')
+}
+
+/** The details of the import that a recorded purchase is. It has no file. */
+export function recordedDetails(
+  { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,
+  outcome: 'added' | 'updated',
+  { audit }: WriteOptions,
+): Partial<ImportDetails> {
+  if (!audit) return {}
+  return {
+    actor: audit.actor,
+    file_name: '',
+    bytes: 0,
+    sha256: '',
+    layout: '',
+    rows: 1,
+    added: outcome === 'added' ? 1 : 0,
+    skipped: 0,
+    updated: outcome === 'updated' ? 1 : 0,
+    passed_over: 0,
+    totals: [{ status, currency, rows: 1, total: String(price) }],
+    finished_at: audit.at,
+  }
+}
 
 /**
  * The numbers that an import under way leaves free in front of its rows. Purchases that are recorded

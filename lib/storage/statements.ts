@@ -1,7 +1,9 @@
+import { IS_RECORDING } from './recorded.ts'
 import {
   ACCOUNTS,
   AUDIT,
   IDEMPOTENCY_RECORDS,
+  IMPORT_DETAILS,
   ITEM_CHANGES,
   PROJECT_CHANGES,
   PROJECTS,
@@ -60,6 +62,14 @@ export const COUNT_USAGE = `
     (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,
     (SELECT count(*) FROM (SELECT 1 FROM stores WHERE project_id = ? LIMIT ?) s) AS stores
   FROM accounts WHERE account_id = ?`
+
+export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
+/** Counts a recorded purchase that an import has already as a row of the import that it skips. */
+export const SKIP_RECORDING = `
+  INSERT INTO import_overlaps AS o (import, earlier, rows)
+  SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND NOT ${IS_RECORDING}
+  ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + 1`
+export const DELETE_OVERLAPS = 'DELETE FROM import_overlaps WHERE import = ? OR earlier = ?'
 
 export const FIND_WATERMARK = `
   SELECT coalesce(max(not_after), 0) AS watermark FROM ${WATERMARKS.name}

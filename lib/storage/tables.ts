@@ -1,6 +1,7 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
+import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
 import type { Item, ItemType } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus, type StoredPurchase } from '../domain/purchase.ts'
@@ -9,6 +10,7 @@ import type { NumberedEntry } from './archive.ts'
 import {
   bool,
   bytes,
+  type Column,
   integer,
   json,
   numberOf,
@@ -177,6 +179,37 @@ export function purchaseColumns(status: string): string {
   return ['seq', ...PURCHASES.names]
     .map((name) => `${sources[name as 'status'] ?? `p.${name}`} AS ${name}`)
     .join(', ')
+}
+
+const totals: Column<readonly ImportTotal[] | undefined> = {
+  type: 'json',
+  read(stored) {
+    if (typeof stored === 'string') return JSON.parse(stored)
+    return (stored ?? undefined) as readonly ImportTotal[] | undefined
+  },
+  toSqlite: JSON.stringify,
+}
+
+/** Reads imports; a commit writes them. */
+export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
+  actor: optional(text()),
+  file_name: optional(text()),
+  bytes: optional(integer),
+  sha256: optional(text()),
+  layout: optional(text()),
+  rows: optional(integer),
+  added: optional(integer),
+  skipped: optional(integer),
+  updated: optional(integer),
+  passed_over: optional(integer),
+  totals,
+  finished_at: optional(text()),
+})
+
+export function importRecord(row: Row): ImportRecord {
+  const { import_id, store_id, created_at } = row as unknown as ImportRecord
+  const record = IMPORT_DETAILS.readInto({ import_id, store_id, created_at }, row) as ImportRecord
+  return row.undone_at === null ? record : { ...record, undone_at: row.undone_at as string }
 }
 
 export const SIGNING_KEYS = table<StoredSigningKey>('signing_keys', {

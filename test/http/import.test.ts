@@ -637,3 +637,13 @@ test('a stopping server finishes an import in flight', async (t) => {
   assert.equal(reply.text, '{"ok":true}')
   assert.equal((await purchases()).length, 2_000)
 })
+
+test('the record of an import has the file name of the form part', async (t) => {
+  const { till, account, load } = await startShop(t)
+
+  const { headers } = await load(fileOf(2))
+
+  const record = await till.imports.get(account, headers.get('import-id') ?? '')
+  assert.equal(record.file_name, 'purchases.csv')
+  assert.match(record.actor ?? '', /^token:/)
+})

@@ -17,6 +17,7 @@ interface Naming {
   readonly project: string
   readonly store: string
   readonly item: string
+  readonly import: string
 }
 
 /** Every operation that names a project, a store or an item, by what it names. */
@@ -67,13 +68,26 @@ const accountOperations: typeof operations = {
     }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
+  'purchases.list of an import': (till, caller, { store, import: import_id }) =>
+    till.purchases.list(caller as Account, { store_id: store, import_id }),
+  'imports.list': (till, caller, { store }) =>
+    till.imports.list(caller as Account, { store_id: store }),
+  'imports.get': (till, caller, { import: id }) => till.imports.get(caller as Account, id),
+  'imports.undo': (till, caller, { import: import_id }) =>
+    till.imports.undo(caller as Account, { import_id }),
   'purchases.summarize': (till, caller, { store }) =>
     till.purchases.summarize(caller as Account, { store_id: store }),
 }
 
 const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56Z\n'
+const OWN_FILE = FILE.replace('intruder', 'own')
 const ITEM = { display_name: 'Gold', price: '499', type: 'consumable' as const }
-const NOBODY: Naming = { project: 'prj_nobody', store: 'nobody', item: 'itm_nobody' }
+const NOBODY: Naming = {
+  project: 'prj_nobody',
+  store: 'nobody',
+  item: 'itm_nobody',
+  import: 'imp_no',
+}
 
 describe('an account', () => {
   for (const [name, operation] of Object.entries({ ...operations, ...accountOperations })) {
@@ -110,6 +124,7 @@ describe('an account', () => {
 
     const [own] = (await till.items.list(a.account, { store_id: 'main' })).items
     const [others] = (await till.items.list(b.account, { store_id: 'main' })).items
+    const before = await till.purchases.summarize(b.account, {})
     await till.purchases.import(a.account, { store_id: 'main', file: fileOf(FILE) })
 
     assert.equal(own?.project_id, a.first.project)
@@ -118,7 +133,7 @@ describe('an account', () => {
     assert.equal((await till.purchases.list(a.account, { store_id: 'main' })).purchases.length, 1)
     assert.deepEqual((await till.purchases.list(b.account, { store_id: 'main' })).purchases, [])
     assert.equal((await till.purchases.summarize(a.account, {})).length, 1)
-    assert.deepEqual(await till.purchases.summarize(b.account, {}), [])
+    assert.deepEqual(await till.purchases.summarize(b.account, {}), before)
   })
 
   test('may take a store_id, an item name and a transaction that another has', async () => {
@@ -314,7 +329,14 @@ async function createShop(till: Till, account: Account, store_ids: string[]) {
     })
     items.push(await till.items.create(account, { ...ITEM, store_id, name: 'gold' }))
   }
-  const naming = { project: project.id, store: store_ids[0] ?? '', item: items[0]?.id ?? '' }
+  const store_id = store_ids.at(-1) ?? ''
+  const { import_id } = await till.purchases.import(account, { store_id, file: fileOf(OWN_FILE) })
+  const naming = {
+    project: project.id,
+    store: store_ids[0] ?? '',
+    item: items[0]?.id ?? '',
+    import: import_id,
+  }
   return { key: project.public_key, naming }
 }
 

@@ -17,6 +17,7 @@ import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
 import { describeSummaries } from './contract/summaries.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
+import { describeImportRecords, describeUndo } from './contract/undo.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 
 interface SuiteOptions {
@@ -41,6 +42,8 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
+    describe('records of imports', () => describeImportRecords(open))
+    describe('undone imports', () => describeUndo(open))
     describe('purchases', () => describePurchases(open))
     describe('recorded purchases', () => describeRecording(open))
     describe('purchases of a user', () => describeUsers(open))

@@ -1,10 +1,20 @@
-import { compareRepeat, type NewPurchase } from '../../domain/purchase.ts'
-import type { PurchaseImport, PurchaseMethods, StagedRows } from '../port.ts'
-import { storedPurchase } from '../recorded.ts'
+import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
+import { compareRepeat, type NewPurchase, type PurchaseStatus } from '../../domain/purchase.ts'
+import type { PurchaseImport, PurchaseMethods, StagedRows, UndoOutcome } from '../port.ts'
+import { isRecording, storedPurchase } from '../recorded.ts'
 import { NOTHING_STAGED } from '../staged.ts'
-import { type KeptPurchase, keptPurchase, type State } from './state.ts'
+import { pageOf } from './pages.ts'
+import {
+  type KeptImport,
+  type KeptPurchase,
+  keptPurchase,
+  type State,
+  type StoreRecords,
+} from './state.ts'
 
-export function importMethods(state: State): Pick<PurchaseMethods, 'openImport'> {
+type ImportMethods = 'openImport' | 'findImport' | 'listImports' | 'undoImport'
+
+export function importMethods(state: State): Pick<PurchaseMethods, ImportMethods> {
   return {
     async openImport(store, import_id) {
       const records = state.recordsOf(store)
@@ -12,34 +22,95 @@ export function importMethods(state: State): Pick<PurchaseMethods, 'openImport'>
       records.staged = new Map()
       return createImport(state, records, import_id, records.staged)
     },
+    async findImport(account_id, import_id) {
+      for (const { store, imports } of state.stores.values()) {
+        const found = imports.get(import_id)
+        if (found && store.account_id === account_id) return structuredClone(found.record)
+      }
+      return undefined
+    },
+    async listImports(store, page) {
+      const all = Array.from(state.recordsOf(store).imports.values(), ({ record }) => record)
+      const listed = all.filter(({ import_id }) => !isRecording(import_id))
+      return pageOf(listed, page)
+    },
+    async undoImport(store, { import_id, undone_at, force }, write = {}) {
+      const records = state.recordsOf(store)
+      if (records.staged) return undefined
+      const undone = records.imports.get(import_id) as KeptImport
+      if (undone.record.undone_at !== undefined) return UNDONE
+      const refusal = findRefusal(records, undone, force)
+      if (refusal) return refusal
+      state.verify(write.authority)
+      for (const [id, purchase] of records.purchases) {
+        const status = undone.previous.get(id)
+        if (purchase.import_id === import_id) records.purchases.delete(id)
+        else if (status) records.purchases.set(id, { ...purchase, status })
+      }
+      const record = { ...undone.record, undone_at }
+      records.imports.set(import_id, { record, previous: new Map(), overlaps: new Map() })
+      state.recordWrite(write)
+      return UNDONE
+    },
   }
+}
+
+const UNDONE: UndoOutcome = { outcome: 'undone' }
+
+function findRefusal(
+  { imports, purchases }: StoreRecords,
+  { record: { import_id }, previous }: KeptImport,
+  force: boolean,
+): UndoOutcome | undefined {
+  const all = [...imports.values()]
+  const from = all.findIndex(({ record }) => record.import_id === import_id)
+  const later = all.slice(from + 1)
+  const changed = [...new Set(later.flatMap((each) => [...each.previous.keys()]))].filter(
+    (id) => previous.has(id) || purchases.get(id)?.import_id === import_id,
+  )
+  if (changed.length > 0) return { outcome: 'changed', rows: changed.length }
+  // Recorded purchases count as skipped rows of the import itself.
+  const own = all.slice(from).reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
+  const others = [...previous.keys()].filter((id) => {
+    return later.some(({ overlaps }) => overlaps.has(purchases.get(id)?.import_id ?? ''))
+  })
+  const rows = force ? 0 : own + others.length
+  return rows > 0 ? { outcome: 'skipped', rows } : undefined
 }
 
 function createImport(
   state: State,
-  records: ReturnType<State['recordsOf']>,
+  records: StoreRecords,
   import_id: string,
   staged: Map<string, KeptPurchase>,
 ): PurchaseImport {
   const { store_id } = records.store
+  const created_at = new Date().toISOString()
+  const previous = new Map<string, PurchaseStatus>()
+  const overlaps = new Map<string, number>()
 
   const stageRow = ({ line, metadata, ...row }: NewPurchase, result: Mutable<StagedRows>) => {
     if (!records.items.has(row.sku)) {
       result.unknown.push(line)
       return
     }
-    const stored = staged.get(row.transaction_id) ?? records.purchases.get(row.transaction_id)
+    const id = row.transaction_id
+    const stored = staged.get(id) ?? records.purchases.get(id)
     const repeat = stored && compareRepeat(stored, row)
     if (repeat?.outcome === 'conflict') {
       result.conflicts.push({ line, field: repeat.field })
     } else if (stored && repeat?.outcome === 'updated') {
-      staged.set(row.transaction_id, { ...stored, status: row.status })
+      const before = records.purchases.get(id)
+      if (before) previous.set(id, before.status)
+      staged.set(id, { ...stored, status: row.status })
       result.updated++
-    } else if (repeat) {
+    } else if (stored) {
+      const earlier = stored.import_id
+      if (earlier !== import_id) overlaps.set(earlier, (overlaps.get(earlier) ?? 0) + 1)
       result.skipped++
     } else {
       const added = storedPurchase({ line, metadata, ...row }, store_id, import_id)
-      staged.set(row.transaction_id, keptPurchase(added))
+      staged.set(id, keptPurchase(added))
       result.added++
     }
   }
@@ -53,9 +124,11 @@ function createImport(
     async finish() {
       return NOTHING_STAGED
     },
-    async commit(write = {}) {
+    async commit(write = {}, details?: ImportDetails) {
       state.verify(write.authority)
       for (const [id, purchase] of staged) records.purchases.set(id, purchase)
+      const record: ImportRecord = { import_id, store_id, created_at, ...details }
+      records.imports.set(import_id, { record: structuredClone(record), previous, overlaps })
       records.staged = undefined
       state.recordWrite(write)
     },

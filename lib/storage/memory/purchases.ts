@@ -1,9 +1,15 @@
 import { compareRepeat, type NewPurchase, type StoredPurchase } from '../../domain/purchase.ts'
 import { matches } from '../filter.ts'
-import type { OwnedRow, PurchaseMethods, RecordedRow, StoreKey } from '../port.ts'
-import { storedPurchase } from '../recorded.ts'
+import type { OwnedRow, PurchaseMethods, RecordedRow, StoreKey, WriteOptions } from '../port.ts'
+import { isRecording, recordedDetails, storedPurchase } from '../recorded.ts'
 import { sortedPageOf } from './pages.ts'
-import { type KeptPurchase, keptPurchase, type State, storedFrom } from './state.ts'
+import {
+  type KeptImport,
+  type KeptPurchase,
+  keptPurchase,
+  type State,
+  storedFrom,
+} from './state.ts'
 import { summarizePurchases } from './summaries.ts'
 
 type Methods = Pick<
@@ -15,7 +21,7 @@ export function purchaseMethods(state: State): Methods {
   return {
     async recordPurchase(store, import_id, row, write = {}) {
       state.verify(write.authority)
-      const result = recordRow(state, store, import_id, row)
+      const result = recordRow(state, store, import_id, row, write)
       if (result.outcome === 'added' || result.outcome === 'updated') state.recordWrite(write)
       return result
     },
@@ -56,8 +62,9 @@ function recordRow(
   store: StoreKey,
   import_id: string,
   row: NewPurchase,
+  write: WriteOptions,
 ): RecordedRow {
-  const { items, purchases, staged } = state.recordsOf(store)
+  const { items, purchases, imports, staged } = state.recordsOf(store)
   const { transaction_id: id } = row
   if (!items.has(row.sku)) return { outcome: 'unknown' }
   if (staged?.has(id)) return { outcome: 'busy' }
@@ -65,11 +72,32 @@ function recordRow(
   if (!stored) {
     const purchase = storedPurchase(row, store.store_id, import_id)
     purchases.set(id, keptPurchase(purchase))
+    imports.set(import_id, recordingOf(purchase, 'added', write))
     return { outcome: 'added', purchase }
   }
   const repeat = compareRepeat(stored, row)
   if (repeat.outcome === 'conflict') return repeat
-  const status = repeat.outcome === 'updated' ? row.status : stored.status
+  if (repeat.outcome === 'skipped') {
+    const { import_id: earlier } = stored
+    const overlaps = isRecording(earlier) ? undefined : imports.get(earlier)?.overlaps
+    overlaps?.set(earlier, (overlaps.get(earlier) ?? 0) + 1)
+    return { outcome: 'skipped', purchase: storedFrom(stored) }
+  }
+  const { status } = row
+  const purchase = { ...storedFrom(stored), status }
   purchases.set(id, { ...stored, status })
-  return { outcome: repeat.outcome, purchase: { ...storedFrom(stored), status } }
+  const recording = recordingOf({ ...purchase, import_id }, 'updated', write)
+  imports.set(import_id, { ...recording, previous: new Map([[id, stored.status]]) })
+  return { outcome: 'updated', purchase }
+}
+
+function recordingOf(
+  purchase: StoredPurchase,
+  outcome: 'added' | 'updated',
+  write: WriteOptions,
+): KeptImport {
+  const { import_id, store_id } = purchase
+  const created_at = new Date().toISOString()
+  const record = { import_id, store_id, created_at, ...recordedDetails(purchase, outcome, write) }
+  return { record, previous: new Map(), overlaps: new Map() }
 }

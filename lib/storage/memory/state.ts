@@ -2,9 +2,10 @@ import type { Account, AccountKey } from '../../domain/account.ts'
 import { type Authority, assertAuthority } from '../../domain/authority.ts'
 import type { JsonObject } from '../../domain/fields.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import type { ImportRecord } from '../../domain/import.ts'
 import type { Item } from '../../domain/item.ts'
 import type { Project } from '../../domain/project.ts'
-import type { StoredPurchase } from '../../domain/purchase.ts'
+import type { PurchaseStatus, StoredPurchase } from '../../domain/purchase.ts'
 import type { Store } from '../../domain/store.ts'
 import type { NumberedEntry } from '../archive-file.ts'
 import type {
@@ -26,8 +27,18 @@ export interface StoreRecords {
   store: Store
   readonly items: Map<string, Item>
   readonly purchases: Map<string, KeptPurchase>
+  /** Finished imports by id. */
+  readonly imports: Map<string, KeptImport>
   /** The rows of the import under way. */
   staged?: Map<string, KeptPurchase> | undefined
+}
+
+export interface KeptImport {
+  readonly record: ImportRecord
+  /** The statuses that the import changed, by transaction id. */
+  readonly previous: ReadonlyMap<string, PurchaseStatus>
+  /** The number of skipped rows of earlier imports, by import id. */
+  readonly overlaps: Map<string, number>
 }
 
 /**

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { PurchaseImport, StoreKey } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
+import { RECORD_IMPORT } from '../statements.ts'
+import { IMPORT_DETAILS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -16,7 +18,7 @@ import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
 const MANY_ROWS = 10_000
-const COMMIT_TIMEOUT_MS = 10 * 60_000
+export const COMMIT_TIMEOUT_MS = 10 * 60_000
 
 /**
  * Starts an import. It writes rows directly into `purchases`, block by block. They get higher
@@ -26,9 +28,23 @@ const COMMIT_TIMEOUT_MS = 10 * 60_000
  */
 export async function openImport(
   db: Database,
-  { account_id, store_id }: StoreKey,
+  store: StoreKey,
   import_id: string,
 ): Promise<PurchaseImport | undefined> {
+  const lease = await insertImport(db, store, import_id)
+  return lease && createImport(db, lease)
+}
+
+/**
+ * Inserts an import under way, or the undo of one. Resolves to undefined while another one is under
+ * way in the store.
+ */
+export async function insertImport(
+  db: Database,
+  { account_id, store_id }: StoreKey,
+  import_id: string,
+  undoes: number | null = null,
+): Promise<Lease | undefined> {
   const found = await db.find(FIND_STORE, account_id, store_id)
   if (!found) throw new Error('the store must be inserted before its items and purchases')
   const store = found.seq as number
@@ -38,8 +54,8 @@ export async function openImport(
     await clearImport(db, other, 'abandoned')
   }
   const owner = randomUUID()
-  const row = await db.find(INSERT, import_id, store, owner)
-  return row && createImport(db, { store, owner, import: row.seq as number })
+  const row = await db.find(INSERT, import_id, store, owner, undoes)
+  return row && { store, owner, import: row.seq as number }
 }
 
 /** Finds a store's `seq`, and the running import into it, if any. */
@@ -49,45 +65,61 @@ const FIND_STORE = `
   WHERE s.account_id = ? AND s.store_id = ?`
 
 const INSERT = `
-  INSERT INTO imports (import_id, store, owner) VALUES (?, ?, ?)
+  INSERT INTO imports (import_id, store, owner, undoes) VALUES (?, ?, ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`
+
+/** Renews a lease until the returned function is called. */
+export function keepLease(db: Database, lease: Lease): () => void {
+  // Ignores failures: the next heartbeat tries again, and the next block notices a lost lease.
+  const renew = () => void renewLease(db, lease).catch(() => {})
+  const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
+  return () => clearInterval(heartbeat)
+}
 
 async function createImport(db: Database, lease: Lease): Promise<PurchaseImport> {
   const first = (await findLastPurchase(db, lease)) + RECORDED_GAP
   const staging = createStaging(db, lease, first)
-  // Ignores failures: the next heartbeat tries again, and the next block notices a lost lease.
-  const renew = () => void renewLease(db, lease).catch(() => {})
-  const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
+  const release = keepLease(db, lease)
 
   return {
     stage: (rows) => staging.append(rows),
     finish: () => staging.finish(),
-    async commit(write = {}) {
+    async commit(write = {}, details) {
       if (staging.isWaiting) throw new TypeError('finish the import before its commit')
+      const last = staging.lastPurchase
       await db.transaction(
         async (tx) => {
           await assertOwned(tx, lease)
+          await tx.run(RECORD_CHANGES, lease.import, lease.store)
           await tx.run(APPLY_CHANGES, lease.store)
           await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
-          await tx.run('UPDATE imports SET owner = NULL WHERE seq = ?', lease.import)
+          await tx.run(COMMIT, first + 1, last, lease.import)
+          if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
           // Verifies last: revocations wait for these locks, and the commit may take minutes.
           await verifyAuthority(tx, write.authority)
-          const last = staging.lastPurchase
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
           await recordWrite(tx, write)
         },
         { timeout: COMMIT_TIMEOUT_MS },
       )
-      clearInterval(heartbeat)
-      if (staging.lastPurchase - first > MANY_ROWS) await analyze(db)
+      release()
+      if (last - first > MANY_ROWS) await analyze(db)
     },
     async abort() {
-      clearInterval(heartbeat)
+      release()
       await staging.settle()
       await clearImport(db, lease)
     },
   }
 }
+
+const COMMIT =
+  'UPDATE imports SET owner = NULL, first_purchase = ?, last_purchase = ? WHERE seq = ?'
+
+const RECORD_CHANGES = `
+  INSERT INTO status_changes (store, import, purchase, before, after)
+  SELECT c.store, ?, c.purchase, p.status, c.status FROM purchase_changes c
+  JOIN purchases p ON p.store = c.store AND p.seq = c.purchase WHERE c.store = ?`
 
 const APPLY_CHANGES = `
   UPDATE purchases p SET status = c.status FROM purchase_changes c

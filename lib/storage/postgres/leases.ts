@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
 import { numberOf } from '../columns.ts'
+import { DELETE_OVERLAPS } from '../statements.ts'
 import type { Connection, Database } from './connection.ts'
 
 /** The right to write into a running import. */
@@ -57,7 +58,8 @@ export async function clearAbandonedImports(db: Database, pause: Pause): Promise
 const CLEARED_A_STATEMENT = 20_000
 
 /**
- * Takes an import from its owner and deletes it. Does nothing if it has ended or has another owner.
+ * Takes an import from its owner and deletes its rows, and its record unless it was undone. Does
+ * nothing if it has ended or has another owner.
  */
 export async function clearImport(
   db: Database,
@@ -87,10 +89,10 @@ export async function clearImport(
 }
 
 async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<void> {
-  const before = await findLastPurchase(db, lease)
-  const row = await db.find(FIND_RANGE, lease.store, before, lease.import)
-  const last = Number(row?.last)
-  for (let from = Number(row?.first); from <= last; from += CLEARED_A_STATEMENT) {
+  const row = await db.find(FIND_ROWS, lease.import)
+  if (!row) return
+  const last = Number(row.last)
+  for (let from = Number(row.first); from <= last; from += CLEARED_A_STATEMENT) {
     const end = from + CLEARED_A_STATEMENT
     await db.transaction(async (tx) => {
       await assertOwned(tx, lease)
@@ -101,13 +103,21 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   await db.transaction(async (tx) => {
     await assertOwned(tx, lease)
     await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
-    await tx.run('DELETE FROM imports WHERE seq = ?', lease.import)
+    await tx.run('DELETE FROM status_changes WHERE import = ?', lease.import)
+    await tx.run(DELETE_OVERLAPS, lease.import, lease.import)
+    await tx.run(row.is_undone ? END_UNDO : 'DELETE FROM imports WHERE seq = ?', lease.import)
   })
 }
 
-// Recorded purchases may follow the last visible one meanwhile.
-const FIND_RANGE = `
-  SELECT min(seq) AS first, max(seq) AS last FROM purchases
-  WHERE store = ? AND seq > ? AND import = ?`
+/** Finds the range of an import's rows. Those of an import under way are not visible yet. */
+const FIND_ROWS = `
+  SELECT i.undone_at IS NOT NULL AS is_undone, p.first, p.last
+  FROM imports i JOIN stores s ON s.seq = i.store CROSS JOIN LATERAL (
+    SELECT min(p.seq) AS first, max(p.seq) AS last FROM purchases p
+    WHERE p.store = s.seq AND p.import = i.seq
+      AND p.seq >= coalesce(i.first_purchase, s.last_purchase + 1)
+      AND p.seq <= coalesce(i.last_purchase, ${Number.MAX_SAFE_INTEGER})) p
+  WHERE i.seq = ?`
 const DELETE_PURCHASES = `
   DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`
+const END_UNDO = 'UPDATE imports SET owner = NULL WHERE seq = ?'

@@ -1,7 +1,10 @@
+import type { ImportDetails } from '../../domain/import.ts'
 import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import { numberOf } from '../columns.ts'
 import type { RecordedRow, StoreKey, WriteOptions } from '../port.ts'
-import { storedPurchase } from '../recorded.ts'
-import { PURCHASES, purchaseColumns } from '../tables.ts'
+import { recordedDetails, storedPurchase } from '../recorded.ts'
+import { RECORD_IMPORT, SKIP_RECORDING } from '../statements.ts'
+import { IMPORT_DETAILS, PURCHASES, purchaseColumns } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Database, Transaction } from './connection.ts'
@@ -28,7 +31,7 @@ export async function recordPurchase(
     if (await tx.find(FIND_NEW_IMPORT, locked.seq as number, (other?.seq as number) ?? 0)) {
       return { outcome: 'busy' }
     }
-    const recorded = await recordRow(tx, store_id, locked.seq as number, import_id, row)
+    const recorded = await recordRow(tx, store_id, locked.seq as number, import_id, row, write)
     if (recorded.outcome === 'added' || recorded.outcome === 'updated') await recordWrite(tx, write)
     return recorded
   })
@@ -49,50 +52,80 @@ async function recordRow(
   store: number,
   import_id: string,
   row: NewPurchase,
+  write: WriteOptions,
 ): Promise<RecordedRow> {
   const item = await tx.find('SELECT seq FROM items WHERE store = ? AND name = ?', store, row.sku)
   if (!item) return { outcome: 'unknown' }
   const found = await tx.find(FIND_TRANSACTION, store, row.transaction_id)
   if (!found) {
-    if (!(await insertRow(tx, store, import_id, row, item.seq as number)))
-      return { outcome: 'busy' }
+    const next = await tx.find(NEXT_PURCHASE, store)
+    if (!next) return { outcome: 'busy' }
+    const seq = numberOf(next.last_purchase)
+    const details = recordedDetails(row, 'added', write)
+    const added = await insertImport(tx, store, import_id, [seq, seq], details)
+    await insertRow(tx, store, added, seq, row, item.seq as number)
     return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
   }
   if (found.is_busy) return { outcome: 'busy' }
   const stored = PURCHASES.readInto({ store_id }, found)
   const repeat = compareRepeat(stored, row)
   if (repeat.outcome === 'conflict') return repeat
-  if (repeat.outcome === 'skipped') return { outcome: 'skipped', purchase: stored }
+  if (repeat.outcome === 'skipped') {
+    await tx.run(SKIP_RECORDING, found.import as number)
+    return { outcome: 'skipped', purchase: stored }
+  }
+  const details = recordedDetails(row, 'updated', write)
+  const updated = await insertImport(tx, store, import_id, NO_ROWS, details)
   const status = PURCHASE_STATUSES.indexOf(row.status)
+  await tx.run(RECORD_CHANGE, updated, status, store, found.seq as string)
   await tx.run(UPDATE_STATUS, status, store, found.seq as string)
   return { outcome: 'updated', purchase: { ...stored, status: row.status } }
 }
 
 /** The stored purchase of a transaction; whether an import under way has added or changed it. */
 const FIND_TRANSACTION = `
-  SELECT ${purchaseColumns('p.status')}, i.owner IS NOT NULL OR EXISTS (
+  SELECT ${purchaseColumns('p.status')}, p.import, i.owner IS NOT NULL OR EXISTS (
     SELECT 1 FROM purchase_changes c WHERE c.store = p.store AND c.purchase = p.seq) AS is_busy
   FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   WHERE p.store = ? AND p.transaction_id = ?`
 
+const RECORD_CHANGE = `
+  INSERT INTO status_changes (store, import, purchase, before, after)
+  SELECT store, ?, seq, status, ?::smallint FROM purchases WHERE store = ? AND seq = ?`
 const UPDATE_STATUS = 'UPDATE purchases SET status = ? WHERE store = ? AND seq = ?'
 
-/** Resolves to false when the rows of an import follow without a gap. */
-async function insertRow(
+const NO_ROWS = [1, 0] as const
+
+async function insertImport(
   tx: Transaction,
   store: number,
   import_id: string,
+  [first, last]: readonly [number, number],
+  details: Partial<ImportDetails>,
+): Promise<number> {
+  const seq = (await tx.find(INSERT_IMPORT, import_id, store, first, last))?.seq as number
+  await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), seq)
+  return seq
+}
+
+const INSERT_IMPORT = `
+  INSERT INTO imports (import_id, store, first_purchase, last_purchase) VALUES (?, ?, ?, ?)
+  RETURNING seq`
+
+async function insertRow(
+  tx: Transaction,
+  store: number,
+  added: number,
+  seq: number,
   row: NewPurchase,
   item: number,
-): Promise<boolean> {
-  const next = await tx.find(NEXT_PURCHASE, store)
-  if (!next) return false
+): Promise<void> {
   const { metadata } = row
   await tx.run(
     INSERT,
-    import_id,
     store,
-    next.last_purchase as string,
+    added,
+    seq,
     row.purchased_at,
     row.price ?? null,
     item,
@@ -103,16 +136,15 @@ async function insertRow(
     row.currency ?? null,
     Object.keys(metadata).length > 0 ? metadata : null,
   )
-  return true
 }
 
+/** The next number, unless the rows of an import under way follow without a gap. */
 const NEXT_PURCHASE = `
   UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (
     SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)
   RETURNING last_purchase`
 
 const INSERT = `
-  WITH i AS (INSERT INTO imports (import_id, store) VALUES ($1, $2) RETURNING seq, store)
   INSERT INTO purchases (store, import, seq, purchased_at, price, item, quantity, status,
     transaction_id, user_id, currency, metadata)
-  SELECT store, seq, $3::bigint, $4::bigint, $5::bigint, $6::integer, $7::integer, $8::smallint, $9, $10, $11, $12::json FROM i`
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`

@@ -23,6 +23,7 @@ export interface Entry extends PurchaseIdentity {
 /** The stored purchase of a transaction, including changes by the running import. */
 interface Known {
   readonly seq: number
+  readonly import: number
   /** Whether the running import added it, so it is still invisible. */
   readonly isOwn: boolean
   identity: PurchaseIdentity
@@ -55,6 +56,7 @@ const FIND_KNOWN = `
 function knownOf(row: Row, lease: Lease): Known {
   return {
     seq: numberOf(row.seq),
+    import: row.import as number,
     isOwn: row.import === lease.import,
     identity: PURCHASE_IDENTITIES.readInto({ sku: String(row.item) }, row),
   }
@@ -72,6 +74,8 @@ interface Comparison {
   /** The rows to add, in order. */
   readonly fresh: readonly Entry[]
   readonly changes: readonly Change[]
+  /** The number of skipped rows of earlier imports, by the import's number. */
+  readonly overlaps: ReadonlyMap<number, number>
 }
 
 /** Compares rows one by one, because two rows of a block may have the same transaction. */
@@ -80,6 +84,7 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
   const changes = new Map<number, Change>()
   const conflicts: { line: number; field: PurchaseField }[] = []
   const counts = { skipped: 0, updated: 0 }
+  const overlaps = new Map<number, number>()
   for (const entry of entries) {
     const { transaction_id: id, line, status } = entry
     const own = fresh.get(id)
@@ -95,7 +100,11 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
       continue
     }
     counts[compared.outcome]++
-    if (compared.outcome === 'skipped') continue
+    if (compared.outcome === 'skipped') {
+      if (stored && !stored.isOwn)
+        overlaps.set(stored.import, (overlaps.get(stored.import) ?? 0) + 1)
+      continue
+    }
     if (own) fresh.set(id, { ...own, status })
     if (stored) {
       stored.identity = { ...stored.identity, status }
@@ -103,7 +112,7 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
     }
   }
   const result = { ...counts, added: fresh.size, conflicts, unknown: [] }
-  return { result, fresh: [...fresh.values()], changes: [...changes.values()] }
+  return { result, fresh: [...fresh.values()], changes: [...changes.values()], overlaps }
 }
 
 /** Stages new statuses for the commit. Rows of the same import are changed in place. */
@@ -130,3 +139,18 @@ const STAGE_STATUSES = `
   INSERT INTO purchase_changes (store, purchase, status)
   SELECT ?, purchase, status FROM ${SENT}
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
+
+/** Counts rows of earlier imports that this one skips. */
+export async function addOverlaps(
+  on: Connection,
+  lease: Lease,
+  overlaps: ReadonlyMap<number, number>,
+): Promise<void> {
+  const sent = Array.from(overlaps, ([earlier, rows]) => ({ earlier, rows }))
+  await on.run(ADD_OVERLAPS, lease.import, sent)
+}
+
+const ADD_OVERLAPS = `
+  INSERT INTO import_overlaps AS o (import, earlier, rows)
+  SELECT ?, earlier, rows FROM json_to_recordset(?) AS sent (earlier integer, rows bigint)
+  ON CONFLICT (import, earlier) DO UPDATE SET rows = o.rows + excluded.rows`

@@ -249,4 +249,49 @@ export const MIGRATIONS: readonly string[] = [
   -- Finds the purchases of a user, in order.
   CREATE INDEX purchases_user ON purchases (store, user_id, seq) WHERE user_id IS NOT NULL;
   `,
+  `
+  -- Null for imports of earlier versions. "undoes" is the import that this row undoes: it holds the
+  -- lease until then, and no purchases.
+  ALTER TABLE imports
+    ADD COLUMN first_purchase bigint,
+    ADD COLUMN last_purchase bigint,
+    ADD COLUMN actor text,
+    ADD COLUMN file_name text,
+    ADD COLUMN bytes bigint,
+    ADD COLUMN sha256 text,
+    ADD COLUMN layout text,
+    ADD COLUMN rows bigint,
+    ADD COLUMN added bigint,
+    ADD COLUMN skipped bigint,
+    ADD COLUMN updated bigint,
+    ADD COLUMN passed_over bigint,
+    ADD COLUMN totals json,
+    ADD COLUMN finished_at text,
+    ADD COLUMN undone_at text,
+    ADD COLUMN undoes integer;
+
+  -- A list of imports leaves out recorded purchases.
+  CREATE INDEX imports_listed ON imports (store, seq)
+    WHERE substr(import_id, 1, 4) <> 'rec_';
+
+  -- The statuses that an import changed, for its undo.
+  CREATE TABLE status_changes (
+    store integer NOT NULL,
+    import integer NOT NULL,
+    purchase bigint NOT NULL,
+    before smallint NOT NULL,
+    after smallint NOT NULL,
+    PRIMARY KEY (import, purchase)
+  );
+  CREATE INDEX status_changes_purchase ON status_changes (store, purchase);
+
+  -- The number of rows of "earlier" that "import" skipped.
+  CREATE TABLE import_overlaps (
+    import integer NOT NULL,
+    earlier integer NOT NULL,
+    rows bigint NOT NULL,
+    PRIMARY KEY (import, earlier)
+  );
+  CREATE INDEX import_overlaps_earlier ON import_overlaps (earlier);
+  `,
 ]

@@ -6,7 +6,7 @@ import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
 import { assertOwned, type Lease } from './leases.ts'
 import { createItemLookup } from './lookup.ts'
-import { compareEntries, type Entry, findKnown, stageChanges } from './repeats.ts'
+import { addOverlaps, compareEntries, type Entry, findKnown, stageChanges } from './repeats.ts'
 
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
@@ -68,9 +68,10 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     // Plans again, because PostgreSQL may have cached a plan for a smaller table.
     await tx.exec('SET LOCAL plan_cache_mode = force_custom_plan')
     const known = await findKnown(tx, lease, entries)
-    const { result, fresh, changes } = compareEntries(known, entries)
+    const { result, fresh, changes, overlaps } = compareEntries(known, entries)
     if (fresh.length > 0) await copyRows(tx, fresh)
     if (changes.length > 0) await stageChanges(tx, lease, changes)
+    if (overlaps.size > 0) await addOverlaps(tx, lease, overlaps)
     return { result, fresh: fresh.length }
   }
 

@@ -6,6 +6,7 @@ import type { Database } from './connection.ts'
 
 const FROM = `
   FROM stores s JOIN purchases p ON p.store = s.seq AND p.seq <= s.last_purchase
+  JOIN imports i ON i.seq = p.import AND i.undone_at IS NULL
   LEFT JOIN items t ON t.seq = p.item`
 
 const TIME = "to_timestamp(p.purchased_at / 1000.0) AT TIME ZONE 'UTC'"

@@ -4,26 +4,46 @@ import type { Connection } from './connection.ts'
 
 const SLICE_ROWS = 2_000
 
+interface Change {
+  readonly purchase: number
+  readonly import: number
+  readonly status: number
+  readonly undoes: number | null
+}
+
+const FIND_CHANGES = `
+  SELECT c.purchase, c.import, c.status, i.undoes FROM purchase_changes c
+  JOIN imports i ON i.seq = c.import WHERE i.owner IS NULL`
+const RECORD_CHANGE = `
+  INSERT INTO status_changes (import, purchase, before, after)
+  SELECT ?, seq, status, ? FROM purchases WHERE seq = ?`
+
 /**
  * Moves the status changes of committed imports from `purchase_changes` into `purchases`. Reads
- * already show them since the commit.
+ * already show them since the commit. Records the previous statuses, unless the changes are those of an undo.
  */
 export async function applyChanges(db: Connection, pause: Pause = setImmediate): Promise<void> {
   const applySlice = () =>
     db.transaction(() => {
-      const changes = db.all(
-        `SELECT c.purchase, c.status FROM purchase_changes c JOIN imports i ON i.seq = c.import
-         WHERE i.owner IS NULL LIMIT ?`,
-        SLICE_ROWS,
-      )
-      for (const { purchase, status } of changes as { purchase: number; status: number }[]) {
-        db.run('UPDATE purchases SET status = ? WHERE seq = ?', status, purchase)
-        db.run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
-      }
+      const changes = db.all(`${FIND_CHANGES} LIMIT ?`, SLICE_ROWS)
+      for (const change of changes as unknown as Change[]) applyChange(db, change)
       return changes.length
     })
   while (db.find('SELECT 1 FROM purchase_changes')) {
     if ((await applySlice()) === 0) return
     await pause()
   }
+}
+
+/** Advances the status of a purchase for an import, after a change that waits. */
+export function changeStatus(db: Connection, seq: number, purchase: number, status: number): void {
+  const waiting = db.find(`${FIND_CHANGES} AND c.purchase = ?`, purchase)
+  if (waiting) applyChange(db, waiting as unknown as Change)
+  applyChange(db, { purchase, import: seq, status, undoes: null })
+}
+
+function applyChange(db: Connection, { purchase, import: seq, status, undoes }: Change): void {
+  if (undoes === null) db.run(RECORD_CHANGE, seq, status, purchase)
+  db.run('UPDATE purchases SET status = ? WHERE seq = ?', status, purchase)
+  db.run('DELETE FROM purchase_changes WHERE purchase = ?', purchase)
 }

@@ -3,6 +3,8 @@ import type { NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
 import { sumStaged } from '../staged.ts'
+import { RECORD_IMPORT } from '../statements.ts'
+import { IMPORT_DETAILS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import { applyChanges } from './changes.ts'
@@ -34,6 +36,20 @@ export async function openImport(
   import_id: string,
   users: UserIndexer,
 ): Promise<PurchaseImport | undefined> {
+  const row = await insertImport(db, store, import_id)
+  return row && createImport(db, row, users)
+}
+
+/**
+ * Inserts an import that this process owns, or the undo of one. Returns undefined while another one
+ * is under way in the store.
+ */
+export async function insertImport(
+  db: Connection,
+  store: number,
+  import_id: string,
+  undoes: number | null = null,
+): Promise<ImportRow | undefined> {
   const other = db.find(FIND_OTHER, store) as unknown as ImportRow | undefined
   if (other) {
     if (isAlive(other)) return undefined
@@ -42,74 +58,48 @@ export async function openImport(
   await applyChanges(db)
   const now = new Date()
   const inserted = await db.transaction(() =>
-    db.run(INSERT, import_id, store, OWNER, now.getTime(), now.toISOString()),
+    db.run(INSERT, import_id, store, OWNER, now.getTime(), now.toISOString(), undoes),
   )
   if (inserted === 0) return undefined
-  const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown
   underWay.add(import_id)
-  return createImport(db, row as ImportRow, users)
+  return db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown as ImportRow
 }
 
 const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 
 const INSERT = `
-  INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
+  INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at, undoes)
   VALUES (?, ?, ?, ?, ${RECORDED_GAP} + 1 + max(
     (SELECT coalesce(max(seq), 0) FROM purchases),
-    (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?)
+    (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
-function createImport(db: Connection, row: ImportRow, users: UserIndexer): PurchaseImport {
+/** Keeps the lease of an import under way, and runs its steps. */
+export function createSlices(db: Connection, row: ImportRow) {
   const { seq } = row
-  const staging = createStaging(db, row.store, seq, row.first_purchase)
   // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
   const renew = () => void db.write(() => renewLease(db, seq, OWNER)).catch(() => {})
   const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
   const checkpoints = createCheckpoints(db)
   const assertDiskSpace = createDiskSpaceCheck(db)
 
-  /** Runs one step of the import in its own transaction, then yields to the event loop. */
-  const slice = async <T>(work: () => T): Promise<T> => {
-    await assertDiskSpace()
-    const result = await db.lazyTransaction(() => {
-      assertOwned(db, seq)
-      return work()
-    })
-    await setImmediate()
-    await checkpoints.keepUp()
-    return result
-  }
-
-  const index = () => slice(() => staging.indexSlice())
-
   return {
-    async stage(rows: readonly NewPurchase[]) {
-      const results = [await slice(() => staging.append(rows))]
-      // Indexes no more than necessary. V8 moves objects that live long to its old generation, and
-      // later rows with them (bench/: 25 MiB).
-      while (staging.isBlockFull) results.push(await index())
-      return sumStaged(results)
-    },
-    async finish() {
-      const results: StagedRows[] = []
-      while (staging.isWaiting) results.push(await index())
-      await checkpoints.end()
-      return sumStaged(results)
-    },
-    async commit(write = {}) {
-      if (staging.isWaiting) throw new TypeError('finish the import before its commit')
-      await db.transaction(() => {
+    /** Runs one step in its own transaction, then yields to the event loop. */
+    async run<T>(work: () => T): Promise<T> {
+      await assertDiskSpace()
+      const result = await db.lazyTransaction(() => {
         assertOwned(db, seq)
-        verifyAuthority(db, write.authority)
-        db.run(COMMIT, seq)
-        indexSmallImport(db, seq)
-        recordWrite(db, write)
+        return work()
       })
+      await setImmediate()
+      await checkpoints.keepUp()
+      return result
+    },
+    finish: () => checkpoints.end(),
+    /** After the commit. */
+    release() {
       clearInterval(heartbeat)
       underWay.delete(row.import_id)
-      users.wake()
-      // The import is committed even if this fails: the next import applies the changes then.
-      await applyChanges(db).catch(() => {})
     },
     async abort() {
       clearInterval(heartbeat)
@@ -120,6 +110,45 @@ function createImport(db: Connection, row: ImportRow, users: UserIndexer): Purch
         underWay.delete(row.import_id)
       }
     },
+  }
+}
+
+function createImport(db: Connection, row: ImportRow, users: UserIndexer): PurchaseImport {
+  const { seq } = row
+  const staging = createStaging(db, row.store, seq, row.first_purchase)
+  const slices = createSlices(db, row)
+  const index = () => slices.run(() => staging.indexSlice())
+
+  return {
+    async stage(rows: readonly NewPurchase[]) {
+      const results = [await slices.run(() => staging.append(rows))]
+      // Indexes no more than necessary. V8 moves objects that live long to its old generation, and
+      // later rows with them (bench/: 25 MiB).
+      while (staging.isBlockFull) results.push(await index())
+      return sumStaged(results)
+    },
+    async finish() {
+      const results: StagedRows[] = []
+      while (staging.isWaiting) results.push(await index())
+      await slices.finish()
+      return sumStaged(results)
+    },
+    async commit(write = {}, details) {
+      if (staging.isWaiting) throw new TypeError('finish the import before its commit')
+      await db.transaction(() => {
+        assertOwned(db, seq)
+        verifyAuthority(db, write.authority)
+        db.run(COMMIT, seq)
+        if (details) db.run(RECORD_IMPORT, ...IMPORT_DETAILS.sqliteValues(details), seq)
+        indexSmallImport(db, seq)
+        recordWrite(db, write)
+      })
+      slices.release()
+      users.wake()
+      // The import is committed even if this fails: the next import applies the changes then.
+      await applyChanges(db).catch(() => {})
+    },
+    abort: () => slices.abort(),
   }
 }
 

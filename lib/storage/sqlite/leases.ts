@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
+import { DELETE_OVERLAPS } from '../statements.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { makeDiskSpace } from './diskspace.ts'
@@ -18,6 +19,8 @@ export interface ImportRow {
   /** When the last heartbeat was written, in Unix milliseconds. */
   readonly alive_at: number
   readonly first_purchase: number
+  readonly last_purchase: number | null
+  readonly undone_at: string | null
 }
 
 interface Owner {
@@ -108,7 +111,8 @@ export async function clearAbandonedImports(db: Connection, pause: Pause): Promi
 }
 
 /**
- * Takes an import from its owner and deletes it. Does nothing if it has ended or has another owner.
+ * Takes an import from its owner and deletes its rows, and its record unless it was undone. Does
+ * nothing if it has ended or has another owner.
  */
 export async function clearImport(
   db: Connection,
@@ -136,14 +140,16 @@ const MIN_SLICE_ROWS = 125
 
 async function deleteImport(
   db: Connection,
-  { seq, store, first_purchase }: ImportRow,
+  { seq, store, first_purchase, last_purchase, undone_at }: ImportRow,
   pause: Pause,
 ): Promise<void> {
+  if (undone_at !== null) await applyChanges(db, pause)
+  const end = last_purchase ?? Number.MAX_SAFE_INTEGER
   let size = SLICE_ROWS
   const deleteSlice = (from: number) =>
     db.lazyTransaction(() => {
       if (renewLease(db, seq, CLEARING) === 0) return undefined // another process is deleting it
-      const rows = db.all(FIND_PURCHASES, from, seq, size)
+      const rows = db.all(FIND_PURCHASES, from, end, seq, size)
       for (const row of rows as { seq: number; transaction_id: string }[]) {
         db.run(DELETE_TRANSACTION, store, row.transaction_id, row.seq)
         db.run('DELETE FROM purchases WHERE seq = ?', row.seq)
@@ -170,13 +176,33 @@ async function deleteImport(
     await pause()
     last = await deleteWithinSpace(last)
   }
+  while (await db.lazyTransaction(() => deleteStatusChanges(db, seq))) await pause()
   await db.transaction(() => {
-    const isOwn = db.run('DELETE FROM imports WHERE seq = ? AND owner = ?', seq, CLEARING) === 1
-    if (isOwn) db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
+    if (db.run(undone_at === null ? DELETE_IMPORT : END_UNDO, seq, CLEARING) === 0) return
+    db.run('DELETE FROM purchase_changes WHERE import = ?', seq)
+    db.run(DELETE_OVERLAPS, seq, seq)
+    db.run(DELETE_UNDO, seq)
   })
 }
 
+/** Returns 0 when none are left, or another process deletes them. */
+function deleteStatusChanges(db: Connection, seq: number): number {
+  if (renewLease(db, seq, CLEARING) === 0) return 0
+  return db.run(DELETE_STATUS_CHANGES, seq, seq, SLICE_ROWS)
+}
+
+const DELETE_STATUS_CHANGES = `
+  DELETE FROM status_changes WHERE import = ? AND purchase IN (
+    SELECT purchase FROM status_changes WHERE import = ? LIMIT ?)`
+const DELETE_IMPORT = 'DELETE FROM imports WHERE seq = ? AND owner = ?'
+const END_UNDO = 'UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ? AND owner = ?'
+/** Deletes the row that undid an import, once its changes are applied. */
+const DELETE_UNDO = `
+  DELETE FROM imports WHERE undoes = ? AND owner IS NULL
+    AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
+
 const FIND_PURCHASES = `
-  SELECT seq, transaction_id FROM purchases WHERE seq >= ? AND import = ? ORDER BY seq LIMIT ?`
+  SELECT seq, transaction_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
+  ORDER BY seq LIMIT ?`
 const DELETE_TRANSACTION =
   'DELETE FROM transactions WHERE store = ? AND transaction_id = ? AND purchase = ?'

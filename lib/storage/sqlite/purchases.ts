@@ -2,7 +2,7 @@ import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsOf } from '../filter.ts'
 import { recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { purchasePage } from '../reads.ts'
+import { importReads, purchasePage } from '../reads.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
@@ -10,14 +10,19 @@ import { openImport } from './imports.ts'
 import { recordPurchase, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
 import { summarizePurchases } from './summaries.ts'
+import { undoImport } from './undo.ts'
 import { indexUsers, type UserIndexer } from './users.ts'
 
 const COLUMNS = purchaseColumns(STATUS)
 
 export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMethods {
   return {
+    ...importReads(db, 'i.created_at'),
     async openImport(store, import_id) {
       return openImport(db, seqOfStore(db, store), import_id, users)
+    },
+    async undoImport(store, undo, write) {
+      return undoImport(db, seqOfStore(db, store), undo, write)
     },
     recordPurchase: (store, import_id, purchase, write = {}) =>
       recordPurchase(db, store, import_id, purchase, write),

@@ -1,9 +1,12 @@
+import type { ImportDetails } from '../../domain/import.ts'
 import { compareRepeat, type NewPurchase } from '../../domain/purchase.ts'
 import type { RecordedRow, StoreKey, WriteOptions } from '../port.ts'
-import { storedPurchase } from '../recorded.ts'
-import { PURCHASES, purchaseColumns } from '../tables.ts'
+import { recordedDetails, storedPurchase } from '../recorded.ts'
+import { RECORD_IMPORT, SKIP_RECORDING } from '../statements.ts'
+import { IMPORT_DETAILS, PURCHASES, purchaseColumns } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
+import { changeStatus } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { clearImport, type ImportRow, isAlive } from './leases.ts'
 import { statusCode } from './repeats.ts'
@@ -23,7 +26,7 @@ export async function recordPurchase(
   const store = seqOfStore(db, key)
   const result = await db.write(() => {
     verifyAuthority(db, write.authority)
-    const recorded = recordRow(db, key, store, import_id, row)
+    const recorded = recordRow(db, key, store, import_id, row, write)
     if (recorded.outcome === 'added' || recorded.outcome === 'updated') recordWrite(db, write)
     return recorded
   })
@@ -37,6 +40,7 @@ function recordRow(
   store: number,
   import_id: string,
   row: NewPurchase,
+  write: WriteOptions,
 ): RecordedRow {
   const item = db.find('SELECT seq FROM items WHERE store = ? AND name = ?', store, row.sku)
   if (!item) return { outcome: 'unknown' }
@@ -44,23 +48,33 @@ function recordRow(
   if (!found) {
     const seq = nextPurchase(db, store)
     if (seq === undefined) return { outcome: 'busy' }
-    insertRow(db, store, import_id, seq, row, item.seq as number)
+    const added = insertImport(
+      db,
+      store,
+      import_id,
+      [seq, seq],
+      recordedDetails(row, 'added', write),
+    )
+    insertRow(db, store, added, seq, row, item.seq as number)
     return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
   }
   if (found.is_busy) return { outcome: 'busy' }
   const stored = PURCHASES.readInto({ store_id }, found)
   const repeat = compareRepeat(stored, row)
   if (repeat.outcome === 'conflict') return repeat
-  if (repeat.outcome === 'skipped') return { outcome: 'skipped', purchase: stored }
-  const seq = found.seq as number
-  db.run('DELETE FROM purchase_changes WHERE purchase = ?', seq)
-  db.run('UPDATE purchases SET status = ? WHERE seq = ?', statusCode(row.status), seq)
+  if (repeat.outcome === 'skipped') {
+    db.run(SKIP_RECORDING, found.import as number)
+    return { outcome: 'skipped', purchase: stored }
+  }
+  const details = recordedDetails(row, 'updated', write)
+  const updated = insertImport(db, store, import_id, NO_ROWS, details)
+  changeStatus(db, updated, found.seq as number, statusCode(row.status))
   return { outcome: 'updated', purchase: { ...stored, status: row.status } }
 }
 
 /** The stored purchase of a transaction; whether an import under way has added or changed it. */
 const FIND_TRANSACTION = `
-  SELECT ${purchaseColumns(STATUS)}, i.owner IS NOT NULL OR ci.owner IS NOT NULL AS is_busy
+  SELECT ${purchaseColumns(STATUS)}, p.import, i.owner IS NOT NULL OR ci.owner IS NOT NULL AS is_busy
   FROM transactions tr JOIN purchases p ON p.seq = tr.purchase
   JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import
@@ -77,28 +91,41 @@ function nextPurchase(db: Connection, store: number): number | undefined {
 
 const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 
-function insertRow(
+const NO_ROWS = [1, 0] as const
+
+function insertImport(
   db: Connection,
   store: number,
   import_id: string,
-  seq: number,
-  row: NewPurchase,
-  item: number,
-): void {
+  [first, last]: readonly [number, number],
+  details: Partial<ImportDetails>,
+): number {
   const now = new Date()
-  db.run(INSERT_IMPORT, import_id, store, now.getTime(), seq, seq, seq, now.toISOString())
-  const number = db.find('SELECT seq FROM imports WHERE import_id = ?', import_id)?.seq as number
-  insertRows(db, number, seq, [row], [item])
-  db.run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
-  const { user_id } = row
-  if (user_id !== undefined)
-    db.run('INSERT INTO purchase_users VALUES (?, ?, ?)', store, user_id, seq)
+  db.run(INSERT_IMPORT, import_id, store, now.getTime(), first, last, last, now.toISOString())
+  const seq = db.find('SELECT seq FROM imports WHERE import_id = ?', import_id)?.seq as number
+  db.run(RECORD_IMPORT, ...IMPORT_DETAILS.sqliteValues(details), seq)
+  return seq
 }
 
 const INSERT_IMPORT = `
   INSERT INTO imports
     (import_id, store, alive_at, first_purchase, last_purchase, users_indexed, created_at)
   VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+function insertRow(
+  db: Connection,
+  store: number,
+  added: number,
+  seq: number,
+  row: NewPurchase,
+  item: number,
+): void {
+  insertRows(db, added, seq, [row], [item])
+  db.run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
+  const { user_id } = row
+  if (user_id !== undefined)
+    db.run('INSERT INTO purchase_users VALUES (?, ?, ?)', store, user_id, seq)
+}
 
 /** Clears the import in the way in the background, if its process has ended. */
 function clearIfAbandoned(db: Connection, store: number): void {

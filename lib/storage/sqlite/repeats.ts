@@ -25,57 +25,74 @@ export function compareEntries(
   added: number,
 ): StagedRows {
   if (added === entries.length) return { ...NOTHING_STAGED, added }
-  const identical = deleteIdentical(db, store, entries)
+  const identical = deleteIdentical(db, store, seq, entries)
   const counts = { skipped: identical, updated: 0 }
   const conflicts: { line: number; field: PurchaseField }[] = []
   if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
-  for (const repeat of findRepeats(db, store, seq, entries)) {
+  for (const repeat of findRepeats(db, store, entries)) {
     const result = compareRepeat(repeat.stored, repeat.sent)
     if (result.outcome === 'conflict') conflicts.push({ line: repeat.line, field: result.field })
     else counts[result.outcome]++
     if (result.outcome === 'updated') stageChange(db, seq, repeat)
+    if (result.outcome === 'skipped') addOverlap(db, seq, repeat.storedImport, 1)
     db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
   }
   return { ...counts, added, conflicts, unknown: [] }
 }
 
 /**
- * Deletes appended rows that equal the stored rows of their transactions, all in one statement:
- * when a file is imported again, all of its rows are equal. `compareRepeat` decides for other rows.
+ * Deletes appended rows that equal the stored rows of their transactions, in two statements: when a
+ * file is imported again, all of its rows are equal. `compareRepeat` decides for other rows.
  */
-function deleteIdentical(db: Connection, store: number, entries: readonly Entry[]): number {
-  return db.run(
-    `DELETE FROM purchases WHERE seq IN (
-       SELECT m.seq FROM json_each(?) e
-       JOIN purchases m ON m.seq = e.value
-       JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
-       JOIN purchases s ON s.seq = t.purchase AND s.seq <> m.seq
-       LEFT JOIN purchase_changes c ON c.purchase = s.seq
-       WHERE m.item = s.item AND m.quantity = s.quantity AND m.user_id IS s.user_id
-         AND m.price IS s.price AND m.currency IS s.currency
-         AND m.status = coalesce(c.status, s.status))`,
-    JSON.stringify(entries.map(({ purchase }) => purchase)),
-    store,
-  )
+function deleteIdentical(
+  db: Connection,
+  store: number,
+  seq: number,
+  entries: readonly Entry[],
+): number {
+  const sent = JSON.stringify(entries.map(({ purchase }) => purchase))
+  let deleted = 0
+  for (const { earlier, purchases } of db.all(FIND_IDENTICAL, sent, store)) {
+    const rows = db.run(DELETE_PURCHASES, purchases as string)
+    addOverlap(db, seq, earlier as number, rows)
+    deleted += rows
+  }
+  return deleted
 }
+
+/** The identical rows, as a JSON array for each import of the stored rows. */
+const FIND_IDENTICAL = `
+  SELECT s.import AS earlier, json_group_array(m.seq) AS purchases FROM json_each(?) e
+  JOIN purchases m ON m.seq = e.value
+  JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
+  JOIN purchases s ON s.seq = t.purchase AND s.seq <> m.seq
+  LEFT JOIN purchase_changes c ON c.purchase = s.seq
+  WHERE m.item = s.item AND m.quantity = s.quantity AND m.user_id IS s.user_id
+    AND m.price IS s.price AND m.currency IS s.currency
+    AND m.status = coalesce(c.status, s.status)
+  GROUP BY s.import`
+const DELETE_PURCHASES = 'DELETE FROM purchases WHERE seq IN (SELECT value FROM json_each(?))'
+
+/** Counts rows of an earlier import that this one skips. */
+function addOverlap(db: Connection, seq: number, earlier: number, rows: number): void {
+  if (earlier !== seq) db.run(ADD_OVERLAP, seq, earlier, rows)
+}
+
+const ADD_OVERLAP = `
+  INSERT INTO import_overlaps (import, earlier, rows) VALUES (?, ?, ?)
+  ON CONFLICT (import, earlier) DO UPDATE SET rows = rows + excluded.rows`
 
 interface Repeat {
   readonly line: number
   readonly stored: PurchaseIdentity
   readonly storedSeq: number
-  /** Whether the same import has added the stored row. */
-  readonly isOwn: boolean
+  readonly storedImport: number
   readonly sent: PurchaseIdentity
   readonly sentSeq: number
 }
 
 /** Finds the entries whose transactions are stored, together with the stored purchases. */
-function* findRepeats(
-  db: Connection,
-  store: number,
-  seq: number,
-  entries: readonly Entry[],
-): Generator<Repeat> {
+function* findRepeats(db: Connection, store: number, entries: readonly Entry[]): Generator<Repeat> {
   for (const { transaction_id, line, purchase } of entries) {
     // Queries one by one, because the first of two rows of a transaction may change the stored row.
     const row = db.find(
@@ -95,7 +112,7 @@ function* findRepeats(
       line,
       stored: identityOf(row, 'stored', row.status as number),
       storedSeq: row.purchase as number,
-      isOwn: row.import === seq,
+      storedImport: row.import as number,
       sent: identityOf(row, 'sent', row.sent_status as number),
       sentSeq: purchase,
     }
@@ -121,9 +138,9 @@ function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity 
 }
 
 // Changes a row of the same import in place, because that row is still invisible.
-function stageChange(db: Connection, seq: number, { storedSeq, isOwn, sent }: Repeat): void {
+function stageChange(db: Connection, seq: number, { storedSeq, storedImport, sent }: Repeat): void {
   const code = statusCode(sent.status)
-  if (isOwn) {
+  if (storedImport === seq) {
     db.run('UPDATE purchases SET status = ? WHERE seq = ?', code, storedSeq)
   } else {
     db.run(

@@ -289,4 +289,45 @@ export const MIGRATIONS: readonly string[] = [
   DROP INDEX imports_store;
   CREATE INDEX imports_store ON imports (store, last_purchase);
   `,
+  `
+  -- Null for imports of earlier versions. "undoes" is the import that this row undoes: it holds the
+  -- lease and the restored statuses until then, and no purchases.
+  ALTER TABLE imports ADD COLUMN actor TEXT;
+  ALTER TABLE imports ADD COLUMN file_name TEXT;
+  ALTER TABLE imports ADD COLUMN bytes INTEGER;
+  ALTER TABLE imports ADD COLUMN sha256 TEXT;
+  ALTER TABLE imports ADD COLUMN layout TEXT;
+  ALTER TABLE imports ADD COLUMN rows INTEGER;
+  ALTER TABLE imports ADD COLUMN added INTEGER;
+  ALTER TABLE imports ADD COLUMN skipped INTEGER;
+  ALTER TABLE imports ADD COLUMN updated INTEGER;
+  ALTER TABLE imports ADD COLUMN passed_over INTEGER;
+  ALTER TABLE imports ADD COLUMN totals TEXT;
+  ALTER TABLE imports ADD COLUMN finished_at TEXT;
+  ALTER TABLE imports ADD COLUMN undone_at TEXT;
+  ALTER TABLE imports ADD COLUMN undoes INTEGER;
+
+  -- A list of imports leaves out recorded purchases.
+  CREATE INDEX imports_listed ON imports (store, seq)
+    WHERE substr(import_id, 1, 4) <> 'rec_';
+
+  -- The statuses that an import changed, for its undo.
+  CREATE TABLE status_changes (
+    import INTEGER NOT NULL,
+    purchase INTEGER NOT NULL,
+    before INTEGER NOT NULL,
+    after INTEGER NOT NULL,
+    PRIMARY KEY (import, purchase)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX status_changes_purchase ON status_changes (purchase);
+
+  -- The number of rows of "earlier" that "import" skipped.
+  CREATE TABLE import_overlaps (
+    import INTEGER NOT NULL,
+    earlier INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    PRIMARY KEY (import, earlier)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX import_overlaps_earlier ON import_overlaps (earlier);
+  `,
 ]

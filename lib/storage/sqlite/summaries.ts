@@ -35,7 +35,7 @@ const DIALECT: SummaryDialect = {
 }
 
 const SIZE = `
-  SELECT coalesce(sum(i.last_purchase - i.first_purchase + 1), 0) AS rows,
+  SELECT coalesce(sum(max(i.last_purchase - i.first_purchase + 1, 0)), 0) AS rows,
     count(DISTINCT s.seq) AS stores, min(s.store_id) AS store_id
   FROM stores s CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
   WHERE s.account_id = ? AND (? IS NULL OR s.store_id = ?)`

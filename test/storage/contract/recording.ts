@@ -151,7 +151,7 @@ export function describeRecording(open: OpenStorage): void {
     const current = await openImport(storage, MAIN, 'imp_2')
     await stage(current, [newRow(1), newRow(2)])
     const record = (line: number) =>
-      storage.recordPurchase(MAIN, 'rec_1', newRow(line, { status: 'refunded' }))
+      storage.recordPurchase(MAIN, `rec_${line}`, newRow(line, { status: 'refunded' }))
 
     assert.deepEqual(await record(1), { outcome: 'busy' })
     assert.deepEqual(await record(2), { outcome: 'busy' })

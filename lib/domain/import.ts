@@ -1,0 +1,80 @@
+import {
+  boolean,
+  type Fields,
+  invalidField,
+  optional,
+  parseObject,
+  required,
+  text,
+} from './fields.ts'
+import type { PurchaseStatus } from './purchase.ts'
+
+/** The rows of a file with one status and currency. */
+export interface ImportTotal {
+  readonly status: PurchaseStatus
+  /** '' for rows without a price. */
+  readonly currency: string
+  readonly rows: number
+  /** The sum of prices in minor units, as a string of digits. */
+  readonly total: string
+}
+
+/** What an import keeps about itself and its file. */
+export interface ImportDetails {
+  /** Like `actor` of an audit entry. */
+  readonly actor: string
+  /** Without its folder; '' when unknown. A recorded purchase has no file. */
+  readonly file_name: string
+  readonly bytes: number
+  /** Of the file, in hexadecimal. */
+  readonly sha256: string
+  /** `canonical`, or the name of the preset by which the file was read. */
+  readonly layout: string
+  /** The sum of `added`, `skipped` and `updated`. */
+  readonly rows: number
+  readonly added: number
+  /** Rows that the store had already. */
+  readonly skipped: number
+  /** Rows that advanced the status of a stored purchase. */
+  readonly updated: number
+  /** Rows that belong to another store: sandbox rows in a live store, or the reverse. */
+  readonly passed_over: number
+  /** The file's rows by status and currency. */
+  readonly totals: readonly ImportTotal[]
+  /** ISO 8601, UTC. */
+  readonly finished_at: string
+}
+
+/** A finished import. Imports of earlier versions and copied imports have no details. */
+export interface ImportRecord extends Partial<ImportDetails> {
+  readonly import_id: string
+  readonly store_id: string
+  /** When the import started; ISO 8601, UTC. */
+  readonly created_at: string
+  /** Absent unless the import was undone. */
+  readonly undone_at?: string
+}
+
+const MAX_FILE_NAME = 255
+
+/** Cuts a path to its last part, and that to 255 characters. Drops control characters. */
+export function parseFileName(name: unknown = ''): string {
+  if (typeof name !== 'string') throw invalidField('fileName', 'invalid', 'must be a string')
+  const last = name.toWellFormed().split(/[/\\]/).at(-1) as string
+  return [...last.replace(/\p{Cc}/gu, '')].slice(0, MAX_FILE_NAME).join('')
+}
+
+export interface ImportUndoRequest {
+  readonly import_id: string
+  /** Removes rows that later imports skipped as already present too. */
+  readonly force?: boolean | undefined
+}
+
+const undoFields: Fields<{ readonly import_id: string; readonly force: boolean }> = {
+  import_id: required(text(1, 64)),
+  force: optional(boolean, () => false),
+}
+
+export function parseImportUndo(input: unknown) {
+  return parseObject(input, undoFields)
+}

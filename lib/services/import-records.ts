@@ -1,0 +1,95 @@
+import type { Account } from '../domain/account.ts'
+import { type ImportRecord, type ImportUndoRequest, parseImportUndo } from '../domain/import.ts'
+import { formatInstant } from '../domain/instant.ts'
+import { type ImportQuery, pageFor, parseImportQuery } from '../domain/query.ts'
+import { TillError } from '../errors.ts'
+import { undoImport } from '../storage/open-import.ts'
+import { pagesOf } from '../storage/pages.ts'
+import type { UndoOutcome } from '../storage/port.ts'
+import { assertAccount, getNamedStore } from './access.ts'
+import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
+import type { Context } from './context.ts'
+
+export interface Imports {
+  /** One page of the finished imports into a store, in order of their start, without recorded purchases. */
+  list(account: Account, query: ImportQuery): Promise<ImportPage>
+  /** All finished imports into a store, read page by page. */
+  all(account: Account, query: Pick<ImportQuery, 'store_id'>): AsyncIterable<ImportRecord>
+  /** Throws `import_not_found`, also for an import of another account. */
+  get(account: Account, import_id: string): Promise<ImportRecord>
+  /**
+   * Removes the rows that an import added, and restores the statuses that it changed: all or
+   * nothing. Throws `undo_refused` when a later import changed these rows, when a later import
+   * skipped them as already present (unless `force` is set), and for an import without details.
+   * Waits while an import into the same store runs. Changes nothing when the import was undone
+   * before.
+   */
+  undo(account: Account, request: ImportUndoRequest, options?: CallOptions): Promise<ImportRecord>
+}
+
+export interface ImportPage {
+  readonly imports: readonly ImportRecord[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
+}
+
+const MAX_WAIT_MS = 10 * 60_000
+
+export function createImports(context: Context): Imports {
+  const { storage, now } = context
+  const imports: Imports = {
+    async list(account, query) {
+      assertAccount(account)
+      const { store_id, limit, cursor } = parseImportQuery(query)
+      const store = await getNamedStore(storage, account, store_id)
+      const { records, ...further } = await storage.listImports(store, pageFor({ limit, cursor }))
+      return { imports: records, ...further }
+    },
+
+    async *all(account, { store_id }) {
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        imports.list(account, { store_id, limit, cursor }),
+      )) {
+        yield* page.imports
+      }
+    },
+
+    async get(account, import_id) {
+      assertAccount(account)
+      const found = await storage.findImport(account.account_id, import_id)
+      if (found) return found
+      throw new TillError('import_not_found', 'No import has this id')
+    },
+
+    async undo(account, request, options) {
+      assertAccount(account)
+      const { import_id, force } = parseImportUndo(request)
+      assertCallOptions(options)
+      const { store_id, actor, rows, added, updated } = await imports.get(account, import_id)
+      if (actor === undefined || rows === undefined) throw refused(NO_DETAILS)
+      const store = await getNamedStore(storage, account, store_id)
+      const data = { rows, added: added ?? 0, updated: updated ?? 0 }
+      const about = { subject: import_id, project_id: store.project_id, store_id, data }
+      const write = auditedWrite(context, account, 'imports.undo', about, options)
+      const undo = { import_id, force, undone_at: formatInstant(now()) }
+      const outcome = await undoImport(storage, store, undo, write, MAX_WAIT_MS)
+      if (outcome.outcome !== 'undone') throw refused(reasonOf(outcome))
+      return imports.get(account, import_id)
+    },
+  }
+  return imports
+}
+
+const NO_DETAILS =
+  'The import was made by an earlier version or copied, which kept no previous statuses'
+
+function reasonOf({ outcome, rows }: Exclude<UndoOutcome, { readonly outcome: 'undone' }>): string {
+  const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
+  if (outcome === 'changed')
+    return `${were} changed by a later import or recorded purchase; undo that one first`
+  return `${were} also in the file of a later import, or recorded later; force removes them`
+}
+
+function refused(reason: string): TillError {
+  return new TillError('undo_refused', reason)
+}

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import { numberOf } from '../columns.ts'
+import type { ImportUndo, StoreKey, UndoOutcome, WriteOptions } from '../port.ts'
+import { recordWrite } from './audit.ts'
+import { verifyAuthority } from './authority.ts'
+import type { Database, Transaction } from './connection.ts'
+import { COMMIT_TIMEOUT_MS, insertImport, keepLease } from './imports.ts'
+import { assertOwned, clearImport } from './leases.ts'
+
+/**
+ * Undoes an import. One transaction restores the statuses and gives the undone import an owner and
+ * `undone_at`, which hides its rows. They are deleted afterwards, here or by the cleanup of
+ * abandoned imports.
+ */
+export async function undoImport(
+  db: Database,
+  store: StoreKey,
+  { import_id, undone_at, force }: ImportUndo,
+  write: WriteOptions = {},
+): Promise<UndoOutcome | undefined> {
+  const { account_id, store_id } = store
+  const found = await db.find(FIND_IMPORT, import_id, account_id, store_id)
+  const seq = found?.seq as number
+  const lease = await insertImport(db, store, `undo:${import_id}`, seq)
+  if (!lease) return undefined
+  const release = keepLease(db, lease)
+  const undone = { ...lease, import: seq, owner: randomUUID() }
+  const abort = async () => {
+    release()
+    await clearImport(db, lease)
+  }
+  try {
+    const outcome = await db.transaction(
+      async (tx): Promise<UndoOutcome> => {
+        await assertOwned(tx, lease)
+        const refusal = await findRefusal(tx, seq, force)
+        if (refusal) return refusal
+        await tx.run(RESTORE, seq)
+        await tx.run('DELETE FROM imports WHERE seq = ?', lease.import)
+        const hidden = await tx.run(HIDE, undone.owner, undone_at, seq)
+        if (hidden === 0) return UNDONE
+        await verifyAuthority(tx, write.authority)
+        await recordWrite(tx, write)
+        return UNDONE
+      },
+      { timeout: COMMIT_TIMEOUT_MS },
+    )
+    if (outcome !== UNDONE) {
+      await abort()
+      return outcome
+    }
+  } catch (error) {
+    await abort()
+    throw error
+  }
+  release()
+  // The import is undone even if this fails: the next import deletes the rows then.
+  await clearImport(db, undone).catch(() => {})
+  return UNDONE
+}
+
+const UNDONE = { outcome: 'undone' } as const
+
+const FIND_IMPORT = `
+  SELECT i.seq FROM imports i JOIN stores s ON s.seq = i.store
+  WHERE i.import_id = ? AND s.account_id = ? AND s.store_id = ?`
+const HIDE = `
+  UPDATE imports SET owner = ?, alive_at = now(), undone_at = ?
+  WHERE seq = ? AND undone_at IS NULL`
+
+const RESTORE = `
+  UPDATE purchases p SET status = c.before FROM status_changes c
+  WHERE c.import = ? AND p.store = c.store AND p.seq = c.purchase`
+
+async function findRefusal(
+  tx: Transaction,
+  seq: number,
+  force: boolean,
+): Promise<UndoOutcome | undefined> {
+  const changed = numberOf((await tx.find(COUNT_CHANGED, seq, seq))?.n)
+  if (changed > 0) return { outcome: 'changed', rows: changed }
+  const skipped = force ? 0 : numberOf((await tx.find(COUNT_SKIPPED, seq, seq))?.n)
+  return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
+}
+
+/**
+ * Counts the rows that an import added or changed, and a later one changed. Statuses only advance,
+ * so a later change begins with the status that this one set.
+ */
+const COUNT_CHANGED = `
+  SELECT count(*) AS n FROM (
+    SELECT l.purchase FROM imports x JOIN status_changes l ON l.store = x.store
+      AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
+    WHERE x.seq = ?
+    UNION
+    SELECT l.purchase FROM status_changes c JOIN status_changes l
+      ON l.store = c.store AND l.purchase = c.purchase AND l.before = c.after
+    WHERE c.import = ?) changed`
+
+/**
+ * Counts the rows of an import that later ones skipped, and the rows that it changed of imports
+ * whose rows later ones skipped.
+ */
+const COUNT_SKIPPED = `
+  SELECT coalesce(sum(o.rows), 0) + (
+    SELECT count(*) FROM status_changes c
+    JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
+    WHERE c.import = ? AND EXISTS (
+      SELECT 1 FROM import_overlaps l WHERE l.earlier = p.import AND l.import > c.import)) AS n
+  FROM import_overlaps o WHERE o.earlier = ?`

@@ -1,0 +1,127 @@
+import type { ImportUndo, UndoOutcome, WriteOptions } from '../port.ts'
+import { recordWrite } from './audit.ts'
+import { verifyAuthority } from './authority.ts'
+import type { Connection } from './connection.ts'
+import { createSlices, insertImport } from './imports.ts'
+import { assertOwned, clearImport, type ImportRow, OWNER, underWay } from './leases.ts'
+
+const SLICE_ROWS = 2_000
+
+/**
+ * Undoes an import. Stages the previous statuses as the changes of a second import, slice by slice.
+ * Then one transaction commits that one and gives the undone import an owner, which hides its rows.
+ * They are deleted afterwards, here or by the cleanup of abandoned imports.
+ */
+export async function undoImport(
+  db: Connection,
+  store: number,
+  { import_id, undone_at, force }: ImportUndo,
+  write: WriteOptions = {},
+): Promise<UndoOutcome | undefined> {
+  const find = () => db.find(FIND_IMPORT, import_id, store) as unknown as ImportRow
+  const { seq } = find()
+  const lease = await insertImport(db, store, `undo:${import_id}`, seq)
+  if (!lease) return undefined
+  const slices = createSlices(db, lease)
+  const undone = { ...find(), owner: OWNER }
+  try {
+    const refusal = undone.undone_at === null ? findRefusal(db, seq, force) : UNDONE
+    if (refusal) {
+      await slices.abort()
+      return refusal
+    }
+    let last: number | undefined = 0
+    while (last !== undefined) {
+      const after: number = last
+      last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
+    }
+    await slices.finish()
+    underWay.add(import_id) // before its row has this owner
+    const late = await db.transaction(() => {
+      assertOwned(db, lease.seq)
+      verifyAuthority(db, write.authority)
+      const found = db.find(FIND_RECORDED, store, lease.seq, seq) && findRefusal(db, seq, force)
+      if (found) return found
+      db.run('UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ?', lease.seq)
+      db.run(HIDE, OWNER, Date.now(), undone_at, seq)
+      recordWrite(db, write)
+      return undefined
+    })
+    if (late) {
+      underWay.delete(import_id)
+      await slices.abort()
+      return late
+    }
+  } catch (error) {
+    underWay.delete(import_id)
+    await slices.abort()
+    throw error
+  }
+  slices.release()
+  // The import is undone even if this fails: the next import deletes the rows then.
+  await clearImport(db, { ...undone, undone_at }).catch(() => {})
+  underWay.delete(import_id)
+  return UNDONE
+}
+
+const UNDONE = { outcome: 'undone' } as const
+
+const FIND_IMPORT = 'SELECT * FROM imports WHERE import_id = ? AND store = ?'
+const HIDE = 'UPDATE imports SET owner = ?, alive_at = ?, undone_at = ? WHERE seq = ?'
+
+/** Finds out whether purchases were recorded since the import was checked. */
+const FIND_RECORDED = `
+  SELECT 1 FROM imports WHERE store = ? AND seq > ?
+  UNION ALL SELECT 1 FROM import_overlaps WHERE earlier = ? LIMIT 1`
+
+function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome | undefined {
+  const changed = db.find(COUNT_CHANGED, seq, seq)?.n as number
+  if (changed > 0) return { outcome: 'changed', rows: changed }
+  const skipped = force ? 0 : (db.find(COUNT_SKIPPED, seq, seq)?.n as number)
+  return skipped > 0 ? { outcome: 'skipped', rows: skipped } : undefined
+}
+
+/**
+ * Counts the rows that an import added or changed, and a later one changed. Statuses only advance,
+ * so a later change begins with the status that this one set.
+ */
+const COUNT_CHANGED = `
+  SELECT count(*) AS n FROM (
+    SELECT l.purchase FROM imports x CROSS JOIN status_changes l CROSS JOIN purchases p
+    WHERE x.seq = ? AND l.purchase BETWEEN x.first_purchase AND x.last_purchase
+      AND p.seq = l.purchase AND p.import = x.seq
+    UNION
+    SELECT l.purchase FROM status_changes c CROSS JOIN status_changes l
+    WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
+
+/**
+ * Counts the rows of an import that later ones skipped, and the rows that it changed of imports
+ * whose rows later ones skipped.
+ */
+const COUNT_SKIPPED = `
+  SELECT coalesce(sum(o.rows), 0) + (
+    SELECT count(*) FROM status_changes c CROSS JOIN purchases p
+    WHERE c.import = ? AND p.seq = c.purchase AND EXISTS (
+      SELECT 1 FROM import_overlaps l WHERE l.earlier = p.import AND l.import > c.import)) AS n
+  FROM import_overlaps o WHERE o.earlier = ?`
+
+/** Stages the next previous statuses. Returns the last purchase, or undefined when none are left. */
+function stageSlice(
+  db: Connection,
+  seq: number,
+  undone: number,
+  after: number,
+): number | undefined {
+  const changes = db.all(FIND_CHANGES, undone, after, SLICE_ROWS)
+  for (const { purchase, before } of changes) {
+    db.run(STAGE_CHANGE, purchase as number, seq, before as number)
+  }
+  return changes.at(-1)?.purchase as number | undefined
+}
+
+// SQLite may give the number of a deleted purchase to one of a later import.
+const FIND_CHANGES = `
+  SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
+  WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import
+  ORDER BY c.purchase LIMIT ?`
+const STAGE_CHANGE = 'INSERT INTO purchase_changes (purchase, import, status) VALUES (?, ?, ?)'

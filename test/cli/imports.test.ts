@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { tillkit, tillkitJson } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { createShop } from '../support/till.ts'
+
+const HEADER = 'transaction_id,sku,purchased_at,price,status\n'
+
+async function openShop(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const db = join(folder, 'till.db')
+  const till = createTill({ storage: await openSqliteStorage(db) })
+  const { account_id } = (await createShop(till)).account
+  await till.close()
+  const common = ['--account', account_id, '--db', db]
+  const load = async (name: string, rows: string): Promise<string> => {
+    writeFileSync(join(folder, name), HEADER + rows)
+    const args = ['purchases', 'import', join(folder, name), '--store', 'main', ...common]
+    return (await tillkitJson(args)).import_id
+  }
+  const run = (...args: string[]) => tillkit([...args, ...common])
+  const json = (...args: string[]) => tillkitJson([...args, ...common])
+  return { load, run, json }
+}
+
+test('imports are listed and shown with their file and totals', async (t) => {
+  const { load, run, json } = await openShop(t)
+  const id = await load('mai.csv', 'T-1,gold,2024-01-15T10:00:00Z,123450,\n')
+
+  const list = await json('imports', 'list', '--store', 'main')
+  const shown = await run('imports', 'show', id)
+  const purchases = await json('purchases', 'list', '--store', 'main', '--import', id)
+
+  assert.equal(list.imports[0].import_id, id)
+  assert.match((await run('imports', 'list', '--store', 'main')).stdout, /mai\.csv/)
+  assert.match(shown.stdout, /file_name +mai\.csv\n/)
+  assert.match(shown.stdout, /purchased +USD +1 +1,234\.50/)
+  assert.equal(purchases.purchases.length, 1)
+})
+
+test('an undo removes the rows, and says how many', async (t) => {
+  const { load, json } = await openShop(t)
+  await load('april.csv', 'T-1,gold,2024-01-15T10:00:00Z,1,pending\n')
+  const rows = 'T-1,gold,2024-01-15T10:00:00Z,1,\nT-2,gold,2024-01-15T10:00:00Z,1,\n'
+  const id = await load('mai.csv', rows)
+
+  const { undone_at, ...undone } = await json('imports', 'undo', id)
+
+  assert.deepEqual(undone, { import_id: id, store_id: 'main', removed: 1, restored: 1 })
+  const { purchases } = await json('purchases', 'list', '--store', 'main')
+  const left = purchases.map((each: { transaction_id: string; status: string }) => {
+    return [each.transaction_id, each.status]
+  })
+  assert.deepEqual(left, [['T-1', 'pending']])
+  assert.equal((await json('imports', 'show', id)).undone_at, undone_at)
+})
+
+test('a refused undo names the number of rows and the option', async (t) => {
+  const { load, run } = await openShop(t)
+  const rows = 'T-1,gold,2024-01-15T10:00:00Z,1,\n'
+  const id = await load('mai.csv', rows)
+  await load('juni.csv', `${rows}T-2,gold,2024-01-15T10:00:00Z,1,\n`)
+
+  const { code, stderr } = await run('imports', 'undo', id)
+
+  assert.equal(code, 1)
+  assert.match(stderr, /1 row of the import was also in the file of a later import/)
+  assert.equal((await run('imports', 'undo', id, '--force')).code, 0)
+})
+
+test('an unknown import is named as such', async (t) => {
+  const { run } = await openShop(t)
+  for (const command of ['show', 'undo']) {
+    const { code, stderr } = await run('imports', command, 'imp_none')
+    assert.equal(code, 1)
+    assert.match(stderr, /No import has this id/)
+  }
+})
