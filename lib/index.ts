@@ -28,6 +28,7 @@ export {
   type PurchaseIdentity,
   type PurchaseStatus,
   type Repeat,
+  type StoredIdentity,
   type StoredPurchase,
 } from './domain/purchase.ts'
 export {
@@ -51,6 +52,7 @@ export type {
   TokenRevocation,
 } from './domain/session.ts'
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
+export type { UserQuery } from './domain/user.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
@@ -77,6 +79,7 @@ export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
 export type { UnreadableSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
+export type { ErasedUser, EraseOptions, Users } from './services/users.ts'
 export { type CopyProgress, copyStorage } from './storage/copy.ts'
 export type { Inventory } from './storage/inventory.ts'
 export { createMemoryStorage } from './storage/memory.ts'
@@ -84,6 +87,8 @@ export type {
   ArchiveRequest,
   AuditPage,
   BucketTimes,
+  ErasedPurchase,
+  Erasure,
   FormerPublicKey,
   Insertion,
   ItemPage,
@@ -91,6 +96,7 @@ export type {
   KeyRotation,
   Page,
   PoolState,
+  PseudonymizedEntries,
   PurchaseImport,
   Quota,
   RecordPage,
@@ -104,6 +110,7 @@ export type {
   StoreOfProject,
   StoreSummary,
   UpdatedFingerprints,
+  UserKey,
   Watermark,
   WriteOptions,
 } from './storage/port.ts'

@@ -16,10 +16,15 @@ export const AUDIT_ACTIONS = [
   'secrets.seal',
   'secrets.drop',
   'audit.archive',
+  'users.export',
+  'users.erase',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/** One change. Written in the same transaction as the change and never edited. */
+/**
+ * One change. Written in the same transaction as the change. Only the erasure of a user edits it,
+ * and replaces the user's id by a pseudonym.
+ */
 export interface AuditEntry {
   /** ISO 8601, UTC. */
   readonly at: string

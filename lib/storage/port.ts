@@ -34,6 +34,8 @@ export interface Storage
   backup?(path: string): Promise<void>
   /** Rewrites the file without replaced and deleted data. Only for a database that is a file. */
   forget?(): Promise<void>
+  /** Empties the write-ahead log, which holds replaced data. Only for a database that is a file. */
+  emptyLog?(): Promise<void>
   /** Resolves to the size on disk. Absent for a storage in memory. */
   size?(): Promise<StorageSize>
   /** Returns the state of the connection pool. Absent without a pool. */
@@ -141,6 +143,10 @@ export interface PurchaseMethods {
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Lists the purchases of a store that match the filter, in the order of their import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
+  /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
+  listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
+  /** Marks purchases as erased, for a copy. */
+  insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
 }
 
 export interface TokenMethods {
@@ -178,6 +184,8 @@ export interface TokenMethods {
   findWatermark(project_id: string, user_id: string): Promise<number>
   /** Lists the watermarks of a project and its users, sorted by the UTF-8 bytes of `user_id`. */
   listWatermarks(project_id: string, page: Page): Promise<RecordPage<Watermark>>
+  /** Moves a user's watermark to the user's pseudonym. Revoked tokens stay revoked. */
+  pseudonymizeWatermark(user: UserKey, write?: WriteOptions): Promise<void>
 }
 
 export interface AuditMethods {
@@ -196,10 +204,19 @@ export interface AuditMethods {
    * include expired ones.
    */
   listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
+  /** Deletes the record of `key`, and inserts another one of the same account unless it exists. */
+  replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
   /** Lists the audit log in order, of all accounts or of one. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
   /** Moves old audit entries into a file, and resolves to their number; see `archive.ts`. */
   archiveAudit(request: ArchiveRequest): Promise<number>
+  /** Replaces a user's id by the pseudonym in one page of an account's entries. */
+  pseudonymizeAudit(
+    account_id: string,
+    user: UserKey,
+    page: Page,
+    write?: WriteOptions,
+  ): Promise<PseudonymizedEntries>
 }
 
 export interface BucketMethods {
@@ -283,6 +300,33 @@ export interface Revocation {
   readonly user_id: string
   /** Unix seconds. */
   readonly at: number
+}
+
+/** Identifies a user: a user id is unique only within its project. */
+export interface UserKey {
+  readonly project_id: string
+  readonly user_id: string
+}
+
+export interface PseudonymizedEntries {
+  /** The number of changed entries. */
+  readonly changed: number
+  readonly next?: string
+}
+
+/** A purchase whose user was erased. */
+export interface ErasedPurchase {
+  readonly transaction_id: string
+  /** Whether the purchase was deleted. A later row with its transaction id is skipped. */
+  readonly is_deleted: boolean
+}
+
+/** Purchases of a user to erase. */
+export interface Erasure {
+  readonly user_id: string
+  readonly transaction_ids: readonly string[]
+  /** Whether to delete the purchases. Otherwise they lose only user and metadata. */
+  readonly deletes: boolean
 }
 
 /** Milliseconds by bucket name. */
@@ -370,6 +414,11 @@ export interface PurchaseImport {
   commit(write?: WriteOptions): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
+  /**
+   * Erases stored purchases of the store at once. A row of a later import with the same transaction
+   * id never restores them. Resolves to the number of erased purchases. For an import without rows.
+   */
+  erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
 
 /** The outcome of staged rows. `compareRepeat` decides about a transaction that exists. */

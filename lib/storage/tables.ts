@@ -19,7 +19,7 @@ import {
   table,
   text,
 } from './columns.ts'
-import type { FormerPublicKey, StoredSigningKey, Watermark } from './port.ts'
+import type { ErasedPurchase, FormerPublicKey, StoredSigningKey, Watermark } from './port.ts'
 
 export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),
@@ -143,6 +143,11 @@ export function purchaseColumns(status: string): string {
     .map((name) => `${sources[name as 'status'] ?? `p.${name}`} AS ${name}`)
     .join(', ')
 }
+
+export const ERASED_PURCHASES = table<ErasedPurchase>('erased_purchases', {
+  transaction_id: text(),
+  is_deleted: bool,
+})
 
 export const SIGNING_KEYS = table<StoredSigningKey>('signing_keys', {
   kid: text(),

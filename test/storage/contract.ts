@@ -15,6 +15,7 @@ import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
+import { describeErasure } from './contract/users.ts'
 
 interface SuiteOptions {
   /** The reason to skip the suite. */
@@ -45,5 +46,6 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     if (options.isDatabase ?? true) describe('rollbacks', () => describeAtomicity(open))
     describe('buckets', () => describeBuckets(open))
     describe('upkeep', () => describeUpkeep(open))
+    describe('erased users', () => describeErasure(open))
   })
 }

@@ -28,13 +28,14 @@ function createImport(
       return
     }
     const stored = staged.get(row.transaction_id) ?? records.purchases.get(row.transaction_id)
-    const repeat = stored && compareRepeat(stored, row)
+    const erased = records.erased.get(row.transaction_id)
+    const repeat = stored && compareRepeat({ ...stored, is_erased: erased !== undefined }, row)
     if (repeat?.outcome === 'conflict') {
       result.conflicts.push({ line, field: repeat.field })
     } else if (stored && repeat?.outcome === 'updated') {
       staged.set(row.transaction_id, { ...stored, status: row.status })
       result.updated++
-    } else if (repeat) {
+    } else if (repeat || erased) {
       result.skipped++
     } else {
       const kept = { ...withoutAbsent(row), metadata: Buffer.from(JSON.stringify(metadata)) }
@@ -60,6 +61,19 @@ function createImport(
     },
     async abort() {
       records.importing = false
+    },
+    async erase({ user_id, transaction_ids, deletes }, write = {}) {
+      state.verify(write.authority)
+      const found = transaction_ids.flatMap((id) => records.purchases.get(id) ?? [])
+      const own = found.filter((purchase) => purchase.user_id === user_id)
+      for (const { user_id: _, ...purchase } of own) {
+        const { transaction_id } = purchase
+        records.erased.set(transaction_id, { transaction_id, is_deleted: deletes })
+        if (deletes) records.purchases.delete(transaction_id)
+        else records.purchases.set(transaction_id, { ...purchase, metadata: Buffer.from('{}') })
+      }
+      state.recordWrite(write)
+      return own.length
     },
   }
 }

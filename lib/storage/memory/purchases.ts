@@ -2,10 +2,19 @@ import type { JsonObject } from '../../domain/fields.ts'
 import type { StoredPurchase } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseMethods } from '../port.ts'
+import { sortedPageOf } from './pages.ts'
 import type { KeptPurchase, State } from './state.ts'
 
-export function purchaseMethods(state: State): Pick<PurchaseMethods, 'listPurchases'> {
+export function purchaseMethods(state: State): Omit<PurchaseMethods, 'openImport'> {
   return {
+    async listErasedPurchases(store, page) {
+      const all = [...state.recordsOf(store).erased.values()]
+      return sortedPageOf(all, page, ({ transaction_id }) => transaction_id)
+    },
+    async insertErasedPurchases(store, erased) {
+      const records = state.recordsOf(store)
+      for (const each of erased) records.erased.set(each.transaction_id, { ...each })
+    },
     async listPurchases(store, filter, { limit, after = '0' }) {
       const all = [...state.recordsOf(store).purchases.values()]
       const purchases: StoredPurchase[] = []

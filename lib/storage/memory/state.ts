@@ -8,6 +8,7 @@ import type { StoredPurchase } from '../../domain/purchase.ts'
 import type { Store } from '../../domain/store.ts'
 import type { NumberedEntry } from '../archive-file.ts'
 import type {
+  ErasedPurchase,
   FormerPublicKey,
   Insertion,
   Quota,
@@ -16,6 +17,7 @@ import type {
   Watermark,
   WriteOptions,
 } from '../port.ts'
+import { pseudonymOf } from '../pseudonym.ts'
 import { assertWithin, bytesOf, grows } from '../quota.ts'
 
 /** All records of a memory storage, and the checks that its methods share. */
@@ -26,6 +28,7 @@ export interface StoreRecords {
   store: Store
   readonly items: Map<string, Item>
   readonly purchases: Map<string, KeptPurchase>
+  readonly erased: Map<string, ErasedPurchase>
   importing: boolean
 }
 
@@ -67,8 +70,9 @@ export function createState() {
     },
 
     watermarkOf(project_id: string, user_id: string): number {
-      const found = [watermarkKey(project_id, ''), watermarkKey(project_id, user_id)]
-      return Math.max(0, ...found.map((key) => state.watermarks.get(key)?.not_after ?? 0))
+      const users = ['', user_id, pseudonymOf({ project_id, user_id })]
+      const found = users.map((user) => state.watermarks.get(watermarkKey(project_id, user)))
+      return Math.max(0, ...found.map((watermark) => watermark?.not_after ?? 0))
     },
 
     /** Call it before any change: nothing is rolled back. */

@@ -11,8 +11,8 @@ export function storeMethods(state: State): StoreMethods {
       return state.insertOnce(write, () => {
         if (stores.has(storeKey(store))) return false
         state.countConfig(store.account_id, write.quota, store.store_config)
-        const records = { store: structuredClone(store), items: new Map(), purchases: new Map() }
-        stores.set(storeKey(store), { ...records, importing: false })
+        const maps = { items: new Map(), purchases: new Map(), erased: new Map() }
+        stores.set(storeKey(store), { store: structuredClone(store), ...maps, importing: false })
         return true
       })
     },

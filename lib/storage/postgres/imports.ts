@@ -3,6 +3,7 @@ import type { PurchaseImport, StoreKey } from '../port.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
+import { erasePurchases } from './erasure.ts'
 import {
   assertOwned,
   clearImport,
@@ -79,6 +80,14 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
       clearInterval(heartbeat)
       if (staging.lastPurchase - first > MANY_ROWS) await analyze(db)
     },
+    erase: (erasure, write = {}) =>
+      db.transaction(async (tx) => {
+        await verifyAuthority(tx, write.authority)
+        await assertOwned(tx, lease)
+        const erased = await erasePurchases(tx, lease.store, erasure)
+        await recordWrite(tx, write)
+        return erased
+      }),
     async abort() {
       clearInterval(heartbeat)
       await staging.settle()

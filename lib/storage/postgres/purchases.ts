@@ -1,8 +1,9 @@
 import { conditionsOf } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { purchasePage } from '../reads.ts'
+import { erasedPurchaseReads, purchasePage } from '../reads.ts'
 import { purchaseColumns } from '../tables.ts'
 import type { Database } from './connection.ts'
+import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 
 const STATUS = 'p.status'
@@ -10,6 +11,10 @@ const COLUMNS = purchaseColumns(STATUS)
 
 export function purchaseMethods(db: Database): PurchaseMethods {
   return {
+    ...erasedPurchaseReads(db),
+    async insertErasedPurchases(store, erased) {
+      await markErased(db, store, erased)
+    },
     openImport: (store, import_id) => openImport(db, store, import_id),
     /** Lists the purchases up to the store's last visible one. */
     async listPurchases({ account_id, store_id }, filter, page) {

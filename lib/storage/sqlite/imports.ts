@@ -8,6 +8,7 @@ import { applyChanges } from './changes.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Connection } from './connection.ts'
 import { createDiskSpaceCheck } from './diskspace.ts'
+import { erasePurchases } from './erasure.ts'
 import {
   assertOwned,
   clearImport,
@@ -104,6 +105,13 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
       // The import is committed even if this fails: the next import applies the changes then.
       await applyChanges(db).catch(() => {})
     },
+    erase: (erasure, write = {}) =>
+      slice(() => {
+        verifyAuthority(db, write.authority)
+        const erased = erasePurchases(db, row.store, erasure)
+        recordWrite(db, write)
+        return erased
+      }),
     async abort() {
       clearInterval(heartbeat)
       try {

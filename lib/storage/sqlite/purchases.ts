@@ -1,8 +1,9 @@
 import { conditionsOf } from '../filter.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { purchasePage } from '../reads.ts'
+import { erasedPurchaseReads, purchasePage } from '../reads.ts'
 import { purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
+import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import { seqOfStore } from './stores.ts'
 
@@ -12,6 +13,10 @@ const COLUMNS = purchaseColumns(STATUS)
 
 export function purchaseMethods(db: Connection): PurchaseMethods {
   return {
+    ...erasedPurchaseReads(db),
+    insertErasedPurchases(store, erased) {
+      return db.write(() => markErased(db, seqOfStore(db, store), erased))
+    },
     async openImport(store, import_id) {
       return openImport(db, seqOfStore(db, store), import_id)
     },

@@ -4,6 +4,7 @@ import {
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
+  type StoredIdentity,
 } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
@@ -30,7 +31,7 @@ export function compareEntries(
   const conflicts: { line: number; field: PurchaseField }[] = []
   if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
   for (const repeat of findRepeats(db, store, seq, entries)) {
-    const result = compareRepeat(repeat.stored, repeat.sent)
+    const result = repeat.stored ? compareRepeat(repeat.stored, repeat.sent) : SKIPPED
     if (result.outcome === 'conflict') conflicts.push({ line: repeat.line, field: result.field })
     else counts[result.outcome]++
     if (result.outcome === 'updated') stageChange(db, seq, repeat)
@@ -62,13 +63,16 @@ function deleteIdentical(db: Connection, store: number, entries: readonly Entry[
 
 interface Repeat {
   readonly line: number
-  readonly stored: PurchaseIdentity
+  /** Absent for a transaction that was deleted with its user. */
+  readonly stored: StoredIdentity | undefined
   readonly storedSeq: number
   /** Whether the stored row is from the same import. */
   readonly isOwn: boolean
   readonly sent: PurchaseIdentity
   readonly sentSeq: number
 }
+
+const SKIPPED = { outcome: 'skipped' } as const
 
 /** Finds the entries that are repeats, with the stored purchases of their transactions. */
 function* findRepeats(
@@ -81,10 +85,11 @@ function* findRepeats(
     // Queries one by one: the first of two rows with one transaction may change what is stored.
     const row = db.find(
       `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
-         m.status AS sent_status, ${identity('m', 'sent')}
+         m.status AS sent_status, ${identity('m', 'sent')}, e.is_deleted AS erased
        FROM transactions t
-       JOIN purchases s ON s.seq = t.purchase
+       LEFT JOIN purchases s ON s.seq = t.purchase
        LEFT JOIN purchase_changes c ON c.purchase = s.seq
+       LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id
        JOIN purchases m ON m.seq = ?
        WHERE t.store = ? AND t.transaction_id = ? AND t.purchase <> m.seq`,
       purchase,
@@ -92,9 +97,10 @@ function* findRepeats(
       transaction_id,
     )
     if (!row) continue
+    const stored = identityOf(row, 'stored', row.status as number)
     yield {
       line,
-      stored: identityOf(row, 'stored', row.status as number),
+      stored: row.import === null ? undefined : { ...stored, is_erased: row.erased !== null },
       storedSeq: row.purchase as number,
       isOwn: row.import === seq,
       sent: identityOf(row, 'sent', row.sent_status as number),
