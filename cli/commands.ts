@@ -30,6 +30,8 @@ import { storeList } from './commands/store-list.ts'
 import { storeUpdate } from './commands/store-update.ts'
 import { tokenIssue } from './commands/token-issue.ts'
 import { tokenRevoke } from './commands/token-revoke.ts'
+import { usersErase } from './commands/users-erase.ts'
+import { usersExport } from './commands/users-export.ts'
 
 /** All commands, in the groups of the help. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
@@ -54,6 +56,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     itemList,
   ],
   Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
+  Users: [usersExport, usersErase],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
 }

@@ -45,6 +45,10 @@ const accountOperations: typeof operations = {
     till.items.create(caller as Account, { ...ITEM, store_id: store, name: 'intruder' }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
+  'users.export': (till, caller, { project }) =>
+    collect(till.users.export(caller as Account, { project_id: project, user_id: 'player' })),
+  'users.erase': (till, caller, { project }) =>
+    till.users.erase(caller as Account, { project_id: project, user_id: 'player' }),
 }
 
 const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56Z\n'

@@ -11,12 +11,11 @@ export function erasePurchases(
   const ids = JSON.stringify(rows.map(({ transaction_id }) => transaction_id))
   const seqs = JSON.stringify(rows.map(({ seq }) => seq))
   db.run(MARK, store, Number(deletes), ids)
+  db.run(`UPDATE purchases SET user_id = NULL, metadata = NULL WHERE seq IN ${LIST}`, seqs)
   if (deletes) {
     db.run(KEEP_ID, store, ids)
     db.run(`DELETE FROM purchase_changes WHERE purchase IN ${LIST}`, seqs)
     db.run(`DELETE FROM purchases WHERE seq IN ${LIST}`, seqs)
-  } else {
-    db.run(`UPDATE purchases SET user_id = NULL, metadata = NULL WHERE seq IN ${LIST}`, seqs)
   }
   return rows.length
 }
