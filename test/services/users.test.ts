@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { createMemoryStorage, createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
+import { importRows } from '../storage/fixtures/imports.ts'
+import { insertShops, MAIN, newRow } from '../storage/fixtures/records.ts'
 import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
+import { startWorker } from '../support/worker.ts'
 
 const USER = 'player-77'
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,metadata\n'
@@ -253,6 +256,30 @@ for (const { driver, skip } of await sqliteDrivers()) {
         assert.deepEqual(await till.operations.check(), [])
       })
     }
+
+    test('hold no byte of a user whose erasure was killed and repeated', async (t) => {
+      const path = join(temporaryFolder(t), 'till.db')
+      const storage = await openSqliteStorage(path, { driver })
+      t.after(() => storage.close())
+      await insertShops(storage)
+      const rows = [2, 3, 4].map((line) => newRow(line, { user_id: USER }))
+      await importRows(storage, MAIN, 'imp_1', rows)
+      const worker = startWorker(t)
+      await worker.ask('open', path, driver)
+      assert.equal(await worker.ask('openImport', 'imp_lease'), true)
+      assert.equal(await worker.ask('erase', USER, 'tx_2', 'tx_3'), 2)
+      await worker.kill()
+
+      const till = createTill({ storage })
+      const user = { project_id: 'prj_1', user_id: USER }
+      const account = await till.accounts.get('acc_1')
+      const { purchases } = await till.users.erase(account, user, { delete: true })
+
+      assert.equal(purchases, 1)
+      assert.equal(findBytes(path, USER) + findBytes(`${path}-wal`, USER), 0)
+      assert.equal((await storage.listErasedPurchases(MAIN, { limit: 10 })).records.length, 3)
+      assert.deepEqual(await storage.check(), [])
+    })
 
     test('let only an erasure change the audit log, and only by its pseudonym', async (t) => {
       const path = join(temporaryFolder(t), 'till.db')
