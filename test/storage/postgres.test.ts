@@ -114,8 +114,10 @@ describe('PostgreSQL databases that are shared', () => {
       'UPDATE audit SET actor = actor WHERE false',
       'DELETE FROM audit',
       'DELETE FROM audit WHERE seq = 2',
-      'TRUNCATE audit',
       'INSERT INTO audit SELECT * FROM audit',
+      "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'nobody'",
+      "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'erased:x', at = ''",
+      'TRUNCATE audit',
     ]
 
     for (const attack of attacks) {

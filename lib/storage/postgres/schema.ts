@@ -259,9 +259,12 @@ export const MIGRATIONS: readonly string[] = [
       THEN RETURN NEW; END IF;
       RAISE 'the audit log is append-only';
     END $$;
-  DROP TRIGGER audit_append_only ON audit;
-  CREATE TRIGGER audit_append_only BEFORE TRUNCATE ON audit
-    EXECUTE FUNCTION refuse_audit_change();
+  CREATE OR REPLACE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      IF TG_OP = 'UPDATE' AND EXISTS (SELECT 1 FROM audit_pseudonym) THEN RETURN NULL; END IF;
+      RAISE 'the audit log is append-only';
+    END $$;
   CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
     FOR EACH ROW EXECUTE FUNCTION refuse_audit_update();
   `,
