@@ -15,6 +15,7 @@ const subjects = [
   'csv',
   'import',
   'space',
+  'summary',
   'postgres',
   'postgres-import',
 ]

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Command, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
+import type { Environment } from './config.ts'
 import { optionsOf } from './options.ts'
 import { suggest } from './suggestion.ts'
 
@@ -9,23 +10,44 @@ export interface ParsedArguments {
   readonly operand: string
 }
 
-/** Parses the arguments of a command. Throws a UsageError that names the first mistake. */
-export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
+/** Parses the arguments of a command. Throws a UsageError that names all missing arguments. */
+export function parseArguments(
+  command: Command,
+  args: readonly string[],
+  environment: Environment,
+): ParsedArguments {
   const specs = optionsOf(command)
-  const { values, positionals } = parseStrictly(args, specs)
-  if (values.help === true) return { options: values, operand: '' }
-  for (const [name, { required, value = '' }] of Object.entries(specs)) {
-    const given = values[name]
-    if (required && given === undefined) throw new UsageError(`--${name} ${value} is missing`)
+  const { values: given, positionals } = parseStrictly(args, specs)
+  if (given.help === true) return { options: given, operand: '' }
+  const values = { ...defaultsOf(specs, environment), ...given }
+  for (const [name, { value = '' }] of Object.entries(specs)) {
     // An unset shell variable leaves an empty id.
     const isName = value === 'ID' || value === 'DB'
-    if (isName && given === '') throw new UsageError(`--${name} ${value} is empty`)
+    if (isName && values[name] === '') throw new UsageError(`--${name} ${value} is empty`)
   }
   const [operand = '', ...extra] = positionals
-  if (command.operand && operand === '') throw new UsageError(`${command.operand} is missing`)
+  const missing = Object.entries(specs)
+    .filter(([name, spec]) => spec.required && !spec.findDefault && values[name] === undefined)
+    .map(([name, { value }]) => `--${name} ${value}`)
+  if (command.operand && operand === '') missing.unshift(command.operand)
+  if (missing.length > 0) throw new UsageError(formatMissing(missing))
   const unexpected = command.operand ? extra[0] : positionals[0]
   if (unexpected !== undefined) throw new UsageError(`Unexpected argument '${unexpected}'`)
   return { options: parseValues(values, specs), operand }
+}
+
+function defaultsOf(specs: OptionSpecs, environment: Environment): Given {
+  const set = Object.entries(specs).map(([name, { variable = '' }]) => [
+    name,
+    environment[variable] || undefined,
+  ])
+  return Object.fromEntries(set.filter(([, value]) => value !== undefined))
+}
+
+function formatMissing(missing: readonly string[]): string {
+  const last = missing.at(-1)
+  if (missing.length === 1) return `${last} is missing`
+  return `${missing.slice(0, -1).join(', ')} and ${last} are missing`
 }
 
 type Given = { readonly [name: string]: string | boolean | (string | boolean)[] | undefined }
@@ -40,7 +62,7 @@ function parseStrictly(
   })
   const options = Object.fromEntries(types)
   const filled = fillBare(args, specs)
-  // Not strict, because the errors of `parseArgs` tell an option's name only in English.
+  // Not strict, because the errors of a strict `parseArgs` name the option only in English text.
   const { values, positionals, tokens } = parseArgs({
     args: filled,
     options,
@@ -67,7 +89,7 @@ function assertOption(
 ) {
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined
   if (!spec) {
-    const written = typed.split('=', 1)[0] ?? '' // all of `-name`, not only `-n`
+    const written = typed.split('=', 1)[0] ?? '' // the whole of `-name`, not only `-n`
     const meant = suggest(written.replace(/^-+/, ''), Object.keys(specs))
     throw new UsageError(`Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`)
   }
@@ -81,7 +103,10 @@ function assertOption(
   throw new UsageError(`--${name} takes a value: ${spec.value}${hint}`)
 }
 
-/** Adds the default value to a bare option, because `parseArgs` has no optional values. */
+/**
+ * Adds the default value to an option that is given without one: `parseArgs` has no optional
+ * values.
+ */
 function fillBare(args: readonly string[], specs: OptionSpecs): string[] {
   return args.map((arg, index) => {
     const bare = arg.startsWith('--') ? specs[arg.slice(2)]?.bare : undefined

@@ -1,22 +1,28 @@
 import type { Storage, Till } from '../lib/index.ts'
-import type { Config } from './config.ts'
+import type { Config, Environment } from './config.ts'
 import type { Io } from './io.ts'
 import type { ValueParser } from './option-values.ts'
 import type { Output } from './output.ts'
 
-/** An option of a command. One with a `value` takes a value; any other is a flag. */
+/** An option of a command. An option with `value` takes a value; an option without it is a flag. */
 export interface OptionSpec {
   /** A one-letter alias. */
   readonly short?: string
-  /** The placeholder of the value in the help. */
+  /** The placeholder for the value in the help text. */
   readonly value?: string
-  /** The value of an option that is given without one. */
+  /** The value to use when the option is given without one. */
   readonly bare?: string
   readonly required?: boolean
+  /** The environment variable that is used when the option is left out. */
+  readonly variable?: string
+  /** Finds the value of a required option that neither the command line nor a variable gives. */
+  readonly findDefault?: (till: Till) => Promise<string>
   /** The option may be repeated. */
   readonly multiple?: boolean
-  /** Parses the value. Without it the command gets the text, and the library validates it. */
+  /** Parses the value. If missing, the command gets the text, and the library validates it. */
   readonly parse?: ValueParser<unknown>
+  /** The values that shell completion offers. */
+  readonly choices?: readonly string[]
   readonly help: string
 }
 export type OptionSpecs = { readonly [name: string]: OptionSpec }
@@ -33,42 +39,51 @@ type Values<O extends OptionSpecs> = {
       : boolean
 }
 
-/** Everything that a command works with. */
+/** The input of a command: its options, the till, the storage and the settings. */
 export interface Invocation<O extends OptionSpecs = OptionSpecs> {
   readonly options: Values<O>
-  /** The operand; '' for a command that takes none. */
+  /** The operand; '' for a command without one. */
   readonly operand: string
-  /** The whole command line. */
+  /** The whole command line, as words. */
   readonly args: readonly string[]
   readonly till: Till
-  /** The storage of `till`. */
+  /** The storage behind `till`. */
   readonly storage: Storage
   /** The database: a path, a PostgreSQL URL, or `memory:`. */
   readonly db: string
   /** Whether this command created the database file. */
   readonly isNew: boolean
   readonly config: Config
+  readonly env: Environment
   readonly io: Io
   readonly output: Output
+  /** All commands of the program. */
+  readonly commands: readonly Command[]
 }
 
 export interface Command<O extends OptionSpecs = OptionSpecs> {
-  /** The words that select it: `item create`. */
+  /** The words that select the command, such as `item create`. */
   readonly name: string
   readonly summary: string
+  /** A command line that the help shows. */
+  readonly example?: string
   /** The placeholder of its only operand: `ID`, `FILE`. */
   readonly operand?: string
-  /** Creates a missing database. Other commands reject it, because the path may be mistyped. */
+  /** Whether to create a missing database. Most commands reject one: its path may be mistyped. */
   readonly makesDatabase?: boolean
-  /** Stores secrets, so the master key must open the secrets already stored. */
+  /**
+   * Whether the command stores secrets. It then first checks the master key on the stored secrets.
+   */
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
+  /** Opens no database: `till` is in memory. */
+  readonly needsNoDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>
 }
 
-/** Declares a command. `run` gets its options typed by their specs. */
+/** Declares a command. The specs of its options give the types of the options that `run` gets. */
 export function command<const O extends OptionSpecs>(declared: Command<O>): Command {
   return declared as unknown as Command
 }

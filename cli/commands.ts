@@ -7,10 +7,19 @@ import { accountList } from './commands/account-list.ts'
 import { auditArchive } from './commands/audit-archive.ts'
 import { auditList } from './commands/audit-list.ts'
 import { backup } from './commands/backup.ts'
+import { catalogApply } from './commands/catalog-apply.ts'
+import { catalogExport } from './commands/catalog-export.ts'
+import { catalogPlan } from './commands/catalog-plan.ts'
+import { catalogSchema } from './commands/catalog-schema.ts'
 import { check } from './commands/check.ts'
+import { completion } from './commands/completion.ts'
 import { copy } from './commands/copy.ts'
+import { itemArchive } from './commands/item-archive.ts'
 import { itemCreate } from './commands/item-create.ts'
 import { itemList } from './commands/item-list.ts'
+import { itemRestore } from './commands/item-restore.ts'
+import { itemShow } from './commands/item-show.ts'
+import { itemUpdate } from './commands/item-update.ts'
 import { keysList } from './commands/keys-list.ts'
 import { keysRotate } from './commands/keys-rotate.ts'
 import { projectCreate } from './commands/project-create.ts'
@@ -21,6 +30,8 @@ import { projectUpdate } from './commands/project-update.ts'
 import { purchasesExport } from './commands/purchases-export.ts'
 import { purchasesImport } from './commands/purchases-import.ts'
 import { purchasesList } from './commands/purchases-list.ts'
+import { purchasesOwned } from './commands/purchases-owned.ts'
+import { purchasesRecord } from './commands/purchases-record.ts'
 import { purchasesSummary } from './commands/purchases-summary.ts'
 import { secretsDrop } from './commands/secrets-drop.ts'
 import { secretsSeal } from './commands/secrets-seal.ts'
@@ -33,7 +44,7 @@ import { tokenRevoke } from './commands/token-revoke.ts'
 import { usersErase } from './commands/users-erase.ts'
 import { usersExport } from './commands/users-export.ts'
 
-/** All commands, in the groups of the help. */
+/** All commands, grouped as in the help text. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
   Server: [serve],
   'Accounts and their keys': [
@@ -54,11 +65,24 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     storeUpdate,
     itemCreate,
     itemList,
+    itemShow,
+    itemUpdate,
+    itemArchive,
+    itemRestore,
   ],
-  Purchases: [purchasesImport, purchasesList, purchasesExport, purchasesSummary],
+  Purchases: [
+    purchasesImport,
+    purchasesRecord,
+    purchasesList,
+    purchasesOwned,
+    purchasesExport,
+    purchasesSummary,
+  ],
   Users: [usersExport, usersErase],
+  'Catalog in a file': [catalogExport, catalogPlan, catalogApply, catalogSchema],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
+  Shell: [completion],
 }
 
 export const commands: readonly Command[] = Object.values(groups).flat()

@@ -4,7 +4,9 @@ import { oneOf, type ValueParser, wholeNumber } from './option-values.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
-/** The settings of the environment. An option of the same meaning wins. */
+/**
+ * The settings from the environment. A command-line option overrides the variable with its meaning.
+ */
 export interface Config {
   readonly db: string
   readonly host: string
@@ -20,9 +22,11 @@ export interface Config {
   readonly quotas: Quotas
 }
 
-/** Every variable that tillkit reads, with its help text. */
+/** Every environment variable that tillkit reads, with its help text. */
 export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_DB: 'the database, as --db',
+  TILLKIT_ACCOUNT: 'the account, as --account',
+  TILLKIT_STORE: 'the store, as --store',
   HOST: 'the address of serve, as --host',
   PORT: 'the port of serve, as --port',
   TILLKIT_TOKEN_SECRET: 'signs tokens in place of the keys in the database; at least 32 bytes',
@@ -37,7 +41,7 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_CORS_ORIGIN: 'as --cors-origin of serve; several separated by commas',
 }
 
-/** Parses the environment. Throws a UsageError that names a wrong variable. */
+/** Parses the environment variables. Throws a UsageError that names the invalid variable. */
 export function readConfig(environment: Environment): Config {
   const set = (name: string) => environment[name] || undefined
   const parse = <T>(name: string, parser: ValueParser<T>) => {
@@ -73,12 +77,12 @@ const listOf = (text: string | undefined) => text?.split(',').map((each) => each
 function platformsOf(text: string | undefined): string[] | undefined {
   const names = listOf(text)
   const known: readonly string[] = PLATFORMS
-  // The setting only narrows the specification's list. A mistyped name would close a platform.
+  // Rejects unknown names: a mistyped one would remove a platform from the allowed list.
   if (names?.every((name) => known.includes(name)) ?? true) return names
   throw new UsageError(`TILLKIT_PLATFORMS must be some of ${PLATFORMS.join(', ')}`)
 }
 
-/** The master keys, newest first. */
+/** Parses the master keys. Returns them newest first. */
 function parseMasterKeys(newest: string | undefined, previous: string | undefined) {
   if (newest === undefined && previous !== undefined) {
     throw new UsageError('TILLKIT_MASTER_KEY_PREVIOUS is set, and TILLKIT_MASTER_KEY is not')
@@ -90,11 +94,11 @@ function parseMasterKeys(newest: string | undefined, previous: string | undefine
 const HEX = /^[\da-f]{64}$/i
 const BASE64 = /^[\w+/-]{43}=?$/
 
-/** Never quotes the key in its error. */
+/** Parses a key. The error message never quotes it. */
 function parseKey(variable: string, text: string): Uint8Array {
   const written = text.trim()
   if (HEX.test(written)) return Buffer.from(written, 'hex')
-  // Node decodes both alphabets of base64.
+  // Node's base64 decoder also accepts base64url.
   if (BASE64.test(written)) return Buffer.from(written, 'base64')
   throw new UsageError(
     `${variable} must be 32 bytes, as 64 hex digits or in base64: openssl rand -hex 32`,

@@ -10,7 +10,7 @@ import { UsageError } from './command-errors.ts'
 import type { Config } from './config.ts'
 import { explainPermissions } from './file-permissions.ts'
 
-/** Opens the storage that `--db` or the environment names. */
+/** Opens the storage that a path or URL names. */
 export async function openStorage(
   db: string,
   options: Pick<SqliteOptions, 'create' | 'forCopy'>,
@@ -18,7 +18,7 @@ export async function openStorage(
   if (db === 'memory:') return createMemoryStorage()
   if (isPostgres(db)) return openPostgresStorage(db, options)
   const [url] = /^[a-z][a-z\d+.-]+:\/\//i.exec(db) ?? []
-  // The rest of the URL may hold a password.
+  // Quotes only the scheme: the rest of the URL may hold a password.
   if (url) throw new UsageError(`${url}… is no database: use a file, postgres://… or memory:`)
   try {
     return await openSqliteStorage(db, options)
@@ -31,12 +31,12 @@ export function isPostgres(db: string): boolean {
   return /^postgres(ql)?:\/\//.test(db)
 }
 
-/** Whether a database is a file, not a server or memory. */
+/** Whether a database is a file, not a database server or memory. */
 export function isFile(db: string): boolean {
   return db !== 'memory:' && !isPostgres(db)
 }
 
-/** The options of `createTill` that the environment sets. */
+/** Returns the options of `createTill` that the environment sets. */
 export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
   const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown, quotas } = config
   return {

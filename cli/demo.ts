@@ -1,6 +1,6 @@
 import type { NewItem, Till } from '../lib/index.ts'
 
-/** The records and keys of the demo. */
+/** The ids and keys of the demo's records. */
 export interface Demo {
   readonly account_id: string
   readonly account_key: string
@@ -18,7 +18,9 @@ const ITEMS: readonly Omit<NewItem, 'store_id'>[] = [
   { name: 'season_pass', display_name: 'Season Pass', price: '999', type: 'subscription' },
 ]
 
-/** Creates an account, a project, a store and items. Undefined when the till has accounts. */
+/**
+ * Creates an account, a project, a store and items. Returns undefined when accounts already exist.
+ */
 export async function createDemo(till: Till): Promise<Demo | undefined> {
   const { accounts } = await till.accounts.list({ limit: 1 })
   if (accounts.length > 0) return undefined
@@ -40,7 +42,7 @@ export async function createDemo(till: Till): Promise<Demo | undefined> {
   return { account_id, account_key, project_id, public_key, store_id: STORE_ID }
 }
 
-/** The keys, and shell commands that use the API. */
+/** Formats the demo's keys, and shell commands that call the API with them. */
 export function formatDemo(demo: Demo, url: string): string {
   const api = `${url}/api/v1`
   return `

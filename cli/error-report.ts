@@ -9,7 +9,7 @@ export function createErrorReport(io: Io, file: string, report: string, db: stri
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const output = createOutputFile(io, '--report', report, [file, ...databaseFiles(db)])
   const mistakes = new Map<number, readonly ErrorDetail[]>()
-  // Lines with the same mistakes share one array: a million separate ones took 470 MiB.
+  // Lines with the same mistakes share one array. A million separate arrays took 470 MiB.
   const shared = new Map<string, readonly ErrorDetail[]>()
   return {
     add({ line = 1, ...mistake }: ErrorDetail): void {
@@ -18,7 +18,9 @@ export function createErrorReport(io: Io, file: string, report: string, db: stri
       if (!shared.has(key)) shared.set(key, all)
       mistakes.set(line, shared.get(key) ?? all)
     },
-    /** Writes the report if there were mistakes. Reads the file again for the cells of bad rows. */
+    /**
+     * Writes the report if there were mistakes. Reads the file again to get the cells of bad rows.
+     */
     async write(): Promise<void> {
       if (mistakes.size === 0) return
       await output.write(formatErrorReport(createReadStream(file), mistakes))

@@ -5,16 +5,17 @@ import { CommandFailure, Interrupted, UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { optionsOf } from './options.ts'
 import { wrapLines } from './output.ts'
+import { describeSystemError } from './system-errors.ts'
 
-/** Exit codes. */
+/** The exit codes of the program. */
 export const DONE = 0
 export const FAILED = 1
 const WRONG_USAGE = 2
 const INTERRUPTED = 130
 
 /**
- * Prints why a command failed and returns its exit code. Wrong usage is a mistake that the command
- * line alone shows, found by the CLI or by the library.
+ * Prints why a command failed, and returns its exit code. The exit code for wrong usage also covers
+ * option values that the library rejects.
  */
 export function reportFailure(
   error: unknown,
@@ -25,7 +26,7 @@ export function reportFailure(
   const options = command ? optionsOf(command) : {}
   const isMisuse = error instanceof UsageError || isInvalidOption(error, options)
   const code = isMisuse ? WRONG_USAGE : error instanceof Interrupted ? INTERRUPTED : FAILED
-  const hasPrinted = error instanceof CommandFailure // its JSON document is on stdout already
+  const hasPrinted = error instanceof CommandFailure // its JSON document is already on stdout
   if (args.includes('--json') && !hasPrinted) {
     stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
     if (isExpected(error)) return code
@@ -39,10 +40,10 @@ export function reportFailure(
   return code
 }
 
-// The library's other detail codes depend on stored records.
+// The detail codes that blame the input alone. The other codes depend on stored records.
 const OPTION_CODES = ['required', 'invalid', 'unsupported']
 
-/** Whether the library rejected nothing but option values. */
+/** Whether the library rejected only values of options. */
 function isInvalidOption(error: unknown, options: object): boolean {
   if (!(error instanceof TillError) || error.code !== 'invalid_request') return false
   const isOption = ({ code, field = '' }: ErrorDetail) =>
@@ -50,16 +51,19 @@ function isInvalidOption(error: unknown, options: object): boolean {
   return error.details.length > 0 && error.details.every(isOption)
 }
 
-/** Expected errors print no stack. System errors are expected: a port in use, an unreadable file. */
+/**
+ * Whether the user can expect the error, so no stack is printed. System errors are expected: a port
+ * in use, an unreadable file.
+ */
 function isExpected(error: unknown): error is Error {
   const ours = [UsageError, CommandFailure, Interrupted, TillError]
   if (ours.some((each) => error instanceof each)) return true
   return typeof (error as NodeJS.ErrnoException | undefined)?.syscall === 'string'
 }
 
-/** The message and details of an error, with fields under the names of their options. */
+/** The message and details of an error. Names the options instead of the library's fields. */
 function formatReason(error: Error, options: object): string {
-  if (!(error instanceof TillError)) return error.message
+  if (!(error instanceof TillError)) return describeSystemError(error)
   const { details, total, cause } = error
   const lines = details.map((detail) => `${placeOf(detail, options)} ${detail.message}`)
   const [only, ...others] = details
@@ -68,7 +72,7 @@ function formatReason(error: Error, options: object): string {
     return isSameSentence ? `${lines[0]}` : error.message
   }
   if (total > details.length) lines.push(`and ${total - details.length} more`)
-  if (cause instanceof Error) lines.push(cause.message)
+  if (cause instanceof Error) lines.push(describeSystemError(cause))
   return [error.message, ...lines].join('\n  ')
 }
 
@@ -79,7 +83,7 @@ function placeOf({ line, column, field = '' }: ErrorDetail, options: object): st
   return `--${[name, ...within].join(': ')}`
 }
 
-/** The library's fields whose options have another name. */
+/** The library's fields that differ in name from their options. */
 const OPTION_NAMES: { readonly [field: string]: string } = {
   account_id: 'account',
   project_id: 'project',
@@ -92,13 +96,13 @@ const OPTION_NAMES: { readonly [field: string]: string } = {
   scopes: 'scope',
 }
 
-/** The option of a field, and the path within its value: `config.currency` gives both. */
+/** The option for a field, and the path within its value: `config.currency` gives both. */
 function optionOf(field: string): readonly [name: string, ...within: string[]] {
   const [, name = '', within] = /^(\w+)(?:\[\d+\])?\.?(.*)$/s.exec(field) ?? []
   return [OPTION_NAMES[name] ?? name.replaceAll('_', '-'), ...(within ? [within] : [])]
 }
 
-/** The error as a problem document (RFC 9457), without a request id. */
+/** The problem document (RFC 9457) for an error, without a request id. */
 function problemDocument(error: unknown): object {
   if (error instanceof Interrupted) {
     const code = 'interrupted'
@@ -108,6 +112,6 @@ function problemDocument(error: unknown): object {
     error instanceof UsageError ? new TillError('invalid_request', error.message) : error
   const { request_id: _, ...document } = createProblem(known, '').body
   if (known instanceof TillError) return document
-  // A server hides the details of other errors from its clients; a CLI does not.
+  // A server hides the messages of unexpected errors from its clients. The CLI shows them.
   return { ...document, detail: known instanceof Error ? known.message : String(known) }
 }

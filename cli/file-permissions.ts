@@ -2,21 +2,21 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TillError } from '../lib/index.ts'
 
-/** The mode of a file that other users may read or write, else undefined. */
+/** The mode of a file if other users may read or write it, else undefined. */
 export function sharedMode(path: string): string | undefined {
-  if (process.platform === 'win32') return undefined // modes there do not describe other users
+  if (process.platform === 'win32') return undefined // modes on Windows do not describe other users
   const { mode = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
   return mode & 0o066 ? formatMode(mode) : undefined
 }
 
 /**
- * Adds the owner and the remedy to the error of a database that this user may not use. A missing
- * file counts only for a command that may create it.
+ * Adds the file's owner and a remedy to the error, if this user may not use the database. Explains
+ * a missing file only when `create` is true.
  */
 export function explainPermissions(error: unknown, path: string, create = false): unknown {
   if (!(error instanceof TillError) || error.code !== 'storage_unavailable') return error
   if (!create && accessCode(path) === 'ENOENT') return error
-  // SQLite keeps two files beside the database while it is in use.
+  // SQLite creates two more files in the directory, so it must be writable too.
   const reason = deniedReason(path) ?? deniedReason(dirname(path))
   return reason ? new TillError(error.code, `${error.message}; ${reason}`) : error
 }
@@ -44,7 +44,7 @@ function describeOwner(path: string): string | undefined {
     if (uid === user) return `${found}: chmod u+rwX ${path}`
     return `${found} and belongs to user ${uid}, this is user ${user}: run it as that user`
   } catch {
-    return undefined // the directory denies access, and is checked next
+    return undefined // `path` is in a directory that denies access; the caller checks it next
   }
 }
 

@@ -1,9 +1,9 @@
-import type { Command, OptionSpecs } from './command.ts'
+import type { Command, OptionSpec, OptionSpecs } from './command.ts'
 import { VARIABLES } from './config.ts'
 import { COMMON_OPTIONS, optionsOf } from './options.ts'
 import { wrap } from './text.ts'
 
-/** The help of the whole program. */
+/** Formats the help of the whole program. */
 export function formatProgramHelp(groups: {
   readonly [title: string]: readonly Command[]
 }): string {
@@ -31,7 +31,7 @@ The reason is on stderr, or with --json as a JSON document on stdout.
 \`tillkit COMMAND --help\` describes a command.`
 }
 
-/** The help of the commands that begin with the same words: `account`, `account keys`. */
+/** Formats the help of the commands with the same first words: `account`, `account keys`. */
 export function formatGroupHelp(begun: string, commands: readonly Command[]): string {
   return `Usage: tillkit ${begun} COMMAND [options]
 
@@ -40,9 +40,11 @@ ${columns(commands.map(({ name, summary }) => [name, summary]))}
 \`tillkit COMMAND --help\` describes a command.`
 }
 
-/** The help of one command. */
+/** Formats the help of one command. */
 export function formatCommandHelp(command: Command): string {
-  const required = Object.entries(command.options).filter(([, { required }]) => required)
+  const required = Object.entries(command.options).filter(
+    ([, { required, findDefault }]) => required && !findDefault,
+  )
   const usage = [
     `tillkit ${command.name}`,
     ...(command.operand ? [command.operand] : []),
@@ -54,16 +56,21 @@ export function formatCommandHelp(command: Command): string {
 ${wrap(usage, 'Usage: ', '  ')}
 
 Options:
-${formatOptions(optionsOf(command))}`
+${formatOptions(optionsOf(command))}${command.example ? `\n\nExample:\n  ${command.example.replaceAll('\n', '\n  ')}` : ''}`
 }
 
 function formatOptions(options: OptionSpecs): string {
   return columns(
-    Object.entries(options).map(([name, { short, value, help, required }]) => [
-      `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`,
-      required ? `${help} (required)` : help,
+    Object.entries(options).map(([name, spec]) => [
+      `${spec.short ? `-${spec.short}, ` : ''}--${name}${spec.value ? ` ${spec.value}` : ''}`,
+      spec.help + formatNote(spec),
     ]),
   )
+}
+
+function formatNote({ required, findDefault, variable }: OptionSpec): string {
+  const notes = [...(required && !findDefault ? ['required'] : []), ...(variable ? [variable] : [])]
+  return notes.length === 0 ? '' : ` (${notes.join(', or ')})`
 }
 
 type Rows = readonly (readonly [string, string])[]

@@ -1,13 +1,13 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** An output stream. A terminal also tells its width. */
+/** An output stream. A terminal also has its width in `columns`. */
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 
 type Listen<Event, Argument> = (event: Event, listener: (argument: Argument) => void) => unknown
 
-/** The streams and events of a process. `process` is one; tests pass their own. */
+/** The streams and events of a process. `process` has this type; tests pass their own object. */
 export interface Io {
   readonly stdin: Readable
   readonly stdout: OutputStream

@@ -1,8 +1,8 @@
 import type { Io } from './io.ts'
 
 /**
- * Writes the log lines of one event-loop turn to stderr together. Under load, a write for each line
- * takes more time than everything else that the CLI adds to a request.
+ * Collects the log lines of one event-loop turn, and writes them to stderr together. Under load,
+ * one write for each line takes more time than all other work of the CLI for a request.
  */
 export function createLogWriter(io: Io): (line: string) => void {
   let lines: string[] = []

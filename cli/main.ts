@@ -3,17 +3,17 @@ import { DONE, FAILED } from './failure.ts'
 import { run } from './run.ts'
 import { isWorker } from './worker-pool.ts'
 
-// The reader of stdout may stop early, as `head` does.
+// The process that reads stdout may stop early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(DONE)
   process.stderr.write(`tillkit: ${error.message}\n`)
   process.exit(FAILED)
 })
 
-// A server continues when nobody reads its log.
+// A server keeps running when nobody reads its log.
 process.stderr.on('error', () => {})
 
-// Node 22 and 24 warn that node:sqlite is experimental. The user of a command need not know.
+// Hides Node's warning that node:sqlite is experimental: users can do nothing about it.
 const printers = process.listeners('warning')
 process.removeAllListeners('warning').on('warning', (warning) => {
   if (warning.name === 'ExperimentalWarning') return
@@ -22,5 +22,5 @@ process.removeAllListeners('warning').on('warning', (warning) => {
 
 run(process.argv.slice(2), process, process.env).then((code) => {
   process.exitCode = code
-  if (isWorker) process.disconnect() // the channel to its parent would keep it alive
+  if (isWorker) process.disconnect() // the open channel to the parent would keep the worker alive
 })

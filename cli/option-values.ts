@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
+import { describeSystemError } from './system-errors.ts'
 
 /**
- * Parses the text of an option or variable. A UsageError calls it `name`. All options are parsed
- * before a database is opened, because a mistake must not leave a new file behind.
+ * Parses the text of an option or variable. Throws a UsageError that contains `name`. Runs before a
+ * database is opened, because a mistake must not leave a new file behind.
  */
 export type ValueParser<T> = (text: string, name: string) => T
 
@@ -28,13 +29,13 @@ export function oneOf<const T extends string>(...values: readonly T[]): ValuePar
   }
 }
 
-/** JSON, or `@file` with JSON in it. The library validates that it is an object. */
+/** Parses JSON, or the JSON in a file for `@file`. The library checks that it is an object. */
 export const json: ValueParser<JsonObject> = (text, name) => {
   const written = text.startsWith('@') ? readOptionFile(name, text.slice(1)) : text
   try {
     return JSON.parse(written)
   } catch (error) {
-    // V8's message quotes the text, which may hold a secret. Only the position is shown.
+    // Shows only the position: the message of V8 quotes the text, which may hold a secret.
     const place = /at position \d+/.exec((error as Error).message)?.[0]
     throw new UsageError(`${name} is not JSON${place ? `: look ${place}` : ''}`)
   }
@@ -44,7 +45,7 @@ function readOptionFile(name: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new UsageError(`${name}: ${(error as Error).message}`)
+    throw new UsageError(`${name}: ${describeSystemError(error)}`)
   }
 }
 

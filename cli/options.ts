@@ -1,8 +1,18 @@
-import type { PurchaseQuery, PurchaseStatus } from '../lib/index.ts'
+import type { Account, PurchaseQuery, PurchaseStatus, SummaryKey, Till } from '../lib/index.ts'
 import type { Command, Invocation, OptionSpecs } from './command.ts'
+import { UsageError } from './command-errors.ts'
 import { json } from './option-values.ts'
 
-// Options that several commands share.
+// The options that several commands share, grouped by use.
+
+/** The statuses of a project or a store that have an effect. */
+export const STATUSES = ['active', 'disabled', 'archived']
+const PURCHASE_STATUSES: readonly PurchaseStatus[] = [
+  'purchased',
+  'pending',
+  'refunded',
+  'cancelled',
+]
 
 /** Every command takes these. */
 export const COMMON_OPTIONS = {
@@ -12,26 +22,59 @@ export const COMMON_OPTIONS = {
 } satisfies OptionSpecs
 
 export const ACCOUNT_OPTION = {
-  account: { value: 'ID', required: true, help: 'the account' },
+  account: {
+    value: 'ID',
+    required: true,
+    variable: 'TILLKIT_ACCOUNT',
+    findDefault: findOnlyAccount,
+    help: 'the account; not needed when there is only one',
+  },
 } as const satisfies OptionSpecs
+
+/** The id of the only account. Throws a UsageError when there are none or several. */
+async function findOnlyAccount(till: Till): Promise<string> {
+  const { accounts } = await till.accounts.list({ limit: 2 })
+  const [only, other] = accounts
+  if (!only) throw new UsageError('There is no account: tillkit account create --name NAME')
+  if (!other) return only.account_id
+  throw new UsageError('--account ID is missing, and there are several: tillkit account list')
+}
 
 export const PROJECT_OPTION = {
   project: { value: 'ID', required: true, help: 'the project' },
 } as const satisfies OptionSpecs
 
+/** Options of commands that read or change a project. */
+export const PROJECT_OPTIONS = {
+  account: {
+    value: 'ID',
+    variable: 'TILLKIT_ACCOUNT',
+    help: 'the account that owns the project; not needed',
+  },
+  ...PROJECT_OPTION,
+} as const satisfies OptionSpecs
+
+/** The account of `PROJECT_OPTIONS`: the named one, else the owner of the project. */
+export function accountOf(
+  till: Till,
+  { account, project }: Invocation<typeof PROJECT_OPTIONS>['options'],
+): Promise<Account> {
+  return account === undefined ? till.accounts.ownerOf(project) : till.accounts.get(account)
+}
+
 export const STORE_OPTIONS = {
-  account: { value: 'ID', required: true, help: 'the account that owns the store' },
-  store: { value: 'ID', required: true, help: 'the store' },
+  ...ACCOUNT_OPTION,
+  store: { value: 'ID', required: true, variable: 'TILLKIT_STORE', help: 'the store' },
 } as const satisfies OptionSpecs
 
-/** Options of commands that create a project or a store. */
+/** Options of the commands that create a project or a store. */
 export const NEW_STATUS_OPTION = {
-  status: { value: 'S', help: 'default active; disabled and archived close it' },
+  status: { value: 'S', choices: STATUSES, help: 'default active; disabled and archived close it' },
 } as const satisfies OptionSpecs
 
-/** Options of commands that change a project or a store. */
+/** Options of the commands that change a project or a store. */
 export const CHANGE_OPTIONS = {
-  status: { value: 'S', help: 'disabled and archived close it' },
+  status: { value: 'S', choices: STATUSES, help: 'disabled and archived close it' },
   config: {
     value: 'JSON|@FILE',
     parse: json,
@@ -44,14 +87,34 @@ export const PAGE_OPTIONS = {
   cursor: { value: 'NEXT', help: 'continue after the previous page' },
 } as const satisfies OptionSpecs
 
-/** Options that select purchases. */
-export const PURCHASE_OPTIONS = {
-  ...STORE_OPTIONS,
+const SELECTION_OPTIONS = {
   user: { value: 'ID', help: 'only those of this user' },
   sku: { value: 'SKU', help: 'only those of this item' },
-  status: { value: 'S', help: 'only purchased, pending, refunded or cancelled ones' },
+  status: {
+    value: 'S',
+    choices: PURCHASE_STATUSES,
+    help: 'only purchased, pending, refunded or cancelled ones',
+  },
   from: { value: 'TIME', help: 'from this time or day on: 2026-01-31' },
   to: { value: 'TIME', help: 'before this time or day' },
+} as const satisfies OptionSpecs
+
+/** Options that select the purchases of a store. */
+export const PURCHASE_OPTIONS = {
+  ...STORE_OPTIONS,
+  ...SELECTION_OPTIONS,
+} as const satisfies OptionSpecs
+
+/** Options of a summary. */
+export const SUMMARY_OPTIONS = {
+  ...ACCOUNT_OPTION,
+  store: { value: 'ID', help: 'only this store; default all stores of the account' },
+  by: {
+    value: 'FIELDS',
+    parse: (text: string) => text.split(',') as SummaryKey[], // the library validates them
+    help: 'day, week or month, sku, currency, store; default month,sku,currency',
+  },
+  ...SELECTION_OPTIONS,
 } as const satisfies OptionSpecs
 
 /** The library's query for the values of `PURCHASE_OPTIONS`. */
@@ -64,7 +127,7 @@ export function purchaseQuery(
 }
 
 /** All options of a command, the common ones included. */
-export function optionsOf({ options, databaseOption }: Command): OptionSpecs {
+export function optionsOf({ options, databaseOption, needsNoDatabase }: Command): OptionSpecs {
   const { db, ...others } = COMMON_OPTIONS
-  return { ...options, ...(databaseOption ? {} : { db }), ...others }
+  return { ...options, ...(databaseOption || needsNoDatabase ? {} : { db }), ...others }
 }

@@ -6,19 +6,20 @@ import { pipeline } from 'node:stream/promises'
 import { UsageError } from './command-errors.ts'
 import type { Io } from './io.ts'
 import { interruptible } from './signals.ts'
+import { describeSystemError } from './system-errors.ts'
 
-/** A file that a command writes. */
+/** A file that a command writes its output to. */
 export interface OutputFile {
   /**
-   * Replaces the file atomically and durably. The file is unchanged when this rejects, also after
-   * Ctrl-C. A device or a pipe gets the text in chunks.
+   * Replaces the file atomically and durably. When this rejects, also after Ctrl-C, the old file is
+   * unchanged. Writes to a device or a pipe in chunks.
    */
   write(text: AsyncIterable<string>): Promise<void>
 }
 
 /**
- * Checks an output file before any other work. Its directory must be writable, and it must not be
- * one of `inputs`, also not through a link.
+ * Checks an output file before any other work. Its directory must be writable. The file must not be
+ * one of `inputs`, nor a link to one.
  */
 export function createOutputFile(
   io: Io,
@@ -41,12 +42,12 @@ export function createOutputFile(
     }
     accessSync(dirname(path), constants.W_OK)
   } catch (error) {
-    throw new UsageError(`${option}: ${(error as Error).message}`)
+    throw new UsageError(`${option}: ${describeSystemError(error)}`)
   }
   return { write: (text) => replaceFile(io, text, path) }
 }
 
-/** The files of a SQLite database that is in use. */
+/** The files that SQLite uses for a database. */
 export function databaseFiles(db: string): string[] {
   return [db, `${db}-wal`, `${db}-shm`]
 }
@@ -56,7 +57,10 @@ function isSameFile(path: string, other: string): boolean {
   return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev
 }
 
-/** Whether a path names a device or a descriptor, such as /dev/stdout. Those are never replaced. */
+/**
+ * Whether a path names a device or a file descriptor, such as /dev/stdout. These are written to,
+ * not replaced.
+ */
 function isInDevices(path: string): boolean {
   return /^\/(dev|proc\/.+)$/.test(realpathSync(dirname(path)))
 }
@@ -66,15 +70,16 @@ async function appendTo(
   path: string,
   followsLinks: boolean,
 ): Promise<void> {
-  // Another user may have put a file or a link there meanwhile: does not create, truncate or follow.
+  // Opens without creating or truncating: another user may have put a file or link there meanwhile.
   const { O_WRONLY, O_APPEND, O_NOFOLLOW } = constants
   const file = await open(path, O_WRONLY | O_APPEND | (followsLinks ? 0 : O_NOFOLLOW))
   await pipeline(text, file.createWriteStream())
 }
 
 /**
- * Writes a temporary file in the same directory and renames it. Other users may write there, as in
- * `/tmp`: the temporary name is random and new, and a symbolic link at `path` is not followed.
+ * Writes a temporary file in the same directory, then renames it. Other users may write there, as
+ * in `/tmp`. The temporary name is therefore random and new, and a symbolic link at `path` is not
+ * followed.
  */
 function replaceFile(io: Io, text: AsyncIterable<string>, path: string): Promise<void> {
   return interruptible(io, `${path} was not written`, async (signal) => {
@@ -97,14 +102,17 @@ function replaceFile(io: Io, text: AsyncIterable<string>, path: string): Promise
   })
 }
 
-/** Makes a rename durable, where the system can open and sync a directory. */
+/** Calls fsync on a directory to make a rename durable, if the system can open and sync one. */
 async function syncFolder(folder: string): Promise<void> {
   const directory = await open(folder).catch(() => undefined)
   await directory?.sync().catch(() => {})
   await directory?.close()
 }
 
-/** Purchases are private: 0600, unless this user gave the existing file another mode. */
+/**
+ * The mode for an output file. Default 0600, because purchases are private. An existing file of
+ * this user keeps its mode.
+ */
 function modeOf(path: string): number {
   const stat = lstatSync(path, { throwIfNoEntry: false })
   if (!stat?.isFile()) return 0o600

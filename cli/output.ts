@@ -3,13 +3,13 @@ import type { OutputStream } from './io.ts'
 import { formatTable, type Narrowing } from './table.ts'
 import { formatValue, WIDTH, wrap } from './text.ts'
 
-/** Prints the result of a command: text for a person, or one JSON document. */
+/** Prints the result of a command, as text or as one JSON document. */
 export interface Output {
   /** Prints one record, a line for each field. */
   record(record: object): void
-  /** Prints a line for each record, with the named fields as columns. Fits a terminal. */
+  /** Prints one line for each record, with the named fields as columns that fit the terminal. */
   table(rows: readonly object[], columns: readonly string[], narrowing?: Narrowing): void
-  /** The same for any number of records. As JSON they are streamed. */
+  /** Prints a table of any number of records. With --json, streams them. */
   list(
     rows: AsyncIterable<object>,
     columns: readonly string[],
@@ -41,7 +41,7 @@ export function createOutput(stdout: OutputStream, json: boolean): Output {
   }
 }
 
-/** Streams the text of `JSON.stringify(rows, null, 2)`, with backpressure. */
+/** Streams the same text as `JSON.stringify(rows, null, 2)`, with backpressure. */
 async function writeArray(stdout: OutputStream, rows: AsyncIterable<object>): Promise<void> {
   let before = '['
   for await (const row of rows) {
@@ -52,7 +52,7 @@ async function writeArray(stdout: OutputStream, rows: AsyncIterable<object>): Pr
   stdout.write(before === '[' ? '[]\n' : '\n]\n')
 }
 
-/** Keeps only the named fields, because the others may be large. */
+/** Keeps only the named fields of each row: other fields may be large. */
 async function pick(rows: AsyncIterable<object>, columns: readonly string[]): Promise<object[]> {
   const picked: object[] = []
   for await (const row of rows) {
@@ -68,7 +68,7 @@ function formatRecord(record: object): string {
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${formatValue(value)}`).join('\n')
 }
 
-/** Wraps lines to the width of a terminal, with an indent. For other streams does nothing. */
+/** Wraps lines to the terminal's width, with an indent. Does nothing for other streams. */
 export function wrapLines(text: string, { isTTY, columns }: OutputStream): string {
   if (!isTTY) return text
   const wrapLine = (line: string) => {
@@ -79,7 +79,7 @@ export function wrapLines(text: string, { isTTY, columns }: OutputStream): strin
   return text.split('\n').map(wrapLine).join('\n')
 }
 
-/** `label: one, two`, wrapped between entries. */
+/** Formats `label: one, two`. Lines break only between entries. */
 export function wrapList(label: string, entries: readonly string[]): string {
   const lines = [`${label}:`]
   entries.map(formatValue).forEach((entry, i) => {

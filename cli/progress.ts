@@ -8,7 +8,7 @@ interface Done {
 const REDRAW_MS = 100
 const BAR_WIDTH = 24
 
-/** Creates a progress bar for `total` bytes (0 when unknown). Silent unless on a terminal. */
+/** Creates a progress bar for `total` bytes (0 when unknown). Prints only to a terminal. */
 export function createProgress(stream: OutputStream, total: number) {
   const line = createStatusLine(stream)
   const started = performance.now()
@@ -16,19 +16,19 @@ export function createProgress(stream: OutputStream, total: number) {
     formatProgress(done, total, (performance.now() - started) / 1000, isFinished)
   return {
     update: (done: Done) => line.update(() => format(done)),
-    /** Fills the bar and leaves it on the screen. */
+    /** Fills the bar, and leaves it on the screen. */
     finish: (rows: number) => line.finish(format({ bytes: total, rows }, true)),
     end: line.end,
   }
 }
 
-/** A status line that is overwritten. Silent unless on a terminal. */
+/** A status line that each update overwrites. Prints only to a terminal. */
 export interface StatusLine {
   /** Writes the text, at most ten times a second. */
   update(text: () => string): void
-  /** Writes the text and leaves it on the screen. */
+  /** Writes the text, and leaves it on the screen. */
   finish(text: string): void
-  /** Removes an unfinished line. */
+  /** Removes the line from the screen unless `finish` was called. */
   end(): void
 }
 
@@ -58,6 +58,21 @@ export function createStatusLine(stream: OutputStream): StatusLine {
   }
 }
 
+/** Shows the elapsed time of work that takes longer than a second. Silent unless on a terminal. */
+export function createElapsed(stream: OutputStream, text: string): Pick<StatusLine, 'end'> {
+  const line = createStatusLine(stream)
+  const started = performance.now()
+  const timer = setInterval(() => {
+    line.update(() => `${text}: ${Math.floor((performance.now() - started) / 1000)} s`)
+  }, 1_000)
+  return {
+    end() {
+      clearInterval(timer)
+      line.end()
+    },
+  }
+}
+
 /** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; finished, `100%` and `in 4 s`. */
 function formatProgress(
   { bytes, rows }: Done,
@@ -68,7 +83,7 @@ function formatProgress(
   const count = (value: number) => Math.round(value).toLocaleString('en-US')
   const rate = `${count(rows)} rows  ${count(rows / Math.max(seconds, 0.001))} rows/s`
   if (total === 0) return rate
-  // Rows are still being stored when the last bytes have been read.
+  // Shows at most 99 % until the end: rows are still being stored after the last byte is read.
   const part = isFinished ? 1 : Math.min(bytes / total, 0.99)
   const bar = '#'.repeat(Math.round(part * BAR_WIDTH)).padEnd(BAR_WIDTH)
   const left = part > 0 ? Math.ceil(seconds / part - seconds) : 0

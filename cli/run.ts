@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { createTill } from '../lib/index.ts'
-import { parseArguments } from './arguments.ts'
+import { createTill, type Till } from '../lib/index.ts'
+import { type ParsedArguments, parseArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { commands, groups } from './commands.ts'
@@ -13,7 +13,7 @@ import type { Io } from './io.ts'
 import { createOutput } from './output.ts'
 import { suggest } from './suggestion.ts'
 
-/** Runs a command line to its end. Prints failures, and resolves to the exit code. */
+/** Runs a command line. Prints a failure, and resolves to the exit code. */
 export async function run(args: readonly string[], io: Io, env: Environment): Promise<number> {
   const command = findCommand(args)
   try {
@@ -27,11 +27,11 @@ export async function run(args: readonly string[], io: Io, env: Environment): Pr
 
 async function runCommand(command: Command, args: readonly string[], io: Io, env: Environment) {
   const words = command.name.split(' ').length
-  const { options, operand } = parseArguments(command, args.slice(words))
+  const { options, operand } = parseArguments(command, args.slice(words), env)
   if (options.help) return void io.stdout.write(`${formatCommandHelp(command)}\n`)
   const set = readConfig(env)
   const named = options[command.databaseOption ?? 'db'] as string | undefined
-  const db = named ?? set.db
+  const db = command.needsNoDatabase ? 'memory:' : (named ?? set.db)
   const config = { ...set, db, ...(options.lockdown ? { lockdown: true } : {}) }
   const wasThere = existsSync(db)
   const storage = await openStorage(db, { create: command.makesDatabase ?? false })
@@ -40,7 +40,8 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   try {
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
     const output = createOutput(io.stdout, options.json === true)
-    const given = { options: options as never, operand, args, config, io, output }
+    const found = (await findDefaults(command, options, till)) as never
+    const given = { options: found, operand, args, config, env, io, output, commands }
     await command.run({ ...given, till, storage, db, isNew })
   } catch (error) {
     throw isFile(db) ? explainPermissions(error, db) : error
@@ -49,15 +50,28 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   }
 }
 
+/** The options, with those that only the database can tell. */
+async function findDefaults(
+  command: Command,
+  options: ParsedArguments['options'],
+  till: Till,
+): Promise<ParsedArguments['options']> {
+  const found: { [name: string]: unknown } = { ...options }
+  for (const [name, { findDefault }] of Object.entries(command.options)) {
+    if (findDefault && found[name] === undefined) found[name] = await findDefault(till)
+  }
+  return found
+}
+
 function findCommand(args: readonly string[]): Command | undefined {
   return commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
 }
 
-/** The version or a help text. */
+/** The version or a help text, for a command line without a known command. */
 function answerWithoutCommand(args: readonly string[]): string {
-  const [first = ''] = args
+  const [first = 'help'] = args
   if (first === '--version') return version()
-  // A word after an option may be its value.
+  // Stops at the first option: a word after an option may be its value.
   const end = args.findIndex((each) => each.startsWith('-'))
   const words = end === -1 ? args : args.slice(0, end)
   if (first === 'help') return helpOf(words.slice(1))
@@ -89,7 +103,6 @@ function commandsUnder(begun: string): Command[] {
 
 function unknownCommand(words: readonly string[]): UsageError {
   const typed = words.join(' ')
-  if (typed === '') return new UsageError('A command is missing')
   const meant = [3, 2, 1].map((count) => suggestCommand(words.slice(0, count))).find(Boolean)
   if (meant) return new UsageError(`There is no command '${typed}': did you mean ${meant}?`)
   const known = [typed, words[0] ?? ''].map(commandsUnder).find((under) => under.length > 0)
@@ -97,7 +110,10 @@ function unknownCommand(words: readonly string[]): UsageError {
   return new UsageError(`Which one of ${known.map(({ name }) => name).join(', ')}?`)
 }
 
-/** The most similar command, or beginning of a command, of as many words; never `words` itself. */
+/**
+ * The most similar command or group of commands with the same number of words. Never returns
+ * `words` itself.
+ */
 function suggestCommand(words: readonly string[]): string | undefined {
   const typed = words.join(' ')
   const beginnings = commands.map(({ name }) => name.split(' ').slice(0, words.length).join(' '))
@@ -106,7 +122,7 @@ function suggestCommand(words: readonly string[]): string | undefined {
 }
 
 function version(): string {
-  // This module is cli/run.ts, or it is bundled into dist/cli/main.js.
+  // package.json is one directory above this source file, two above the built one.
   const paths = ['../package.json', '../../package.json']
   const [found = ''] = paths.map((path) => new URL(path, import.meta.url)).filter(existsSync)
   return (JSON.parse(readFileSync(found, 'utf8')) as { version: string }).version

@@ -3,8 +3,8 @@ import { Interrupted } from './command-errors.ts'
 import type { Io, StopSignal } from './io.ts'
 
 /**
- * Runs work that Ctrl-C can abort. Throws an Interrupted with the message `outcome` when it was
- * aborted; work that is past the point of aborting ends as usual. A second Ctrl-C ends the process.
+ * Runs work that Ctrl-C can abort. Throws an Interrupted with the message `outcome` if the work was
+ * aborted. Work that can no longer be aborted ends normally. A second Ctrl-C ends the process.
  */
 export async function interruptible<T>(
   io: Io,
@@ -25,8 +25,8 @@ export async function interruptible<T>(
 }
 
 /**
- * Resolves at the first SIGTERM or SIGINT. A second one ends the process at once, except in a
- * worker: it may get the same signal from the operating system and from its parent.
+ * Resolves at the first SIGTERM or SIGINT. A second one ends the process at once. In a worker it
+ * does not: the operating system and the parent may both send the first one.
  */
 export function stopSignal(io: Io, isWorker: boolean): Promise<void> {
   return new Promise((resolve) => {
@@ -41,7 +41,7 @@ export function stopSignal(io: Io, isWorker: boolean): Promise<void> {
   })
 }
 
-/** Ends the process as the signal would. PID 1 of a container ignores it, so it exits. */
+/** Ends the process by the signal. PID 1 of a container ignores signals, so it calls exit. */
 function endBy(signal: StopSignal): never {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)

@@ -1,4 +1,6 @@
-/** The known word within two typing mistakes of `typed`, or within one if it is short. */
+/**
+ * The known word that differs from `typed` by at most two typing mistakes, or one if it is short.
+ */
 export function suggest(typed: string, known: readonly string[]): string | undefined {
   const allowed = typed.length < 5 ? 1 : 2
   const [best] = known
@@ -8,7 +10,7 @@ export function suggest(typed: string, known: readonly string[]): string | undef
   return best?.each
 }
 
-/** The Damerau–Levenshtein distance (optimal string alignment). */
+/** The Damerau–Levenshtein distance of two words (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)

@@ -1,16 +1,16 @@
 import { formatValue, shorten, widthOf } from './text.ts'
 
 /**
- * The columns to shorten or omit, in this order, when a table is wider than the terminal. Values
- * that people copy and paste are never shortened.
+ * The columns to shorten or omit, in this order, until a table fits the terminal. Values that
+ * people copy and paste are never shortened.
  */
 export type Narrowing = { readonly [column: string]: 'shorten' | 'omit' }
 
 const GAP = '  '
-/** The least width of a shortened column, which shows the day of a time. */
+/** A shortened column keeps at least 11 characters: the date of a time (2026-01-31…) still fits. */
 const MIN_WIDTH = 11
 
-/** Formats a header line and a line for each row, within `available` columns if possible. */
+/** Formats a header line and one line for each row, within `available` columns if possible. */
 export function formatTable(
   rows: readonly object[],
   columns: readonly string[],
@@ -48,7 +48,7 @@ function cellsOf(name: string, rows: readonly object[]): Column {
   return { name, cells, width }
 }
 
-/** The width of each column that is shown. */
+/** Shortens and omits columns until the table fits. Returns the widths of the others. */
 function fit(
   widths: ReadonlyMap<string, number>,
   narrowing: Narrowing,
@@ -64,7 +64,7 @@ function fit(
     if (how === 'omit') fitted.delete(name)
     else fitted.set(name, Math.min(width, Math.max(MIN_WIDTH, name.length, width + room())))
   }
-  // Shortened columns get the room of the omitted ones.
+  // Omitting a column may free more room than needed: widens the shortened columns again.
   for (const [name, how] of steps.reverse()) {
     const width = fitted.get(name)
     if (how === 'omit' || width === undefined || room() <= 0) continue
@@ -74,7 +74,7 @@ function fit(
 }
 
 function formatColumn({ name, cells }: Column, width: number): string[] {
-  // Numbers are aligned to the right.
+  // Aligns numbers to the right.
   const isNumeric = cells.every((cell) => /^[\d,.]*$/.test(cell))
   return [name, ...cells].map((cell) => {
     const text = shorten(cell, width)

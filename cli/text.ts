@@ -1,4 +1,4 @@
-/** Formats a value on one line. Control characters are escaped, to protect the terminal. */
+/** Formats a value on one line. Escapes control characters, which could change the terminal. */
 export function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return text.replace(/\p{Cc}/gu, (each) => JSON.stringify(each).slice(1, -1))
@@ -7,7 +7,7 @@ export function formatValue(value: unknown): string {
 const PLAIN = /^[ -~]*$/
 const GRAPHEMES = new Intl.Segmenter()
 const INVISIBLE = /^[\p{M}\p{Cf}]+$/u
-// Unicode's East Asian wide and full-width blocks.
+// Unicode's East Asian wide and full-width characters, which take two terminal columns.
 const LETTERS = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff]/u
 const FORMS = /[\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u
 const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u
@@ -21,7 +21,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Cuts a text to a width. A cut text ends with `…`. */
+/** Cuts a text to a width in terminal columns. A cut text ends with `…`. */
 export function shorten(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
@@ -39,10 +39,10 @@ function widthOfGrapheme(grapheme: string): number {
   return WIDE.test(grapheme) ? 2 : 1
 }
 
-/** The width of help texts, and of a terminal that does not tell its own. */
+/** The width of help texts, and of a terminal with unknown width. */
 export const WIDTH = 80
 
-/** Wraps words into lines. The first line begins with `first`, the others with `indent`. */
+/** Wraps words into lines. The first line begins with `first`, all others with `indent`. */
 export function wrap(
   words: readonly string[],
   first: string,

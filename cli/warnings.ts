@@ -2,9 +2,10 @@ import type { Config } from './config.ts'
 import { isFile } from './database.ts'
 import { sharedMode } from './file-permissions.ts'
 import type { Io } from './io.ts'
+import { STATUSES } from './options.ts'
 import { formatValue } from './text.ts'
 
-/** The security warnings for a server with these settings. */
+/** Finds the security warnings for a server with these settings. */
 export function findStartupWarnings({ db, lockdown, masterKeys }: Config, host: string): string[] {
   const mode = isFile(db) ? sharedMode(db) : undefined
   return [
@@ -20,8 +21,6 @@ export function findStartupWarnings({ db, lockdown, masterKeys }: Config, host: 
 function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host)
 }
-
-const STATUSES = ['active', 'disabled', 'archived']
 
 /** The library stores any status, so a mistyped `disabled` closes nothing. */
 export function warnOfStatus({ stderr }: Io, status: string | undefined): void {

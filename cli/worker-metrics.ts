@@ -2,16 +2,16 @@ import cluster, { type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { counter, countersOf, type Family, type PoolMetrics, sumFamilies } from '../http/index.ts'
 
-/** Messages between the workers and their parent: a request for metrics, or the answer. */
+/** The messages between the workers and their parent: requests for metrics, and metrics. */
 type ToParent = { readonly ask: 'all' } | { readonly own: readonly Family[] }
 type ToWorker = { readonly ask: 'own' } | { readonly all: readonly Family[] }
 
-/** How long the parent waits for its workers. A worker that is late counts with older metrics. */
+/** How long the parent waits for metrics. For a worker that is late, it uses the previous ones. */
 const TIMEOUT_MS = 1_000
 
 /**
- * In the parent: sends the metrics of all workers to each worker that asks. The last known counters
- * of ended workers are included, because a counter must not decrease.
+ * Runs in the parent: sends the metrics of all workers to each worker that asks. Includes the last
+ * counters of ended workers, because a counter must not decrease.
  */
 export function serveWorkerMetrics(): void {
   const latest = new Map<Worker, readonly Family[]>()
@@ -52,14 +52,14 @@ export function serveWorkerMetrics(): void {
     }
   })
   cluster.on('exit', (worker, code) => {
-    if (code !== 0) restarts++ // a worker that was stopped ends with 0
+    if (code !== 0) restarts++ // exit code 0: the worker was stopped, not restarted
     ended = sumFamilies([ended, countersOf(latest.get(worker) ?? [])])
     latest.delete(worker)
     markAnswered(worker)
   })
 }
 
-/** In a worker: sends its metrics to the parent, and gets those of all workers. */
+/** Runs in a worker: sends its metrics to the parent, and gets those of all workers. */
 export const poolMetrics: PoolMetrics = (own) => {
   const answers = new EventEmitter()
   process.on('message', (message: ToWorker) => {
@@ -74,7 +74,7 @@ export const poolMetrics: PoolMetrics = (own) => {
   }
 }
 
-/** Ignores errors: a process that has ended needs no message. */
+/** Sends a message. Ignores errors: a process that has ended needs no message. */
 function send(receiver: Worker | NodeJS.Process, message: ToParent | ToWorker): void {
   receiver.send?.(message, undefined, undefined, () => {})
 }

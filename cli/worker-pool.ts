@@ -7,28 +7,28 @@ export const { isWorker } = cluster
 /** Worker processes that listen on the same port. */
 export interface WorkerPool {
   readonly port: number
-  /** Resolves when several workers in a row ended right after their start. */
+  /** Resolves when several workers in a row ended within `SHORT_LIFE_MS` of their start. */
   readonly failed: Promise<void>
   /** Stops the workers gracefully, and resolves when all have ended. */
   stop(): Promise<void>
 }
 
-/** A worker with a shorter life counts as failed. */
+/** A worker that ends sooner after its start counts as failed. */
 const SHORT_LIFE_MS = 2_000
 const MAX_SHORT_LIVES = 5
 
 /**
- * Runs this program with `args` in `count` workers. Replaces a worker that dies, and passes the
- * reason to `onDeath`. Undefined when the first worker could not listen. The others start after it,
- * to print the reason only once.
+ * Runs this program with `args` in `count` workers. Replaces each worker that dies, and passes the
+ * reason to `onDeath`. Resolves to undefined when the first worker could not listen. Starts the
+ * others after the first, to print its error only once.
  */
 export async function startWorkerPool(
   count: number,
   args: readonly string[],
   onDeath: (message: string) => void,
 ): Promise<WorkerPool | undefined> {
-  // The kernel distributes connections. With Node's default, this process does it, and a connection
-  // on its way to a worker that dies waits forever.
+  // Lets the kernel distribute connections. By default this process does it, and a connection that
+  // it passes to a dying worker waits forever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ args: [...args] })
   const first = cluster.fork()
@@ -72,7 +72,7 @@ export async function startWorkerPool(
   }
 }
 
-/** Resolves to the port once the worker listens; to undefined when it ended before. */
+/** Resolves to the port once the worker listens, or to undefined if it ends before that. */
 async function portOf(worker: Worker): Promise<number | undefined> {
   const ended = once(worker, 'exit').then(() => [])
   const [address] = await Promise.race([once(worker, 'listening'), ended])

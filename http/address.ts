@@ -3,9 +3,10 @@ import { isIP, type Socket } from 'node:net'
 import type { RequestHeaders } from './headers.ts'
 
 /**
- * The address of a request's client. Behind `hops` trusted proxies it is the entry number `hops` from
- * the right in X-Forwarded-For: the outermost trusted proxy wrote it. Clients can forge the entries
- * to its left. In a shorter list it is the first entry: the request bypassed the outer proxies.
+ * The address of a request's client. Behind `hops` trusted proxies, it is entry number `hops` of
+ * X-Forwarded-For, counted from the right. The outermost trusted proxy wrote that entry; clients
+ * can forge the entries to the left of it. If the list is shorter, the request bypassed the outer
+ * proxies, and the first entry is the address.
  */
 export function clientAddress(
   { socket }: IncomingMessage,
@@ -21,7 +22,7 @@ export function connectionAddress({ remoteAddress = '' }: Socket): string {
   return unmapped(remoteAddress)
 }
 
-/** The IPv4 address of an IPv4-mapped IPv6 address. */
+/** Converts an IPv4-mapped IPv6 address to the IPv4 address. Returns other addresses unchanged. */
 function unmapped(address: string): string {
   if (!address.startsWith('::')) return address
   return /^::ffff:([\d.]+)$/i.exec(address)?.[1] ?? address
@@ -35,17 +36,17 @@ function hopOf(forwarded: string, hops: number): string | undefined {
     start = end > 0 ? forwarded.lastIndexOf(',', end - 1) : -1
   }
   const hop = forwarded.slice(start + 1, end).trim()
-  // Some proxies add a port: 192.0.2.1:4711, [2001:db8::1]:4711
+  // Drops the port that some proxies add: 192.0.2.1:4711, [2001:db8::1]:4711
   const address = hop.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
-  // A copy, because a slice would keep the whole header in memory for as long as a limit counts it.
+  // A copy, because a slice would keep the whole header in memory while a limit counts the address.
   return isIP(address) ? Buffer.from(address).toString('latin1') : undefined
 }
 
 const MAX_NETWORKS = 10_000
-/** A cache by IPv6 address, emptied when full. Parsing an address takes 2 µs. */
+/** Caches the network of each IPv6 address, because parsing takes 2 µs. Emptied when full. */
 const networks = new Map<string, string>()
 
-/** The key of an address in limits: an IPv4 address, or the /64 network of an IPv6 address. */
+/** The key of an address in the limits: an IPv4 address, or the /64 network of an IPv6 one. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   let network = networks.get(address)

@@ -14,7 +14,7 @@ export type BodyReader<Body> = (
   memory: Reservation,
 ) => Promise<Body> | Body
 
-/** For routes without a body. A body that is sent anyway is discarded. */
+/** The body reader for routes without a body. A body that is sent anyway is discarded. */
 export const noBody: BodyReader<undefined> = () => undefined
 
 /** Reads a JSON object. The library validates its fields. */
@@ -40,7 +40,7 @@ export async function json<Body>(
   throw invalid('The body must be a JSON object')
 }
 
-/** The named fields of a body. The API ignores other fields; the library refuses them. */
+/** Picks the named fields of a body. The API ignores other fields, but the library rejects them. */
 export function pick<Body extends object, Name extends keyof Body>(
   body: Body,
   ...names: readonly Name[]
@@ -48,11 +48,11 @@ export function pick<Body extends object, Name extends keyof Body>(
   return Object.fromEntries(names.map((name) => [name, body[name]])) as Pick<Body, Name>
 }
 
-/** The maximum for a parsed value, measured with 33,000 objects that have different keys. */
+/** The most bytes of memory for a parsed value, measured with 33,000 objects of different keys. */
 const VALUE_BYTES = 70
-/** V8 stores two bytes for each character once one of them is outside Latin-1. */
+/** The bytes of a character in V8, if the text has a character outside Latin-1. */
 const TEXT_BYTES = 2
-/** Smaller bodies are parsed in 0.2 ms, so they do not wait for a turn. */
+/** The size from which parsing waits for its turn. Smaller bodies are parsed within 0.2 ms. */
 const LARGE_BYTES = 4 * 1024
 
 /** Throws 415 for another Content-Type or a Content-Encoding. The Content-Type may be missing. */
@@ -67,7 +67,7 @@ export function assertMediaType(request: IncomingMessage, wanted: string): void 
   }
 }
 
-/** `timeout` is in milliseconds: for the whole body, or between chunks when `isTimedByChunk`. */
+/** `timeout`, in milliseconds, is for the whole body, or between chunks if `isTimedByChunk`. */
 export interface BodyLimits {
   readonly bytes: number
   readonly timeout: number
@@ -75,9 +75,10 @@ export interface BodyLimits {
 }
 
 /**
- * Passes the body's chunks to `take`, and pauses the request until its promise resolves. Rejects with
- * the error of `take`; the rest of the body can then be discarded. Uses events: an async iterator
- * takes a quarter longer, and the rest could not be read after leaving it early.
+ * Passes each chunk of the body to `take`. While the promise of `take` is pending, the request is
+ * paused. Rejects when `take` throws; the caller can then still discard the rest of the body. Uses
+ * events, because an async iterator takes a quarter longer and destroys the request when a loop
+ * ends early.
  */
 export function receive(
   request: IncomingMessage,
@@ -85,7 +86,7 @@ export function receive(
   take: (chunk: Buffer) => Promise<void> | undefined,
 ): Promise<void> {
   assertSize(Number(request.headers['content-length'] ?? 0), bytes)
-  if (request.destroyed) throw hangUpError(request) // it emits no more events
+  if (request.destroyed) throw hangUpError(request) // a destroyed request emits no more events
   sendContinue(request)
   return new Promise((resolve, reject) => {
     let received = 0
@@ -132,8 +133,8 @@ export function receive(
 }
 
 /**
- * Reads the whole body. Reserves memory for received bytes, not for the Content-Length. Copies all
- * chunks but the first into one buffer, because a chunk of one byte takes 400 bytes.
+ * Reads the whole body. Reserves memory as bytes arrive, not by the Content-Length. Copies the
+ * chunks after the first into one buffer: a chunk of one byte would take 400 bytes of memory.
  */
 async function collect(
   request: IncomingMessage,
@@ -190,7 +191,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-// The message of V8 quotes the body, so only the position is used.
+// Returns only the position of a syntax error, because V8's message quotes the body.
 function positionOf(error: unknown): string {
   const position = /at position \d+/.exec((error as Error).message)
   return position ? `, ${position[0]}` : ''

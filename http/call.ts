@@ -8,17 +8,17 @@ export interface Call<Caller, Body> {
   readonly till: Till
   readonly caller: Caller
   readonly body: Body
-  /** Percent-decoded; undefined where the encoding is malformed. */
+  /** The path parameters, percent-decoded; undefined if the encoding is malformed. */
   readonly params: { readonly [name: string]: string | undefined }
-  /** A repeated parameter has its first value. */
+  /** The query parameters. Of a repeated parameter, only the first value. */
   readonly query: { readonly [name: string]: string }
   readonly options: CallOptions
   readonly context: ServerContext
 }
 
 /**
- * The output of a handler, sent with status 200. An object is sent as JSON. A string needs its own
- * `content-type` header.
+ * The result of a handler, sent with status 200. An object is sent as JSON. For a string, `headers`
+ * must have a `content-type`.
  */
 export interface Answer {
   readonly body: object | string | Representation | StreamedBody

@@ -15,8 +15,8 @@ const malformed = new TransportFault('malformed_request', 'The request is not we
 const tunnel = new TransportFault('method_not_allowed', 'This server is not a proxy', { allow: '' })
 
 /**
- * Answers requests for which Node creates no response, and closes the connection: those that it can
- * not parse, late ones, and CONNECT.
+ * Answers requests for which Node creates no response, then closes the connection: malformed
+ * requests, requests that arrive too slowly, and CONNECT.
  */
 export function handleClientErrors(
   server: Server,
@@ -26,7 +26,7 @@ export function handleClientErrors(
   const refused = new WeakSet<Socket>()
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (refused.has(socket)) return // each later chunk repeats the error
+    if (refused.has(socket)) return // each further chunk causes the same error again
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
       return
@@ -43,7 +43,7 @@ export function handleClientErrors(
   })
 }
 
-/** Acts after the earlier pipelined requests are answered. */
+/** Calls `act` when all earlier pipelined requests on the connection are answered. */
 function afterEarlierAnswers(connections: Connections, socket: Socket, act: () => void): void {
   const exchange = connections.get(socket)
   const { request, response } = exchange ?? {}
@@ -52,7 +52,7 @@ function afterEarlierAnswers(connections: Connections, socket: Socket, act: () =
   } else if (request.complete) {
     response.once('finish', act)
   } else if (response.headersSent) {
-    socket.destroySoon() // the error is in the body of an answered request
+    socket.destroySoon() // the malformed bytes are part of a request that is already being answered
   } else if (response.socket) {
     act()
   } else {
@@ -71,7 +71,7 @@ function answer(
   const problem = createProblem(fault, request_id, limits.problemBytes)
   socket.end(formatProblem(problem))
   record?.({ method: '', route: null, status: problem.status, ms: 0, request_id, client })
-  // The client may never close its side.
+  // Closes the connection even if the client never closes its side.
   setTimeout(() => socket.destroy(), limits.discardTimeout).unref()
 }
 

@@ -5,12 +5,14 @@ import { overloaded, type TransportFault } from './problems.ts'
 /** The kinds of requests that have a concurrency limit. */
 export type RequestKind = 'reads' | 'writes' | 'uploads'
 
-/** Limits how many requests of one kind run at once, in all and for each owner. */
+/** Limits how many requests of one kind run at the same time, in total and for each owner. */
 export interface ConcurrencyLimit {
   readonly size: number
-  /** The most of one owner: an account, or an address while the account is not known. */
+  /**
+   * The most requests of one owner at a time: an account, or an address if no account is known yet.
+   */
   readonly share: number
-  /** The most of one project. */
+  /** The most requests of one project at a time. */
   readonly projectShare: number | undefined
   readonly owners: Map<string, number>
   readonly projects: Map<string, number>
@@ -22,7 +24,7 @@ export interface ConcurrencyLimit {
 
 export type ConcurrencyLimits = { readonly [K in RequestKind | 'verifications']: ConcurrencyLimit }
 
-/** Throws a TypeError when `accountShare` is not a percentage. */
+/** Creates the concurrency limits. Throws a TypeError when `accountShare` is not a percentage. */
 export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
   const { accountShare, uploadsOfProject } = limits
   if (!Number.isInteger(accountShare) || accountShare < 1 || accountShare > 100) {
@@ -42,7 +44,7 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
     projects: new Map(),
     taken: 0,
     refused: 0,
-    // Created once, because an error with its stack takes microseconds.
+    // Created once, because creating an error with its stack takes microseconds.
     full: overloaded(`Too many ${requests} are in flight; try again`, retryAfter),
     shareFull: overloaded(`This ${owner} has its share of the ${requests} in flight`, retryAfter),
   })
@@ -56,12 +58,12 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
 
 const projectFull = overloaded('Too many imports of this project are in flight', '5')
 
-/** Throws 503 when the limit is reached. Acquires nothing. */
+/** Throws 503 when the limit is reached. Does not count the request. */
 export function assertRoom(limit: ConcurrencyLimit): void {
   if (limit.taken >= limit.size) throw countRefusal(limit, limit.full)
 }
 
-/** Counts a request until its `release`. Throws 503 over the limit or over a share of it. */
+/** Counts a request until `release`. Throws 503 when the limit, or a share of it, is used up. */
 export function acquire(limit: ConcurrencyLimit, owner: string, project?: string): void {
   assertRoom(limit)
   const { owners, projects, share, projectShare } = limit
@@ -76,7 +78,7 @@ export function acquire(limit: ConcurrencyLimit, owner: string, project?: string
   limit.taken++
 }
 
-/** Takes the same arguments as `acquire`. */
+/** Ends what `acquire` counted with the same arguments. */
 export function release(limit: ConcurrencyLimit, owner: string, project?: string): void {
   limit.taken--
   decrement(limit.owners, owner)
@@ -86,8 +88,8 @@ export function release(limit: ConcurrencyLimit, owner: string, project?: string
 const POLL_MS = 100
 
 /**
- * Runs more work of a request that has released its limit. Its answer has begun, so it waits until
- * the limit has room. Throws 503 after `timeout` ms.
+ * Runs more work for a request whose answer has already begun, after its `release`. Waits until the
+ * limit has room again, because the status can no longer be 503. Throws after `timeout` ms.
  */
 export async function runWhenFree<T>(
   limit: ConcurrencyLimit,

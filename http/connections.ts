@@ -12,9 +12,10 @@ export interface Exchange {
 export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
- * Limits and counts the connections of a server, and tracks the latest exchange of each. When the
- * server no longer listens, the next answer of each connection closes it. Not before: clients would
- * reconnect at once, and connections that are not accepted when listening ends are reset.
+ * Limits and counts the connections of a server, and tracks the latest exchange of each. Once the
+ * server stops listening, each connection is closed after its next answer. Closing earlier would
+ * make clients reconnect at once, and connections that are not yet accepted when listening ends are
+ * reset.
  */
 export function watchConnections(
   server: Server,
@@ -24,7 +25,8 @@ export function watchConnections(
   const track = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     if (!server.listening) {
-      // Only the last of pipelined answers may close: an earlier close would drop the others.
+      // Only the last of several pipelined answers may close the connection, or later ones are
+      // lost.
       const earlier = latest.get(socket)
       if (earlier) earlier.response.shouldKeepAlive = true
       response.shouldKeepAlive = false
@@ -47,9 +49,8 @@ export function watchConnections(
 }
 
 /**
- * Returns a function to call periodically: it ends each connection that was idle since the last
- * call, and destroys it at the next call. Destroyed at once, a connection with a request on its way
- * would be reset.
+ * Returns a function to call periodically. It ends each connection that was idle since the last
+ * call, and destroys it at the next call. The delay avoids resetting a request that is on its way.
  */
 export function createIdleCloser(connections: Connections): () => void {
   let idle = new Map<Socket, number>()
@@ -66,7 +67,7 @@ export function createIdleCloser(connections: Connections): () => void {
   }
 }
 
-/** Ignores later requests: they would be carried out, but their answers could not be sent. */
+/** Ends a connection, and ignores later requests: their answers could no longer be sent. */
 function endIgnoringRequests(socket: Socket): void {
   socket.removeAllListeners('data').on('data', () => {})
   socket.end()

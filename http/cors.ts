@@ -3,7 +3,7 @@ import type { HeaderValue } from './headers.ts'
 
 /** CORS: lets scripts of other origins call routes (Fetch Standard, section 3.2). */
 export interface Cors {
-  /** Lets a script read the answer. */
+  /** Adds the header that lets a script of this origin read the answer. */
   expose(response: ServerResponse, origin: HeaderValue): void
   /** Answers a preflight request for a path that has `methods`. */
   permit(response: ServerResponse, origin: HeaderValue, methods: string): void
@@ -17,10 +17,10 @@ const EXPOSED_HEADERS = [
   'Import-Id, Import-Rows, Import-Skipped, Import-Updated, RateLimit, RateLimit-Policy',
 ].join(', ')
 
-/** Seconds that a browser may cache a preflight answer. Browsers have lower limits of their own. */
+/** Seconds for which a browser may cache a preflight answer. Browsers may use less. */
 const MAX_AGE = '7200'
 
-/** `*` allows any origin. Throws a TypeError for an invalid origin. */
+/** Creates CORS for a list of origins; `*` allows any. Throws a TypeError for an invalid origin. */
 export function createCors(origins: readonly string[]): Cors {
   for (const origin of origins) {
     if (!isOrigin(origin)) throw new TypeError(`${JSON.stringify(origin)} is not an origin`)
@@ -49,10 +49,12 @@ export function createCors(origins: readonly string[]): Cors {
   }
 }
 
-/** Whether this is `*` or an origin as browsers send it: lower case, no path, no default port. */
+/**
+ * Whether the text is `*` or an origin as browsers send it: lower case, no path or default port.
+ */
 export function isOrigin(text: string): boolean {
   if (text === '*') return true
   if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@,]+$/.test(text) || !URL.canParse(text)) return false
   const { origin } = new URL(text)
-  return origin === text || origin === 'null' // an app's own scheme
+  return origin === text || origin === 'null' // the scheme of an app
 }

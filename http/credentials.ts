@@ -3,30 +3,30 @@ import type { RequestHeaders } from './headers.ts'
 
 /** The kind of credential that a route requires. */
 export interface Credential<Caller> {
-  /** Verifies the credential before the body is read, and returns the caller. */
+  /** Verifies the credential before the body is read. Returns the caller. */
   readonly verify: (till: Till, headers: RequestHeaders) => Promise<Caller>
-  /** Undefined for routes without rate and concurrency limits. */
+  /** Missing for credentials whose routes have no rate and concurrency limits. */
   readonly limitedBy?: LimitedBy<Caller>
-  /** Whether a browser may hold this credential. CORS opens only such routes. */
+  /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
   readonly isForBrowsers: boolean
 }
 
-/** The keys by which limits count a caller. */
+/** The keys under which the limits count a caller. */
 export interface LimitedBy<Caller> {
-  /** The key of the rate limit. */
+  /** The key of the caller's rate-limit bucket. */
   bucketOf(caller: Caller, address: string): string
-  /** The account whose share of the concurrency limits the request uses. */
+  /** The account to which concurrency limits count the request. */
   accountOf(caller: Caller): string
-  /** The project whose imports are limited; missing when the credential is for many projects. */
+  /** The project to which the import limit counts; missing for a credential of many projects. */
   projectOf?(caller: Caller): string
 }
 
-/** For the operator's routes, such as `/healthz`. */
+/** No credential, for operator routes such as `/healthz`. */
 export const anyone: Credential<undefined> = { verify: async () => undefined, isForBrowsers: false }
 
 /**
- * All clients of a project share its public key, so each address has its own bucket. In a common
- * bucket one client could lock out all others.
+ * A project's public key. All its clients share the key, so each address has its own bucket. In one
+ * common bucket, a single client could lock out all others.
  */
 export const publicKey: Credential<Project> = {
   verify: (till, headers) => till.projects.authenticate(headers.public_key ?? undefined),
@@ -38,7 +38,7 @@ export const publicKey: Credential<Project> = {
   isForBrowsers: true,
 }
 
-/** All keys of an account share one bucket. */
+/** An account key. All keys of an account share one bucket. */
 export const accountKey: Credential<Account> = {
   verify: (till, headers) => till.accounts.authenticate(headers.account_key ?? undefined),
   limitedBy: {
@@ -49,8 +49,8 @@ export const accountKey: Credential<Account> = {
 }
 
 /**
- * All tokens that the account issued to a user share one bucket. Other tokens are counted by
- * address: a client with the public key chose their user id, and could lock out the real user.
+ * A bearer token. All tokens that the account issued to one user share a bucket. Other tokens are
+ * counted by address: their client chose the user id itself, and could lock out the real user.
  */
 export function bearer(scope: Scope): Credential<Session> {
   return {
@@ -65,10 +65,10 @@ export function bearer(scope: Scope): Credential<Session> {
   }
 }
 
-// RFC 9110 section 11.1: the scheme is case-insensitive. The library verifies the token.
+// The scheme is case-insensitive (RFC 9110 section 11.1). The library verifies the token.
 function tokenOf({ authorization }: RequestHeaders): string | undefined {
   if (!authorization) return undefined
-  // Most tokens: ten times as fast as the pattern.
+  // Handles most tokens ten times as fast as the regular expression.
   if (authorization.startsWith('Bearer e')) return authorization.slice(7)
   return /^Bearer +(.+)$/i.exec(authorization)?.[1]
 }

@@ -3,9 +3,9 @@ import { isWaitingToContinue } from './expect-continue.ts'
 import type { Limits } from './limits.ts'
 
 /**
- * Whether an answer must not end before its request's body is read. The end of an answer with
- * `Connection: close` closes the connection. The kernel resets a connection that is closed with
- * unread bytes, and the client would lose the answer.
+ * Whether an answer must not end before the request's body is read. Ending an answer that has
+ * `Connection: close` closes the connection. If unread bytes are left, the kernel resets the
+ * connection, and the client loses the answer.
  */
 export function mustEndLater(response: ServerResponse): boolean {
   const { req: request, shouldKeepAlive } = response
@@ -15,9 +15,9 @@ export function mustEndLater(response: ServerResponse): boolean {
 
 /**
  * Reads and discards the rest of the body of an answered request. The client can then read the
- * answer and send its next request. After `discardBytes` it stops reading and ends the server's
- * side; the client has until `discardTimeout` to read the answer. For a client that still waits for
- * `100 Continue` it ends the server's side at once.
+ * answer and send its next request. After `discardBytes`, stops reading and ends the server's side
+ * of the connection; the client has until `discardTimeout` to read the answer. If the client waits
+ * for `100 Continue`, ends the server's side at once.
  */
 export function discardRest(
   request: IncomingMessage,
@@ -51,7 +51,7 @@ export function discardRest(
   request.resume()
 }
 
-/** Whether all earlier answers of the connection are sent. */
+/** Whether all earlier answers of the connection have been sent. */
 function isNext({ socket, writableFinished }: ServerResponse): boolean {
   return socket !== null || writableFinished
 }

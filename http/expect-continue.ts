@@ -8,8 +8,8 @@ interface Deferred {
 const deferred = new WeakMap<IncomingMessage, Deferred>()
 
 /**
- * Delays `100 Continue` (RFC 9110 section 10.1.1) until the body is wanted. If the client gets its
- * answer instead, the connection closes: the client may still send the body (Caddy does), so the
+ * Delays `100 Continue` (RFC 9110 section 10.1.1) until a handler reads the body. If the answer is
+ * sent without it, the connection closes. The client may still send the body (Caddy does), and the
  * server could not tell where the next request begins.
  */
 export function deferContinue(request: IncomingMessage, response: ServerResponse): void {

@@ -18,8 +18,8 @@ import { parseTarget, type Target } from './target.ts'
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * A request listener for any `node:http` server: the ten endpoints and the operator's own. Only
- * `serve` passes a `context`, to share it with the handler.
+ * Creates a request listener for any `node:http` server. It serves the ten endpoints of the API and
+ * the operator's routes. Only `serve` passes a `context`, which it shares with the listener.
  *
  * @example
  * createServer(createHandler(till)).listen(3000)
@@ -76,13 +76,13 @@ export function createHandler(
     const { route, params } = router.find(request.method ?? 'GET', path)
     current.route = route
     if (route.credential.isForBrowsers) cors?.expose(response, headers.origin)
-    // Has released its concurrency limit when it returns: a slow reader does not hold one.
+    // Releases the concurrency limit before sending: a slow reader must not occupy it.
     const result = await handle(current, route, params, query)
     const ifNoneMatch = headers.if_none_match
     return sendAnswer(response, result, { request_id, ifNoneMatch, limits, memory })
   }
 
-  // One function, because each additional promise adds 1 µs to a read.
+  // One function instead of several, because each additional promise adds 1 µs to a read.
   const handle = async (
     current: RequestContext,
     { credential, kind, readBody, handler }: AnyRoute,
@@ -96,10 +96,10 @@ export function createHandler(
     let account = ''
     let project: string | undefined
     if (limit) {
-      // Before the caller is known, the limits count the request for its address.
+      // Counts the request for its address until the credential names the caller.
       const address = networkOf(current.client)
       if (addressLimit) consume(addressLimit, address, response)
-      assertRoom(limit) // cheaper than a verification whose request would then be refused
+      assertRoom(limit) // fails early, because verifying a credential is expensive
       acquire(concurrency.verifications, address)
       try {
         caller = await credential.verify(till, headers)
@@ -117,7 +117,7 @@ export function createHandler(
     try {
       const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
       const options = { requestId: request_id, idempotencyKey }
-      // Nothing may fail between this line and the handler, which discards the uploaded file.
+      // Calls the handler right after `readBody`: only the handler discards the uploaded file.
       const body = await readBody(request, limits, reservation)
       return await handler({ till, caller, body, params, query, options, context })
     } finally {
@@ -126,7 +126,7 @@ export function createHandler(
     }
   }
 
-  /** Lists the methods of a path. Answers a CORS preflight for routes that browsers may call. */
+  /** Lists the methods of a path. Answers CORS preflights for routes that browsers may call. */
   const answerOptions = (
     { request, response, headers: { origin }, request_id }: RequestContext,
     onPath: readonly AnyRoute[],
@@ -134,7 +134,9 @@ export function createHandler(
     response.setHeader('allow', methodsOf(onPath))
     const wanted = request.headers['access-control-request-method']
     const open = onPath.filter(({ credential }) => credential.isForBrowsers)
-    // Only for an open route: browsers send a POST whatever methods these headers list.
+    // Permits only methods of routes for browsers. Listing these methods would not protect the
+    // others: browsers send a cross-origin POST even if `Access-Control-Allow-Methods` does not
+    // list it.
     if (wanted && open.some(({ method }) => method === wanted || wanted === 'HEAD')) {
       cors?.permit(response, origin, methodsOf(open))
     }
@@ -142,7 +144,7 @@ export function createHandler(
   }
 
   return (request, response) => {
-    response.on('error', ignore) // the client reset the connection
+    response.on('error', ignore) // the error means that the client reset the connection
     const start = () => void answer(request, response).catch(() => request.socket.destroy())
     if (response.socket) start()
     else startPipelined(request.socket, response, start)
@@ -151,5 +153,5 @@ export function createHandler(
 
 function ignore(): void {}
 
-/** For routes that read no body. */
+/** The reservation for routes that read no body. */
 const noMemory: Reservation = { account: '', reserve: ignore, release: ignore }

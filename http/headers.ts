@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { TransportFault } from './problems.ts'
 
-/** The value of a header; undefined when it was not sent, null when it was sent more than once. */
+/** A header's value: undefined if the header is missing, null if it was sent more than once. */
 export type HeaderValue = string | null | undefined
 
 /** The request headers that the server uses, apart from those of the body. */
@@ -15,14 +15,14 @@ export interface RequestHeaders {
   if_none_match: HeaderValue
   idempotency_key: HeaderValue
   origin: HeaderValue
-  /** Several lines are joined with a comma, because each proxy may add a line. */
+  /** Repeated headers are joined with a comma, because each proxy may add its own. */
   forwarded_for: string | undefined
 }
 
 /**
- * Reads these headers in one pass: 0.1 µs, where `request.headers` takes 0.25. For a repeated header
- * Node joins the values or keeps the first, but a proxy in front may have checked another one.
- * A repeated header therefore becomes null.
+ * Reads the headers in one pass: 0.1 µs, where `request.headers` takes 0.25. A repeated header
+ * becomes null. Node would join its values or keep the first, but a proxy in front may have checked
+ * another one.
  */
 export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
   const headers: RequestHeaders = {
@@ -48,7 +48,7 @@ export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
   return headers
 }
 
-/** The request id that the client sent when it is well-formed, else a new one. */
+/** The client's request id if it sent a well-formed one, else a new id. */
 export function requestIdOf({ request_id }: RequestHeaders): string {
   return request_id && /^[\w-]{1,64}$/.test(request_id) ? request_id : randomUUID()
 }
@@ -65,7 +65,7 @@ export function assertHost({ httpVersion }: IncomingMessage, { host }: RequestHe
   throw new TransportFault('malformed_request', 'An HTTP/1.1 request needs exactly one Host header')
 }
 
-// Compares the length first: a map of lower-case names takes 1.6 times as long.
+// Compares the length first: looking up lower-case names in a map takes 1.6 times as long.
 function fieldOf(name: string): keyof RequestHeaders | undefined {
   switch (name.length) {
     case 4:

@@ -1,10 +1,10 @@
-/** The limit that a scan exceeded; it stops there. */
+/** The limit that a JSON text exceeds. */
 export type JsonExcess = 'too_many_values' | 'too_deep'
 
 /**
- * Counts the values of a JSON text in UTF-8, keys included, before it is parsed: 3 bytes (`{},`)
- * become 64 in memory. One pass without allocations. Does not validate: the count of invalid JSON
- * has no meaning, and `JSON.parse` then throws.
+ * Counts the values and keys of a JSON text in UTF-8 before it is parsed: 3 bytes (`{},`) become 64
+ * in memory. Takes one pass, allocates nothing, and stops when a limit is exceeded. Does not
+ * validate: the count of invalid JSON is meaningless, but `JSON.parse` then rejects the text.
  */
 export function countJsonValues(
   bytes: Uint8Array,
@@ -34,14 +34,14 @@ export function countJsonValues(
   return values
 }
 
-/** The index of the closing quote; past the end when there is none. */
+/** The index of the closing quote; an index past the end if there is none. */
 function endOfString(bytes: Uint8Array, opening: number): number {
   let at = opening + 1
   while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1
   return at
 }
 
-/** All other bytes: numbers, `true`, `false` and `null`. */
+/** The class of all other bytes: numbers, `true`, `false` and `null`. */
 const SCALAR = 0
 const BETWEEN = 1
 const QUOTE = 2

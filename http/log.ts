@@ -2,44 +2,47 @@ import type { Metrics } from './metrics.ts'
 
 /** One line of the log. Never contains a key, a token, a body or a user id. */
 export interface LogEntry {
-  /** ISO 8601, UTC. */
+  /** The time of the answer; ISO 8601, UTC. */
   readonly time: string
   readonly level: 'info' | 'error'
-  /** '' for a request that Node could not parse. */
+  /** The method; '' for a request that Node could not parse. */
   readonly method: string
   /** The path of the route, with parameter names; null for an unknown path. */
   readonly route: string | null
-  /** 499 when the client hung up before the answer. */
+  /** The status; 499 if the client disconnected before the answer was sent. */
   readonly status: number
   readonly ms: number
   readonly request_id: string
-  /** The address of the client. For a request that could not be parsed: of the connection. */
+  /** The client's address. If the request could not be parsed, the address of the connection. */
   readonly client: string
-  /** Missing when no credential was verified. */
+  /** The account; missing when no credential was verified. */
   readonly account_id?: string
-  /** Missing for an account key too, which is for all projects of the account. */
+  /** The project; missing also for an account key, which is for all projects of its account. */
   readonly project_id?: string
-  /** The stack of an error that the client was not told, with the stacks of its causes. */
+  /** The stack of an internal error and of its causes. The client does not get it. */
   readonly error?: string
 }
 
 export interface LogOptions {
-  /** Called once for each request. Without it nothing is logged. */
+  /** Called once for each request. If missing, nothing is logged. */
   readonly log?: ((entry: LogEntry) => void) | undefined
   /** Logs only status 500 and above. */
   readonly logOnlyErrors?: boolean | undefined
 }
 
-/** The result of a request, for the log and the metrics. */
+/** The outcome of a request, for the log and the metrics. */
 export interface Outcome
   extends Pick<LogEntry, 'method' | 'route' | 'status' | 'ms' | 'request_id' | 'client'> {
   readonly account_id?: string | undefined
   readonly project_id?: string | undefined
-  /** The thrown value, when it is a fault of the server. */
+  /** The thrown value, if it is an internal error. */
   readonly fault?: unknown
 }
 
-/** Writes the log and the metrics; undefined without both, so requests are not timed. */
+/**
+ * A function that logs a request and counts it in the metrics. Undefined when both are disabled;
+ * requests are then not even timed.
+ */
 export type Recorder = ((outcome: Outcome) => void) | undefined
 
 export function createRecorder({ log, logOnlyErrors }: LogOptions, metrics?: Metrics): Recorder {

@@ -1,36 +1,37 @@
 import type { Socket } from 'node:net'
 import { overloaded } from './problems.ts'
 
-/** The memory that one request reserves: its received body, then its parsed values. */
+/** The memory that one request reserves for its body and then for the parsed values. */
 export interface Reservation {
   readonly account: string
-  /** Reserves more bytes. Throws 503 when the budget or the account's share is used up. */
+  /** Reserves more bytes. Throws 503 when the budget or the account's share of it is used up. */
   reserve(bytes: number): void
-  /** Releases all of them. */
+  /** Releases all reserved bytes. */
   release(): void
 }
 
 /**
  * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
- * it; more are 503. Unsent answers may use the rest, their send budget; when it is used up, the
- * clients with the most unsent bytes are disconnected. Slow readers therefore never block requests,
- * and slow senders disconnect nobody while the unsent answers fit into half of the budget.
+ * it; further ones get 503. Unsent answers may use the rest, called the send budget. When that is
+ * used up, the clients with the most unsent bytes are disconnected. Slow readers therefore never
+ * block requests. Slow senders disconnect nobody while the unsent answers fit into half of the
+ * budget.
  */
 export interface MemoryBudget {
   /** The number of requests refused for lack of memory. */
   readonly refused: number
   createReservation(account: string): Reservation
   /**
-   * Reserves memory for an unsent answer until the returned function is called or the client
-   * disconnects. A body that several clients wait for is charged to them in equal parts.
+   * Counts an unsent answer until the returned function is called or the client disconnects. When
+   * several clients wait for the same `body`, each is charged an equal part.
    */
   reserveAnswer(socket: Socket, body: object, bytes: number): () => void
 }
 
-/** Memory of an unsent answer besides its body: 5 KB for a minimal request, and its headers. */
+/** Memory of an unsent answer besides its body: 5 KB for a minimal request, plus its headers. */
 const ANSWER_BYTES = 8 * 1024
 
-/** One account may reserve `accountShare` percent of the memory for requests. */
+/** Creates a budget. One account may reserve `accountShare` percent of the memory for requests. */
 export function createMemoryBudget(bytes: number, accountShare: number): MemoryBudget {
   const forRequests = bytes / 2
   const share = (forRequests * accountShare) / 100
@@ -39,7 +40,7 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   let refused = 0
   const answers = createUnsentAnswers()
 
-  // Frees more than is needed, because each call sorts all clients.
+  // Frees more than needed, because each call sorts all clients.
   const makeRoom = () => {
     if (reserved + answers.bytes > bytes) answers.disconnectUntil((bytes * 15) / 16 - reserved)
   }
@@ -80,14 +81,14 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   }
 }
 
-// Created once, because an error with its stack takes microseconds.
+// Created once, because creating an error with its stack takes microseconds.
 const full = overloaded('Requests take too much memory; try again')
 const shareFull = overloaded('This account has its share of the memory for requests')
 
 /** The unsent answers or chunks of one client. */
 type Waiting = Set<{ readonly body: object }>
 
-/** The unsent answers, by client and by body. */
+/** Tracks the unsent answers by client and by body. */
 function createUnsentAnswers() {
   const clients = new Map<Socket, Waiting>()
   const watched = new WeakSet<Socket>()
@@ -136,7 +137,10 @@ function createUnsentAnswers() {
       return held
     },
     add,
-    /** Disconnects the clients with the most unsent bytes; of equal ones the longest waiting. */
+    /**
+     * Disconnects clients, those with the most unsent bytes first, until at most `bytes` are
+     * unsent. Of clients with equally many, the one that has waited longest is first.
+     */
     disconnectUntil(bytes: number) {
       const sizes = Array.from(clients, ([socket, waiting]) => ({ socket, size: bytesOf(waiting) }))
       sizes.sort((a, b) => b.size - a.size)

@@ -6,8 +6,8 @@ import { counter, type Family, formatFamilies, gauge, type Sample } from './prom
 import type { RateLimit } from './rate-limit.ts'
 
 /**
- * The metrics of a server. Labels are fixed names, statuses, and methods that Node's parser knows, so
- * clients can not create new time series.
+ * The metrics of a server. Labels take only fixed values, statuses, and methods that Node's parser
+ * knows. Clients therefore cannot create new time series.
  */
 export interface Metrics {
   /** Counts an answered request; `method` is '' for a request that Node could not parse. */
@@ -20,8 +20,8 @@ export interface Metrics {
 }
 
 /**
- * Combines the metrics of worker processes: takes a function that collects those of this process, and
- * returns one that collects those of all.
+ * Combines the metrics of worker processes. Gets a function that collects the metrics of this
+ * process; returns a function that collects those of all processes.
  */
 export type PoolMetrics = (collectOwn: () => Family[]) => () => Promise<readonly Family[]>
 
@@ -29,7 +29,7 @@ export type PoolMetrics = (collectOwn: () => Family[]) => () => Promise<readonly
 export interface StorageState {
   readonly up: boolean
   readonly seconds: number
-  /** Undefined for storage in memory, and when it is not available. */
+  /** The size of the storage. Undefined for a storage in memory and for one that is unavailable. */
   readonly size: StorageSize | undefined
 }
 
@@ -39,7 +39,7 @@ export interface ImportCounts {
   readonly updated: number
 }
 
-/** Values that other modules count. */
+/** Values that other modules keep and the metrics report. */
 export interface Gauges {
   readonly concurrency: ConcurrencyLimits
   readonly memory: MemoryBudget
@@ -54,9 +54,9 @@ const BOUNDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600,
 ]
 
-/** The requests of one route. */
+/** The measured requests of one route. */
 interface Series {
-  /** By method and status. */
+  /** The number of requests by method, then by status. */
   readonly counts: Map<string, Map<number, number>>
   /** The number of requests between the previous bound and this one; the last is over all bounds. */
   readonly buckets: number[]
@@ -172,7 +172,7 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
   }
 }
 
-/** For a server without other workers. */
+/** The `PoolMetrics` of a server without worker processes. */
 const single: PoolMetrics = (collectOwn) => async () => collectOwn()
 
 function countSamples([route, { counts }]: readonly [string, Series]): Sample[] {
@@ -208,7 +208,7 @@ function poolMetrics(pool: PoolState | undefined): Family[] {
   ]
 }
 
-/** As seen by the worker that answers the scrape. */
+/** Metrics of the storage, as the worker that answers the scrape sees it. */
 function storageMetrics({ up, seconds, size }: StorageState): Family[] {
   return [
     gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),

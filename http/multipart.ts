@@ -1,6 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 
-/** Error codes and messages. The messages are fixed, so they never quote the body. */
+/** Error codes and messages. The messages are fixed texts that never quote the body. */
 const problems = {
   truncated: 'The body ends before its closing delimiter',
   malformed_delimiter: 'A delimiter may be followed by spaces and tabs only, then by CRLF',
@@ -29,32 +29,34 @@ export class MultipartError extends Error {
   }
 }
 
-/** The header of a part; `contentType` is the value as it was sent. */
+/** The header of a part. `contentType` is the value as sent. */
 export interface PartHead {
   readonly name: string
   readonly filename?: string | undefined
   readonly contentType?: string | undefined
 }
 
-/** Called in the order `part`, any number of `data`, `partEnd`. An exception ends the parsing. */
+/** Calls `part`, then `data` any number of times, then `partEnd`. An exception ends the parsing. */
 export interface MultipartHandlers {
   part(head: PartHead): void
-  /** The next bytes of the part, never empty; usually a view of the pushed chunk. */
+  /** Gets the next bytes of the part, never empty; usually a view of the pushed chunk. */
   data(chunk: Uint8Array): void
   partEnd(): void
 }
 
 export interface MultipartLimits {
-  /** Bytes from a delimiter to the data of its part, 64 KiB by default. */
+  /** The most bytes from a delimiter to the data of its part; default 64 KiB. */
   readonly maxHeaderBytes?: number
-  /** 20 by default. */
+  /** The most parts in a body; default 20. */
   readonly maxParts?: number
 }
 
-/** Both throw a {@link MultipartError}; after an error, each further call throws the same one. */
+/**
+ * A push parser. Its methods throw a {@link MultipartError}; after one, all calls throw it again.
+ */
 export interface MultipartParser {
   push(chunk: Uint8Array): void
-  /** Also throws when the closing delimiter is missing. No call may follow. */
+  /** Ends the input. Throws if the closing delimiter is missing. Call nothing after it. */
   end(): void
 }
 
@@ -73,7 +75,7 @@ const CRLF = '\r\n'
 const CR = 13
 const LF = 10
 
-/** The boundary of a `multipart/form-data` Content-Type; undefined when it is missing or invalid. */
+/** The boundary in a `multipart/form-data` Content-Type; undefined if it is missing or invalid. */
 export function parseBoundary(contentType: string | undefined): string | undefined {
   const parameters = parseParameters(contentType ?? '', 'multipart/form-data')
   const boundary = parameters?.get('boundary')?.replace(/\\(.)/g, '$1')
@@ -81,8 +83,8 @@ export function parseBoundary(contentType: string | undefined): string | undefin
 }
 
 /**
- * A push parser of multipart/form-data (RFC 7578) that takes chunks of any size. It buffers only the
- * header of one part and passes data to the handlers as it arrives.
+ * Creates a push parser for multipart/form-data (RFC 7578). It takes chunks of any size, buffers
+ * only the header of a part, and passes data to the handlers as it arrives.
  *
  * @example
  * const files: string[] = []
@@ -102,9 +104,9 @@ export function createMultipartParser(
   if (!BOUNDARY.test(boundary)) throw new TypeError('expected a boundary from parseBoundary')
   const delimiter = Buffer.from(`${CRLF}--${boundary}`)
   let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
-  // The input so far ends with this many bytes of the delimiter.
+  // How many bytes of the delimiter the input so far ends with.
   let matched = CRLF.length
-  // The first of them are not data: the CRLF after a header also begins a delimiter.
+  // How many of these bytes are not data: the CRLF after a header also begins a delimiter.
   let consumed = CRLF.length
   let line = ''
   let header: string[] = []
@@ -138,14 +140,14 @@ export function createMultipartParser(
     }
   }
 
-  // Parses from `at` on, and returns the index of the next unparsed byte.
+  // Parses from index `at` on. Returns the index of the next unparsed byte.
   function step(bytes: Buffer, at: number): number {
     if (state === 'epilogue') return bytes.length
     if (state === 'delimiter' || state === 'header') return readLine(bytes, at)
     return matched > 0 ? continueMatch(bytes, at) : search(bytes, at)
   }
 
-  // A boundary has no CR, so after a partial match fails no other can begin within it.
+  // After a failed match, no other can begin within it: only the delimiter's first byte is a CR.
   function continueMatch(bytes: Buffer, from: number): number {
     let at = from
     while (at < bytes.length && bytes[at] === delimiter[matched]) {
@@ -153,7 +155,7 @@ export function createMultipartParser(
       if (++matched === delimiter.length) return endPart(at)
     }
     if (at === bytes.length) return at
-    // A copy, because a handler may write into its chunk.
+    // Emits a copy of the delimiter, because a handler may write into its chunk.
     emit(Buffer.from(delimiter.subarray(consumed, matched)))
     matched = consumed = 0
     return at
@@ -168,7 +170,7 @@ export function createMultipartParser(
     return bytes.length
   }
 
-  // The index of a partial delimiter at the end of the bytes; their length when there is none.
+  // The index of a partial delimiter at the end of the bytes, or their length if there is none.
   function findPartial(bytes: Buffer, at: number): number {
     const tail = bytes.subarray(Math.max(at, bytes.length - delimiter.length + 1))
     const candidate = tail.subarray(Math.max(0, tail.lastIndexOf(CR)))
@@ -207,8 +209,8 @@ export function createMultipartParser(
     else startData()
   }
 
-  // RFC 2046 section 5.1.1: every line that starts with the boundary is a delimiter. Only transport
-  // padding may follow; anything else is an error, not data.
+  // Every line that starts with the boundary is a delimiter (RFC 2046 section 5.1.1). Only
+  // transport padding may follow; any other text is an error.
   function takeDelimiter(rest: string): void {
     const closing = CLOSING.test(rest)
     if (!closing && !OPENING.test(rest)) throw new MultipartError('malformed_delimiter')
@@ -238,7 +240,7 @@ function parseHead(lines: readonly string[]): PartHead {
 
 const KNOWN = ['content-disposition', 'content-type', 'content-transfer-encoding']
 
-/** The known fields by lower-case name; all others "MUST be ignored" (RFC 7578 section 4.8). */
+/** Parses the known fields by lower-case name. Others "MUST be ignored" (RFC 7578 section 4.8). */
 function parseFields(lines: readonly string[]): Map<string, string> {
   const fields = new Map<string, string>()
   for (const line of lines) {
@@ -255,7 +257,7 @@ function parseFields(lines: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** The parameters after the type, with escapes; undefined when malformed or of another type. */
+/** The parameters after the type; undefined if the value is malformed or of another type. */
 function parseParameters(value: string, type: string): Map<string, string> | undefined {
   const text = value.trim()
   if (text.slice(0, type.length).toLowerCase() !== type) return undefined
@@ -272,8 +274,9 @@ function parseParameters(value: string, type: string): Map<string, string> | und
 }
 
 /**
- * Browsers escape three characters with `%` (WHATWG HTML, multipart/form-data encoding algorithm).
- * curl escapes two with a backslash. Any other `%` or backslash stays.
+ * Undoes the escapes in a name. Browsers escape three characters with `%` (WHATWG HTML,
+ * multipart/form-data encoding algorithm), curl two with a backslash. Any other `%` or backslash
+ * stays.
  */
 function unescapeName(raw: string | undefined): string | undefined {
   return raw?.replace(/%22|%0D|%0A|\\["\\]/g, (sent) => ESCAPES[sent] ?? sent)

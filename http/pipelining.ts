@@ -1,15 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Starts a request that arrives before the previous one of its connection is answered. */
+/**
+ * Calls `start` for a request that arrives before the previous one on its connection is answered.
+ */
 type StartPipelined = (socket: Socket, response: ServerResponse, start: () => void) => void
 
 /**
- * Starts each pipelined request in its own turn of the event loop, after the previous answer is sent.
- * Closes a connection on which more than `limit` requests wait.
+ * Starts each pipelined request in its own turn of the event loop, after the previous answer is
+ * sent. Closes a connection on which more than `limit` requests wait.
  *
- * Node parses 64 KiB of a connection at a time, up to 2,400 small requests. Without separate turns,
- * 50 such connections would block all others for 12 s.
+ * Node parses 64 KiB of a connection at a time, which is up to 2,400 small requests. Without
+ * separate turns, 50 such connections would block all others for 12 s.
  */
 export function createPipelining(limit: number): StartPipelined {
   const waiting = new WeakMap<Socket, number>()

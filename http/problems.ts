@@ -1,6 +1,6 @@
 import { type ErrorDetail, excerpt, TillError } from '../lib/index.ts'
 
-/** Transport errors, which have the status codes of HTTP. */
+/** The errors of the HTTP transport, with their statuses. */
 const faults = {
   route_not_found: { status: 404, title: 'There is nothing here' },
   method_not_allowed: { status: 405, title: 'The method is not allowed here' },
@@ -14,7 +14,7 @@ const faults = {
   stopping: { status: 503, title: 'The server is stopping' },
 } as const
 
-/** An error of the HTTP transport, with the headers of its answer. */
+/** An error of the HTTP transport, with the headers for its answer. */
 export class TransportFault extends Error {
   readonly code: keyof typeof faults
   readonly headers: ResponseHeaders
@@ -26,14 +26,14 @@ export class TransportFault extends Error {
   }
 }
 
-/** A 503 for a request over a limit; `retryAfter` is in seconds. */
+/** A 503 error for a request over a limit. `retryAfter` is in seconds. */
 export function overloaded(message: string, retryAfter = '1'): TransportFault {
   return new TransportFault('overloaded', message, { 'retry-after': retryAfter })
 }
 
 export type ResponseHeaders = { readonly [name: string]: string }
 
-// Every 401 needs a challenge: RFC 9110 section 11.6.1, and RFC 6750 section 3 for bearer tokens.
+// Each 401 needs a challenge (RFC 9110 section 11.6.1), for bearer tokens as in RFC 6750 section 3.
 const headersOf: { readonly [code: string]: ResponseHeaders } = {
   account_key_required: { 'www-authenticate': 'AccountKey realm="tillkit"' },
   token_required: { 'www-authenticate': 'Bearer realm="tillkit"' },
@@ -57,8 +57,8 @@ export interface Problem {
 }
 
 /**
- * The problem document for a thrown value, in at most `bytes` of JSON. An internal error does not
- * reveal its cause.
+ * Creates the problem document for a thrown value, in at most `bytes` of JSON. An internal error
+ * does not disclose its cause.
  */
 export function createProblem(
   error: unknown,
@@ -95,10 +95,12 @@ function problem(
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
 }
 
-/** Characters of one text. A longer one quotes input that was meant to be long. */
+/** The most characters of one text. A longer text quotes excessive input of the client. */
 const MAX_TEXT = 1000
 
-/** Shortens long texts, and drops the errors that do not fit; `detail` then says how many remain. */
+/**
+ * Shortens long texts, drops the errors that do not fit, and adds to `detail` how many are left.
+ */
 function fit(body: Problem['body'], bytes: number): Problem['body'] {
   if (textLength(body) <= MAX_TEXT) return body // most bodies; the rest takes ten times as long
   const { errors = [], ...rest } = body
@@ -117,7 +119,7 @@ function fit(body: Problem['body'], bytes: number): Problem['body'] {
   return { ...rest, detail: note, errors: shown }
 }
 
-/** Characters that may come from the client. */
+/** The number of characters in texts that may quote the client. */
 function textLength({ detail, errors = [] }: Problem['body']): number {
   let length = detail.length
   for (const { field = '', column = '', code, message } of errors) {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { counter, type Family, gauge } from './prometheus.ts'
 
-/** Metrics of the process, by their standard Prometheus names, and of its event loop. */
+/** The metrics of the process, under their standard Prometheus names, and of its event loop. */
 export function processMetrics(): Family[] {
   const { user, system } = process.cpuUsage()
   const { active, idle } = performance.eventLoopUtilization()
@@ -38,7 +38,9 @@ export function processMetrics(): Family[] {
 const STARTED = performance.timeOrigin / 1000
 let version: string | undefined
 
-/** Reads package.json, one directory above the source and two above the built file. */
+/**
+ * Reads the version in package.json, one directory above the source and two above the built file.
+ */
 function readVersion(): string {
   if (version !== undefined) return version
   const depth = import.meta.url.endsWith('.ts') ? '..' : '../..'
@@ -47,7 +49,7 @@ function readVersion(): string {
   return version
 }
 
-/** A timer of 20 ms has no measurable cost. */
+/** How often the event loop delay is sampled. A timer of 20 ms has no measurable cost. */
 const RESOLUTION_MS = 20
 let delays: ReturnType<typeof monitorEventLoopDelay> | undefined
 
@@ -58,7 +60,7 @@ export function watchEventLoop(): void {
   delays.enable()
 }
 
-/** The delay since the last scrape. Node records the whole timer interval, so it is subtracted. */
+/** The delay since the last scrape, without the timer's interval, which Node counts as delay. */
 function delayMetric(): Family {
   const secondsOf = (nanoseconds = 0) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS) / 1e3
   const family = gauge(
@@ -72,10 +74,10 @@ function delayMetric(): Family {
   return { ...family, aggregate: 'max' }
 }
 
-/** Linux only. Of several workers, the highest count and the lowest limit. */
+/** File descriptors, on Linux only. Workers combine to the highest count and the lowest limit. */
 function fileMetrics(): Family[] {
   try {
-    const open = readdirSync('/proc/self/fd').length - 1 // without the open directory itself
+    const open = readdirSync('/proc/self/fd').length - 1 // does not count the open directory itself
     const [, max] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
     const families: Family[] = [
       { ...gauge('process_open_fds', 'Open file descriptors.', { value: open }), aggregate: 'max' },

@@ -2,7 +2,7 @@
 export interface Sample {
   readonly labels?: { readonly [name: string]: string | number }
   readonly value: number
-  /** For a histogram: `_bucket`, `_sum`, `_count`. */
+  /** The end of the metric's name, for a histogram: `_bucket`, `_sum` or `_count`. */
   readonly suffix?: string
 }
 
@@ -12,7 +12,7 @@ export interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly samples: readonly Sample[]
-  /** How the values of several processes combine; the sum by default. */
+  /** How to combine the values of several processes; default the sum. */
   readonly aggregate?: 'min' | 'max'
 }
 
@@ -26,7 +26,7 @@ export function gauge(name: string, help: string, ...samples: Sample[]): Family 
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The text format of Prometheus, version 0.0.4. Names and labels are fixed, so nothing is escaped. */
+/** Formats Prometheus text, version 0.0.4. Escapes nothing, because names and labels are fixed. */
 export function formatFamilies(families: readonly Family[]): string {
   return families.map(formatFamily).join('')
 }
@@ -62,7 +62,7 @@ const combine = {
   max: Math.max,
 }
 
-/** All but gauges. They never decrease, so they still count after their process has ended. */
+/** Everything except gauges. Counters never decrease, so they must include ended processes. */
 export function countersOf(families: readonly Family[]): Family[] {
   return families.filter(({ type }) => type !== 'gauge')
 }

@@ -3,17 +3,18 @@ import { setTimeout } from 'node:timers/promises'
 import type { RateLimits } from '../lib/index.ts'
 import type { RateLimit } from './rate-limit.ts'
 
-/** How often a server synchronizes. */
+/** How often a server synchronizes its rate limits. */
 const SYNC_MS = 1_000
 
-/** Longer waits are ignored: they occur only when a clock was set back. */
+/** Waits longer than this are ignored: they occur only when a clock was set back. */
 const MAX_WAIT_MS = 600_000
 
 /**
- * Synchronizes the rate limits of servers on one storage. Each server decides alone, without a query.
- * Once a second it consumes the allowed requests from shared buckets, and delays its own buckets by
- * the requests of other servers. Over time all servers together allow as much as one. While the
- * storage is unavailable, each server counts alone. Returns a function that ends it.
+ * Synchronizes the rate limits of servers that share a storage. Each server allows or refuses a
+ * request by itself, without a query. Once a second it reports its allowed requests to shared
+ * buckets, and delays its own buckets by the requests of other servers. On average, all servers
+ * together allow as much as one. While the storage is unavailable, each server counts alone.
+ * Returns a function that ends the synchronization.
  */
 export function synchronizeRateLimits(
   limits: readonly RateLimit[],
@@ -46,7 +47,7 @@ export function synchronizeRateLimits(
     for (;;) {
       await setTimeout(SYNC_MS, undefined, { ref: false })
       if (!isRunning) return
-      await synchronize().catch(() => {}) // requests report that the storage is unavailable
+      await synchronize().catch(() => {}) // requests report a failing storage
     }
   }
   run()
@@ -55,7 +56,7 @@ export function synchronizeRateLimits(
   }
 }
 
-/** A hash, because public keys and addresses must not be stored in the database. */
+/** The name of a shared bucket: a hash, to keep public keys and addresses out of the database. */
 function bucketOf({ name }: RateLimit, key: string): string {
   return createHash('sha256').update(`${name} ${key}`).digest('base64url')
 }

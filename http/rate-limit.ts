@@ -5,34 +5,34 @@ import { TransportFault } from './problems.ts'
 /** The result of consuming one request from a bucket. */
 export interface Consumption {
   readonly isAllowed: boolean
-  /** How many more requests are allowed now. */
+  /** How many more requests are allowed at this moment. */
   readonly remaining: number
-  /** Whole seconds until the bucket is full, or until the next request when this one is refused. */
+  /** Whole seconds until the bucket is full, or if refused, until the next request is allowed. */
   readonly seconds: number
 }
 
-/** Token buckets by key. */
+/** Limits requests by a token bucket for each key. */
 export interface RateLimiter {
   consume(key: string): Consumption
-  /** Other servers consumed from this bucket: it is full in `wait` milliseconds, or later. */
+  /** Delays a bucket, because other servers consumed from it: it is full in `wait` ms or later. */
   postpone(key: string, wait: number): void
 }
 
 const WINDOW = 60_000
 
-/** Tolerance for rounding errors: of a millisecond, and of a request. */
+/** The tolerance for rounding errors, in milliseconds and in requests. */
 const TOLERANCE = 0.001
 
-/** The most keys of one limiter, about 20 MB. */
+/** The most keys of one limiter; they take about 20 MB. */
 const BUCKETS = 100_000
 
 /**
- * Token buckets that hold `quota` requests and fill in a minute. Stores only the time at which a
- * bucket will be full (GCRA). The map is bounded: it drops its older half when full.
+ * Creates token buckets that hold `quota` requests and fill in a minute. Stores only the time at
+ * which each bucket will be full (GCRA). The map drops its older half when full.
  */
 export function createRateLimiter(
   quota: number,
-  now: () => number = () => performance.now(), // a wall clock may jump
+  now: () => number = () => performance.now(), // the wall clock may jump
   buckets = BUCKETS,
 ): RateLimiter {
   const interval = WINDOW / quota
@@ -45,7 +45,7 @@ export function createRateLimiter(
       const excess = before + interval - time - WINDOW
       const isAllowed = excess <= TOLERANCE
       const after = isAllowed ? before + interval : before
-      fullAt.set(key, after) // for refused keys too, so that active clients are not dropped
+      fullAt.set(key, after) // also for refused keys: the map keeps those that are in use
       if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
       const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)
       return { isAllowed, remaining, seconds: secondsOf(after - time) }
@@ -60,14 +60,16 @@ function secondsOf(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1000 - TOLERANCE))
 }
 
-/** A limiter with the name and the policy that the response headers show. */
+/** A limiter, with the name and the policy for the response headers. */
 export interface RateLimit {
   readonly name: string
   readonly policy: string
   readonly limiter: RateLimiter
-  /** Milliseconds in which a bucket fills by one request. */
+  /** The milliseconds in which a bucket refills by one request. */
   readonly interval: number
-  /** Allowed requests by key since the last synchronization; undefined when not synchronized. */
+  /**
+   * Allowed requests of each key since the last synchronization; undefined without synchronization.
+   */
   unshared: Map<string, number> | undefined
   /** The number of refused requests. */
   refused: number
@@ -93,7 +95,7 @@ export function consume(limit: RateLimit, key: string, response: ServerResponse)
   const { isAllowed, remaining, seconds } = limiter.consume(key)
   addToList(response, 'ratelimit-policy', policy)
   addToList(response, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  // A refused key is added with 0, so that the next synchronization asks for its bucket.
+  // Adds a refused key with 0: the next synchronization then asks for its bucket too.
   unshared?.set(key, (unshared.get(key) ?? 0) + (isAllowed ? 1 : 0))
   if (isAllowed) return
   limit.refused++

@@ -3,7 +3,7 @@ import type { RequestHeaders } from './headers.ts'
 import type { Outcome } from './log.ts'
 import type { AnyRoute } from './routes.ts'
 
-/** One request with its response, and the facts that become known while it is handled. */
+/** One request with its response, and facts that are added while it is handled. */
 export interface RequestContext {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -12,18 +12,18 @@ export interface RequestContext {
   /** The address of the client. */
   readonly client: string
   route: AnyRoute | undefined
-  /** Set once the credential is verified. */
+  /** The account; set once the credential is verified. */
   account_id: string | undefined
   project_id: string | undefined
 }
 
-/** The result of a request for the log and the metrics. `failure` is the thrown error, if any. */
+/** Returns the outcome of a request for the log and the metrics. `failure` is the thrown value. */
 export function outcomeOf(
   { request, response, route, request_id, client, account_id, project_id }: RequestContext,
   ms: number,
   failure: unknown,
 ): Outcome {
-  // An error event of the request or its socket means that the client hung up.
+  // If the request or its socket emitted this error, the client disconnected.
   const isHangUp = failure === request.errored || failure === request.socket.errored
   const isCut = response.destroyed && !response.writableEnded
   const isServerFault = response.statusCode === 500 || isCut || hasCause(failure)
@@ -32,7 +32,7 @@ export function outcomeOf(
   return {
     method: request.method ?? '',
     route: route?.path ?? null,
-    // A fault in the middle of an answer has closed the connection.
+    // After an internal error in the middle of an answer, the server has closed the connection.
     status: request.socket.destroyed ? statusWhenClosed : response.statusCode,
     ms,
     request_id,
@@ -43,7 +43,7 @@ export function outcomeOf(
   }
 }
 
-/** A cause is never sent to the client; only the log shows it. */
+/** Whether an error has a cause. Only the log shows causes, never an answer. */
 function hasCause(failure: unknown): boolean {
   return failure instanceof Error && failure.cause !== undefined
 }

@@ -1,12 +1,12 @@
 import { TransportFault } from './problems.ts'
 
-/** The part of a route that the router reads. Segments that begin with `:` are parameters. */
+/** The part of a route that the router uses. Path segments that begin with `:` are parameters. */
 export interface Routable {
   readonly method: string
   readonly path: string
 }
 
-/** The parameters of a path, percent-decoded; undefined where the encoding is malformed. */
+/** The parameters of a path, percent-decoded; undefined if the encoding is malformed. */
 export type Params = { readonly [name: string]: string | undefined }
 
 export interface Match<R> {
@@ -16,11 +16,11 @@ export interface Match<R> {
 
 export interface Router<R> {
   /**
-   * The route of a request. HEAD uses the route of GET. Throws 404 for an unknown path, and 405 with
-   * `Allow` when the path does not have the method.
+   * Finds the route of a request. HEAD uses the route of GET. Throws 404 for an unknown path.
+   * Throws 405 with an `Allow` header when the path does not have the method.
    */
   find(method: string, path: string): Match<R>
-  /** The routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
+  /** Returns the routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
   on(path: string): readonly R[]
 }
 

@@ -12,7 +12,7 @@ import { form } from './upload.ts'
 
 const AUTH = '/api/v1/identity/auth'
 
-/** Every endpoint: method, path, credential, body, handler. */
+/** All endpoints: method, path, credential, body reader, handler. */
 export const routes = [
   route('GET', `${AUTH}/access-token`, publicKey, noBody, accessToken),
   route('POST', `${AUTH}/init`, publicKey, json, init),
@@ -28,7 +28,7 @@ export const routes = [
   route('GET', '/readyz', anyone, noBody, ready),
 ]
 
-/** Served only when metrics are enabled. */
+/** The route for the metrics, which is served only when metrics are enabled. */
 export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics)
 
 export interface Route<Caller, Body> {
@@ -36,14 +36,14 @@ export interface Route<Caller, Body> {
   readonly path: string
   readonly credential: Credential<Caller>
   readonly readBody: BodyReader<Body>
-  /** Selects the concurrency limit. */
+  /** Selects the concurrency limit of the route. */
   readonly kind: RequestKind
   readonly handler: (call: Call<Caller, Body>) => Promise<Answer>
 }
 
 export type AnyRoute = Route<unknown, unknown>
 
-/** One row. Checks that credential, body and handler fit together, then erases their types. */
+/** Creates a route. The compiler checks that credential, body and handler fit together. */
 function route<Caller, Body>(
   method: string,
   path: string,

@@ -3,8 +3,9 @@ const queues = new Map<string, (() => void)[]>()
 let isScheduled = false
 
 /**
- * Schedules work that takes some milliseconds: resolves for one caller in each turn of the event
- * loop, round-robin by account. Without it, a thousand such callers would block all other requests.
+ * Resolves when the caller may do work that takes some milliseconds. Each turn of the event loop
+ * has one such caller, round-robin by account. Otherwise a thousand callers in one turn would block
+ * all other requests.
  */
 export function waitForTurn(account: string): Promise<void> {
   return new Promise((resolve) => {
@@ -15,7 +16,7 @@ export function waitForTurn(account: string): Promise<void> {
   })
 }
 
-/** Takes the current turn when no other caller has taken it or waits. */
+/** Takes the current turn unless another caller has taken it or waits. Returns whether it did. */
 export function tryTakeTurn(): boolean {
   if (isScheduled) return false
   schedule()
@@ -35,6 +36,6 @@ function serveNext(): void {
   const [account, queue] = next
   queue.shift()?.()
   queues.delete(account)
-  if (queue.length > 0) queues.set(account, queue) // after the other accounts
+  if (queue.length > 0) queues.set(account, queue) // moves the account behind the others
   if (queues.size > 0) schedule()
 }

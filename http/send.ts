@@ -16,8 +16,8 @@ export interface SendOptions {
 }
 
 /**
- * Sends the answer of a handler, or 304 when the client has it already. Returns the buffer that was
- * sent when other responses may send the same one. For a streamed body, resolves when it is sent.
+ * Sends the answer of a handler, or 304 when the client has it already. Returns the sent buffer if
+ * other responses may send the same one. For a streamed body, resolves when all of it is sent.
  */
 export function sendAnswer(
   response: ServerResponse,
@@ -44,7 +44,7 @@ export function sendAnswer(
   return undefined
 }
 
-/** Sends the problem document of an error. Closes the connection when the answer has begun. */
+/** Sends the problem document for an error. If the answer has begun, closes the connection. */
 export function sendProblem(
   response: ServerResponse,
   error: unknown,
@@ -52,7 +52,7 @@ export function sendProblem(
   { problemBytes }: Limits,
 ): void {
   if (response.headersSent) {
-    response.destroy() // the client sees that the answer is incomplete
+    response.destroy() // the client notices that the answer is incomplete
     return
   }
   const { status, headers, body } = createProblem(error, request_id, problemBytes)
@@ -71,7 +71,7 @@ function sendRepresentation(
     sendContent(response, 200, content, length, revalidated, request_id)
     return
   }
-  // The most frequent answer. Without an object of headers it takes 0.6 µs less (bench/read).
+  // The most frequent answer. Without an object of headers, it takes 0.6 µs less (bench/read).
   response.writeHead(200, [
     'content-type',
     'application/json',
@@ -117,7 +117,7 @@ function sendContent(
   end(response, content)
 }
 
-/** Ends an answer. While the request's body is still arriving, `discardRest` ends it instead. */
+/** Ends an answer. If the request's body is still arriving, `discardRest` ends the answer later. */
 function end(response: ServerResponse, content?: Buffer | string): void {
   if (!mustEndLater(response)) response.end(content)
   else if (content !== undefined) response.write(content)
@@ -136,7 +136,7 @@ async function sendStream(
 ): Promise<undefined> {
   const { etag } = body
   const chunks = body.chunks[Symbol.asyncIterator]()
-  // Read before the headers are sent: when it fails, the client gets a problem document.
+  // Reads before the headers are sent: if this fails, the client still gets a problem document.
   const first = response.req.method === 'HEAD' ? undefined : await chunks.next()
   response.writeHead(200, headerList(request_id, { etag, 'cache-control': REVALIDATE }))
   if (first) {
@@ -163,8 +163,8 @@ async function sendChunks(
 }
 
 /**
- * Resolves when the client has read what was written, or is gone. Listens on the socket too: a
- * pipelined response gets no `close` event while it waits for earlier ones.
+ * Resolves when the client has read all written bytes, or has disconnected. Also listens on the
+ * socket: a pipelined response gets no `close` event while it waits for earlier ones.
  */
 async function drainOrClose(response: ServerResponse): Promise<void> {
   const { socket } = response.req
@@ -180,9 +180,9 @@ async function drainOrClose(response: ServerResponse): Promise<void> {
 }
 
 /**
- * While an answer is not fully sent, counts it in the memory budget and closes its connection when
- * the client reads nothing for `answerTimeout`. `shared` is a buffer that other responses may also
- * be sending.
+ * Counts an answer in the memory budget until it is fully sent. Closes the connection when the
+ * client reads nothing for `answerTimeout`. `shared` is a buffer that other responses may be
+ * sending too.
  */
 export function watchSlowReader(
   response: ServerResponse,
@@ -190,7 +190,7 @@ export function watchSlowReader(
   { limits, memory }: { readonly limits: Limits; readonly memory: MemoryBudget },
 ): void {
   const { writableLength } = response
-  if (writableLength === 0) return // the kernel has all of it
+  if (writableLength === 0) return // the kernel has taken all bytes
   setAnswerTimeout(response, limits)
   const { socket } = response.req
   const release = shared
@@ -202,6 +202,6 @@ export function watchSlowReader(
 function setAnswerTimeout(response: ServerResponse, limits: Limits): void {
   const { socket } = response.req
   response.setTimeout(limits.answerTimeout, () => socket.destroy())
-  // The next request on this connection may take longer than this timeout.
+  // Removes the timeout: the next request on this connection may take longer.
   response.prependOnceListener('finish', () => socket.setTimeout(0))
 }

@@ -10,7 +10,7 @@ import { createRateLimit, type RateLimit } from './rate-limit.ts'
 /** Optional features. All default to off. */
 export interface HandlerOptions extends LogOptions {
   readonly limits?: Partial<Limits>
-  /** Origins whose scripts may call the routes for browsers, or `*`. */
+  /** The origins whose scripts may call the routes for browsers; `*` for all. */
   readonly corsOrigins?: readonly string[] | undefined
   /** Requests a minute for each credential. */
   readonly rateLimit?: number | undefined
@@ -18,7 +18,7 @@ export interface HandlerOptions extends LogOptions {
   readonly rateLimitAddress?: number | undefined
   /**
    * The number of trusted proxies in front, each of which adds an entry to X-Forwarded-For; true
-   * means one. The client address is then taken from that header.
+   * means one. If set, the client's address is taken from that header.
    */
   readonly trustProxy?: boolean | number | undefined
   /** Collects metrics and serves `/metrics`. */
@@ -39,7 +39,7 @@ export interface ServerContext {
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
   readonly addressLimit: RateLimit | undefined
-  /** Those of the two that are set. */
+  /** The enabled ones of the two rate limits, by key and by address. */
   readonly rateLimits: readonly RateLimit[]
   readonly metrics: Metrics | undefined
   readonly record: Recorder
@@ -57,7 +57,7 @@ const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
   logOnlyErrors: true,
 }
 
-/** Throws a TypeError for a wrong option: a misspelt limit would disable protection. */
+/** Throws a TypeError for an unknown or wrong option: a misspelt limit would not protect. */
 export function createServerContext(till: Till, options: HandlerOptions): ServerContext {
   assertNames('option', options, optionNames)
   assertNames('limit', options.limits ?? {}, defaultLimits)

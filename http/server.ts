@@ -10,21 +10,21 @@ import { synchronizeRateLimits } from './rate-limit-sync.ts'
 import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
 
 export interface ServeOptions extends HandlerOptions {
-  /** 127.0.0.1 by default. */
+  /** The address to listen on; 127.0.0.1 by default. */
   readonly host?: string
-  /** 3000 by default; 0 chooses a free port. */
+  /** The port to listen on; 3000 by default. 0 chooses a free port. */
   readonly port?: number
-  /** Whether this server counts its rate limits together with others on the same storage. */
+  /** Whether servers on the same storage share their rate limits. */
   readonly shareRateLimits?: boolean
 }
 
 export interface RunningServer extends AsyncDisposable {
-  /** `http://host:port`, with the actual port. */
+  /** `http://host:port`, with the port that the server listens on. */
   readonly url: string
   /**
-   * Stops gracefully. `/readyz` becomes 503; after `drainDelay` the server accepts no connections,
-   * answers the requests on open ones with `Connection: close`, and closes idle ones. Resolves at
-   * most 10 s after the delay.
+   * Stops gracefully. `/readyz` answers 503. After `drainDelay` the server accepts no new
+   * connections, answers requests on open ones with `Connection: close`, and closes idle ones.
+   * Resolves at most 10 s after the delay.
    */
   stop(): Promise<void>
 }
@@ -42,11 +42,11 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
       requestTimeout: limits.requestTimeout,
       keepAliveTimeout: limits.keepAliveTimeout,
       connectionsCheckingInterval: 1_000,
-      requireHostHeader: false, // the handler checks it, and answers with a problem document
+      requireHostHeader: false, // the handler checks it, and sends a problem document
     },
     handler,
   )
-  // No limit: Node would hide the headers past it, among them a repeated credential. The limit on
+  // No limit: Node would hide the headers beyond it, such as a repeated credential. The limit on
   // header bytes still applies.
   server.maxHeadersCount = 0
   const connections = watchConnections(server, context)
@@ -55,9 +55,9 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
     deferContinue(request, response)
     handler(request, response)
   })
-  server.on('checkExpectation', handler) // Node's own 417 has no problem document
-  // Disabled, because `close` calls it: it drops answers that are not fully sent, and requests that
-  // are on their way. `stop` closes idle connections instead.
+  server.on('checkExpectation', handler) // Node's 417 has no problem document
+  // Disables a method that `close` calls: it cuts off answers that are not fully sent and requests
+  // that are on their way. `stop` closes idle connections instead.
   server.closeIdleConnections = () => {}
   await listen(server, port, host)
   const stopSync = shareRateLimits

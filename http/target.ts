@@ -1,10 +1,10 @@
-/** A request target; a repeated query parameter has its first value. */
+/** A parsed request target. Of a repeated query parameter, only the first value. */
 export interface Target {
   readonly path: string
   readonly query: { readonly [name: string]: string }
 }
 
-/** Does not use `new URL`: it throws for targets like "//" and changes others. */
+/** Parses a request target. Not `new URL`, which throws for "//" and normalizes other targets. */
 export function parseTarget(target: string): Target {
   const origin = target.startsWith('/') ? '' : originOf(target)
   const mark = target.indexOf('?', origin.length)
@@ -17,12 +17,12 @@ export function parseTarget(target: string): Target {
 
 const noQuery: Target['query'] = Object.freeze(Object.create(null))
 
-// RFC 9112 section 3.2.2: a target in absolute form.
+// The origin of a target in absolute form (RFC 9112 section 3.2.2); '' if there is none.
 function originOf(target: string): string {
   return /^https?:\/\/[^/?]*/i.exec(target)?.[0] ?? ''
 }
 
-/** Reads one plain parameter itself: URLSearchParams takes 1.5 µs. */
+/** Parses the query. Handles a single plain parameter itself: URLSearchParams takes 1.5 µs. */
 function parseQuery(text: string): Target['query'] {
   const query: { [name: string]: string } = Object.create(null)
   const plain = /^([\w-]+)=([\w.-]*)$/.exec(text)

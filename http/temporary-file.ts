@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TillError } from '../lib/index.ts'
 
-/** The file of an upload. Writing must end with `flush` before `read`. */
+/** The temporary file of an upload. Call `flush` after the last `write`, before `read`. */
 export interface TemporaryFile {
-  /** Keeps the chunks: do not change them. Wait for the promise, if any, before the next call. */
+  /** Writes chunks, and keeps them: do not change them. Await the promise before the next call. */
   write(chunks: readonly Uint8Array[]): Promise<void> | undefined
-  /** Resolves when all chunks are written. */
+  /** Resolves when all chunks have been written to the file. */
   flush(): Promise<void>
   /** Each chunk is valid until the next one is requested. */
   read(): AsyncIterable<Uint8Array>
@@ -18,11 +18,11 @@ export interface TemporaryFile {
 const WRITE_BYTES = 512 * 1024
 const READ_BYTES = 256 * 1024
 
-/** The file is unlinked at once, so that not even `kill -9` leaves it behind. */
+/** Creates a temporary file. Unlinks it at once: then not even `kill -9` leaves it behind. */
 export async function createTemporaryFile(): Promise<TemporaryFile> {
   const path = join(tmpdir(), `tillkit-${randomUUID()}`)
   const file = await asUnavailable(open(path, 'wx+', 0o600))
-  // Windows can not unlink an open file; there `discard` does it.
+  // Windows cannot unlink an open file; there, `discard` does so.
   const unlinked = await unlink(path).then(
     () => true,
     () => false,
@@ -36,14 +36,14 @@ export async function createTemporaryFile(): Promise<TemporaryFile> {
     await writing
     if (pending.length === 0) return
     writing = asUnavailable(file.writev(pending, size))
-    writing.catch(() => {}) // the next `await writing` throws it
+    writing.catch(() => {}) // the next `await writing` throws the error
     size += pendingBytes
     pending = []
     pendingBytes = 0
   }
 
   return {
-    // Does not wait for the write itself: the next chunks arrive meanwhile.
+    // Returns before the data is written: the next chunks arrive meanwhile.
     write(chunks) {
       for (const chunk of chunks) {
         addChunk(pending, chunk)
@@ -89,7 +89,7 @@ async function fill(chunk: Buffer, file: FileHandle, position: number): Promise<
   return chunk
 }
 
-/** Turns a full disk and too many open files into 503: the client can try again. */
+/** Turns a full disk or too many open files into 503: the client can try again later. */
 async function asUnavailable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -100,10 +100,10 @@ async function asUnavailable<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** More than an ordinary body of this size has. */
+/** The most separate chunks to keep. An ordinary body of this size has fewer. */
 const MAX_CHUNKS = 1024
 
-/** Adds a chunk. Concatenates many chunks, because a chunk of one byte takes 400 bytes. */
+/** Adds a chunk, and joins many chunks: a chunk of one byte takes 400 bytes of memory. */
 function addChunk(chunks: Uint8Array[], chunk: Uint8Array): void {
   chunks.push(chunk)
   if (chunks.length > MAX_CHUNKS) chunks.splice(0, chunks.length, Buffer.concat(chunks))

@@ -6,20 +6,20 @@ import { createMultipartParser, MultipartError, parseBoundary } from './multipar
 import { TransportFault } from './problems.ts'
 import { createTemporaryFile, type TemporaryFile } from './temporary-file.ts'
 
-/** A received form. */
+/** A received multipart form. */
 export interface Upload {
-  /** The other parts, as text. */
+  /** The form's other parts, as text. */
   readonly fields: ReadonlyMap<string, string>
-  /** The content of the part `file`; undefined when the form has none. */
+  /** The content of the part `file`; undefined if the form has none. */
   readonly file: AsyncIterable<Uint8Array> | undefined
   /** Deletes the temporary file; must be called. */
   discard(): Promise<void>
 }
 
 /**
- * Reads a `multipart/form-data` body to its end, the part `file` into a temporary file. The parts may
- * therefore have any order, the import begins only after a well-formed body, and a slow sender uses
- * only a file descriptor. The request pauses while the disk is slower.
+ * Reads a whole `multipart/form-data` body, and writes the part `file` to a temporary file. The
+ * parts may therefore come in any order, and an import begins only after a well-formed body. A slow
+ * sender uses only a file descriptor. Pauses the request while the disk is slower.
  */
 export const form: BodyReader<Upload> = async (request, limits, memory) => {
   assertMediaType(request, 'multipart/form-data')
@@ -60,7 +60,7 @@ async function readParts(
         part.size += chunk.length
         if (part.name === 'file') arrived.push(chunk)
         else if (part.size <= limits.fieldBytes)
-          part.chunks.push(Buffer.from(chunk)) // a copy: the chunk is a view of a larger buffer
+          part.chunks.push(Buffer.from(chunk)) // copies: the chunk views a larger buffer
         else throw fieldTooLarge(limits.fieldBytes)
       },
       partEnd() {

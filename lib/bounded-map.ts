@@ -1,14 +1,14 @@
 /**
- * A map that drops its older half when full. A read keeps an entry in the newer half.
+ * A map that drops its older half when full. Reading an entry moves it to the newer half.
  *
- * Deleting the oldest key of one `Map` is slow: V8 walks past all keys deleted before it.
+ * A single `Map` that drops its oldest key is slow: V8 walks past all keys deleted before.
  */
 export class BoundedMap<V> {
   readonly #half: number
   readonly #weigh: (value: V) => number
   #newer = new Map<string, V>()
   #older = new Map<string, V>()
-  /** The weight of the newer half. */
+  /** The sum of the weights in the newer half. */
   #weight = 0
 
   /** `capacity` limits the sum of the weights. Each value weighs 1 by default. */

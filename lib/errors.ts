@@ -1,14 +1,21 @@
 /** The kinds of errors and their HTTP statuses. The CLI maps kinds to exit codes. */
-const statuses = { invalid: 400, unauthenticated: 401, not_found: 404, unavailable: 503 } as const
+const statuses = {
+  invalid: 400,
+  unauthenticated: 401,
+  not_found: 404,
+  conflict: 409,
+  unavailable: 503,
+} as const
 
 export type ErrorKind = keyof typeof statuses
 
-/** Every error code of the library: its kind and its title (RFC 9457 section 3.1.3). */
+/** Every error code of the library, with its kind and title (RFC 9457 section 3.1.3). */
 const codes = {
   invalid_request: { kind: 'invalid', title: 'The request is invalid' },
   invalid_public_key: { kind: 'invalid', title: 'The public project key is missing or unknown' },
   project_inactive: { kind: 'invalid', title: 'The project opens no sessions' },
   quota_exceeded: { kind: 'invalid', title: 'The account has no room for more' },
+  catalog_changed: { kind: 'invalid', title: 'The catalog changed since the plan was made' },
   store_inactive: { kind: 'invalid', title: 'The store takes no imports' },
   invalid_purchases: {
     kind: 'invalid',
@@ -22,6 +29,7 @@ const codes = {
   project_not_found: { kind: 'not_found', title: 'There is no such project' },
   store_not_found: { kind: 'not_found', title: 'There is no such store' },
   item_not_found: { kind: 'not_found', title: 'There is no such item' },
+  version_conflict: { kind: 'conflict', title: 'The record has changed since it was read' },
   master_key_mismatch: {
     kind: 'unavailable',
     title: 'The master key does not open the stored secrets',
@@ -31,7 +39,7 @@ const codes = {
 
 export type ErrorCode = keyof typeof codes
 
-/** One mistake: in a field of an input, or in a line of a file (the header is line 1). */
+/** A mistake in a field of an input, or in a line of a file (the header is line 1). */
 export interface ErrorDetail {
   readonly field?: string
   readonly line?: number
@@ -40,19 +48,19 @@ export interface ErrorDetail {
   readonly message: string
 }
 
-/** The most details that an error holds. */
+/** The most details that an error keeps. */
 export const MAX_DETAILS = 100
 
 const MAX_ECHO = 64
 
-/** Cuts a text of the caller for use in a message. A text that was cut ends in an ellipsis. */
+/** Cuts a text of the caller for use in a message. A cut text ends with an ellipsis. */
 export function excerpt(text: string, length = MAX_ECHO): string {
   if (text.length <= length) return text
-  // Does not leave half of a surrogate pair.
+  // Does not keep half of a surrogate pair.
   return `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
 }
 
-/** Cuts the names of field and column: the caller may have chosen them. */
+/** Cuts the names of the field and column, because the caller may have chosen them. */
 function cutNames(detail: ErrorDetail): ErrorDetail {
   const { field, column } = detail
   return {
@@ -63,17 +71,17 @@ function cutNames(detail: ErrorDetail): ErrorDetail {
 }
 
 /**
- * The error for wrong input, a missing record and an unavailable storage. The caller may see its
- * `message`: it never quotes a secret, a token or a body.
+ * The error for wrong input, a missing record or an unavailable storage. Its `message` is for the
+ * caller, so it never quotes a secret, a token or a body.
  */
 export class TillError extends Error {
   override readonly name = 'TillError'
   readonly code: ErrorCode
   readonly kind: ErrorKind
-  /** The HTTP status. */
+  /** The HTTP status of this kind of error. */
   readonly status: number
   readonly title: string
-  /** The first 100 mistakes. */
+  /** The first 100 of the mistakes. */
   readonly details: readonly ErrorDetail[]
   /** The number of all mistakes. */
   readonly total: number

@@ -1,3 +1,4 @@
+export { type CountedCell, countCells } from './csv/cells.ts'
 export { formatErrorReport } from './csv/error-report.ts'
 export { PRESET_NAMES } from './csv/presets.ts'
 export type { Account, AccountKey, NewAccount } from './domain/account.ts'
@@ -8,11 +9,13 @@ export {
   assertAuthority,
   type TokenOrigin,
 } from './domain/authority.ts'
+export type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './domain/catalog.ts'
+export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
 export type { JsonObject } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
 export { formatInstant } from './domain/instant.ts'
-export type { Item, ItemType, NewItem } from './domain/item.ts'
+export type { Item, ItemChange, ItemType, NewItem } from './domain/item.ts'
 export {
   type NewProject,
   PLATFORMS,
@@ -31,12 +34,14 @@ export {
   type StoredIdentity,
   type StoredPurchase,
 } from './domain/purchase.ts'
+export type { PurchaseInput } from './domain/purchase-input.ts'
 export {
   type AuditArchive,
   type AuditQuery,
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,
+  type OwnedQuery,
   type PurchaseFilter,
   type PurchaseQuery,
   type PurchaseSelection,
@@ -52,11 +57,20 @@ export type {
   TokenRevocation,
 } from './domain/session.ts'
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
+export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
 export type { UserQuery } from './domain/user.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
+export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
+export { readCatalog } from './services/catalog-file.ts'
+export type {
+  CatalogFile,
+  CatalogPlan,
+  CatalogRequest,
+  PlannedChange,
+} from './services/catalog-plan.ts'
 export type { ImportSummary, ImportTotal } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
@@ -67,15 +81,16 @@ export type {
   SealedSecrets,
   SigningKeyInfo,
 } from './services/operations.ts'
+export type { OwnedItem, OwnedPage } from './services/owned-purchases.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
 export type {
   ImportRequest,
   ImportResult,
   PurchasePage,
-  PurchaseSummary,
   Purchases,
 } from './services/purchases.ts'
 export { DEFAULT_QUOTAS, type Quotas } from './services/quotas.ts'
+export type { RecordedPurchase } from './services/record-purchase.ts'
 export type { UnreadableSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
@@ -87,18 +102,23 @@ export type {
   ArchiveRequest,
   AuditPage,
   BucketTimes,
+  CatalogChanges,
+  CatalogItemChange,
   ErasedPurchase,
   Erasure,
   FormerPublicKey,
   Insertion,
   ItemPage,
+  ItemSelection,
   KeyedAccount,
   KeyRotation,
+  OwnedRow,
   Page,
   PoolState,
   PseudonymizedEntries,
   PurchaseImport,
   Quota,
+  RecordedRow,
   RecordPage,
   Revocation,
   StagedRows,
@@ -109,7 +129,9 @@ export type {
   StoreKey,
   StoreOfProject,
   StoreSummary,
+  StoresOfAccount,
   UpdatedFingerprints,
+  UpdateOptions,
   UserKey,
   Watermark,
   WriteOptions,

@@ -1,5 +1,6 @@
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
+import { type Catalogs, createCatalog } from './services/catalog.ts'
 import type { Context } from './services/context.ts'
 import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
@@ -22,48 +23,49 @@ const DAY_MS = MAX_LIFETIME * 1000
 
 export interface TillOptions {
   readonly storage: Storage
-  /** Signs the tokens instead of the keys in the storage; at least 32 bytes. */
+  /** A secret of at least 32 bytes that signs the tokens, instead of the keys in the storage. */
   readonly tokenSecret?: string | Uint8Array
-  /** Milliseconds that a token is valid, one minute to one day; default 3,600,000, one hour. */
+  /** Milliseconds that a token is valid, one minute to one day; default one hour. */
   readonly tokenLifetime?: number
   /** The `iss` of tokens; default `tillkit`. */
   readonly issuer?: string
   /**
    * Keys of 32 bytes that encrypt the stored secrets of projects and stores (AES-256-GCM). The
-   * first encrypts, all decrypt. Without a key the secrets are stored in clear.
+   * first key encrypts; all keys decrypt. Without a key, secrets are stored unencrypted.
    */
   readonly masterKeys?: readonly Uint8Array[]
-  /** Whether a token that a client gets with a public key can only read items; default false. */
+  /** Whether tokens that clients get with a public key can only read items; default false. */
   readonly lockdown?: boolean
-  /** The platforms that a project may have; default all of the specification. */
+  /** The platforms that a project may have; default: all platforms in the specification. */
   readonly platforms?: readonly string[]
   /** Limits of each account; see `Quotas` for the defaults. */
   readonly quotas?: Partial<Quotas>
-  /** The clock, in Unix milliseconds; for tests. */
+  /** Returns the current time in Unix milliseconds; for tests. */
   readonly now?: () => number
 }
 
-/** Most methods take the caller first: an account, or a session. They act only on its records. */
+/** Most methods take the caller first, an account or a session, and act only on its records. */
 export interface Till extends AsyncDisposable {
   readonly accounts: Accounts
   readonly projects: Projects
   readonly stores: Stores
   readonly items: Items
+  readonly catalog: Catalogs
   readonly sessions: Sessions
   readonly purchases: Purchases
   readonly users: Users
   readonly operations: Operations
   readonly rateLimits: RateLimits
-  /** Closes the storage; `await using` calls it too. */
+  /** Closes the storage. `await using` calls it too. */
   close(): Promise<void>
 }
 
-/** Token buckets that all servers on one storage share. */
+/** Token buckets for rate limits that all servers on a storage share. */
 export interface RateLimits {
   /**
-   * Consumes from the named buckets. A cost is the time in which the bucket refills it. `elapsed` is
-   * the time since the previous call. Resolves to the time until each bucket is full; negative when
-   * it already is. All times are in milliseconds.
+   * Consumes from the named buckets. A cost is the time in which the bucket refills by it.
+   * `elapsed` is the time since the previous call. Resolves to the time until each bucket is full;
+   * negative if it is full already. All times are in milliseconds.
    */
   consume(costs: ReadonlyMap<string, number>, elapsed: number): Promise<ReadonlyMap<string, number>>
 }
@@ -83,6 +85,7 @@ export function createTill(options: TillOptions): Till {
     projects: createProjects(context),
     stores: createStores(context),
     items: createItems(context),
+    catalog: createCatalog(context),
     sessions: createSessions(context),
     purchases: createPurchases(context),
     users: createUsers(context),

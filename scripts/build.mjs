@@ -20,8 +20,8 @@ await build({
   platform: 'node',
   format: 'esm',
   external: ['better-sqlite3', 'postgres'],
-  // This module starts a thread from a file beside it.
-  plugins: [keepOutside('../lib/storage/sqlite/checkpoints.js')],
+  // This module starts threads from files beside it.
+  plugins: [keepOutside('../lib/storage/sqlite/threads.js')],
   logLevel: 'warning',
 })
 for (const name of readdirSync('dist/cli')) {

@@ -1,17 +1,24 @@
-// Fuzzes longer than the suite does: FUZZ_SECONDS (300) from FUZZ_SEED (a random one) on. Ends with
-// 1 and says how to repeat it when something was answered wrongly.
+// Fuzzes with fresh input, while `npm test` repeats its own: runs the tests that generate input, then
+// fuzzes for FUZZ_SECONDS (300). FUZZ_SEED is the seed, a random one without it. Ends with 1 and
+// prints how to repeat the run when an answer is wrong.
 import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import { devNull } from 'node:os'
+import { join } from 'node:path'
+import { compile } from './compile.mjs'
 
-const stripsTypes = Boolean(process.features.typescript)
-const { status } = spawnSync(
-  process.execPath,
-  [
-    ...(stripsTypes ? [] : ['--import', 'tsx']),
-    '--test-reporter=tap', // it says all that there is to say itself
-    `--test-reporter-destination=${devNull}`,
-    'test/fuzz/long.ts',
-  ],
-  { stdio: 'inherit' },
-)
-process.exit(status ?? 1)
+const { FUZZ_SEED = String(randomInt(2 ** 31)) } = process.env
+const env = { ...process.env, FUZZ_SEED }
+const run = (args) => spawnSync(process.execPath, args, { stdio: 'inherit', env }).status ?? 1
+
+const generating = readdirSync('test', { recursive: true })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => `test/${file}`)
+  .filter((file) => /support\/(seeds|random)\.ts/.test(readFileSync(file, 'utf8')))
+if (run(['scripts/test.mjs', ...generating]) !== 0) {
+  console.error(`\nThe same again: FUZZ_SEED=${FUZZ_SEED} FUZZ_SECONDS=0 npm run fuzz\n`)
+  process.exit(1)
+}
+const silent = ['--test-reporter=tap', `--test-reporter-destination=${devNull}`] // it reports itself
+process.exit(run([...silent, join(await compile(), 'test/fuzz/long.js')]))

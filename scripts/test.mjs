@@ -5,7 +5,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { compile } from './compile.mjs'
 
 /** About the documents, the package or PostgreSQL alone, which no SQLite driver has a part in. */
 const SAME_EVERYWHERE = [
@@ -23,15 +25,19 @@ const found = readdirSync('test', { recursive: true })
   .filter((file) => !skipped.some((pattern) => pattern.test(file)))
   .sort()
 const files = named.length ? named : found
-const loader = process.features.typescript ? [] : ['--import', 'tsx']
+const compiled = await compile()
+const scriptOf = (file) => join(compiled, file.replace(/\.ts$/, '.js'))
 // Node's own default is one less: on two cores, one file after the other.
 const concurrency = Math.max(2, availableParallelism())
 
 const postgres = await startPostgres()
-const options = ['--test', '--test-timeout=300000', `--test-concurrency=${concurrency}`]
-const tests = spawn(process.execPath, [...loader, ...options, ...files], {
+const options = [
+  ...['--enable-source-maps', '--test', '--test-timeout=900000'],
+  ...[`--test-concurrency=${concurrency}`, '--test-reporter=./scripts/reporter.mjs'],
+]
+const tests = spawn(process.execPath, [...options, ...files.map(scriptOf)], {
   stdio: 'inherit',
-  env: { ...process.env, ...postgres?.env },
+  env: { ...process.env, TILLKIT_TEST_COMPILED: compiled, ...postgres?.env },
 })
 process.on('SIGINT', () => {}) // from a terminal, which sends it to the tests too
 process.on('SIGTERM', () => tests.kill('SIGTERM'))
@@ -43,7 +49,7 @@ process.exit(code ?? 1)
 async function startPostgres() {
   const users = files.filter((file) => /startPostgres|allTargets/.test(readFileSync(file, 'utf8')))
   if (users.length < 2 || process.env.TILLKIT_TEST_PG) return undefined
-  const server = spawn(process.execPath, [...loader, 'test/support/run-cluster.ts'], {
+  const server = spawn(process.execPath, [scriptOf('test/support/run-cluster.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const closed = once(server, 'close')

@@ -10,6 +10,7 @@ import { parseArguments } from '../cli/arguments.ts'
 import { serve } from '../cli/commands/serve.ts'
 import { VARIABLES } from '../cli/config.ts'
 import { serveProcess } from './support/cli.ts'
+import { eventuallyHolds } from './support/eventually.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { startPostgres } from './support/postgres.ts'
 import { childrenOf } from './support/served.ts'
@@ -22,7 +23,7 @@ const installed = `node_modules/${packageJson.name}/${packageJson.bin.tillkit}`
 /** Fails unless `serve` takes them. */
 function assertServes([name, ...args]: readonly string[]): void {
   assert.equal(name, 'serve')
-  parseArguments(serve, args)
+  parseArguments(serve, args, {})
 }
 
 function assertKnown(variables: readonly string[]): void {
@@ -184,7 +185,11 @@ async function scrapeAll(t: TestContext): Promise<string> {
   const scrapes = [file, alone].map(async (args) => {
     const { url, child, closed } = await serveProcess(t, args)
     await fetch(`${url}/nowhere`)
-    const text = await (await fetch(`${url}/metrics`)).text()
+    let text = ''
+    await eventuallyHolds(async () => {
+      text = await (await fetch(`${url}/metrics`)).text()
+      assert.match(text, /^tillkit_http_requests_total/m) // of the worker that had the request
+    })
     child.kill('SIGTERM')
     await closed
     return text

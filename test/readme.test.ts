@@ -75,7 +75,7 @@ async function runCommands(clone: string, block: string, env: NodeJS.ProcessEnv)
   const ids: NodeJS.ProcessEnv = {}
   let all = ''
   // `serve` has a test of its own, and `ACCOUNT=acc_…` stands for the id that was printed.
-  for (const command of commands.filter((each) => !/tillkit serve|=acc_…$/.test(each))) {
+  for (const command of commands.filter((each) => !/tillkit serve|=(acc|prj)_…$/.test(each))) {
     const output = await shell(command.replace(/(?<=^|KEY )tillkit/, tillkit), clone, {
       ...env,
       ...ids,
@@ -121,16 +121,20 @@ test('every command of the README and of the page about commands works', { skip 
   })
 
   await t.test('the commands work on the database of the running server', async () => {
-    const [block = ''] = blocksUnder('Use the command line', 'sh')
+    const block = blocksUnder('Use the command line', 'sh').join('')
     const output = await runCommands(clone, block, {})
-    assert.match(output, /sword.*gold_100.*potion/s)
+    assert.match(output, /sword.*gold_100.*potion.*price: 499 → 599.*Applied\./s)
   })
 
   await t.test('all commands work on a new database', async () => {
-    const page = readFileSync('docs/cli.md', 'utf8')
+    const pages = ['docs/cli.md', 'docs/catalog.md'].map((page) => readFileSync(page, 'utf8'))
     const env = { MASTER_KEY: randomBytes(32).toString('hex'), TILLKIT_DB: 'cli.db' }
-    const output = await runCommands(clone, blocksOf(page, 'sh').join(''), env)
-    assert.match(output, /T-1002 .*potion/)
+    const output = await runCommands(
+      clone,
+      pages.flatMap((page) => blocksOf(page, 'sh')).join(''),
+      env,
+    )
+    assert.match(output, /T-1002 .*potion.*Applied\./s)
   })
 
   await t.test('the secured server starts and stops', async (t) => {

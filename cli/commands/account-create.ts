@@ -3,6 +3,7 @@ import { command } from '../command.ts'
 export const accountCreate = command({
   name: 'account create',
   summary: 'Create an account; its key is shown only once',
+  example: "tillkit account create --name 'My studio'",
   makesDatabase: true,
   options: { name: { value: 'NAME', required: true, help: 'what the account is called' } },
   async run({ till, options, output, db, isNew, io }) {

@@ -4,6 +4,7 @@ import { ACCOUNT_OPTION } from '../options.ts'
 export const accountKeysRevoke = command({
   name: 'account keys revoke',
   summary: 'Revoke a key of an account, at once',
+  example: 'tillkit account keys revoke key_1 --account acc_1',
   operand: 'KEY_ID',
   options: ACCOUNT_OPTION,
   async run({ till, options, operand, output }) {

@@ -6,6 +6,7 @@ import { interruptible } from '../signals.ts'
 export const auditArchive = command({
   name: 'audit archive',
   summary: 'Move old audit entries into a file, also while a server runs',
+  example: 'tillkit audit archive --before 2026-01-01 --out audit-2025.jsonl',
   options: {
     before: { value: 'TIME', required: true, help: 'a time or a day, at least one hour ago' },
     out: { value: 'FILE', required: true, help: 'a new file, or an earlier archive to extend' },

@@ -4,11 +4,12 @@ import { PAGE_OPTIONS } from '../options.ts'
 export const auditList = command({
   name: 'audit list',
   summary: 'List who changed what and when, oldest first',
+  example: 'tillkit audit list --account acc_1 --limit 20',
   options: {
     account: { value: 'ID', help: 'only entries of this account' },
     ...PAGE_OPTIONS,
   },
-  async run({ till, options, output }) {
+  async run({ till, options, output, io }) {
     const { account: account_id, limit, cursor } = options
     if (account_id !== undefined) await till.accounts.get(account_id)
     const page = await till.operations.listAudit({ account_id, limit, cursor })
@@ -19,6 +20,6 @@ export const auditList = command({
       actor: 'shorten',
       at: 'shorten',
     })
-    if (page.next) output.line(`There are more: --cursor ${page.next}`)
+    if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },
 })

@@ -4,6 +4,7 @@ import { createOutputFile, databaseFiles } from '../output-file.ts'
 export const backup = command({
   name: 'backup',
   summary: 'Copy the database into a new file, also while a server runs',
+  example: 'tillkit backup till-backup.db',
   operand: 'FILE',
   options: {},
   async run({ till, operand, output, db, io }) {

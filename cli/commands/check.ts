@@ -4,6 +4,7 @@ import { CommandFailure } from '../command-errors.ts'
 export const check = command({
   name: 'check',
   summary: 'Check the whole database for damage',
+  example: 'tillkit check --db till-backup.db',
   options: {},
   async run({ till, output }) {
     const problems = await till.operations.check()

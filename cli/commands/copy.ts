@@ -7,6 +7,7 @@ import { createStatusLine } from '../progress.ts'
 export const copy = command({
   name: 'copy',
   summary: 'Copy all data into another database, and compare the two',
+  example: 'tillkit copy --from tillkit.db --to postgres://till@localhost/till',
   databaseOption: 'from',
   options: {
     from: { value: 'DB', required: true, help: 'the database to read' },

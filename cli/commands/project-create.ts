@@ -1,3 +1,4 @@
+import { PLATFORMS } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { ACCOUNT_OPTION, NEW_STATUS_OPTION } from '../options.ts'
@@ -6,12 +7,19 @@ import { warnOfStatus } from '../warnings.ts'
 export const projectCreate = command({
   name: 'project create',
   summary: 'Create a project and its public key',
+  example:
+    'tillkit project create --name Game --bundle-id com.example.game \\\n    --platform mobile',
   storesSecrets: true,
   options: {
     ...ACCOUNT_OPTION,
     name: { value: 'NAME', required: true, help: 'the name of the project' },
     'bundle-id': { value: 'ID', required: true, help: 'in reverse-domain form: com.example.game' },
-    platform: { value: 'P', required: true, help: 'mobile, web, desktop, ios, android or adroid' },
+    platform: {
+      value: 'P',
+      required: true,
+      choices: PLATFORMS,
+      help: 'mobile, web, desktop, ios, android or adroid',
+    },
     ...NEW_STATUS_OPTION,
     dlscheme: { value: 'SCHEME', help: 'deep-link scheme of the application' },
     config: { value: 'JSON|@FILE', parse: json, help: 'project configuration' },

@@ -1,12 +1,13 @@
 import { command } from '../command.ts'
 import { wholeNumber } from '../option-values.ts'
-import { PROJECT_OPTION } from '../options.ts'
+import { accountOf, PROJECT_OPTIONS } from '../options.ts'
 
 export const projectRotateKey = command({
   name: 'project rotate-key',
   summary: 'Give a project a new public key',
+  example: 'tillkit project rotate-key --project prj_1 --grace 3600',
   options: {
-    ...PROJECT_OPTION,
+    ...PROJECT_OPTIONS,
     grace: {
       value: 'SECONDS',
       parse: wholeNumber(0, 2_592_000),
@@ -15,7 +16,7 @@ export const projectRotateKey = command({
   },
   async run({ till, options, output }) {
     const rotation = { id: options.project, gracePeriod: options.grace && options.grace * 1000 }
-    const account = await till.accounts.ownerOf(options.project)
+    const account = await accountOf(till, options)
     const { id, public_key } = await till.projects.rotateKey(account, rotation)
     output.record({ id, public_key })
   },

@@ -1,27 +1,31 @@
+import { PLATFORMS } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
-import { CHANGE_OPTIONS } from '../options.ts'
+import { accountOf, CHANGE_OPTIONS, PROJECT_OPTIONS } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 export const projectUpdate = command({
   name: 'project update',
   summary: 'Change a project',
+  example: "tillkit project update --project prj_1 --name 'Game 2' --config @config.json",
   storesSecrets: true,
-  operand: 'ID',
   options: {
+    ...PROJECT_OPTIONS,
     name: { value: 'NAME', help: 'the name of the project' },
-    platform: { value: 'P', help: 'mobile, web, desktop, ios, android or adroid' },
+    platform: {
+      value: 'P',
+      choices: PLATFORMS,
+      help: 'mobile, web, desktop, ios, android or adroid',
+    },
     ...CHANGE_OPTIONS,
   },
-  async run({ till, operand, options, output, io }) {
-    const { name, platform, config, status } = options
+  async run({ till, options, output, io }) {
+    const { project: id, name, platform, config, status } = options
     if ([name, platform, status, config].every((each) => each === undefined)) {
       throw new UsageError('Nothing to change: give --name, --platform, --config or --status')
     }
-    const owner = await till.accounts.ownerOf(operand)
-    output.record(
-      await till.projects.update(owner, { id: operand, name, platform, config, status }),
-    )
+    const account = await accountOf(till, options)
+    output.record(await till.projects.update(account, { id, name, platform, config, status }))
     warnOfStatus(io, status)
   },
 })

@@ -3,10 +3,12 @@ import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createStatusLine } from '../progress.ts'
 
 export const purchasesExport = command({
   name: 'purchases export',
   summary: 'Export the purchases of a store as CSV, which can be imported',
+  example: 'tillkit purchases export --store main --from 2026-01-01 --out january.csv',
   options: {
     ...PURCHASE_OPTIONS,
     out: { value: 'FILE', help: 'write to this file instead of standard output' },
@@ -20,7 +22,17 @@ export const purchasesExport = command({
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await till.accounts.get(options.account)
     const csv = till.purchases.export(account, purchaseQuery(options))
-    if (file) await file.write(csv)
-    else await pipeline(csv, io.stdout, { end: false })
+    if (!file) return pipeline(csv, io.stdout, { end: false })
+    const line = createStatusLine(io.stderr)
+    let purchases = -1 // the first chunk is the header
+    const counted = async function* () {
+      for await (const chunk of csv) {
+        purchases++
+        line.update(() => `exported: ${purchases.toLocaleString('en-US')}`)
+        yield chunk
+      }
+    }
+    await file.write(counted()).finally(line.end)
+    output.record({ purchases, file: out })
   },
 })

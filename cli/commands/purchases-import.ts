@@ -1,6 +1,6 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { formatAmount, type ImportResult, PRESET_NAMES } from '../../lib/index.ts'
+import { formatAmount, type ImportResult, PRESET_NAMES, TillError } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { createErrorReport } from '../error-report.ts'
@@ -10,16 +10,20 @@ import { STORE_OPTIONS } from '../options.ts'
 import { type Output, wrapList } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { interruptible } from '../signals.ts'
+import { describeSystemError } from '../system-errors.ts'
+import { createUnknownSkus } from '../unknown-skus.ts'
 
 export const purchasesImport = command({
   name: 'purchases import',
   summary: 'Import a CSV file of past purchases: all rows or none',
+  example: 'tillkit purchases import purchases.csv --store main --dry-run',
   operand: 'FILE|-',
   options: {
     ...STORE_OPTIONS,
     'dry-run': { help: 'check the file and store nothing' },
     preset: {
       value: 'NAME',
+      choices: PRESET_NAMES,
       help: `${PRESET_NAMES.join(', ')}; detected by the header when left out`,
     },
     map: {
@@ -28,14 +32,20 @@ export const purchasesImport = command({
       parse: pair,
       help: 'the column of a field: transaction_id="Order No"; may be repeated',
     },
-    'price-unit': { value: 'UNIT', help: 'minor (499, the default) or major (4.99)' },
+    'price-unit': {
+      value: 'UNIT',
+      choices: ['minor', 'major'],
+      help: 'minor (499, the default) or major (4.99)',
+    },
     report: { value: 'FILE', help: 'write the bad rows and their mistakes to this CSV file' },
   },
-  async run({ till, operand, options, output, db, io }) {
+  async run({ till, storage, operand, options, output, db, io }) {
     const { stream, size } = openFile(operand, io)
     const map = options.map && Object.fromEntries(options.map)
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
+    // The JSON document names every row, and standard input is read only once.
+    const unknown = output.json || operand === '-' ? undefined : createUnknownSkus(operand)
     const account = await till.accounts.get(options.account)
     const progress = createProgress(io.stderr, size)
     await interruptible(io, 'nothing was imported', async (signal) => {
@@ -49,15 +59,24 @@ export const purchasesImport = command({
           map,
           priceUnit: options['price-unit'] as 'minor' | 'major' | undefined,
           onProgress: progress.update,
-          onMistake: report?.add ?? (() => {}),
+          onMistake(mistake) {
+            report?.add(mistake)
+            unknown?.add(mistake)
+          },
         })
         progress.finish(result.rows)
         printResult(output, result, options['dry-run'])
+      } catch (error) {
+        progress.end()
+        if (!unknown || !(error instanceof TillError)) throw error
+        throw await unknown.summarize(error, till, account, options.store)
       } finally {
         progress.end()
         if (!signal.aborted) await report?.write()
       }
     })
+    // A later command would have to scan the rows that are not indexed by user.
+    await storage.indexUsers?.()
   },
 })
 
@@ -69,12 +88,12 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     return { stream: createReadStream(operand), size: stat.size }
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw new UsageError(describeSystemError(error))
   }
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
-  // A dry run stores no import with this id.
+  // The id is useless after a dry run, which stores no import.
   const { import_id, ...summary } = result
   const shown = dry_run ? summary : { import_id, ...summary }
   if (output.json) {

@@ -4,11 +4,12 @@ import { PAGE_OPTIONS, PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
 export const purchasesList = command({
   name: 'purchases list',
   summary: 'List the purchases of a store in order of import',
+  example: 'tillkit purchases list --store main --user player-1 --status refunded',
   options: {
     ...PURCHASE_OPTIONS,
     ...PAGE_OPTIONS,
   },
-  async run({ till, options, output }) {
+  async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const { limit, cursor } = options
     const page = await till.purchases.list(account, { ...purchaseQuery(options), limit, cursor })
@@ -25,6 +26,6 @@ export const purchasesList = command({
         price: 'omit',
       },
     )
-    if (next) output.line(`There are more: --cursor ${next}`)
+    if (next) io.stderr.write(`There are more: --cursor ${next}\n`)
   },
 })

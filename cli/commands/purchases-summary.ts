@@ -1,31 +1,50 @@
-import { formatAmount, type PurchaseSummary } from '../../lib/index.ts'
+import { formatAmount, type PurchaseStatus, type PurchaseSummary } from '../../lib/index.ts'
 import { command } from '../command.ts'
-import { PURCHASE_OPTIONS, purchaseQuery } from '../options.ts'
+import { SUMMARY_OPTIONS } from '../options.ts'
+import { createElapsed } from '../progress.ts'
 
 export const purchasesSummary = command({
   name: 'purchases summary',
-  summary: 'Count purchases and revenue by month, item and currency',
-  options: PURCHASE_OPTIONS,
-  async run({ till, options, output }) {
+  summary: 'Count purchases, revenue, refunds and buyers by month, item and currency',
+  example: 'tillkit purchases summary --by day,sku --from 2026-01-01',
+  options: SUMMARY_OPTIONS,
+  async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
-    const summary = await till.purchases.summarize(account, purchaseQuery(options))
+    const { store, user, by, sku, from, to } = options
+    const status = options.status as PurchaseStatus | undefined // the library validates it
+    const query = { store_id: store, user_id: user, by, sku, status, from, to }
+    const elapsed = createElapsed(io.stderr, 'Reading purchases')
+    const summary = await till.purchases.summarize(account, query).finally(elapsed.end)
     if (output.json) return output.record(summary)
     const rows = summary.map((row) => ({
       ...row,
-      revenue: row.currency === '' ? '' : formatAmount(row.revenue, row.currency),
+      revenue: formatTotal(row.revenue, row.currency),
+      refunds: formatTotal(row.refunded_total, row.currency),
       ' ': barOf(row, summary),
     }))
-    output.table(rows, ['month', 'sku', 'currency', 'purchased', 'refunded', 'revenue', ' '], {
-      ' ': 'omit',
-      refunded: 'omit',
-      purchased: 'omit',
-    })
+    const groups = Object.keys(summary[0] ?? {}).filter((name) => GROUPS.includes(name))
+    const columns = [...groups, 'purchased', 'refunded', 'revenue', ...(by ? MORE : []), ' ']
+    output.table(rows, columns, NARROWING)
   },
 })
 
+const GROUPS = ['day', 'week', 'month', 'sku', 'store_id', 'currency']
+const MORE = ['refunds', 'buyers']
+const NARROWING = {
+  ' ': 'omit',
+  refunds: 'omit',
+  buyers: 'omit',
+  refunded: 'omit',
+  purchased: 'omit',
+} as const
+
+function formatTotal(total: string, currency: string): string {
+  return currency === '' ? '' : formatAmount(total, currency)
+}
+
 const BAR_WIDTH = 16
 
-/** The revenue of a row, relative to the largest of its currency. */
+/** A bar that compares a row's revenue with the largest revenue in the same currency. */
 function barOf(row: PurchaseSummary, all: readonly PurchaseSummary[]): string {
   const ofCurrency = all.filter(({ currency }) => currency === row.currency)
   const largest = Math.max(...ofCurrency.map(({ revenue }) => Number(revenue)))

@@ -5,6 +5,7 @@ import { wholeNumber } from '../option-values.ts'
 export const secretsDrop = command({
   name: 'secrets drop',
   summary: 'List the secrets that no master key opens, and delete them',
+  example: 'tillkit secrets drop --confirm 3',
   options: {
     confirm: {
       value: 'N',
@@ -13,7 +14,7 @@ export const secretsDrop = command({
     },
   },
   async run({ till, options, config, output }) {
-    // Without a master key, every sealed secret would be listed as lost.
+    // Without a master key, every encrypted secret would be listed as unreadable.
     if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
     const { operations } = till
     const found = await operations.listUnreadableSecrets()

@@ -4,6 +4,7 @@ import { CommandFailure, UsageError } from '../command-errors.ts'
 export const secretsSeal = command({
   name: 'secrets seal',
   summary: 'Seal all stored secrets under the newest master key',
+  example: 'tillkit secrets seal',
   options: {},
   async run({ till, config, output }) {
     if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')

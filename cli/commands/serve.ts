@@ -4,6 +4,7 @@ import { CommandFailure, UsageError } from '../command-errors.ts'
 import { isPostgres } from '../database.ts'
 import { createDemo, formatDemo } from '../demo.ts'
 import type { Io } from '../io.ts'
+import { formatLogLine, type LogFormat } from '../log-format.ts'
 import { createLogWriter } from '../log-writer.ts'
 import { oneOf, type ValueParser, wholeNumber } from '../option-values.ts'
 import { stopSignal } from '../signals.ts'
@@ -12,7 +13,10 @@ import { poolMetrics, serveWorkerMetrics } from '../worker-metrics.ts'
 import { isWorker, startWorkerPool } from '../worker-pool.ts'
 
 const portNumber = wholeNumber(0, 65_535)
-const logChoice = oneOf('all', 'errors', 'off')
+const LOGS = ['all', 'errors', 'off'] as const
+const LOG_FORMATS = ['text', 'json'] as const
+const logChoice = oneOf(...LOGS)
+const logFormatChoice = oneOf(...LOG_FORMATS)
 
 const origin: ValueParser<string> = (text, name) => {
   if (isOrigin(text)) return text
@@ -22,6 +26,7 @@ const origin: ValueParser<string> = (text, name) => {
 export const serve = command({
   name: 'serve',
   summary: 'Serve the API over HTTP until SIGTERM or SIGINT',
+  example: 'tillkit serve --port 8080 --workers 2 --lockdown',
   storesSecrets: true,
   makesDatabase: true,
   options: {
@@ -75,7 +80,14 @@ export const serve = command({
     log: {
       value: 'WHICH',
       parse: logChoice,
+      choices: LOGS,
       help: 'the requests to log on stderr: all, errors or off (default all)',
+    },
+    'log-format': {
+      value: 'FORMAT',
+      parse: logFormatChoice,
+      choices: LOG_FORMATS,
+      help: 'text or json (default: text on a terminal, else json)',
     },
   },
   async run({ till, db, isNew, args, options, config, io, output }) {
@@ -83,6 +95,7 @@ export const serve = command({
     if (workers > 1 && db === 'memory:') {
       throw new UsageError('Workers share a database file: memory: has only one process')
     }
+    const logFormat = options['log-format'] ?? (io.stderr.isTTY ? 'text' : 'json')
     const accountShare = options['account-share']
     const keepAlive = options['keep-alive']
     const settings: ServeOptions = {
@@ -102,21 +115,21 @@ export const serve = command({
       },
       metrics: options.metrics,
       poolMetrics: isWorker ? poolMetrics : undefined,
-      ...logOptions(options.log ?? 'all', io),
+      ...logOptions(options.log ?? 'all', logFormat, io),
     }
     if (isWorker) return serveUntilStopped(await listen(till, settings), io)
     if (workers > 1 && options.metrics) serveWorkerMetrics()
     const demo = options.demo ? await createDemo(till) : undefined
     const log = (level: 'warn' | 'error', message: string) => {
       const entry = { time: new Date().toISOString(), level, message }
-      io.stderr.write(`${JSON.stringify(entry)}\n`)
+      io.stderr.write(`${formatLogLine(entry, logFormat)}\n`)
     }
     const server =
       workers === 1
         ? await listen(till, settings)
         : await startWorkers(workers, args, settings.host, (message) => log('error', message))
     const { url } = server
-    // The path of a new database may be mistyped. A demo is meant to be new.
+    // A new database may come from a mistyped path. With `--demo` a new one is expected.
     if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)
@@ -143,7 +156,7 @@ async function serveUntilStopped(server: Served, io: Io): Promise<void> {
   if (hasFailed) throw new CommandFailure('The workers end as soon as they start')
 }
 
-/** Runs the same command line in workers. */
+/** Starts worker processes that run the same command line. */
 async function startWorkers(
   workers: number,
   args: readonly string[],
@@ -157,11 +170,12 @@ async function startWorkers(
 }
 
 function logOptions(
-  which: 'all' | 'errors' | 'off',
+  which: (typeof LOGS)[number],
+  format: LogFormat,
   io: Io,
 ): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
   if (which === 'off') return {}
   const write = createLogWriter(io)
-  const log = (entry: LogEntry) => write(JSON.stringify(entry))
+  const log = (entry: LogEntry) => write(formatLogLine(entry, format))
   return { log, logOnlyErrors: which === 'errors' }
 }

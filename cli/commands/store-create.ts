@@ -1,24 +1,30 @@
 import type { StoreType } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
-import { ACCOUNT_OPTION, NEW_STATUS_OPTION, PROJECT_OPTION } from '../options.ts'
+import { accountOf, NEW_STATUS_OPTION, PROJECT_OPTIONS } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
 export const storeCreate = command({
   name: 'store create',
   summary: 'Create a store in a project',
+  example:
+    'tillkit store create --project prj_1 --type web --store main \\\n    --config \'{"currency":"USD"}\'',
   storesSecrets: true,
   options: {
-    ...ACCOUNT_OPTION,
-    ...PROJECT_OPTION,
-    type: { value: 'T', required: true, help: 'iap, web or custom' },
+    ...PROJECT_OPTIONS,
+    type: {
+      value: 'T',
+      required: true,
+      choices: ['iap', 'web', 'custom'],
+      help: 'iap, web or custom',
+    },
     store: { value: 'ID', help: 'its store_id; generated when left out' },
     sandbox: { help: 'no real payments' },
     ...NEW_STATUS_OPTION,
     config: { value: 'JSON|@FILE', parse: json, help: 'store configuration' },
   },
   async run({ till, options, output, io }) {
-    const account = await till.accounts.get(options.account)
+    const account = await accountOf(till, options)
     const store = await till.stores.create(account, {
       project_id: options.project,
       store_id: options.store,

@@ -1,29 +1,35 @@
 import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { oneOf } from '../option-values.ts'
-import { ACCOUNT_OPTION, CHANGE_OPTIONS } from '../options.ts'
+import { CHANGE_OPTIONS, STORE_OPTIONS } from '../options.ts'
 import { warnOfStatus } from '../warnings.ts'
 
-const trueOrFalse = oneOf('true', 'false')
+const BOOLEANS = ['true', 'false'] as const
+const trueOrFalse = oneOf(...BOOLEANS)
 
 export const storeUpdate = command({
   name: 'store update',
   summary: 'Change a store',
+  example: 'tillkit store update --store main --status disabled',
   storesSecrets: true,
-  operand: 'STORE',
   options: {
-    ...ACCOUNT_OPTION,
-    sandbox: { value: 'BOOL', parse: trueOrFalse, help: 'true: no real payments' },
+    ...STORE_OPTIONS,
+    sandbox: {
+      value: 'BOOL',
+      parse: trueOrFalse,
+      choices: BOOLEANS,
+      help: 'true: no real payments',
+    },
     ...CHANGE_OPTIONS,
   },
-  async run({ till, operand, options, output, io }) {
+  async run({ till, options, output, io }) {
     const { sandbox, status, config } = options
     if ([sandbox, status, config].every((each) => each === undefined)) {
       throw new UsageError('Nothing to change: give --sandbox, --status or --config')
     }
     const account = await till.accounts.get(options.account)
     const store = await till.stores.update(account, {
-      store_id: operand,
+      store_id: options.store,
       is_sandbox: sandbox === undefined ? undefined : sandbox === 'true',
       status,
       store_config: config,

@@ -23,8 +23,8 @@ export async function createItem({ till, caller, body, options }: Call<Account, 
 }
 
 /**
- * `GET /items`. Without `limit` the answer is the whole store. A store larger than one page is read
- * and sent page by page, so only one page is in memory.
+ * `GET /items`. Without `limit` the answer has all items of the store. A large store is read and
+ * sent page by page, which keeps only one page in memory.
  */
 export async function listItems({
   till,
@@ -33,7 +33,7 @@ export async function listItems({
   context,
 }: Call<Session, undefined>): Promise<Answer> {
   const { limit = MAX_PAGE, cursor } = query
-  const asked = { store_id: query.store_id as string, limit, cursor } // the library refuses none
+  const asked = { store_id: query.store_id as string, limit, cursor } // the library checks it
   const list = await till.items.list(caller, asked)
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }
@@ -72,7 +72,7 @@ function listDto(items: readonly Item[]) {
   return { items: items.map(itemDto) }
 }
 
-/** A `Link` header (RFC 8288). */
+/** The value of a `Link` header (RFC 8288) for the next page. */
 function nextLink(
   { store_id = '', limit = '' }: Call<Session, undefined>['query'],
   cursor: string,
@@ -80,17 +80,17 @@ function nextLink(
   return `</api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
 }
 
-/** The JSON of a page. */
+/** The JSON of one page of a list. */
 interface Chunk {
   readonly bytes: Buffer
-  /** The cursor of the next page. */
+  /** The cursor of the page after this one. */
   readonly next: string | undefined
 }
 
 /**
- * The JSON of the whole list, page by page; the first page has `length` items. Each page is
- * formatted in its own turn of the event loop. A list that waits for its turn keeps no page in
- * memory, so the first page is read again when `first` is missing.
+ * Yields the JSON of the whole list, page by page; the first page has `length` items. Each page is
+ * formatted in its own turn of the event loop. A list that had to wait for its turn has dropped its
+ * first page to save memory, so `first` is missing and the page is read again.
  */
 async function* chunksOf(
   account: string,
@@ -102,9 +102,9 @@ async function* chunksOf(
     await waitForTurn(account)
     return chunkOf(opening, await read(cursor, limit))
   }
-  // The same limit as in the first read, so the cache has the page.
+  // Uses the same limit as the first read, which put this page into the cache.
   let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
-  // Large items fill a page early. PostgreSQL then need not measure a thousand items a page.
+  // Large items fill a page early. A lower limit saves PostgreSQL from measuring 1,000 of them.
   const limit = Math.min(MAX_PAGE, 2 * length)
   yield chunk.bytes
   while (chunk.next !== undefined) {

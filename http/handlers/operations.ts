@@ -5,15 +5,15 @@ import { METRICS_CONTENT_TYPE } from '../prometheus.ts'
 
 type OperatorCall = Call<undefined, undefined>
 
-/** Load balancers wait 2 to 5 s for a check; a frozen database would not answer for 15 s. */
+/** Load balancers wait 2 to 5 s for a health check; a database that hangs may take 15 s. */
 const DEADLINE_MS = 2_000
 
-/** `GET /healthz`: the process is alive. */
+/** `GET /healthz`: answers while the process is alive. */
 export async function health() {
   return { body: { status: 'ok' } }
 }
 
-/** `GET /readyz`: the storage answers, and the server is not stopping. */
+/** `GET /readyz`: answers 200 if the storage answers and the server is not stopping. */
 export async function ready({ till, context }: OperatorCall) {
   if (context.isStopping)
     throw new TransportFault('stopping', 'Send no more requests to this server')
@@ -21,7 +21,7 @@ export async function ready({ till, context }: OperatorCall) {
   return { body: { status: 'ok' } }
 }
 
-/** `GET /metrics`: of all worker processes together. */
+/** `GET /metrics`: the metrics of all worker processes together. */
 export async function metrics({ till, context }: OperatorCall) {
   const started = performance.now()
   const up = await inTime(till.operations.ready()).then(

@@ -12,7 +12,9 @@ const CREATE = [
   'config',
 ] as const
 
-/** `POST /projects`. The public key is in a header: the specified body has no field for it. */
+/**
+ * `POST /projects`. A header has the public key, because the specified body has no field for it.
+ */
 export async function createProject({ till, caller, body, options }: Call<Account, NewProject>) {
   const project = await till.projects.create(caller, pick(body, ...CREATE), options)
   const { id, account_id, name, bundle_id, platform, status, config, public_key } = project

@@ -34,7 +34,7 @@ export async function importPurchases({
 
 const PARTS = ['file', 'store_id', 'dry_run', 'preset']
 
-// Unknown parts are ignored. If `dryrun=true` were ignored, the import would store purchases.
+// Rejects misspelt field names. Unknown fields are ignored, so `dryrun=true` would store purchases.
 function assertSpelling(fields: ReadonlyMap<string, string>): void {
   const normalize = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
   const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {

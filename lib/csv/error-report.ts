@@ -3,9 +3,9 @@ import { createCsvParser } from './parser.ts'
 import { EXPORT_MARK, formatRow, guard, REPORT_COLUMNS } from './write.ts'
 
 /**
- * Formats the bad rows of a purchase file as CSV: line, column, code and message, then the row's
- * own cells. `file` is read again, and `mistakes` are those of the import by their line. Cells that
- * a spreadsheet takes for formulas are guarded as in an export.
+ * Formats the bad rows of a purchase file as CSV: line, column, code and message, then the cells of
+ * the row. Reads `file` again; `mistakes` are those that the import found, by line. Guards cells
+ * that a spreadsheet would run as formulas, as an export does.
  */
 export async function* formatErrorReport(
   file: AsyncIterable<Uint8Array>,

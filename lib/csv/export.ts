@@ -4,7 +4,7 @@ import { EXPORT_COLUMN, EXPORT_MARK, formatRow, guard } from './write.ts'
 /** The header line of an export. */
 export const PURCHASE_HEADER = formatRow([...PURCHASE_FIELDS, EXPORT_COLUMN])
 
-/** A purchase as a row of an export, safe to open in a spreadsheet. */
+/** Formats a purchase as a row of an export that is safe to open in a spreadsheet. */
 export function formatPurchase(purchase: Purchase): string {
   const {
     transaction_id,

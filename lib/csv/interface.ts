@@ -1,6 +1,6 @@
 import type { CsvErrorCode } from './messages.ts'
 
-/** One bad record. `line` is a physical line (header = 1). `message` never quotes a cell. */
+/** A bad record. `line` is a physical line; the header is line 1. `message` never quotes a cell. */
 export interface CsvError {
   line: number
   code: CsvErrorCode | 'unsupported_file'
@@ -8,27 +8,27 @@ export interface CsvError {
 }
 
 /**
- * Receives a file's records in order; `line` is the physical line on which a record starts. A bad
- * record is one `error` and parsing goes on. A bad header ends the parse, so every file leads to one
- * `header`, or to one `error` in its place.
+ * Receives the records of a file in order. `line` is the physical line on which a record starts. A
+ * bad record causes one `error`, and parsing goes on. A bad header ends the parse: every file
+ * causes either one `header` or one `error` for its header.
  */
 export interface CsvHandlers {
   header(cells: string[], line: number): void
-  /** `cells` is as wide as the header. */
+  /** Gets as many cells as the header has. */
   row(cells: string[], line: number): void
-  /** `cells` is present when the row could be read but has another width than the header. */
+  /** Gets `cells` if the row can be read but has more or fewer cells than the header. */
   error(error: CsvError, cells?: string[]): void
 }
 
 export interface CsvOptions {
-  /** The longest record in UTF-16 code units, without its line end; 1 MiB by default. */
+  /** The most UTF-16 code units in a record, without its line end; default 1 MiB. */
   maxRowLength?: number
 }
 
-/** Takes a file in chunks, cut at any byte. An error that a handler throws passes through. */
+/** Takes a file in chunks, which may end at any byte. Rethrows an error that a handler throws. */
 export interface CsvParser {
   push(chunk: Uint8Array): void
   end(): void
-  /** Whether a bad header has ended the parse. The rest of the file is not read. */
+  /** Whether a bad header ended the parse. The parser then ignores the rest of the file. */
   readonly isClosed: boolean
 }

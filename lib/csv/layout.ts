@@ -12,27 +12,27 @@ import { checkHeader } from './unsupported.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
-  /** Whether the store is a sandbox. Some vendors mark each sandbox row. */
+  /** Whether the store is a sandbox. Some vendors' files say for each row whether it is one too. */
   readonly is_sandbox: boolean
   /** The store's currency, used for amounts without one. */
   readonly currency?: string | undefined
 }
 
-/** Converts the rows of one file to canonical cells. */
+/** Converts the rows of a file to cells of the canonical format. */
 export interface Layout {
   /** `canonical`, or the preset's name. */
   readonly name: string
-  /** The column name of each field that the file has, as in the header, cut to 64 characters. */
+  /** The name of each field's column, as in the header, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
   /** The names of the columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
-  /** A row's canonical cells; undefined for a row that belongs to another store. */
+  /** Returns a row's canonical cells, or undefined if the row belongs to another store. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
 }
 
 export type WrongCell = (field: PurchaseField, code: string, message: string) => void
 
-/** Other names of canonical columns. */
+/** Further accepted names of canonical columns. */
 const ALIASES: { readonly [alias: string]: PurchaseField } = {
   purchase_id: 'transaction_id',
   order_id: 'transaction_id',
@@ -45,7 +45,7 @@ const ALIASES: { readonly [alias: string]: PurchaseField } = {
 
 const REQUIRED = ['transaction_id', 'sku', 'purchased_at'] as const
 
-/** The layout of a file with this header line, or the header's errors. */
+/** Finds the layout of a file with this header line, or the errors of the header. */
 export function findLayout(
   header: readonly string[],
   options: LayoutOptions,
@@ -75,7 +75,7 @@ function findPreset(names: readonly string[], options: LayoutOptions): Preset | 
   return PRESETS.find((preset) => hasSignature(names, preset))
 }
 
-/** The positions of the columns of each field. */
+/** The indexes of the columns that hold each field. More than one index is an error. */
 type Found = { readonly [F in PurchaseField]?: readonly number[] }
 
 function canonicalColumns(names: readonly string[], map: ColumnMap): Found {
@@ -122,7 +122,7 @@ function unmatchedMap(names: readonly string[], map: ColumnMap): ErrorDetail[] {
   )
 }
 
-/** The required columns that are missing: those of the chosen or most similar preset, if any. */
+/** The errors for missing required columns of the chosen preset, else of the most similar one. */
 function missingColumns(found: Found, names: readonly string[], preset?: Preset): ErrorDetail[] {
   const missing = REQUIRED.filter((field) => found[field] === undefined)
   if (missing.length === 0) return []
@@ -146,7 +146,7 @@ function missingColumn(column: string, message: string): ErrorDetail {
   return { line: 1, column: excerpt(column), code: 'missing_column', message }
 }
 
-/** The preset with the largest share of its columns in the header, if more than half. */
+/** The preset with the largest share of its columns in the header, if that is over half. */
 function nearestPreset(names: readonly string[]): Preset | undefined {
   const share = ({ signature }: Preset) =>
     signature.filter((column) => names.includes(normalize(column))).length / signature.length
@@ -232,8 +232,8 @@ function readStatus(
   return ''
 }
 
-// In a preset's file a comma separates thousands. In any other file `1,500` may mean 1.5, so it is
-// refused.
+// In a vendor's file a comma separates thousands. In any other file `1,500` may mean 1.5, so it is
+// an error.
 function readMajorPrice(
   price: string,
   currency: string | undefined,

@@ -1,7 +1,7 @@
-/** The most columns that a header may have. */
+/** The most columns that a header line may have. */
 export const MAX_COLUMNS = 256
 
-/** The most bytes of UTF-8 up to the end of the header line, with any empty lines before it. */
+/** The most bytes of UTF-8 until the end of the header line, including empty lines before it. */
 export const MAX_HEADER_BYTES = 16 * 1024
 
 interface Facts {
@@ -9,11 +9,11 @@ interface Facts {
   readonly headerWidth: number
   readonly rowWidth: number
   readonly line: number
-  /** The line on which the last quoted cell opens; 0 when the error is not about a quote. */
+  /** The line on which the last quoted cell begins; 0 if the error is not about a quoted cell. */
   readonly quoteLine: number
 }
 
-/** Each error of a record or header, as a sentence. */
+/** The message for each error of a record or header. */
 export const messages = {
   no_header: () => 'The file is empty: it has no header line',
   header_too_long: () =>

@@ -2,11 +2,11 @@ import { type Fields, isObject, oneOf, optional, parseObject, type Rule } from '
 import { PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
 import { PRESET_NAMES } from './presets.ts'
 
-/** How to read a file whose header line alone does not say. */
+/** Options for reading a file, if its header line is not enough to know the columns. */
 export interface LayoutChoice {
-  /** The name of a preset. By default the header line decides. */
+  /** The name of a vendor preset. By default, the header line decides. */
   readonly preset?: string
-  /** The file's own names for the columns of fields. */
+  /** The file's column name for each field. */
   readonly map?: ColumnMap
   /** Whether prices are in minor units (`499`, the default) or decimals in major ones (`4.99`). */
   readonly priceUnit?: 'minor' | 'major'
@@ -14,7 +14,7 @@ export interface LayoutChoice {
 
 export type ColumnMap = { readonly [F in PurchaseField]?: string }
 
-/** A column's name for comparison, which ignores case and surrounding blanks. */
+/** Normalizes a column's name for comparison: ignores case and surrounding blanks. */
 export function normalize(name: string): string {
   return name.trim().toLowerCase()
 }

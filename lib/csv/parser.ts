@@ -5,13 +5,14 @@ import { checkFormat, HEAD_BYTES } from './unsupported.ts'
 import { concat, createUtf16Reader } from './utf16.ts'
 
 /**
- * A push parser for RFC 4180. It is strict: a malformed record is an error with its line, never
- * repaired. Reads UTF-8, or UTF-16 with a byte order mark; delimiters `,` `;` or tab, whichever is
- * most frequent in the header; LF or CRLF. Skips empty lines. A header has at most 256 columns and
- * ends within the first 16 KiB. Memory is bounded by `maxRowLength`.
+ * Creates a push parser for RFC 4180. It is strict: a malformed record is an error with its line,
+ * and is never repaired. Reads UTF-8, or UTF-16 with a byte order mark. The delimiter is the most
+ * frequent of `,` `;` and tab in the header. Lines end with LF or CRLF; empty ones are skipped. A
+ * header has at most 256 columns and ends within the first 16 KiB. `maxRowLength` bounds the
+ * memory.
  *
  * V8 copies short cells. A cell of 13 characters or more is a view that keeps the text around it
- * (some 64 KiB) alive, so copy such a cell before you keep it for long.
+ * (some 64 KiB) in memory, so copy such a cell before you keep it for long.
  *
  * @example
  * const rows: string[][] = []

@@ -1,6 +1,6 @@
 import type { PurchaseField, PurchaseStatus } from '../domain/purchase.ts'
 
-/** The row's cell in a column of the preset; '' when the file lacks the column. */
+/** Returns the row's cell in a column of the preset, or '' if the file lacks the column. */
 export type Cell = (column: string) => string
 
 /**
@@ -9,23 +9,23 @@ export type Cell = (column: string) => string
  */
 export interface Preset {
   readonly name: string
-  /** The columns that identify this format together. */
+  /** The columns that together identify this format. */
   readonly signature: readonly string[]
-  /** The column of each field. Of several columns the first that the file has is read. */
+  /** The column of each field. Of several names, the first that the file has is used. */
   readonly columns: { readonly [F in PurchaseField]?: string | readonly string[] }
-  /** Statuses by the words of the status column, in lower case. Without it all are `purchased`. */
+  /** The status for each lower-case text in the status column. If missing, all are `purchased`. */
   readonly statuses?: { readonly [word: string]: PurchaseStatus }
   /** Whether amounts are in minor units (`499`) or decimals in major ones (`4.99`). */
   readonly price_unit: 'minor' | 'major'
-  /** Columns that are read but not stored, so they are not listed as ignored. */
+  /** Columns that `derive` reads. They are not listed as ignored columns. */
   readonly uses?: readonly string[]
-  /** Creates, for each file, a function that derives fields from several cells or earlier rows. */
+  /** Called for each file. Returns a function that derives fields from several cells or rows. */
   readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
   /** The error message for a format that cannot be imported. */
   readonly refusal?: string
 }
 
-/** Canonical cells that replace those of the columns, or 'passed over' to leave the row out. */
+/** Cells that replace the row's canonical cells, or 'passed over' to leave the row out. */
 export type Derived = { readonly [F in PurchaseField]?: string } | 'passed over'
 
 export const PRESETS: readonly Preset[] = [
@@ -48,7 +48,7 @@ export const PRESETS: readonly Preset[] = [
     }),
   },
   {
-    // revenuecat.com/docs: "Scheduled data exports", transactions; times without a zone are UTC
+    // revenuecat.com/docs: "Scheduled data exports", transactions. Times without a zone are UTC.
     name: 'revenuecat_transactions',
     signature: ['rc_original_app_user_id', 'store_transaction_id', 'product_identifier'],
     columns: {
@@ -72,7 +72,7 @@ export const PRESETS: readonly Preset[] = [
     },
   },
   {
-    // docs.stripe.com: "Export payments"; the seller sets the SKU as metadata
+    // docs.stripe.com: "Export payments". The seller stores the SKU as metadata.
     name: 'stripe_payments',
     signature: ['id', 'Created date (UTC)', 'Amount', 'Status', 'sku (metadata)'],
     columns: {
@@ -102,7 +102,7 @@ export const PRESETS: readonly Preset[] = [
     }),
   },
   {
-    // help.shopify.com: "Exporting orders"; one row per line item, the order's cells on its first row
+    // help.shopify.com: "Exporting orders". One row per line item; the first has the order's cells.
     name: 'shopify_orders',
     signature: ['Name', 'Financial Status', 'Lineitem name', 'Lineitem price', 'Lineitem sku'],
     columns: {
@@ -155,7 +155,7 @@ const ORDER_COLUMNS = [
   'Cancelled at',
 ]
 
-/** Copies an order's cells to its further line items, and numbers the items to get unique ids. */
+/** Copies an order's cells to its further line items. Numbers the items to give them unique ids. */
 function shopifyOrders() {
   let name = ''
   let lineItem = 0
@@ -178,16 +178,16 @@ function shopifyOrders() {
   }
 }
 
-// "2024-01-15 10:22:33 -0500"
+// Converts "2024-01-15 10:22:33 -0500".
 function shopifyTime(time: string): string {
   return time.replace(/ ([+-]\d{4}|UTC)$/, (zone) => (zone === ' UTC' ? 'Z' : zone.trim()))
 }
 
 const MAX_PRICE_LENGTH = 64
 
-/** The exact product of a unit price and a quantity; the unit price if either is malformed. */
+/** The exact product of unit price and quantity, or the unit price if either is malformed. */
 function multiply(price: string, quantity: string): string {
-  // A BigInt of a million digits takes seconds.
+  // Creating a BigInt of a million digits takes seconds.
   const isShort = price.length <= MAX_PRICE_LENGTH
   if (!isShort || !/^\d+(\.\d+)?$/.test(price) || !/^\d{1,7}$/.test(quantity)) return price
   const [whole = '', fraction = ''] = price.split('.')

@@ -9,19 +9,19 @@ import type { CsvParser } from './interface.ts'
 import { findLayout, type Layout, type LayoutOptions } from './layout.ts'
 import { createCsvParser } from './parser.ts'
 
-/** Receives the rows and errors of a purchase file in the order of its lines. */
+/** Receives the rows and errors of a purchase file, in the order of its lines. */
 export interface PurchaseFileHandlers {
   /** Called once, before all rows, unless the header has an error. */
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
   badRow(row: BadRow): void
-  /** A row that belongs to another store: a sandbox row in a live store, or the reverse. */
+  /** Called for a row of another store: a sandbox row in a live store, or the reverse. */
   passedOver(): void
-  /** An error of the header, or of a row as a whole. */
+  /** Called for an error in the header, or in a row as a whole. */
   error(error: ErrorDetail): void
 }
 
-/** A row with mistakes in its cells. Its purchase is parsed as if these cells were empty. */
+/** A row with mistakes in some cells. `purchase` is parsed as if these cells were empty. */
 export interface BadRow {
   readonly purchase: NewPurchase
   readonly mistakes: readonly CellMistake[]
@@ -34,11 +34,11 @@ export interface CellMistake {
 }
 
 export interface PurchaseParser extends CsvParser {
-  /** Whether the header has an error. No handler is called after it. */
+  /** Whether the header has an error. No handler is called after that error. */
   readonly isRefused: boolean
 }
 
-/** Parses a purchase file. After a bad header, rows are skipped without errors. */
+/** Parses a purchase file. After a bad header, it ignores all rows. */
 export function createPurchaseParser(
   rules: PurchaseRules,
   options: LayoutOptions,
@@ -93,7 +93,7 @@ export function createPurchaseParser(
   }
 }
 
-/** An error that explains a bad row better than the mistakes of its cells. */
+/** A mistake of the whole row, if it explains more than the mistakes of the single cells. */
 function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
   if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined

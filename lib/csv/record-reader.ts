@@ -6,11 +6,11 @@ const CR = 0x0d
 const QUOTE = 0x22
 
 export interface RecordReader {
-  /** Takes whole lines. Only the last line of the file may lack its line end. */
+  /** Takes whole lines. The last line of the file may lack its line end. */
   push(text: string): void
-  /** Takes one line of malformed bytes. The record that it belongs to is an error. */
+  /** Takes a line of malformed bytes. The record that contains it becomes an error. */
   pushMalformed(line: string): void
-  /** Ends the parse for a header that is too long, unless another error has ended it. */
+  /** Ends the parse because the header is too long, unless another error has ended it. */
   refuseHeader(): void
   /** Whether a bad header has ended the parse. */
   readonly isClosed: boolean
@@ -28,9 +28,9 @@ interface OpenRecord {
 }
 
 /**
- * `readRow` reads a well-formed row on one line, as nearly all rows are. `readRecord` reads any
- * record by the whole grammar. It would suffice alone, but takes 1.6 times (JSON cells) to 2.3 times
- * (one quoted cell) as long, and so longer than uDSV (`bench/csv.mjs`).
+ * Creates a record reader. `readRow` reads a well-formed row on one line, as nearly all rows are.
+ * `readRecord` reads any record by the whole grammar. It could read all rows, but takes 1.6 times
+ * (JSON cells) to 2.3 times (one quoted cell) as long, which is slower than uDSV (`bench/csv.mjs`).
  */
 export function createRecordReader(
   handlers: CsvHandlers,
@@ -42,8 +42,8 @@ export function createRecordReader(
   let width = 0
   let open: OpenRecord | undefined
   let closed = false
-  // The positions found last. They are searched again only when passed, so each text is searched
-  // once, however many lines it has.
+  // The positions found last. Searching again only after passing one means that each text is
+  // searched once, however many lines it has.
   let nextDelimiter = -1
   let nextQuote = -1
 
@@ -62,7 +62,7 @@ export function createRecordReader(
         continue
       }
       const length = stop - pos
-      // The lower bound avoids an array of the header's width for each short row.
+      // The lower bound avoids creating an array of the header's width for a row that is too short.
       const isPossible = width > 0 && length >= width - 1 && length <= maxRowLength
       const cells = isPossible && nextCr >= stop ? readRow(text, pos, stop) : undefined
       if (cells) {
@@ -74,13 +74,13 @@ export function createRecordReader(
     }
   }
 
-  /** The cells from `start` to the line end at `stop`; undefined when `readRecord` must read them. */
+  /** Reads the cells from `start` to the line end at `stop`. Undefined if only `readRecord` can. */
   function readRow(text: string, start: number, stop: number): string[] | undefined {
     const cells = new Array<string>(width)
     const last = width - 1
     let column = 0
     let at = start
-    // Local copies: variables of the closure take a tenth longer here.
+    // Local copies, because variables of the closure are a tenth slower here.
     let cut = nextDelimiter
     let quote = nextQuote < start ? find(text, '"', start) : nextQuote
     for (;;) {
@@ -108,7 +108,7 @@ export function createRecordReader(
     return at === stop && column === last && quote >= stop ? cells : undefined
   }
 
-  /** Reads one record, or the part of it in the text. Returns where the next one begins. */
+  /** Reads one record, or the part of it in the text. Returns the position of the next record. */
   function readRecord(text: string, start: number, isMalformed = false): number {
     const record = open ?? newRecord()
     const limit = start + maxRowLength - record.length
@@ -158,7 +158,7 @@ export function createRecordReader(
     return at + (isCrLf ? 2 : 1)
   }
 
-  /** Skips a bad record. The next one begins after the first line end from `to`. */
+  /** Skips a bad record. The next one begins after the first line end at or after `to`. */
   function skip(text: string, from: number, to: number): number {
     const end = find(text, '\n', to)
     line += countLineEnds(text.slice(from, end)) + 1
@@ -205,13 +205,13 @@ export function createRecordReader(
   }
 }
 
-/** Where the next `part` is, or the end of the text. Callers can then compare positions. */
+/** The position of the next `part`, or the end of the text. Callers can then compare positions. */
 function find(text: string, part: string, from: number): number {
   const at = text.indexOf(part, from)
   return at === -1 ? text.length : at
 }
 
-/** Where the first quote from `from` is that is not doubled, or the end of the text. */
+/** The position of the first quote from `from` on that is not doubled, or the end of the text. */
 function findClosingQuote(text: string, from: number): number {
   let at = find(text, '"', from)
   while (text.charCodeAt(at + 1) === QUOTE) at = find(text, '"', at + 2)
@@ -228,7 +228,7 @@ function endsField(code: number, delimiter: number): boolean {
   return code === delimiter || code === LF || code === CR || code === QUOTE
 }
 
-/** Replaces doubled quotes; takes half as long as `replaceAll` (2/3 with a JSON.parse after it). */
+/** Replaces doubled quotes in half the time of `replaceAll` (2/3 if JSON.parse reads the text). */
 function undouble(text: string): string {
   let value = ''
   let from = 0

@@ -1,7 +1,7 @@
 import { normalize } from './options.ts'
 import { REPORT_COLUMNS } from './write.ts'
 
-/** The first bytes of other file formats, one character for each byte. */
+/** The first bytes of other file formats; each character stands for a byte. */
 const SIGNATURES: readonly (readonly [start: string, format: string])[] = [
   ['PK\x03\x04', 'a ZIP file or a workbook (.xlsx, .ods): unpack it, or save a sheet as CSV UTF-8'],
   ['\x1f\x8b', 'a gzip file: unpack it'],
@@ -14,10 +14,10 @@ const TEXT_FORMATS: readonly (readonly [start: RegExp, format: string])[] = [
   [/^(\{|\[\s*\{)/, 'JSON: export the purchases as CSV'],
 ]
 
-/** How many bytes `checkFormat` reads. */
+/** The number of bytes that `checkFormat` needs. */
 export const HEAD_BYTES = 64
 
-/** The error message for a file whose first bytes are not those of a CSV file. */
+/** Returns an error message if a file begins like another file format than CSV. */
 export function checkFormat(head: Uint8Array): string | undefined {
   const text = String.fromCharCode(...head)
   const start = text.replace('\xef\xbb\xbf', '').trimStart()
@@ -31,7 +31,7 @@ export function checkFormat(head: Uint8Array): string | undefined {
     : undefined
 }
 
-/** The error message for a first line that cannot be a header. */
+/** Returns an error message if the first line cannot be a header. */
 export function checkHeader(header: readonly string[]): string | undefined {
   const [first = ''] = header
   if (/^sep=.?$/i.test(first)) return 'Only Excel reads this line (sep=): remove it'

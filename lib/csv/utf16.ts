@@ -1,8 +1,8 @@
 import type { CsvParser } from './interface.ts'
 
 /**
- * Converts UTF-16 to UTF-8, so that all other code handles one encoding. A lone surrogate or half a
- * code unit becomes malformed UTF-8, which the line reader reports with its line.
+ * Converts UTF-16 to UTF-8, so that all other code handles one encoding. A lone surrogate or an
+ * incomplete code unit becomes malformed UTF-8. The line reader then reports its line.
  */
 export function createUtf16Reader(lines: CsvParser, littleEndian: boolean): CsvParser {
   let rest = new Uint8Array()

@@ -1,4 +1,4 @@
-/** One record (RFC 4180) with its line end. */
+/** Formats one record with its line end (RFC 4180). */
 export function formatRow(cells: readonly string[]): string {
   return `${cells.map(formatCell).join(',')}\r\n`
 }
@@ -8,13 +8,13 @@ function formatCell(cell: string): string {
 }
 
 /**
- * The column that marks files that tillkit wrote. In a row with the mark, an import undoes `guard`.
- * The mark is not empty, because spreadsheets may drop an empty last cell with its delimiter.
+ * The column that marks rows written by tillkit. An import undoes `guard` in these rows. The mark
+ * is not empty, because spreadsheets may drop an empty last cell with its delimiter.
  */
 export const EXPORT_COLUMN = 'tillkit_export'
 export const EXPORT_MARK = '1'
 
-/** The first columns of a report of bad rows, before those of the file. An import refuses it. */
+/** The first columns of a report of bad rows, before the file's own. An import rejects a report. */
 export const REPORT_COLUMNS: readonly string[] = [
   'line',
   'column',
@@ -34,7 +34,7 @@ export function guard(cell: string): string {
   return isFormula || GUARDED.test(cell) ? `'${cell}` : cell
 }
 
-/** Undoes `guard`. Only for files that tillkit wrote: in others the apostrophe is data. */
+/** Undoes `guard`. Call it only for rows with the mark: in others, the apostrophe is data. */
 export function unguard(cell: string): string {
   return cell.startsWith("'") && GUARDED.test(cell) ? cell.slice(1) : cell
 }

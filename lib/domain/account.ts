@@ -1,23 +1,23 @@
 import { type Fields, parseObject, required, text } from './fields.ts'
 
-/** The owner of projects. */
+/** An account, which owns projects. */
 export interface Account {
   readonly account_id: string
   readonly name: string
-  /** ISO 8601, UTC. */
+  /** The time of creation; ISO 8601, UTC. */
   readonly created_at: string
-  /** Never present. Without these a project, an item or a store would pass as an account. */
+  /** Never present. Without these, a project, item or store would have the type of an account. */
   readonly id?: never
   readonly project_id?: never
 }
 
-/** A credential of an account. `hash` is the SHA-256 of the key, base64url. */
+/** A key of an account. `hash` is the SHA-256 of the key's text, as base64url. */
 export interface AccountKey {
   readonly key_id: string
   readonly account_id: string
   readonly hash: string
   readonly created_at: string
-  /** The key is invalid from this time on. */
+  /** The time from which on the key is invalid. */
   readonly revoked_at?: string
 }
 

@@ -1,3 +1,5 @@
+import type { JsonObject } from './fields.ts'
+
 /** The audited actions. */
 export const AUDIT_ACTIONS = [
   'account.create',
@@ -9,34 +11,45 @@ export const AUDIT_ACTIONS = [
   'store.create',
   'store.update',
   'item.create',
+  'item.update',
+  'item.archive',
+  'item.restore',
   'purchases.import',
+  'purchases.record',
   'tokens.issue',
   'tokens.revoke',
   'signing_keys.rotate',
   'secrets.seal',
   'secrets.drop',
   'audit.archive',
+  'catalog.apply',
   'users.export',
   'users.erase',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 /**
- * One change. Written in the same transaction as the change. Only the erasure of a user edits it,
- * and replaces the user's id by a pseudonym.
+ * The audit entry of one change, written in its transaction. Only the erasure of a user edits it:
+ * it replaces the user's id by a pseudonym.
  */
 export interface AuditEntry {
-  /** ISO 8601, UTC. */
+  /** The time of the change; ISO 8601, UTC. */
   readonly at: string
   /**
-   * `key:<key_id>` for an account key, `token:<jti>` for a bearer, `operator` for CLI and library.
+   * `key:<key_id>` for an account key, `token:<jti>` for a token, `operator` for CLI and library.
    */
   readonly actor: string
   readonly action: AuditAction
   /** The id of the changed record. */
   readonly subject: string
-  /** The account that owns the record; '' without one. */
+  /** The account that owns the record; '' if none does. */
   readonly account_id: string
+  /** The project of the record; '' without one. */
+  readonly project_id: string
+  /** The store of the record; '' without one. */
+  readonly store_id: string
   /** The id of the request; '' without one. */
   readonly request_id: string
+  /** Facts of the change that the records no longer show: old and new price. Never a secret. */
+  readonly data?: JsonObject
 }

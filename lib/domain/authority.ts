@@ -3,41 +3,41 @@ import { isActive } from './status.ts'
 import type { Store } from './store.ts'
 
 /**
- * The conditions of a write. They are verified before the body is read and again in the transaction
- * that writes. The operator has none.
+ * The conditions under which a caller may write. They are checked before the body is read, and
+ * again in the transaction of the write. The operator has no conditions.
  */
 export interface Authority {
-  /** An account key, which must not be revoked. */
+  /** The id of an account key, which must not be revoked. */
   readonly key_id?: string
-  /** A token, which must not be revoked; its project must be active. */
+  /** A token, which must not be revoked. Its project must be active. */
   readonly token?: TokenOrigin
-  /** A store, which must be active. */
+  /** The store to write to, which must be active. */
   readonly store?: Pick<Store, 'account_id' | 'store_id'>
 }
 
-/** The owner of a token and the time of its issue. */
+/** The facts of a token that decide whether it is revoked. */
 export interface TokenOrigin {
   readonly project_id: string
   readonly user_id: string
-  /** The revocation watermark at the time of issue; undefined for a token of another tool. */
+  /** The revocation watermark when the token was issued; undefined for a token of another tool. */
   readonly issued_under: number | undefined
   /** The token's `iat`, Unix seconds. */
   readonly issued_at: number
 }
 
-/** The state of an authority in the storage. Absent for conditions that it has not. */
+/** The stored facts for the conditions of an `Authority`. Missing for conditions that it lacks. */
 export interface AuthorityState {
   /** Whether the account key exists and is not revoked. */
   readonly has_key?: boolean
-  /** Absent for an unknown project. */
+  /** The status of the token's project; missing for an unknown project. */
   readonly project_status?: string | undefined
-  /** The revocation watermark of the token's project and user. */
+  /** The current revocation watermark for the token's project and user. */
   readonly watermark?: number
-  /** Absent for an unknown store. */
+  /** The status of the store; missing for an unknown store. */
   readonly store_status?: string | undefined
 }
 
-/** Throws `account_key_required`, `token_required` or `store_inactive`. */
+/** Throws `account_key_required`, `token_required` or `store_inactive` for a failed condition. */
 export function assertAuthority(
   { key_id, token, store }: Authority,
   { has_key = false, project_status, watermark = 0, store_status }: AuthorityState,
@@ -51,12 +51,12 @@ export function assertAuthority(
   }
 }
 
-/** For a missing, unknown or revoked account key. */
+/** The error for a missing, unknown or revoked account key. */
 export function keyRequired(): TillError {
   return new TillError('account_key_required', 'The account key is missing or unknown')
 }
 
-/** For every invalid token. */
+/** The error for every invalid token. */
 export function tokenRequired(): TillError {
   return new TillError('token_required', 'The bearer token is missing, invalid or expired')
 }
@@ -66,8 +66,9 @@ function isActiveStatus(status: string | undefined): boolean {
 }
 
 /**
- * Compares watermarks, not clocks: clocks may go back or differ between machines. A token of
- * another tool has no watermark, so its `iat` is compared.
+ * A revocation raises the revocation watermark, a number for the project or user. A token that was
+ * issued under a lower watermark is revoked. Clocks do not decide, because they differ. Only a
+ * token of another tool, which has no watermark, is compared by its issue time.
  */
 function isRevoked({ issued_under, issued_at }: TokenOrigin, watermark: number): boolean {
   return issued_under === undefined ? issued_at <= watermark : issued_under < watermark

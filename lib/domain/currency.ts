@@ -1,4 +1,4 @@
-// ISO 4217: the currencies whose minor unit is not 1/100.
+// The currencies whose minor unit is not 1/100 (ISO 4217).
 const EXPONENTS = new Map<string, number>([
   ...group(0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
   ...group(3, 'BHD IQD JOD KWD LYD OMR TND'),
@@ -17,7 +17,7 @@ export function exponentOf(currency: string): number {
 const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
 
 /**
- * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, without its sign.
+ * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, and drops the sign.
  * Undefined for other texts and for more decimals than the currency has. Never rounds.
  */
 export function toMinorDigits(amount: string, currency: string): string | undefined {

@@ -1,8 +1,8 @@
 import { type ErrorDetail, excerpt, TillError } from '../errors.ts'
 
 /**
- * Validates a value and returns it as a `T`. Adds mistakes to `problems`; the caller then ignores
- * the result. `field` is the path of the value: `config.webhook_url`.
+ * Validates a value and returns it as a `T`. For an invalid value, adds to `problems` and returns
+ * anything; the caller must ignore it. `field` is the path of the value: `config.webhook_url`.
  */
 export type Rule<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
@@ -18,8 +18,8 @@ export type Complete<T> = { readonly [K in keyof T]-?: Exclude<T[K], undefined> 
 export type JsonObject = { [key: string]: unknown }
 
 /**
- * Parses an object by a rule for each field. Throws `invalid_request` that names every bad field.
- * An unknown field is bad too: it may be a misspelt optional one.
+ * Parses an object by a rule for each field. Throws an `invalid_request` that names every bad
+ * field. An unknown field is an error, because it may be a misspelt optional one.
  */
 export function parseObject<T extends object>(input: unknown, fields: Fields<T>): T {
   if (!isObject(input)) throw invalid('The input must be an object')
@@ -32,6 +32,33 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
   }
   if (problems.length > 0) throw invalidFields(problems)
   return parsed as T
+}
+
+/**
+ * The same for an object within another, at `path`. Adds its mistakes to `problems`, and returns
+ * undefined for a bad one.
+ */
+export function parseAt<T extends object>(
+  input: unknown,
+  fields: Fields<T>,
+  path: string,
+  problems: ErrorDetail[],
+): T | undefined {
+  if (!isObject(input)) {
+    problems.push({ field: path, code: 'invalid', message: 'must be an object' })
+    return undefined
+  }
+  const before = problems.length
+  for (const { field, ...problem } of unknownFields(input, fields)) {
+    problems.push({ field: `${path}.${field}`, ...problem })
+  }
+  const parsed: JsonObject = {}
+  for (const field in fields) {
+    const rule = fields[field] as Rule<unknown>
+    const value = rule(input[field], `${path}.${field}`, problems)
+    if (value !== undefined) parsed[field] = value
+  }
+  return problems.length > before ? undefined : (parsed as T)
 }
 
 /** Throws `invalid_request` when the input has a field that `fields` has not. */
@@ -50,7 +77,7 @@ function unknownFields(input: object, fields: object): ErrorDetail[] {
   })
 }
 
-/** The error for mistakes in fields: a sentence for people and details for programs. */
+/** Creates the error for mistakes in fields: a sentence for people, and details for programs. */
 export function invalidFields(problems: readonly ErrorDetail[]): TillError {
   const [first] = problems
   const message =
@@ -60,7 +87,7 @@ export function invalidFields(problems: readonly ErrorDetail[]): TillError {
   return new TillError('invalid_request', message, problems)
 }
 
-/** The error for one field that contradicts the stored records. */
+/** Creates the error for a field that contradicts stored records. */
 export function invalidField(field: string, code: string, message: string): TillError {
   return invalidFields([{ field, code, message }])
 }
@@ -88,7 +115,7 @@ export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefin
     value === undefined ? fallback?.() : rule(value, field, problems)
 }
 
-/** A rule from a test and a message that says what is expected. */
+/** Creates a rule from a test, and a message that describes the expected value. */
 export function rule<T>(test: (value: unknown) => value is T, expected: string): Rule<T> {
   return (value, field, problems) => {
     if (!test(value)) problems.push({ field, code: 'invalid', message: expected })
@@ -98,7 +125,7 @@ export function rule<T>(test: (value: unknown) => value is T, expected: string):
 
 const CONTROL_CHARACTER = /\p{Cc}/u
 
-/** Well-formed Unicode without U+0000, `min` to `max` code points. */
+/** A rule for text: `min` to `max` code points of well-formed Unicode without U+0000. */
 export function text(min: number, max: number, options: { control?: boolean } = {}): Rule<string> {
   const control = options.control ?? true
   const kind = control ? '' : ' without control characters'
@@ -138,7 +165,7 @@ export const httpUrl = rule(
   'must be an http or https URL',
 )
 
-/** Any absolute URL (`https:`, `myapp:`) that can not run as a script. */
+/** A rule for any absolute URL (`https:`, `myapp:`) that cannot run as a script. */
 export const linkUrl = rule(
   (value): value is string =>
     isText(value) && /^(?!(javascript|data|vbscript):)./.test(protocolOf(value) ?? ''),
@@ -152,7 +179,7 @@ export const bundleId = pattern(
   'must be in reverse-domain form, at least two labels of letters, digits, _ and -: com.example.game',
 )
 
-/** A URI scheme (RFC 3986 section 3.1), or the empty string for none. */
+/** A rule for a URI scheme (RFC 3986 section 3.1), or '' for none. */
 export const deepLinkScheme = pattern(
   /^([A-Za-z][A-Za-z0-9+.-]{0,254})?$/,
   'must be a URI scheme without "://": mygame',
@@ -172,7 +199,7 @@ export function list<T>(entry: Rule<T>, max: number): Rule<T[]> {
   }
 }
 
-/** A free-form object with rules for some keys. Other keys are allowed. */
+/** A rule for a free-form object. Checks the values of the given keys and allows other keys. */
 export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<JsonObject> {
   return (value, field, problems) => {
     const before = problems.length
@@ -185,12 +212,12 @@ export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<Js
   }
 }
 
-/** A rule that also allows `null`. */
+/** A rule that allows `null` too. */
 export function orNull<T>(rule: Rule<T>): Rule<T | null> {
   return (value, field, problems) => (value === null ? null : rule(value, field, problems))
 }
 
-/** Replaces a stored configuration. Missing secrets stay; `null` removes one. */
+/** Replaces a stored configuration. Secrets that the new one lacks stay; `null` removes one. */
 export function replaceConfig(
   stored: JsonObject,
   sent: JsonObject,
@@ -204,7 +231,7 @@ export function replaceConfig(
   return replaced
 }
 
-/** Whether two JSON values are equal, whatever the order of members. */
+/** Whether two JSON values are equal, regardless of the order of members. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -219,15 +246,15 @@ export function isSameJson(a: unknown, b: unknown): boolean {
 const MAX_DEPTH = 32
 const MAX_BYTES = 64 * 1024
 
-/** Any JSON object of at most 32 levels and 64 KiB that every storage can store unchanged. */
+/** A rule for a JSON object of at most 32 levels and 64 KiB that every storage keeps unchanged. */
 export const freeForm: Rule<JsonObject> = (value, field, problems) => {
   const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
   if (message) problems.push({ field, code: 'invalid', message })
   return value as JsonObject
 }
 
-// Walks level by level: recursion would overflow the stack on deep input. The count of values ends
-// the walk through an object with cycles.
+// Walks level by level, because recursion would overflow the stack on deep input. In an object with
+// cycles, the limit on the number of values ends the walk.
 function freeFormProblem(root: JsonObject): string | undefined {
   let visited = 0
   let level: object[] = [root]
@@ -257,8 +284,8 @@ export const TOO_LARGE = `must not take more than ${MAX_BYTES / 1024} KiB as JSO
 const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
 
 /**
- * Whether JSON text is too large for a free-form object. Does not count blanks and escapes. Checked
- * before `JSON.parse`, which needs 24 times the memory for a long `[{},{},…]`.
+ * Whether JSON text is too large for a free-form object. Ignores blanks and escapes. Call it before
+ * `JSON.parse`, which needs 24 times the memory for a long `[{},{},…]`.
  */
 export function isTooLargeJson(json: string): boolean {
   if (json.length <= MAX_BYTES) return false
@@ -299,7 +326,7 @@ export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 }
 
-/** Counts code points. */
+/** Whether a text has `min` to `max` code points. */
 function isLength(value: string, min: number, max: number): boolean {
   if (value.length < min || value.length > 2 * max) return false
   return value.length <= max || [...value].length <= max

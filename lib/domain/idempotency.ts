@@ -1,16 +1,16 @@
-/** The result of a create call with an idempotency key. A repeated call returns it again. */
+/** The result of a create call with an idempotency key. Repeated calls return the same result. */
 export interface IdempotencyRecord {
   readonly account_id: string
-  /** 1 to 255 characters. */
+  /** The idempotency key of the call, 1 to 255 characters. */
   readonly key: string
   /**
-   * A hash of operation and input. Inputs may hold secrets, so a master key makes it an HMAC;
-   * `sealSecrets` converts older records.
+   * A hash of the operation and its input. With a master key it is an HMAC, because an input may
+   * hold secrets. `sealSecrets` converts records from before the key.
    */
   readonly fingerprint: string
-  /** The fields of the result that the input lacks, as JSON. */
+  /** The fields of the result that are not in the input, as JSON. */
   readonly answer: string
-  /** ISO 8601, UTC. */
+  /** The time of the first call; ISO 8601, UTC. */
   readonly created_at: string
   readonly expires_at: string
 }

@@ -1,7 +1,10 @@
+import { TillError } from '../errors.ts'
 import {
   type Complete,
   type Fields,
   freeForm,
+  type Given,
+  isSameJson,
   type JsonObject,
   oneOf,
   optional,
@@ -10,6 +13,7 @@ import {
   type Rule,
   required,
   text,
+  wholeNumber,
 } from './fields.ts'
 import { storeId } from './store.ts'
 
@@ -23,11 +27,15 @@ export interface Item {
   readonly name: string
   readonly display_name: string
   readonly description: string
-  /** Minor currency units, 0 to 2^53−1. */
+  /** The price in minor currency units (499 is 4.99 USD), 0 to 2^53−1. */
   readonly price: number
   readonly type: ItemType
   readonly metadata: JsonObject
   readonly created_at: string
+  /** 1 for a new item. Each change adds 1. */
+  readonly version: number
+  /** Absent while the item is active. An archived item is not for sale and keeps its name. */
+  readonly archived_at?: string
 }
 
 export const ITEM_TYPES = ['consumable', 'non_consumable', 'subscription'] as const
@@ -38,22 +46,38 @@ export interface NewItem {
   /** 1 to 255 Latin letters, digits and underscores, unique within the store. */
   readonly name: string
   readonly display_name: string
-  /** Default empty. */
+  /** The description; empty by default. */
   readonly description?: string | undefined
-  /** Digits, in minor currency units: `'499'` for 4.99. */
+  /** Digits of the price in minor currency units: `'499'` for 4.99. */
   readonly price: string
   readonly type: ItemType
-  /** The item's `metadata`. */
+  /** A free-form object, returned as `metadata` of the item. */
   readonly meta?: JsonObject | undefined
+}
+
+/** Changes an item. Its name and type never change. */
+export interface ItemChange {
+  readonly id: string
+  readonly display_name?: string | undefined
+  readonly description?: string | undefined
+  /** Digits, in minor currency units. */
+  readonly price?: string | undefined
+  /** Replaces the whole `metadata`. */
+  readonly meta?: JsonObject | undefined
+  /** The version that the change is based on. Another one throws `version_conflict`. */
+  readonly version?: number | undefined
 }
 
 type ParsedItem = Complete<Omit<NewItem, 'price'>> & { readonly price: number }
 
+export const itemName = pattern(
+  /^[A-Za-z0-9_]{1,255}$/,
+  'must be 1 to 255 Latin letters, digits and underscores',
+)
+
 const fields: Fields<ParsedItem> = {
   store_id: required(storeId),
-  name: required(
-    pattern(/^[A-Za-z0-9_]{1,255}$/, 'must be 1 to 255 Latin letters, digits and underscores'),
-  ),
+  name: required(itemName),
   display_name: required(text(1, 255)),
   description: optional(text(0, 4096), () => ''),
   price: required(price()),
@@ -65,8 +89,56 @@ export function parseNewItem(input: unknown): ParsedItem {
   return parseObject(input, fields)
 }
 
+type ParsedItemChange = Given<Omit<ItemChange, 'price'> & { readonly price?: number }>
+
+const changeFields: Fields<ParsedItemChange> = {
+  id: required(text(1, 64)),
+  display_name: optional(text(1, 255)),
+  description: optional(text(0, 4096)),
+  price: optional(price()),
+  meta: optional(freeForm),
+  version: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+}
+
+export function parseItemChange(input: unknown): ParsedItemChange {
+  return parseObject(input, changeFields)
+}
+
+/** The item after a change, or the same object if nothing changes. The storage adds the version. */
+export function changeItem(current: Item, change: ParsedItemChange): Item {
+  const { id: _, version, meta: metadata = current.metadata, ...rest } = change
+  if (version !== undefined && version !== current.version) {
+    const message = `The item has version ${current.version}, not ${version}: read it again`
+    throw new TillError('version_conflict', message)
+  }
+  const changed = { ...current, ...rest, metadata }
+  return isSameJson(changed, current) ? current : changed
+}
+
+export function archiveItem(current: Item, archived_at: string): Item {
+  return current.archived_at === undefined ? { ...current, archived_at } : current
+}
+
+export function restoreItem(current: Item): Item {
+  const { archived_at, ...active } = current
+  return archived_at === undefined ? current : active
+}
+
+const CHANGEABLE = ['display_name', 'description', 'price', 'metadata'] as const
+
+/** The `data` of the audit entry: the changed fields, and the old and new price. */
+export function describeItemChange(before: Item, after: Item): JsonObject {
+  const changed = CHANGEABLE.filter((field) => !isSameJson(before[field], after[field]))
+  return {
+    name: after.name,
+    version: after.version,
+    ...(changed.length > 0 && { changed }),
+    ...(before.price !== after.price && { price: { old: before.price, new: after.price } }),
+  }
+}
+
 /** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
-function price(): Rule<number> {
+export function price(): Rule<number> {
   return (value, field, problems) => {
     const amount = parseMinorUnits(value)
     if (amount !== undefined) return amount
@@ -76,7 +148,7 @@ function price(): Rule<number> {
   }
 }
 
-/** An amount in minor units from its decimal digits, or undefined. */
+/** Parses digits to an amount in minor units. Undefined for other values and over 2^53−1. */
 export function parseMinorUnits(value: unknown): number | undefined {
   if (typeof value !== 'string' || !/^\d{1,32}$/.test(value)) return undefined
   const amount = Number(value)

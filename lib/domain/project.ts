@@ -22,7 +22,7 @@ import {
 } from './fields.ts'
 import { status } from './status.ts'
 
-/** A game or an application of an account. */
+/** A project: a game or an application of an account. */
 export interface Project {
   readonly id: string
   readonly account_id: string
@@ -37,13 +37,13 @@ export interface Project {
 }
 
 export interface NewProject {
-  /** The account that creates it; may be left out. */
+  /** The account that creates the project; optional. */
   readonly account_id?: string
   readonly name: string
-  /** In reverse-domain form: `com.example.game`. */
+  /** The bundle id, in reverse-domain form: `com.example.game`. */
   readonly bundle_id: string
   readonly platform: string
-  /** Default `active`. */
+  /** The status; default `active`. */
   readonly status?: string | undefined
   readonly dlscheme?: string | undefined
   readonly config?: JsonObject | undefined
@@ -53,13 +53,13 @@ export interface ProjectChange {
   readonly id: string
   readonly name?: string | undefined
   readonly platform?: string | undefined
-  /** Replaces the whole `config`. A missing `webhook_secret` stays; `null` removes it. */
+  /** Replaces the whole `config`. If `webhook_secret` is missing, it stays; `null` removes it. */
   readonly config?: JsonObject | undefined
-  /** Only an account can change it. */
+  /** The new status. Only an account may set it, not a session. */
   readonly status?: string | undefined
 }
 
-/** The specification has two lists of platforms, one with `adroid`. All are accepted. */
+/** The accepted platforms. The specification has two lists; one has the spelling `adroid`. */
 export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'] as const
 
 const configKeys = {
@@ -70,7 +70,7 @@ const configKeys = {
   custom_settings: freeForm,
 }
 
-/** In a change, `null` removes the stored secret. */
+/** The rules for a change: `null` removes the stored secret. */
 const changedConfigKeys = { ...configKeys, webhook_secret: orNull(configKeys.webhook_secret) }
 
 export function parseNewProject(
@@ -89,7 +89,7 @@ export function parseNewProject(
   return parseObject(input, fields)
 }
 
-/** A session can not change the `status`. */
+/** Parses a change of a project. Only an account may change the `status`, not a session. */
 export function parseProjectChange(
   input: unknown,
   by: 'account' | 'session',
@@ -106,9 +106,9 @@ export function parseProjectChange(
 }
 
 export interface ProjectKeyRotation {
-  /** The project. */
+  /** The id of the project. */
   readonly id: string
-  /** Milliseconds that former keys still work, 0 to 30 days; default one day. */
+  /** Milliseconds for which former keys still work, 0 to 30 days; default one day. */
   readonly gracePeriod?: number | undefined
 }
 
@@ -121,14 +121,14 @@ export function parseKeyRotation(input: unknown): Complete<ProjectKeyRotation> {
   })
 }
 
-/** The project after a change. */
+/** Applies a change to a project. */
 export function changeProject(current: Project, change: Given<ProjectChange>): Project {
   const { id: _, config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
   return { ...current, ...rest, config: replaceConfig(current.config, sent, ['webhook_secret']) }
 }
 
-/** The project for callers who did not send its secret. */
+/** Removes the secrets from a project before it is returned to a caller. */
 export function withoutProjectSecrets(project: Project): Project {
   const { webhook_secret: _, ...config } = project.config
   return { ...project, config }

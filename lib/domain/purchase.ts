@@ -13,7 +13,7 @@ export interface NewPurchase {
   readonly purchased_at: number
   readonly user_id?: string | undefined
   readonly quantity: number
-  /** Minor currency units. With a price there is a currency. */
+  /** Minor currency units. If there is a price, there is a currency. */
   readonly price?: number | undefined
   readonly currency?: string | undefined
   readonly status: PurchaseStatus
@@ -28,15 +28,15 @@ export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
 
 /** A purchase of a store. */
 export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
-  /** ISO 8601, UTC. */
+  /** The time of the purchase; ISO 8601, UTC. */
   readonly purchased_at: string
 }
 
-/** Storages store a status as its index in this list: append, never reorder. */
+/** The statuses. Storages store the index in this list: append to it, and never reorder it. */
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
-/** The columns of the canonical file, in order. */
+/** The columns of the canonical file format, in order. */
 export const PURCHASE_FIELDS = [
   'transaction_id',
   'sku',
@@ -50,22 +50,22 @@ export const PURCHASE_FIELDS = [
 ] as const
 export type PurchaseField = (typeof PURCHASE_FIELDS)[number]
 
-/** The texts of a row's cells. An empty text means no value. */
+/** The text of each cell of a row. An empty text means that there is no value. */
 export type PurchaseCells = { readonly [F in PurchaseField]: string }
 
-/** The settings of store and project by which rows are validated. */
+/** The settings of a store and its project that decide whether a row is valid. */
 export interface PurchaseRules {
-  /** The default for rows with a price and no currency. */
+  /** The currency of rows that have a price but no currency. */
   readonly currency?: string | undefined
-  /** The project's `allowed_currencies`; empty allows all. */
+  /** The project's `allowed_currencies`. An empty set allows all. */
   readonly currencies: ReadonlySet<string>
 }
 
 type Report = (field: PurchaseField, code: string, message: string) => void
 
 /**
- * Parses the cells of a row. Reports each mistake to `report` and treats that cell as empty, so the
- * rest of the row is still validated.
+ * Parses the cells of a row. Reports each mistake, and treats that cell as empty in order to check
+ * the rest of the row.
  */
 export function parsePurchase(
   cells: PurchaseCells,
@@ -73,7 +73,7 @@ export function parsePurchase(
   rules: PurchaseRules,
   report: Report,
 ): NewPurchase {
-  // In this order: mistakes are reported in the order of the canonical columns.
+  // Parses in the order of the canonical columns, because mistakes are reported in that order.
   const transaction_id = parseId(cells.transaction_id, 'transaction_id', report)
   const sku = parseId(cells.sku, 'sku', report)
   const purchased_at = parsePurchasedAt(cells.purchased_at, report)
@@ -118,7 +118,7 @@ function isShortText(cell: string): boolean {
   return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
-// `1.23457E+17`: a spreadsheet's form of numbers from 12 digits on. Shorter ones may be ids.
+// A number that a spreadsheet has rounded, such as `1.23457E+17`. Fewer digits may be an id.
 const ROUNDED = /^\d([.,]\d+)?E\+(1[1-9]|[2-9]\d)$/
 
 function roundedProblem(cell: string): string | undefined {
@@ -139,7 +139,7 @@ function parsePurchasedAt(cell: string, report: Report): number {
   return 0
 }
 
-/** Descriptions of typical wrong cells. A message uses the first match. */
+/** Explanations of typical wrong cells. A message uses the first one whose pattern matches. */
 type Hints = readonly (readonly [looks: RegExp, hint: string])[]
 
 function hintOf(cell: string, hints: Hints): string {
@@ -208,7 +208,7 @@ function parseCurrency(
 
 const NAMED_CURRENCIES = 12
 
-/** Cached by set: every row of a file may need the same message. */
+/** Caches the message by its set of currencies: every row of a file may need it. */
 const messages = new WeakMap<ReadonlySet<string>, string>()
 
 function notAllowed(currencies: ReadonlySet<string>): string {
@@ -254,14 +254,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The outcome of a row whose transaction is already stored. */
+/** What to do with a row whose transaction is already stored. */
 export type Repeat =
   | { readonly outcome: 'skipped' | 'updated' }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
 
 const IDENTITY = ['sku', 'user_id', 'price', 'currency', 'quantity'] as const
 
-/** The progress of each status: `pending → purchased → refunded | cancelled`. */
+/** The step of each status: `pending → purchased → refunded | cancelled`. It never decreases. */
 const PROGRESS: Record<PurchaseStatus, number> = {
   pending: 0,
   purchased: 1,
@@ -269,15 +269,15 @@ const PROGRESS: Record<PurchaseStatus, number> = {
   cancelled: 2,
 }
 
-/** The fields that are compared for a repeated transaction. */
+/** The fields that are compared if a transaction is already stored. */
 export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
 
 /** A stored purchase. Once its user is erased, any `user_id` is the same. */
 export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }
 
 /**
- * Compares a row with the stored purchase of the same transaction. A row with an earlier status
- * comes from an older export, so it is skipped like an identical row.
+ * Compares a row with the stored purchase of the same transaction. An identical row is skipped. A
+ * row with an earlier status is skipped too, because it comes from an older export.
  */
 export function compareRepeat(stored: StoredIdentity, sent: PurchaseIdentity): Repeat {
   const compared = stored.is_erased ? { ...stored, user_id: sent.user_id } : stored

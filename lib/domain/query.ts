@@ -1,4 +1,5 @@
 import {
+  boolean,
   type Fields,
   type Given,
   oneOf,
@@ -13,16 +14,18 @@ import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
 import { storeId } from './store.ts'
 
-/** One page of a list. */
+/** The page of a list to read. */
 export interface ListQuery {
-  /** The most records of the page, 1 to 1000; default 100. */
+  /** The most records on the page, 1 to 1000; by default 100. */
   readonly limit?: number | string | undefined
-  /** The `next` of the previous page. */
+  /** The `next` of the previous page. If missing, the first page is read. */
   readonly cursor?: string | undefined
 }
 
 export interface ItemQuery extends ListQuery {
   readonly store_id: string
+  /** Whether to list the archived items in place of the active ones; for accounts. */
+  readonly archived?: boolean | undefined
 }
 
 export interface StoreQuery extends ListQuery {
@@ -30,40 +33,46 @@ export interface StoreQuery extends ListQuery {
 }
 
 export interface AuditQuery extends ListQuery {
-  /** Only the entries of this account. */
+  /** If given, lists only the entries of this account. */
   readonly account_id?: string | undefined
 }
 
-/** Selects the purchases of a store for which all given fields are true. */
+/** Selects the purchases of a store that meet all given conditions. */
 export interface PurchaseSelection {
   readonly store_id: string
   readonly user_id?: string | undefined
   readonly sku?: string | undefined
   readonly status?: PurchaseStatus | undefined
-  /** The earliest time: ISO 8601 with a zone, or a day, which starts at midnight UTC. */
+  /** The earliest time: ISO 8601 with a zone, or a date, which means midnight UTC. */
   readonly from?: string | undefined
-  /** Purchases before this time; the same formats. */
+  /** Selects purchases before this time; the same formats as `from`. */
   readonly to?: string | undefined
 }
 
 export interface PurchaseQuery extends PurchaseSelection, ListQuery {}
+
+/** One page of what a user owns in a store. */
+export interface OwnedQuery extends ListQuery {
+  readonly store_id: string
+  readonly user_id: string
+}
 
 /** The purchases that a storage lists. */
 export interface PurchaseFilter {
   readonly user_id?: string
   readonly sku?: string
   readonly status?: PurchaseStatus
-  /** Unix milliseconds, inclusive. */
+  /** The earliest time; Unix milliseconds. */
   readonly from?: number
-  /** Unix milliseconds, exclusive. */
+  /** Only purchases before this time; Unix milliseconds. */
   readonly to?: number
 }
 
-/** Moves old entries of the audit log into a file. */
+/** The input for moving old entries of the audit log into a file. */
 export interface AuditArchive {
-  /** Moves the entries before this time or day (UTC), which is at least one hour ago. */
+  /** Entries before this time or date (UTC) are moved. It must be at least one hour ago. */
   readonly before: string
-  /** A new file, or the file of an earlier archive of the same log: that one grows. */
+  /** A new file, or an earlier archive of the same log, to which the entries are appended. */
   readonly file: string
 }
 
@@ -72,7 +81,7 @@ interface ParsedPage {
   readonly cursor?: string | undefined
 }
 
-/** The most records of a page. */
+/** The most records on a page. */
 export const MAX_PAGE = 1000
 const DEFAULT_PAGE = 100
 
@@ -101,7 +110,7 @@ const listFields: Fields<ParsedPage> = {
   cursor: optional(pattern(/^\d{1,16}$/, 'must be the next of the previous page')),
 }
 
-/** The page that a storage reads. */
+/** Converts a parsed query to the page that a storage reads. */
 export function pageFor({ limit, cursor }: ParsedPage): { limit: number; after?: string } {
   return cursor === undefined ? { limit } : { limit, after: cursor }
 }
@@ -110,10 +119,11 @@ export function parseListQuery(input: unknown): ParsedPage {
   return parseObject(input, listFields)
 }
 
-const itemFields: Fields<Pick<ItemQuery, 'store_id'> & ParsedPage> = {
+const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
   store_id: required(storeId),
+  archived: optional(boolean, () => false),
   limit: listFields.limit,
-  cursor: optional(text(1, 64)), // the id of an item
+  cursor: optional(text(1, 64)), // as long as the id of an item
 }
 
 export function parseItemQuery(input: unknown) {
@@ -142,16 +152,31 @@ export function parseAuditArchive(input: unknown): { before: number; file: strin
   return parseObject(input, { before: required(instant), file: required(text(1, 4096)) })
 }
 
-const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & ParsedPage> = {
-  store_id: required(storeId),
+export const selectionFields: Fields<PurchaseFilter> = {
   user_id: optional(text(1, 255)),
   sku: optional(text(1, 255)),
   status: optional(oneOf(PURCHASE_STATUSES)),
   from: optional(instant),
   to: optional(instant),
+}
+
+const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & ParsedPage> = {
+  store_id: required(storeId),
+  ...selectionFields,
   ...listFields,
 }
 
 export function parsePurchaseQuery(input: unknown) {
   return parseObject(input, purchaseFields)
+}
+
+const ownedFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage> = {
+  store_id: required(storeId),
+  user_id: required(text(1, 255)),
+  limit: listFields.limit,
+  cursor: optional(text(1, 255)), // a SKU
+}
+
+export function parseOwnedQuery(input: unknown) {
+  return parseObject(input, ownedFields)
 }

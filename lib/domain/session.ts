@@ -16,14 +16,14 @@ import {
 export const SCOPES = ['items:read', 'projects:write', 'purchases:import'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Who issued a token: the account, or the server to a client that has the public key. */
+/** Who issued a token: the account, or the server to a client with the public key. */
 export type TokenIssuer = 'account' | 'public_key'
 
-/** The bearer of a verified token. It reaches only one project. */
+/** The caller that a verified token identifies. It reaches only one project. */
 export interface Session {
   readonly account_id: string
   readonly project_id: string
-  /** A client may choose any, unless `issued_by` is `account`. */
+  /** The user. Clients choose it freely, unless `issued_by` is `account`. */
   readonly user_id: string
   readonly scopes: readonly Scope[]
   readonly issued_by: TokenIssuer
@@ -33,7 +33,7 @@ export interface Session {
   readonly iat: number
 }
 
-/** Opens a session of a user. `device_info` is checked but not stored. */
+/** The input to open a session of a user. `device_info` is checked but not stored. */
 export interface SessionRequest {
   readonly public_key?: string | undefined
   readonly user_id: string
@@ -65,7 +65,7 @@ const deviceInfo: Rule<DeviceInfo> = (value, field, problems) => {
   return value
 }
 
-/** A `public_key` in the input must equal the key of the call. */
+/** Parses the input of a session. Its `public_key`, if given, must equal the key of the call. */
 export function parseSessionRequest(input: unknown, publicKey: string): SessionRequest {
   const fields: Fields<SessionRequest> = {
     public_key: optional(sameAs(publicKey)),
@@ -76,14 +76,14 @@ export function parseSessionRequest(input: unknown, publicKey: string): SessionR
   return parseObject(input, fields)
 }
 
-/** A token that the account issues. */
+/** The input to issue a token for an account. */
 export interface NewToken {
   readonly project_id: string
-  /** Default: the project's id. */
+  /** The user of the token. Default: the project's id. */
   readonly user_id?: string | undefined
-  /** Default: all. */
+  /** The permissions of the token. Default: all scopes. */
   readonly scopes?: readonly Scope[] | undefined
-  /** Milliseconds, one minute to one day; default the till's `tokenLifetime`. */
+  /** Milliseconds, from one minute to one day; default the till's `tokenLifetime`. */
   readonly lifetime?: number | undefined
 }
 
@@ -108,7 +108,7 @@ export function parseNewToken(input: unknown): NewToken {
   return parseObject(input, newTokenFields)
 }
 
-/** Revokes all tokens of a project, or only those of one user. */
+/** The input to revoke all tokens of a project, or only those of one user. */
 export interface TokenRevocation {
   readonly project_id: string
   readonly user_id?: string | undefined

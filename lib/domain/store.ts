@@ -23,11 +23,11 @@ import {
 } from './fields.ts'
 import { status } from './status.ts'
 
-/** A configuration of a payment provider, with its items and purchases. */
+/** A store: the configuration of a payment provider, with items and purchases. */
 export interface Store {
   readonly account_id: string
   readonly project_id: string
-  /** Unique within the account. */
+  /** The id of the store, unique within the account. */
   readonly store_id: string
   readonly store_type: StoreType
   readonly is_sandbox: boolean
@@ -41,12 +41,12 @@ export type StoreType = (typeof STORE_TYPES)[number]
 
 export interface NewStore {
   readonly project_id: string
-  /** 1 to 64 letters, digits, `_` and `-`, unique within the account; default a new id. */
+  /** 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
   readonly store_id?: string | undefined
   readonly store_type: StoreType
-  /** Default false. */
+  /** Whether the store is a sandbox; default false. */
   readonly is_sandbox?: boolean | undefined
-  /** Default `active`. */
+  /** The status; default `active`. */
   readonly status?: string | undefined
   readonly store_config?: JsonObject | undefined
 }
@@ -57,7 +57,7 @@ export interface StoreChange {
   readonly store_id: string
   readonly is_sandbox?: boolean | undefined
   readonly status?: string | undefined
-  /** Replaces the whole `store_config`. A missing secret stays; `null` removes it. */
+  /** Replaces the whole `store_config`. If a secret is missing, it stays; `null` removes it. */
   readonly store_config?: JsonObject | undefined
 }
 
@@ -99,14 +99,14 @@ const configKeys: Record<StoreType, { readonly [key: string]: Rule<unknown> }> =
   custom: { ...commonKeys, provider: text(1, 255), api_key: secret },
 }
 
-/** The secrets of each type, which must be strings. */
+/** The keys of `store_config` that hold secrets, by store type. Their values must be strings. */
 export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
   web: ['webhook_secret'],
   iap: ['webhook_secret', 'shared_secret'],
   custom: ['webhook_secret', 'api_key'],
 }
 
-/** The keys of `store_config` that only the caller who sends them gets back. */
+/** The secret keys of `store_config`. Only a caller who sends such a secret gets it back. */
 export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 
 export function parseNewStore(input: unknown): ParsedStore {
@@ -122,7 +122,7 @@ export function parseNewStore(input: unknown): ParsedStore {
   return parseObject(input, fields)
 }
 
-/** `type` is the stored type, which never changes. It decides the rules of `store_config`. */
+/** Parses a change of a store. `type` is its type, which never changes and decides the rules. */
 export function parseStoreChange(input: unknown, type: StoreType): Given<StoreChange> {
   const nullable = SECRETS_OF_TYPE[type].map((key) => [key, orNull(secret)])
   const fields: Fields<Given<StoreChange>> = {
@@ -134,7 +134,7 @@ export function parseStoreChange(input: unknown, type: StoreType): Given<StoreCh
   return parseObject(input, fields)
 }
 
-/** The store after a change. */
+/** Applies a change to a store. */
 export function changeStore(current: Store, change: Given<StoreChange>): Store {
   const { store_id: _, store_config: sent, ...rest } = change
   if (!sent) return { ...current, ...rest }
@@ -145,13 +145,13 @@ export function changeStore(current: Store, change: Given<StoreChange>): Store {
   }
 }
 
-/** The store for callers who did not send its secrets. */
+/** Removes the secrets from a store before it is returned to a caller. */
 export function withoutStoreSecrets(store: Store): Store {
   const shown = Object.entries(store.store_config).filter(([key]) => !STORE_SECRETS.includes(key))
   return { ...store, store_config: Object.fromEntries(shown) }
 }
 
-/** The `store_id` of an input. The other fields are not checked. */
+/** Parses the `store_id` of an input. Does not check the other fields. */
 export function parseStoreId(input: unknown): string {
   const given = isObject(input) ? input.store_id : undefined
   return parseObject({ store_id: given }, { store_id: required(storeId) }).store_id

@@ -11,14 +11,14 @@ import type { KeyedAccount, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import { watermarkInTokenId } from './ids.ts'
 
-/** The caller of an operation. An account reaches all its records, a session one project. */
+/** The caller of an operation. An account reaches all its records, a session only one project. */
 export type Caller = Account | KeyedAccount | Session
 
 export function isSession(caller: Caller): caller is Session {
   return 'project_id' in caller
 }
 
-/** The authority of a caller; undefined for the operator, who has no credential. */
+/** The conditions for a caller's writes; undefined for the operator, who has no credential. */
 export function authorityOf(caller: Caller | undefined): Authority | undefined {
   if (!caller) return undefined
   if (!isSession(caller)) return 'key_id' in caller ? { key_id: caller.key_id } : undefined
@@ -39,21 +39,22 @@ export function assertCaller(caller: Caller): void {
   throw new TypeError('the caller must be an account or a session')
 }
 
-/** The same. Throws `insufficient_scope` for a session whose token lacks the scope. */
+/** Throws a TypeError for a wrong caller, and `insufficient_scope` if a session lacks the scope. */
 export function assertScope(caller: Caller, scope: Scope): void {
   assertCaller(caller)
   if (!isSession(caller) || caller.scopes.includes(scope)) return
   throw new TillError('insufficient_scope', `The token does not carry the scope ${scope}`)
 }
 
-/** Projects, stores and items have an `account_id` too, and an `id` or a `project_id`. */
+/** Rejects projects, stores and items: they too have an `account_id`, but also one of these ids. */
 function isAccount(caller: Caller): boolean {
   return typeof caller?.account_id === 'string' && !('id' in caller) && !('project_id' in caller)
 }
 
 /**
- * The project of a public key, or of a former key in its grace period. Throws `invalid_public_key`
- * for a missing or unknown key and `project_inactive` for a disabled or archived project.
+ * Finds the project of a public key, or of a former key in its grace period. Throws
+ * `invalid_public_key` for a missing or unknown key and `project_inactive` for a disabled or
+ * archived project.
  */
 export async function getProjectByKey(
   { storage, now }: Context,
@@ -70,7 +71,7 @@ export async function getProjectByKey(
   return project
 }
 
-/** Throws `project_inactive`. */
+/** Throws `project_inactive` for a disabled or archived project. */
 export function assertActive(project: Project): void {
   if (isActive(project)) return
   throw new TillError('project_inactive', `The project is ${project.status}`)
@@ -84,11 +85,11 @@ async function findProjectByFormerKey(
   const former = await storage.findFormerPublicKey(publicKey)
   if (!former || former.expires_at <= formatInstant(now)) return undefined
   const project = await storage.findProject(former.project_id)
-  // With the former key: whoever has only that key must not learn the new one.
+  // Returns the former key, because its holder must not learn the new one.
   return project && { ...project, public_key: publicKey }
 }
 
-/** The project if the caller reaches it. An unknown project and another account's look the same. */
+/** Finds a project of the caller. Another account's project looks the same as an unknown one. */
 export async function findReachableProject(
   storage: Storage,
   caller: Caller,
@@ -100,7 +101,7 @@ export async function findReachableProject(
   return project?.account_id === caller.account_id ? project : undefined
 }
 
-/** The project that an input names in `field`. Throws `invalid_request` if out of reach. */
+/** The project whose id an input has in `field`. Throws `invalid_request` if out of reach. */
 export async function getNamedProject(
   storage: Storage,
   caller: Caller,
@@ -112,7 +113,7 @@ export async function getNamedProject(
   throw invalidField(field, 'unknown', 'names no project that this credential reaches')
 }
 
-/** The store that an input names in `store_id`. Throws `invalid_request` if out of reach. */
+/** The store whose `store_id` an input has. Throws `invalid_request` if out of reach. */
 export async function getNamedStore(
   storage: Storage,
   caller: Caller,
@@ -123,14 +124,14 @@ export async function getNamedStore(
   throw unknownStore()
 }
 
-/** For a store that does not exist or that the caller does not reach. */
+/** The error for a store that does not exist or that the caller does not reach. */
 export function unknownStore(): TillError {
   return invalidField('store_id', 'unknown', 'names no store that this credential reaches')
 }
 
 /**
- * The store if the caller reaches it. Does not read another project's store: the time of the answer
- * would tell that it exists.
+ * Finds a store of the caller. Does not read the store of another project, because the response
+ * time would show whether it exists.
  */
 export async function findReachableStore(
   storage: Storage,

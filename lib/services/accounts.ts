@@ -16,35 +16,37 @@ import type { Context } from './context.ts'
 import { createAccountKey, createId, hashAccountKey } from './ids.ts'
 
 export interface Accounts {
-  /** Creates an account with its first key. `account_key` can not be read again later. */
+  /** Creates an account with its first key. `account_key` is returned only now. */
   create(
     input: NewAccount,
     options?: CallOptions,
   ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
-  /** The account of a key. Throws `account_key_required` for a missing or unknown key. */
+  /** Finds the account of a key. Throws `account_key_required` for a missing or unknown key. */
   authenticate(account_key: string | undefined): Promise<KeyedAccount>
-  /** Throws `account_not_found`. */
+  /** Finds an account. Throws `account_not_found` if there is none. */
   get(account_id: string): Promise<Account>
-  /** The account that owns a project, for operators. Throws `project_not_found`. */
+  /** Finds the account that owns a project, for operators. Throws `project_not_found`. */
   ownerOf(project_id: string): Promise<Account>
-  /** One page of all accounts, in order of creation. */
+  /** Reads one page of all accounts, in order of creation. */
   list(query?: ListQuery): Promise<AccountPage>
-  /** All accounts, read page by page. */
+  /** Iterates over all accounts, and reads them page by page. */
   all(): AsyncIterable<Account>
-  /** Adds a key to the account. `account_key` can not be read again later. */
+  /** Adds a key to the account. `account_key` is returned only now. */
   addKey(
     account: Account,
     options?: CallOptions,
   ): Promise<AccountKeyInfo & { readonly account_key: string }>
-  /** All keys of the account, revoked ones too, in order of creation. Never the keys themselves. */
+  /**
+   * Lists all keys of the account in order of creation, even revoked ones, but not their secrets.
+   */
   listKeys(account: Account): Promise<AccountKeyInfo[]>
-  /** Revokes a key at once. Throws `account_key_not_found`, also for another account's key. */
+  /** Revokes a key at once. Throws `account_key_not_found` if the account has no such key. */
   revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
 }
 
 export interface AccountPage {
   readonly accounts: readonly Account[]
-  /** The `cursor` of the next page; absent on the last. */
+  /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 

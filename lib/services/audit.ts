@@ -1,4 +1,4 @@
-import type { AuditAction } from '../domain/audit.ts'
+import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import type { Insertion, WriteOptions } from '../storage/port.ts'
@@ -6,45 +6,60 @@ import { authorityOf, type Caller, isSession } from './access.ts'
 import type { Context } from './context.ts'
 
 export interface CallOptions {
-  /** An id for the audit log, for example of the HTTP request. */
+  /** An id to put in the audit log, such as the id of the HTTP request. */
   readonly requestId?: string | undefined
 }
 
 export interface CreateOptions extends CallOptions {
   /**
-   * 1 to 255 characters. A second call with the same key within 24 hours returns the result of the
-   * first and changes nothing. The same key with another input throws `invalid_request`.
+   * 1 to 255 characters. Within 24 hours, a second call with this key and the same input returns
+   * the first result and changes nothing. With another input it throws `invalid_request`.
    */
   readonly idempotencyKey?: string | undefined
 }
 
 const CALL_OPTIONS = ['requestId', 'idempotencyKey']
 
-/** Throws a TypeError for an option with another name. */
+/** Throws a TypeError for an unknown option. */
 export function assertCallOptions(options: CallOptions = {}): void {
   const unknown = Object.keys(options).find((name) => !CALL_OPTIONS.includes(name))
   if (unknown !== undefined) throw new TypeError(`there is no call option ${unknown}`)
 }
 
+/** The subject of an entry, and the rest that the entry says about it. */
+export interface AuditSubject
+  extends Partial<Pick<AuditEntry, 'project_id' | 'store_id' | 'data'>> {
+  readonly subject: string
+}
+
 /**
- * The storage's options for a change: the audit entry, and the caller's authority, which the
- * storage verifies in the same transaction. `caller` is undefined for the operator.
+ * Creates the storage's options for a change: the audit entry, and the conditions that the storage
+ * verifies in the same transaction. `caller` is undefined for the operator.
  */
 export function auditedWrite(
   { now }: Context,
   caller: Caller | undefined,
   action: AuditAction,
-  subject: string,
+  about: string | AuditSubject,
   options: CallOptions = {},
-): WriteOptions {
+): WriteOptions & { readonly audit: AuditEntry } {
   assertCallOptions(options)
+  const {
+    subject,
+    project_id = '',
+    store_id = '',
+    data,
+  }: AuditSubject = typeof about === 'string' ? { subject: about } : about
   const audit = {
     at: formatInstant(now()),
     actor: actorOf(caller),
     action,
     subject,
     account_id: caller?.account_id ?? '',
+    project_id,
+    store_id,
     request_id: options.requestId ?? '',
+    ...(data && { data }),
   }
   return { audit, authority: authorityOf(caller) }
 }
@@ -56,29 +71,29 @@ function actorOf(caller: Caller | undefined): string {
 
 const IDEMPOTENCY_MS = 24 * 3_600_000
 
-/** A new record, the input it is made from, and its id. */
+/** A new record, the input it is made from, and the subject of its audit entry. */
 interface Creation<T> {
   readonly input: object
   readonly record: T
-  readonly subject: string
+  readonly about: AuditSubject
 }
 
 /**
- * Creates a record, once for each idempotency key. `insert` writes it with its audit entry.
- * Resolves to the new record or to the one of the first call; undefined when the name is taken.
+ * Creates a record, only once for each idempotency key. `insert` writes it with its audit entry.
+ * Returns the new record, or that of the first call. Undefined when the name is taken.
  *
- * The idempotency record keeps only the fields that the input lacks. So it holds no secret: a
- * repeated call sends the secrets again.
+ * The idempotency record keeps only result fields that are not in the input. It therefore holds no
+ * secret, because a repeated call sends the secrets again.
  */
 export async function createOnce<T extends object>(
   context: Context,
   caller: Caller,
   action: AuditAction,
-  { input, record, subject }: Creation<T>,
+  { input, record, about }: Creation<T>,
   options: CreateOptions,
   insert: (write: WriteOptions) => Promise<Insertion>,
 ): Promise<T | undefined> {
-  const write = auditedWrite(context, caller, action, subject, options)
+  const write = auditedWrite(context, caller, action, about, options)
   const key = options.idempotencyKey
   if (key === undefined) return (await insert(write)) === 'inserted' ? record : undefined
   assertKey(key)
@@ -105,7 +120,7 @@ export async function createOnce<T extends object>(
   const expires_at = formatInstant(now() + IDEMPOTENCY_MS)
   const idempotency = { account_id, key, fingerprint, answer, created_at, expires_at }
   const insertion = await insert({ ...write, idempotency })
-  if (insertion === 'repeated') return findFirst() // a concurrent call with the same key was first
+  if (insertion === 'repeated') return findFirst() // a concurrent call with the same key was faster
   return insertion === 'inserted' ? record : undefined
 }
 

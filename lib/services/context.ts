@@ -3,7 +3,7 @@ import type { Keyring } from '../token/keyring.ts'
 import type { Quotas } from './quotas.ts'
 import type { Sealer } from './secrets.ts'
 
-/** The storage, the clock and the settings that all services share. */
+/** The state that all services share: the storage, the clock and the settings. */
 export interface Context {
   readonly storage: Storage
   /** Unix milliseconds. */
@@ -14,7 +14,7 @@ export interface Context {
   /** Milliseconds. */
   readonly tokenLifetime: number
   readonly issuer: string
-  /** Whether a token that a client gets with a public key can only read items. */
+  /** Whether tokens that clients get with a public key can only read items. */
   readonly lockdown: boolean
   readonly sealer: Sealer
   readonly quotas: Quotas

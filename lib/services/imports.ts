@@ -6,52 +6,52 @@ import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
 
-/** The contents of an imported file, and the result. */
+/** The result of an import, and a summary of the file's rows. */
 export interface ImportSummary {
-  /** `canonical`, or the name of the preset by which the file was read. */
+  /** `canonical`, or the name of the preset for the file's format. */
   readonly layout: string
   /** The sum of `added`, `skipped` and `updated`. */
   readonly rows: number
   readonly added: number
-  /** Rows that the store has already. */
+  /** Rows that the store already has. */
   readonly skipped: number
   /** Rows that advanced the status of a stored purchase. */
   readonly updated: number
   /** Rows that belong to another store: sandbox rows in a live store, or the reverse. */
   readonly passed_over: number
-  /** The file's rows by status and currency. */
+  /** Counts and sums of the file's rows by status and currency. */
   readonly totals: readonly ImportTotal[]
-  /** The names of the columns that were not stored. */
+  /** The names of the file's columns that were not stored. */
   readonly ignored_columns: readonly string[]
 }
 
 export interface ImportTotal {
   readonly status: PurchaseStatus
-  /** '' for rows without a price. */
+  /** The currency; '' for rows without a price. */
   readonly currency: string
   readonly rows: number
   /** The sum of prices in minor units, as a string of digits. */
   readonly total: string
 }
 
-/** Reads a file's bytes into an import. */
+/** Loads the bytes of a file into an import. */
 export interface Loader {
   push(chunk: Uint8Array): Promise<void>
-  /** Throws `invalid_purchases` when a row had a mistake. `push` throws it for the header. */
+  /** Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` throws it. */
   end(): Promise<ImportSummary>
   readonly rows: number
 }
 
 const CHUNK_BYTES = 32 * 1024
-// 32 KiB may hold 11,000 bad rows. After a chunk of many, other work runs and chunks are smaller.
+// 32 KiB may hold 11,000 bad rows. After a chunk with many, yields and makes chunks smaller.
 const MANY_BAD_ROWS = 100
 const BAD_CHUNK_BYTES = 2 * 1024
 const SLICE_ROWS = 500
-// Bytes of the file: `metadata` of `[{},{},…]` is 24 times as large once parsed.
+// Limits the file's bytes, because parsed metadata like `[{},{},…]` takes 24 times as much memory.
 const SLICE_BYTES = 128 * 1024
 const LARGE_ROW_BYTES = 1024
 
-/** Stages the good rows in slices, and collects the mistakes of the others. */
+/** Creates a loader. It stages the good rows in slices, and collects the mistakes of bad rows. */
 export function createLoader(
   staged: PurchaseImport,
   rules: PurchaseRules,
@@ -65,7 +65,7 @@ export function createLoader(
   let layout: Layout | undefined
   let pending: NewPurchase[] = []
   let pendingBytes = 0
-  /** Rows of the current chunk that are not staged: bad ones, and those passed over. */
+  /** The number of rows in the chunk that are not staged: bad rows and rows of another store. */
   let unstaged = 0
   let chunkBytes = CHUNK_BYTES
 
@@ -113,10 +113,10 @@ export function createLoader(
     counts.rows += slice.length
     totals.add(slice)
     if (slice.length > 0) addResult(await staged.stage(slice))
-    if (isLarge) await setImmediate() // Large rows and bad rows take long: lets other work run.
+    if (isLarge) await setImmediate() // yields, because large rows take long
   }
 
-  /** Finds the storage's mistakes in the bad rows too. The import keeps nothing in any case. */
+  /** Stages bad rows only to find their other mistakes. The import will be aborted anyway. */
   const stageBadRows = async () => {
     const rows = badRows.toStage()
     for (let start = 0; start < rows.length; start += SLICE_ROWS) {
@@ -162,8 +162,8 @@ export function createLoader(
 }
 
 /**
- * Copies a row's strings. V8 strings may be views that keep the text around them alive, up to a
- * megabyte of columns that are not stored, and a storage collects the rows of many slices.
+ * Copies a row's strings. A string of V8 may be a view that keeps all the text around it in memory,
+ * up to a megabyte of unused columns. A storage may keep the rows of many slices.
  */
 function copyText(row: NewPurchase): NewPurchase {
   const { transaction_id, user_id } = row
@@ -174,12 +174,15 @@ function copyText(row: NewPurchase): NewPurchase {
   }
 }
 
-// V8 copies the text for the concatenation. The slice is a view of that copy.
+// Makes V8 copy: the concatenation is a new text, and the slice is a view of that text only.
 function copyString(text: string): string {
   return ` ${text}`.slice(1)
 }
 
-const UNKNOWN_SKU = { code: 'unknown_sku', message: 'is not the name of an item of this store' }
+export const UNKNOWN_SKU = {
+  code: 'unknown_sku',
+  message: 'is not the name of an item of this store',
+}
 const CONFLICT = {
   code: 'transaction_conflict',
   message: 'differs from a purchase, or a row, with the same transaction_id',
@@ -193,13 +196,13 @@ interface Group {
   big: bigint
 }
 
-/** Counts and sums by status and currency, exactly. */
+/** Counts rows and sums prices exactly, by status and currency. */
 function createTotals() {
   const groups = new Map<string, Group>()
   let latest: Group | undefined
 
   const groupOf = (status: PurchaseStatus, currency: string): Group => {
-    // Most rows belong to the same group as the row before: without this 2 % of an import.
+    // Most rows have the same status and currency as the row before: saves 2 % of an import.
     if (latest?.status === status && latest.currency === currency) return latest
     const key = `${status} ${currency}`
     latest = groups.get(key) ?? { status, currency, rows: 0, sum: 0, big: 0n }

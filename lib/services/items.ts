@@ -1,8 +1,19 @@
 import type { Account } from '../domain/account.ts'
+import type { AuditAction } from '../domain/audit.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import { type Item, type NewItem, parseNewItem } from '../domain/item.ts'
-import { type ItemQuery, MAX_PAGE, pageFor, parseItemQuery } from '../domain/query.ts'
+import {
+  archiveItem,
+  changeItem,
+  describeItemChange,
+  type Item,
+  type ItemChange,
+  type NewItem,
+  parseItemChange,
+  parseNewItem,
+  restoreItem,
+} from '../domain/item.ts'
+import { type ItemQuery, pageFor, parseItemQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { ItemPage } from '../storage/port.ts'
@@ -15,22 +26,36 @@ import {
   reaches,
   unknownStore,
 } from './access.ts'
-import { type CreateOptions, createOnce } from './audit.ts'
+import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 
 export interface Items {
-  /** Throws `invalid_request`, also for a `name` that is taken in the store. */
+  /** Throws `invalid_request`, also if the store already has an item with this `name`. */
   create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
+  /**
+   * Changes the fields that the input has. A change that alters nothing writes no audit entry and
+   * leaves the `version`. Throws `item_not_found`, and `version_conflict` for another `version`.
+   */
+  update(account: Account, input: ItemChange, options?: CallOptions): Promise<Item>
+  /**
+   * Takes an item out of the lists of its store. `get` still returns it, and imports accept past
+   * purchases of it. Throws `item_not_found`.
+   */
+  archive(account: Account, id: string, options?: CallOptions): Promise<Item>
+  /** Puts an archived item back into the lists, at its former place. Throws `item_not_found`. */
+  restore(account: Account, id: string, options?: CallOptions): Promise<Item>
   /** Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
+  /** The same by the name of the item, also of an archived one. */
+  getByName(account: Account, store_id: string, name: string): Promise<Item>
   /**
-   * One page of a store's items in order of creation. A page ends early when its items hold 1 MiB
-   * of text. Its `revision` changes whenever an item of the store does.
+   * One page of a store's active items in order of creation, or of its archived ones. A page ends
+   * early when its items hold 1 MiB of text. Its `revision` changes whenever an item of the store does.
    */
   list(caller: Caller, query: ItemQuery): Promise<ItemPage>
-  /** All items of a store, read page by page. */
-  all(caller: Caller, query: Pick<ItemQuery, 'store_id'>): AsyncIterable<Item>
+  /** All active or all archived items of a store, read page by page. */
+  all(caller: Caller, query: Pick<ItemQuery, 'store_id' | 'archived'>): AsyncIterable<Item>
 }
 
 export function createItems(context: Context): Items {
@@ -38,8 +63,22 @@ export function createItems(context: Context): Items {
   const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
     const item = await storage.findItem(cursor)
     if (item?.store_id === store_id && reaches(caller, item)) return
-    await getNamedStore(storage, caller, store_id) // reports a wrong store_id first
+    await getNamedStore(storage, caller, store_id) // it reports a wrong store_id first
     throw invalidField('cursor', 'unknown', 'must be the next of the previous page')
+  }
+
+  const updateItem = async (
+    account: Account,
+    action: AuditAction,
+    id: string,
+    change: (current: Item) => Item,
+    options: CallOptions | undefined,
+  ): Promise<Item> => {
+    const { project_id, store_id } = await items.get(account, id)
+    const about = { subject: id, project_id, store_id }
+    const write = auditedWrite(context, account, action, about, options)
+    const changed = await storage.updateItem(id, change, { ...write, describe: describeItemChange })
+    return changed as Item // items are never deleted
   }
 
   const items: Items = {
@@ -54,8 +93,11 @@ export function createItems(context: Context): Items {
         project_id: store.project_id,
         ...fields,
         created_at: formatInstant(now()),
+        version: 1,
       }
-      const creation = { input: fields, record: item, subject: item.id }
+      const { project_id, store_id } = item
+      const about = { subject: item.id, project_id, store_id }
+      const creation = { input: fields, record: item, about }
       const created = await createOnce(
         context,
         account,
@@ -64,8 +106,30 @@ export function createItems(context: Context): Items {
         options,
         (write) => storage.insertItem(item, write),
       )
-      if (!created) throw invalidField('name', 'taken', 'is taken in this store')
-      return created
+      if (created) return created
+      const holder = await storage.findItemByName(store, item.name)
+      const message = holder?.archived_at
+        ? 'is taken by an archived item in this store: restore that item'
+        : 'is taken in this store'
+      throw invalidField('name', 'taken', message)
+    },
+
+    async update(account, input, options) {
+      assertAccount(account)
+      const change = parseItemChange(input)
+      const apply = (current: Item) => changeItem(current, change)
+      return updateItem(account, 'item.update', change.id, apply, options)
+    },
+
+    async archive(account, id, options) {
+      assertAccount(account)
+      const apply = (current: Item) => archiveItem(current, formatInstant(now()))
+      return updateItem(account, 'item.archive', id, apply, options)
+    },
+
+    async restore(account, id, options) {
+      assertAccount(account)
+      return updateItem(account, 'item.restore', id, restoreItem, options)
     },
 
     async get(caller, id) {
@@ -75,16 +139,27 @@ export function createItems(context: Context): Items {
       throw new TillError('item_not_found', 'No item has this id')
     },
 
+    async getByName(account, store_id, name) {
+      assertAccount(account)
+      const store = await getNamedStore(storage, account, store_id)
+      const item = await storage.findItemByName(store, name)
+      if (item) return item
+      throw new TillError('item_not_found', 'No item of this store has this name')
+    },
+
     async list(caller, query) {
       assertScope(caller, 'items:read')
-      const { store_id, limit, cursor } = parseItemQuery(query)
+      const { store_id, archived, limit, cursor } = parseItemQuery(query)
+      if (archived && isSession(caller)) {
+        throw invalidField('archived', 'forbidden', 'is for accounts only')
+      }
       const page = pageFor({ limit, cursor })
       if (cursor !== undefined) await assertCursor(caller, store_id, cursor)
       const { account_id } = caller
       const reach = isSession(caller) ? { project_id: caller.project_id } : {}
       try {
         // One statement lists the items and checks the permission: one round trip.
-        return await storage.listItems({ account_id, store_id, ...reach }, page)
+        return await storage.listItems({ account_id, store_id, archived, ...reach }, page)
       } catch (error) {
         if (error instanceof TillError && error.code === 'store_not_found') throw unknownStore()
         throw error

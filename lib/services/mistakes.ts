@@ -2,7 +2,7 @@ import type { BadRow, CellMistake } from '../csv/purchase-parser.ts'
 import { type NewPurchase, PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
 import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
 
-/** Collects the mistakes of a file: counts all of them, and keeps those of the first lines. */
+/** Collects the mistakes of a file. Counts all of them, but keeps only those of the first lines. */
 export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
   let first: ErrorDetail[] = []
   let total = 0
@@ -15,7 +15,7 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
       total++
       onMistake(mistake)
       first.push(mistake)
-      // Mistakes that the storage finds come after those of the parser, so they must be sorted.
+      // Sorted, because the storage finds mistakes later than the parser, even in earlier lines.
       if (first.length >= 20 * MAX_DETAILS) cut()
     },
     assertNone() {
@@ -29,20 +29,20 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
 }
 
 /**
- * Keeps bad rows until the end of the file, when the storage checks them too. Staged earlier, they
- * would be compared with good rows of the same transaction.
+ * Keeps bad rows until the end of the file. The storage then checks them too. If it got them
+ * earlier, it would compare them with good rows of the same transaction.
  */
 export interface BadRows {
   /**
-   * False when full, at 1,000 rows. A row takes at most 4 KiB: three strings of 255 characters, and
-   * messages that quote no cell.
+   * Adds a bad row. Returns false when there are 1,000. A row takes at most 4 KiB: three strings of
+   * 255 characters, and messages that quote no cell.
    */
   add(row: BadRow): boolean
-  /** The rows to stage after all good rows. */
+  /** Returns the bad rows, for staging them after all good rows. */
   toStage(): NewPurchase[]
-  /** Adds a mistake that the storage found; false when the line is not that of a bad row. */
+  /** Adds a mistake that the storage found. Returns false if no bad row has this line. */
   addMistake(line: number, mistake: CellMistake): boolean
-  /** All mistakes. Those of a row are in the order of the canonical columns. */
+  /** Yields all mistakes; those of one row in the order of the canonical columns. */
   mistakes(): Iterable<CellMistake & { readonly line: number }>
 }
 
@@ -54,10 +54,10 @@ export function createBadRows(): BadRows {
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
-      // A row with a bad identity field cannot be compared: the storage checks only its SKU.
+      // A row is compared by its identity fields. If one is bad, the storage checks only the SKU.
       const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
       const transaction_id = isComparable ? purchase.transaction_id : ''
-      // Copies the strings, which would keep the file's text around them alive.
+      // Copies the strings, because they keep the file's text around them in memory.
       const row = structuredClone({ ...purchase, transaction_id, metadata: {} })
       rows.set(row.line, { ...row, mistakes: [...mistakes] })
       return true
@@ -82,7 +82,7 @@ export function createBadRows(): BadRows {
 }
 
 interface WaitingRow extends NewPurchase {
-  /** '' when the storage checks only the SKU. */
+  /** '' if the storage must check only the SKU of this row. */
   readonly transaction_id: string
   readonly mistakes: CellMistake[]
 }

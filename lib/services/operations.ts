@@ -23,54 +23,57 @@ import {
   type UnreadableSecret,
 } from './secrets.ts'
 
-/** Methods for the operator. They take no caller. */
+/** The operator's methods. They take no caller. */
 export interface Operations {
-  /** Resolves when the storage answers; throws `storage_unavailable`. */
+  /** Resolves if the storage answers, else throws `storage_unavailable`. */
   ready(): Promise<void>
-  /** Bytes on the disk; undefined in memory. */
+  /** The storage's size on disk in bytes; undefined for a storage in memory. */
   size(): Promise<StorageSize | undefined>
-  /** The connection pool of this process; undefined without one. */
+  /** The state of this process's connection pool; undefined without a pool. */
   poolState(): PoolState | undefined
   /**
-   * Throws `master_key_mismatch` if no master key decrypts a stored secret: new secrets would be
-   * encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB of configuration.
+   * Throws `master_key_mismatch` if no master key decrypts one of the stored secrets: new secrets
+   * would then be encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB of
+   * configuration.
    */
   assertSecretsOpen(): Promise<void>
-  /** Checks the whole storage. Resolves to a sentence for each problem. */
+  /** Checks the whole storage. Resolves to a list with one sentence for each problem. */
   check(): Promise<string[]>
-  /** Writes a consistent copy of a SQLite file, also while it is in use. */
+  /** Writes a consistent copy of a SQLite file, even while it is in use. */
   backup(path: string): Promise<void>
-  /** One page of the audit log, oldest first. */
+  /** Reads one page of the audit log, oldest entries first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
-  /** All entries, read page by page. */
+  /** Iterates over all entries of the audit log, and reads them page by page. */
   allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
   /**
-   * Moves old entries of the audit log to the end of a file, as JSON lines. Resolves to their
-   * number. Deletes entries after the file is on the disk. A call with the same file continues an
-   * interrupted one. Throws `invalid_request` for a later time and a wrong file.
+   * Appends old entries of the audit log to a file as JSON lines, then deletes them from the log.
+   * Each entry is deleted only after it is safe on the disk. Resolves to the number of entries.
+   * After an interruption, call it again with the same file. Throws `invalid_request` if `before`
+   * is too late or the file is wrong.
    */
   archiveAudit(archive: AuditArchive, options?: ArchiveOptions): Promise<number>
-  /** Adds a signing key and drops the keys that no valid token needs. */
+  /** Adds a signing key, and drops the keys that no valid token needs. */
   rotateSigningKeys(options?: RotationOptions): Promise<RotatedKeys>
-  /** The signing keys without their secrets, oldest first. */
+  /** Lists the signing keys without their secrets, oldest first. */
   listSigningKeys(): Promise<SigningKeyInfo[]>
   /**
-   * Encrypts all stored secrets, and the hashes in idempotency records, with the newest master key.
-   * Rewrites a database file, so it holds no trace of the old ones. Other writes wait meanwhile.
+   * Encrypts all stored secrets with the newest master key, and renews the hashes in idempotency
+   * records with it. Rewrites a database file, which then holds no trace of the old ones. Other
+   * writes wait meanwhile.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
-  /** The secrets that no master key decrypts. */
+  /** Lists the secrets that no master key decrypts. */
   listUnreadableSecrets(): Promise<UnreadableSecret[]>
-  /** Deletes the secrets that no master key decrypts, and returns their places. */
+  /** Deletes the secrets that no master key decrypts. Returns which ones these were. */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
 }
 
 export interface SealedSecrets {
-  /** Projects and stores whose secrets were in clear or under an older key. */
+  /** Projects and stores whose secrets were not encrypted, or with an older key. */
   readonly sealed: number
   /** Secrets that no master key decrypts. They stay unchanged. */
   readonly unreadable: number
-  /** Idempotency records whose hashes were unkeyed or under an older key. */
+  /** Idempotency records whose hashes were made without a key, or with an older one. */
   readonly idempotency_records: number
 }
 
@@ -79,7 +82,7 @@ export interface ArchiveOptions
     Pick<ArchiveRequest, 'onProgress' | 'signal'> {}
 
 export interface RotationOptions extends CallOptions {
-  /** `others` drops all keys but the new one. Then every token is invalid within 5 s. */
+  /** `others` drops all keys except the new one: within 5 s, no earlier token is valid. */
   readonly drop?: 'unneeded' | 'others'
 }
 
@@ -96,7 +99,7 @@ export interface SigningKeyInfo {
 export function createOperations(context: Context): Operations {
   const { storage, keyring, sealer } = context
 
-  /** Reads all accounts, each followed by its projects and their stores. */
+  /** Yields all accounts. Each is followed by its projects, and each project by its stores. */
   async function* allRecords(): AsyncGenerator<Found> {
     for await (const account of recordsOf((page) => storage.listAccounts(page))) {
       const { account_id } = account
@@ -116,8 +119,10 @@ export function createOperations(context: Context): Operations {
     action: AuditAction,
     options: CallOptions | undefined,
   ) => {
-    const subject = isStore(record) ? record.store_id : record.id
-    const write = auditedWrite(context, account, action, subject, options)
+    const about = isStore(record)
+      ? { subject: record.store_id, project_id: record.project_id, store_id: record.store_id }
+      : { subject: record.id, project_id: record.id }
+    const write = auditedWrite(context, account, action, about, options)
     if (isStore(record)) await storage.updateStore(record, (now) => change(now, sealer), write)
     else await storage.updateProject(record.id, (now) => change(now, sealer), write)
   }
@@ -132,7 +137,7 @@ export function createOperations(context: Context): Operations {
     return renewed
   }
 
-  /** Without any key all that is sealed would seem lost. */
+  /** Throws without a master key: every encrypted secret would count as unreadable. */
   const assertMasterKey = () => {
     if (sealer.isOn) return
     throw new TypeError('what no master key opens can not be told without one: see masterKeys')
@@ -244,7 +249,7 @@ export function createOperations(context: Context): Operations {
 
 const ARCHIVED_AFTER_MS = 3_600_000
 
-/** A start reads a thousand records, or fewer that are large: parsing takes its time. */
+/** A start checks 1,000 records, or fewer if they are large, because parsing takes time. */
 const ASSERTED_BYTES = 16 * 1024 ** 2
 const LEAST_BYTES = ASSERTED_BYTES / 1_000
 
@@ -253,11 +258,11 @@ function sizeOf(record: SecretHolder | undefined): number {
   return JSON.stringify(isStore(record) ? record.store_config : record.config).length
 }
 
-/** An account, or one project or store of it. */
+/** An account, or a project or store that belongs to it. */
 interface Found {
   readonly account: Account
   readonly record?: SecretHolder
-  /** The secrets of the record that no master key opens. */
+  /** The secrets of the record that no master key decrypts. */
   readonly secrets: readonly UnreadableSecret[]
 }
 

@@ -31,34 +31,34 @@ import { createId, createPublicKey } from './ids.ts'
 import { changeSealed, sealSecrets } from './secrets.ts'
 
 export interface Projects {
-  /** Creates a project with a new `public_key`. Returns `config` as it was sent. */
+  /** Creates a project with a new `public_key`. Returns the sent `config` with its secrets. */
   create(account: Account, input: NewProject, options?: CreateOptions): Promise<Project>
   /**
-   * The project of a public key. Throws `invalid_public_key` for a missing or unknown key and
+   * Finds the project of a public key. Throws `invalid_public_key` for a missing or unknown key and
    * `project_inactive` for a disabled or archived project.
    */
   authenticate(public_key: string | undefined): Promise<Project>
   /**
-   * Changes the fields that the input has. Only an account can change `status`. A change that
-   * alters nothing writes no audit entry.
+   * Changes the given fields. Only an account can change `status`. If the new values equal the
+   * stored ones, writes no audit entry.
    */
   update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
   /** Gives the project a new public key. Former keys work until the grace period ends. */
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
-  /** Throws `project_not_found`, also for a project that the caller does not reach. */
+  /** Finds a project. Throws `project_not_found`, also for one that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Project>
   /**
-   * One page of the account's projects in order of creation. A page ends early when its projects
-   * hold 1 MiB of configuration.
+   * Reads one page of the account's projects in order of creation. A page ends before its limit
+   * once its projects hold 1 MiB of configuration.
    */
   list(account: Account, query?: ListQuery): Promise<ProjectPage>
-  /** All projects of the account, read page by page. */
+  /** Iterates over all projects of the account, and reads them page by page. */
   all(account: Account): AsyncIterable<Project>
 }
 
 export interface ProjectPage {
   readonly projects: readonly Project[]
-  /** The `cursor` of the next page; absent on the last. */
+  /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 
@@ -80,13 +80,14 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         created_at: formatInstant(now()),
       }
-      const creation = { input: fields, record: project, subject: project.id }
+      const about = { subject: project.id, project_id: project.id }
+      const creation = { input: fields, record: project, about }
       const quota = { account_id, projects: maxProjects, config_bytes }
       const insert = (write: WriteOptions) =>
         storage.insertProject(sealSecrets(project, sealer), { ...write, quota })
       const action = 'project.create'
       const created = await createOnce(context, account, action, creation, options, insert)
-      return created as Project // never undefined: a new id can not be taken
+      return created as Project // always defined, because no other project has the new id
     },
 
     async authenticate(public_key) {
@@ -97,16 +98,17 @@ export function createProjects(context: Context): Projects {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
-      // No quota without a new config: sealing an old secret may make the stored one larger.
+      // No quota without a new config: encrypting an old secret may make the stored one larger.
       const quota = change.config && { account_id, config_bytes }
-      const write = auditedWrite(context, caller, 'project.update', change.id, options)
+      const about = { subject: change.id, project_id: change.id }
+      const write = auditedWrite(context, caller, 'project.update', about, options)
       const changed = await storage.updateProject(
         change.id,
         (current) => changeSealed(current, changeProject(current, change), sealer),
         quota ? { ...write, quota } : write,
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
-      // Returns a secret only to the caller who sent it.
+      // Returns the secret only if this caller sent it.
       const { webhook_secret } = change.config ?? {}
       const project = withoutProjectSecrets(changed)
       if (!webhook_secret) return project
@@ -121,7 +123,8 @@ export function createProjects(context: Context): Projects {
         public_key: createPublicKey(),
         former_until: formatInstant(now() + gracePeriod),
       }
-      const write = auditedWrite(context, account, 'project.rotate_key', id, options)
+      const about = { subject: id, project_id: id }
+      const write = auditedWrite(context, account, 'project.rotate_key', about, options)
       await storage.rotatePublicKey(id, rotation, write)
       return { ...withoutProjectSecrets(project), public_key: rotation.public_key }
     },

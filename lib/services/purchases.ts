@@ -3,62 +3,80 @@ import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
 import { assertKnown } from '../domain/fields.ts'
-import { formatInstant } from '../domain/instant.ts'
-import type { Purchase, PurchaseField, PurchaseRules, StoredPurchase } from '../domain/purchase.ts'
+import type { Purchase, PurchaseField } from '../domain/purchase.ts'
+import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
-  MAX_PAGE,
+  type OwnedQuery,
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
   parsePurchaseQuery,
 } from '../domain/query.ts'
-import { parseStoreId, type Store } from '../domain/store.ts'
+import { parseStoreId } from '../domain/store.ts'
+import { type PurchaseSummary, parseSummaryQuery, type SummaryQuery } from '../domain/summary.ts'
 import type { ErrorDetail } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
-import type { Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
+import { listOwned, type OwnedPage } from './owned-purchases.ts'
+import { rulesOf } from './purchase-rules.ts'
+import { type RecordedPurchase, recordPurchase, withTimeText } from './record-purchase.ts'
 
 export interface Purchases {
   /**
-   * Imports all rows of a CSV file, or none. Throws `invalid_purchases` that names the bad lines
-   * and `store_inactive`. Waits while another import into the same store runs.
+   * Imports all rows of a CSV file or none. Throws `invalid_purchases`, which names the bad lines,
+   * or `store_inactive`. Waits while another import into the same store runs.
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
+  /**
+   * Records one purchase by the rules of a file's row. A repeated `transaction_id` stores nothing
+   * new: it advances the status, or changes nothing. Throws `invalid_request` when its other fields
+   * differ, `store_inactive`, and `storage_unavailable` when an import under way has the same id.
+   */
+  record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
+  /**
+   * One page of what a user owns, in order of SKU: purchases with the status `purchased`. A session
+   * may ask for its own user with the scope `items:read`, if the account issued its token. Any other
+   * session throws `insufficient_scope`.
+   */
+  owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /** One page of a store's purchases in order of import. */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
-  /** All selected purchases of a store, read page by page. */
+  /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
-  /** The same as the chunks of a canonical CSV file, which can be imported again. */
+  /** Yields the selected purchases as chunks of a canonical CSV file that can be imported again. */
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
-  /** Counts and revenue by month, SKU and currency. */
-  summarize(account: Account, selection: PurchaseSelection): Promise<PurchaseSummary[]>
+  /**
+   * Counts, revenue, refunds and distinct buyers by month, SKU and currency, or by the fields of
+   * `by`. Without a `store_id` it covers all stores of the account, sandbox stores included.
+   */
+  summarize(account: Account, query: SummaryQuery): Promise<PurchaseSummary[]>
 }
 
 export interface PurchasePage {
   readonly purchases: readonly Purchase[]
-  /** The `cursor` of the next page; absent on the last. */
+  /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 
 export interface ImportRequest {
   readonly store_id: string
-  /** The bytes of the file, in chunks of any size: a `Readable` or an array. */
+  /** The file's bytes in chunks of any size: a `Readable` or an array. */
   readonly file: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-  /** Checks everything and stores nothing. */
+  /** Whether to check everything but store nothing. */
   readonly dryRun?: boolean
-  /** A vendor's file format, one of `PRESET_NAMES`; default: recognized by the header line. */
+  /** The vendor's file format, one of `PRESET_NAMES`. By default, the header line decides. */
   readonly preset?: string | undefined
-  /** The names of the file's columns by field. */
+  /** The name of the file's column for each field. */
   readonly map?: { readonly [F in PurchaseField]?: string } | undefined
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
-  /** Receives every mistake; the error holds only the first 100. */
+  /** Called with every mistake; the thrown error has only the first 100. */
   readonly onMistake?: (mistake: ErrorDetail) => void
 }
 
@@ -75,21 +93,6 @@ const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
 
 export interface ImportResult extends ImportSummary {
   readonly import_id: string
-}
-
-export interface PurchaseSummary {
-  /** `2026-01`, in UTC. */
-  readonly month: string
-  readonly sku: string
-  /** '' for purchases without a price. */
-  readonly currency: string
-  /** The number of purchases of each status. */
-  readonly purchased: number
-  readonly pending: number
-  readonly refunded: number
-  readonly cancelled: number
-  /** The sum of prices with the status `purchased`: digits, in minor units. */
-  readonly revenue: string
 }
 
 export function createPurchases(context: Context): Purchases {
@@ -123,7 +126,8 @@ export function createPurchases(context: Context): Purchases {
           await storage.verifyAuthority(authority)
           await staged.abort()
         } else {
-          const write = auditedWrite(context, caller, 'purchases.import', import_id, options)
+          const about = { subject: import_id, project_id: store.project_id, store_id }
+          const write = auditedWrite(context, caller, 'purchases.import', about, options)
           await staged.commit({ ...write, authority })
         }
         return { import_id, ...summary }
@@ -132,6 +136,9 @@ export function createPurchases(context: Context): Purchases {
         throw error
       }
     },
+
+    record: (account, input, options) => recordPurchase(context, account, input, options),
+    owned: (caller, query) => listOwned(context, caller, query),
 
     async list(account, query) {
       assertAccount(account)
@@ -154,34 +161,15 @@ export function createPurchases(context: Context): Purchases {
       for await (const purchase of purchases.all(account, selection)) yield formatPurchase(purchase)
     },
 
-    summarize: async (account, selection) => summarize(purchases.all(account, selection)),
+    async summarize(account, query) {
+      assertAccount(account)
+      const { account_id } = account
+      const { store_id, by, ...filter } = parseSummaryQuery(query)
+      if (store_id !== undefined) await getNamedStore(storage, account, store_id)
+      return storage.summarizePurchases({ account_id, store_id }, filter, by)
+    },
   }
   return purchases
 }
 
 const MAX_WAIT_MS = 10 * 60_000
-function withTimeText(purchase: StoredPurchase): Purchase {
-  return { ...purchase, purchased_at: formatInstant(purchase.purchased_at) }
-}
-
-const NOTHING = { purchased: 0, pending: 0, refunded: 0, cancelled: 0, revenue: '0' }
-
-async function summarize(purchases: AsyncIterable<Purchase>): Promise<PurchaseSummary[]> {
-  const groups = new Map<string, { -readonly [K in keyof PurchaseSummary]: PurchaseSummary[K] }>()
-  for await (const { purchased_at, sku, currency = '', price = 0, status } of purchases) {
-    const month = purchased_at.slice(0, 7)
-    const key = `${month} ${sku} ${currency}`
-    const group = groups.get(key) ?? { month, sku, currency, ...NOTHING }
-    groups.set(key, group)
-    group[status]++
-    if (status === 'purchased') group.revenue = String(BigInt(group.revenue) + BigInt(price))
-  }
-  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
-}
-
-async function rulesOf(storage: Storage, store: Store): Promise<PurchaseRules> {
-  const project = await storage.findProject(store.project_id)
-  const currencies = new Set((project?.config.allowed_currencies as string[] | undefined) ?? [])
-  const { currency } = store.store_config
-  return typeof currency === 'string' ? { currency, currencies } : { currencies }
-}

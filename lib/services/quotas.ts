@@ -1,13 +1,13 @@
 /**
- * The limits of one account. A change that exceeds a quota throws `quota_exceeded`. An account that
- * is above a lowered quota can still read everything and make changes that add nothing.
+ * The limits of one account. A change that would exceed one throws `quota_exceeded`. After a quota
+ * was lowered, an account above it can still read everything and make changes that add nothing.
  */
 export interface Quotas {
   /** Projects of the account; default 1,000. */
   readonly projects: number
   /** Stores of one project; default 250, because `sessions.init` returns all of them. */
   readonly storesPerProject: number
-  /** Bytes of `config` and `store_config` as JSON, all projects and stores; default 64 MiB. */
+  /** Bytes of `config` and `store_config` as JSON in all projects and stores; default 64 MiB. */
   readonly configBytes: number
 }
 

@@ -4,46 +4,47 @@ import type { Project } from '../domain/project.ts'
 import { SECRETS_OF_TYPE, STORE_SECRETS, type Store } from '../domain/store.ts'
 import { hashText } from './ids.ts'
 
-/** A secret as it is stored under a master key. A secret in clear is a string. */
+/** A secret that is encrypted with a master key. An unencrypted one is stored as a string. */
 export interface Sealed {
-  /** Which master key sealed it. */
+  /** The id of the master key. */
   readonly key: string
   /** Initialization vector, cipher text and tag, base64url. */
   readonly sealed: string
 }
 
 /**
- * Seals what is stored. `place` says where a text belongs: what was sealed for one place does not
- * open at another.
+ * Encrypts ("seals") secrets for the storage. `place` identifies the field that holds a secret. A
+ * secret that was sealed for one place cannot be opened at another.
  */
 export interface Sealer {
-  /** Whether there is a master key. */
+  /** Whether a master key is set. */
   readonly isOn: boolean
-  /** The text itself where there is no master key. */
+  /** Encrypts a text. Without a master key, returns the text itself. */
   seal(text: string, place: string): string | Sealed
-  /** Throws for what none of the keys has sealed. */
+  /** Decrypts a secret. Throws if none of the keys has sealed it. */
   open(stored: string | Sealed, place: string): string
-  /** The same secret under the newest key; as it is where it can not be opened. */
+  /** Seals a secret again with the newest key. Returns a secret that cannot be opened unchanged. */
   renew(stored: string | Sealed, place: string): string | Sealed
-  /** Whether `open` would not throw. */
+  /** Whether `open` succeeds. */
   opens(stored: string | Sealed, place: string): boolean
   /**
-   * A hash on which nobody without the newest key can try guesses; SHA-256 without a master key.
+   * Hashes a text with the newest key, without which nobody can test guesses of the text. Uses
+   * SHA-256 if there is no master key.
    */
   digest(text: string): string
   /**
-   * The same digest under the newest key. It wraps what is stored, since the text is not known: one
-   * that an older key wrapped is known only while that key is set.
+   * Adds the newest key to a digest: an HMAC of the old digest, because its text is not known.
+   * `isDigest` then also needs the keys of the old digest.
    */
   renewDigest(digest: string): string
-  /** Whether it is the text's digest, made under any of the keys or under none. */
+  /** Whether this is a digest of the text, made with any of the keys or without one. */
   isDigest(digest: string, text: string): boolean
 }
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** AES-256-GCM with the first of the keys, 32 bytes each; the others only open. */
+/** Creates a sealer with AES-256-GCM. The first key seals, all open; each has 32 bytes. */
 export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
   const keys = masterKeys.map((secret) => {
     if (secret.length !== 32) throw new TypeError('a master key must have 32 bytes')
@@ -99,7 +100,7 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
     isDigest(digest, text) {
       const { ids, hash } = partsOf(digest)
       const wrapping = ids.map((each) => keys.find(({ id }) => id === each)?.secret).reverse()
-      // Before digests named their key, one was the HMAC of the text itself.
+      // In an older format, a digest names no keys and its hash is an HMAC of the text itself.
       const unwrapped = [hashText(text), ...keys.map(({ secret }) => digestUnder(secret, text))]
       return unwrapped.some((first) => {
         const wrap = (inner: string, secret: Uint8Array | undefined) =>
@@ -111,21 +112,21 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
   return sealer
 }
 
-/** A digest names the keys that wrap it, the outermost first: `<id>.<id>.<hash>`. */
+/** Splits a digest into the ids of its keys, the newest first, and the hash: `<id>.<id>.<hash>`. */
 function partsOf(digest: string): { readonly ids: readonly string[]; readonly hash: string } {
   const parts = digest.split('.')
   return { ids: parts.slice(0, -1), hash: parts.at(-1) ?? '' }
 }
 
-/** A project or a store: its configuration may hold secrets. */
+/** A record whose configuration may hold secrets. */
 export type SecretHolder = Project | Store
 
-/** Returns the record with its secrets sealed under the newest key. */
+/** Returns the record with its secrets sealed by the newest key. */
 export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): T {
   const { config, names, place } = secretsOf(record)
   const renewed = names.flatMap((name) => {
     const stored = config[name]
-    // A store may hold any JSON value under a name that is no secret of its type.
+    // A store may hold any JSON value under a name that is not a secret of its type.
     if (typeof stored !== 'string' && !isSealed(stored)) return []
     const secret = sealer.renew(stored, `${place}/${name}`)
     return secret === stored ? [] : [[name, secret]]
@@ -136,8 +137,8 @@ export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): 
 }
 
 /**
- * Returns the record to store after a change; `current` itself when nothing differs. A secret that
- * is sent again keeps its sealed form: the same text sealed again has other bytes.
+ * Returns the record to store after a change, or `current` if nothing differs. If the caller sends
+ * the stored secret again, its sealed form stays: sealing the same text again gives other bytes.
  */
 export function changeSealed<T extends SecretHolder>(current: T, changed: T, sealer: Sealer): T {
   const { config, names, place } = secretsOf(current)
@@ -153,19 +154,19 @@ export function changeSealed<T extends SecretHolder>(current: T, changed: T, sea
   return isSameJson(current, next) ? current : next
 }
 
-/** A secret that no master key opens. */
+/** Identifies a secret that no master key decrypts. */
 export interface UnreadableSecret {
   readonly account_id: string
   readonly project_id: string
-  /** Absent for a secret of the project itself. */
+  /** The store; missing for a secret of the project itself. */
   readonly store_id?: string
-  /** Its name in the `config` or `store_config`. */
+  /** The secret's name in `config` or `store_config`. */
   readonly field: string
 }
 
 /**
- * Finds the sealed secrets of a record that no master key opens. In a store, only the secrets of its
- * type count: any other field may hold any object, even one that looks sealed.
+ * Finds the sealed secrets of a record that no master key decrypts. In a store, checks only the
+ * secrets of its type. Any other field may hold any object, even one that looks sealed.
  */
 export function findUnreadable(record: SecretHolder, sealer: Sealer): UnreadableSecret[] {
   const { config, names, place } = secretsOf(record)
@@ -181,7 +182,7 @@ export function findUnreadable(record: SecretHolder, sealer: Sealer): Unreadable
   })
 }
 
-/** Returns the record without the secrets that no master key opens. */
+/** Returns the record without the secrets that no master key decrypts. */
 export function dropUnreadable<T extends SecretHolder>(record: T, sealer: Sealer): T {
   const names = findUnreadable(record, sealer).map(({ field }) => field)
   const { config } = secretsOf(record)
@@ -195,7 +196,7 @@ export function isStore(record: SecretHolder): record is Store {
 
 const PROJECT_SECRETS = ['webhook_secret']
 
-/** The configuration of a record, the names of the secrets in it, and the place they are sealed for. */
+/** The configuration, the names of its secrets, and the `place` to seal them for. */
 function secretsOf(record: SecretHolder) {
   return isStore(record)
     ? {

@@ -31,7 +31,7 @@ import { createTokenId, issuerInTokenId, watermarkInTokenId } from './ids.ts'
 
 export interface IssuedToken {
   readonly token: string
-  /** The token's `exp`: ISO 8601, UTC, whole seconds. */
+  /** The expiry as in the token's `exp`: ISO 8601, UTC, whole seconds. */
   readonly expires_at: string
   readonly expires_in_seconds: number
 }
@@ -44,28 +44,28 @@ export interface InitializedSession {
 }
 
 /**
- * The first three methods verify the public key as `projects.authenticate` does. With `lockdown`
- * their tokens have only the scope `items:read`.
+ * Sessions and tokens. `accessToken`, `init` and `token` verify the public key as
+ * `projects.authenticate` does. With `lockdown`, their tokens have only the scope `items:read`.
  */
 export interface Sessions {
-  /** A token of the project itself, without a user. */
+  /** Issues a token of the project itself, without a user. */
   accessToken(
     publicKey: string | undefined,
   ): Promise<{ readonly access_token: string; readonly ttl_seconds: number }>
-  /** A token of a user, with the project and its stores. */
+  /** Issues a token of a user. Returns it with the project and its stores. */
   init(publicKey: string | undefined, input: SessionRequest): Promise<InitializedSession>
-  /** A token of a user. */
+  /** Issues a token of a user. */
   token(publicKey: string | undefined, input: SessionRequest): Promise<IssuedToken>
   /**
-   * The session of a bearer token. Throws `token_required` for any invalid token and
+   * Returns the session of a bearer token. Throws `token_required` for any invalid token and
    * `insufficient_scope` for a valid one without the scope.
    */
   authenticate(token: string | undefined, scope?: Scope): Promise<Session>
-  /** A token with any scopes, also with `lockdown`. */
+  /** Issues a token with any scopes, even with `lockdown`. */
   issue(account: Account, input: NewToken, options?: CallOptions): Promise<IssuedToken>
   /**
    * Revokes all tokens of a project, or of one user, that were issued until now. Takes effect at
-   * once in every process on the same storage.
+   * once in all processes on the same storage.
    */
   revoke(account: Account, input: TokenRevocation, options?: CallOptions): Promise<void>
 }
@@ -112,8 +112,9 @@ export function createSessions(context: Context): Sessions {
   }
 
   /**
-   * Verifies the public key again once the token is made. Without this, a key that is rotated and
-   * revoked in between would get a token under the new revocation watermark.
+   * Verifies the public key again after issuing the token. In between, the key may have been
+   * rotated and the tokens revoked. The new token would be valid, because it has the new revocation
+   * watermark.
    */
   const openSession = async (project: Project, subject: string): Promise<IssuedToken> => {
     const issued = await issue(project, subject)
@@ -174,7 +175,8 @@ export function createSessions(context: Context): Sessions {
       assertActive(project)
       const jti = await newTokenId(project_id, user_id, 'account')
       const issued = await issue(project, user_id, { jti, scopes, lifetime })
-      await storage.insertAudit(auditedWrite(context, account, 'tokens.issue', jti, options))
+      const about = { subject: jti, project_id }
+      await storage.insertAudit(auditedWrite(context, account, 'tokens.issue', about, options))
       return issued
     },
 
@@ -183,13 +185,14 @@ export function createSessions(context: Context): Sessions {
       const { project_id, user_id = '' } = parseTokenRevocation(input)
       await getNamedProject(storage, account, project_id, 'project_id')
       const subject = user_id === '' ? project_id : `${project_id}/${user_id}`
-      const write = auditedWrite(context, account, 'tokens.revoke', subject, options)
+      const about = { subject, project_id }
+      const write = auditedWrite(context, account, 'tokens.revoke', about, options)
       await storage.revokeTokens({ project_id, user_id, at: seconds() }, write)
     },
   }
 }
 
-/** Facts that are parsed from the claims of a token. */
+/** Values that are parsed from the claims of a token. */
 interface TokenFacts {
   readonly scopes: readonly Scope[]
   readonly issued_by: TokenIssuer
@@ -198,7 +201,7 @@ interface TokenFacts {
 
 const facts = new WeakMap<Claims, TokenFacts>()
 
-/** Cached: the claims of a repeated token are the same object. */
+/** Cached by the claims: a token that is used again has the same claims object. */
 function factsOf(claims: Claims): TokenFacts {
   const known = facts.get(claims)
   if (known) return known

@@ -28,27 +28,27 @@ import { createId } from './ids.ts'
 import { changeSealed, sealSecrets } from './secrets.ts'
 
 export interface Stores {
-  /** Returns `store_config` as sent. Throws `invalid_request`, also for a taken `store_id`. */
+  /** Returns the sent `store_config`. Throws `invalid_request`, also for a taken `store_id`. */
   create(account: Account, input: NewStore, options?: CreateOptions): Promise<Store>
   /**
-   * Changes the fields that the input has. A store's type and project never change. A change that
-   * alters nothing writes no audit entry.
+   * Changes the given fields. The type and the project of a store never change. If the new values
+   * equal the stored ones, writes no audit entry.
    */
   update(account: Account, input: StoreChange, options?: CallOptions): Promise<Store>
-  /** Throws `store_not_found`, also for a store that the caller does not reach. */
+  /** Finds a store. Throws `store_not_found`, also for one that the caller does not reach. */
   get(caller: Caller, store_id: string): Promise<Store>
   /**
-   * One page of a project's stores in order of creation. A page ends early when its stores hold 1
-   * MiB of configuration.
+   * Reads one page of a project's stores in order of creation. A page ends before its limit once
+   * its stores hold 1 MiB of configuration.
    */
   list(caller: Caller, query: StoreQuery): Promise<StorePage>
-  /** All stores of a project, read page by page. */
+  /** Iterates over all stores of a project, and reads them page by page. */
   all(caller: Caller, query: Pick<StoreQuery, 'project_id'>): AsyncIterable<Store>
 }
 
 export interface StorePage {
   readonly stores: readonly Store[]
-  /** The `cursor` of the next page; absent on the last. */
+  /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
 
@@ -67,8 +67,9 @@ export function createStores(context: Context): Stores {
         account_id: account.account_id,
         created_at: formatInstant(now()),
       }
-      const creation = { input: fields, record: store, subject: store.store_id }
-      const { account_id, project_id } = store
+      const { account_id, project_id, store_id } = store
+      const about = { subject: store_id, project_id, store_id }
+      const creation = { input: fields, record: store, about }
       const quota = { account_id, project_id, stores: storesPerProject, config_bytes }
       const created = await createOnce(
         context,
@@ -87,7 +88,8 @@ export function createStores(context: Context): Stores {
       const store_id = parseStoreId(input)
       const store = await getNamedStore(storage, account, store_id)
       const change = parseStoreChange(input, store.store_type)
-      const write = auditedWrite(context, account, 'store.update', store_id, options)
+      const about = { subject: store_id, project_id: store.project_id, store_id }
+      const write = auditedWrite(context, account, 'store.update', about, options)
       // No quota without a new config: sealing an old secret may make the stored one larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const changed = await storage.updateStore(
@@ -120,7 +122,7 @@ export function createStores(context: Context): Stores {
   }
 }
 
-/** Returns a secret only to the caller who sent it. */
+/** Returns the store with only those secrets that this caller sent. */
 function withSentSecrets(store: Store, sent: JsonObject = {}): Store {
   const shown = withoutStoreSecrets(store)
   const secrets = STORE_SECRETS.filter((key) => typeof sent[key] === 'string')

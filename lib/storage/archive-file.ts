@@ -14,21 +14,21 @@ import type { AuditEntry } from '../domain/audit.ts'
 import { TillError } from '../errors.ts'
 import { syncFolder } from './folder.ts'
 
-/** An audit entry with its number, which is unique and never used again. */
+/** An audit entry with its sequence number, which is unique and never used again. */
 export interface NumberedEntry extends AuditEntry {
   readonly seq: number
 }
 
-/** A file of archived entries as JSON lines, in ascending order of their numbers. */
+/** A file of archived audit entries as JSON lines, in ascending order of their sequence numbers. */
 export interface ArchiveFile {
-  /** Appends the entries that the file does not hold yet, and calls fsync. */
+  /** Appends the entries that the file does not contain yet, and calls fsync. */
   keep(entries: readonly NumberedEntry[]): void
   close(): void
 }
 
 /**
- * Opens or creates an archive file, with mode 0600. It is not read or changed before the first `keep`.
- * The caller of `keep` must hold a lock against other archive runs.
+ * Opens or creates an archive file with mode 0600. Only the first `keep` reads or changes it. The
+ * caller of `keep` must hold a lock that excludes other archive runs.
  */
 export function openArchiveFile(path: string): ArchiveFile {
   const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
@@ -36,7 +36,7 @@ export function openArchiveFile(path: string): ArchiveFile {
   let end: { readonly size: number; readonly seq: number } | undefined
   let lines: Iterator<string | undefined> | undefined
 
-  /** Searches for an entry in the lines after those already read. */
+  /** Searches the unread lines of the file for an entry. */
   const holds = ({ seq }: NumberedEntry, written: string): boolean => {
     lines ??= linesOf(fd)
     for (;;) {
@@ -62,7 +62,7 @@ export function openArchiveFile(path: string): ArchiveFile {
       }
     }
     size += writeAll(fd, fresh)
-    fsyncSync(fd) // also makes lines durable that an interrupted run wrote
+    fsyncSync(fd) // also for lines that an interrupted run wrote without fsync
     end = { size, seq }
   }
 
@@ -74,15 +74,15 @@ export function openArchiveFile(path: string): ArchiveFile {
 
 const CHUNK_BYTES = 64 * 1024
 
-/** Repairs the end of the file, and returns its size and the number of its last entry. */
+/** Repairs the end of the file. Returns its size and the sequence number of its last entry. */
 function begin(fd: number, path: string): { size: number; seq: number } {
   const stat = fstatSync(fd)
   if (!stat.isFile()) throw refusal(path, 'it is not a file')
-  // Mode 0600 protects neither from another owner nor from a second hard link.
+  // Mode 0600 does not protect a file of another owner, nor one with a second hard link.
   if (stat.uid !== (process.getuid?.() ?? stat.uid))
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')
-  // An entry is much shorter than a chunk.
+  // One chunk is enough to find the last line, because an entry is much shorter.
   const start = Math.max(0, stat.size - CHUNK_BYTES)
   const tail = Buffer.alloc(stat.size - start)
   readSync(fd, tail, 0, tail.length, start)
@@ -96,7 +96,7 @@ function begin(fd: number, path: string): { size: number; seq: number } {
   fchmodSync(fd, 0o600)
   syncFolder(dirname(path))
   if (rest === '') return { size: stat.size, seq }
-  // A crash or a full disk cut off the last line. It is kept when only its line end is missing.
+  // A crash or a full disk has cut the last line. Keeps the line if it lacks only its line end.
   if (isEntry(rest)) {
     return { size: stat.size + writeAll(fd, '\n'), seq: seqOf(rest, path) }
   }
@@ -120,7 +120,7 @@ function isEntry(line: string): boolean {
   }
 }
 
-/** Yields the complete lines, and undefined at the end. The file may grow before the next call. */
+/** Yields the complete lines, and undefined at the end. The file may grow between two calls. */
 function* linesOf(fd: number): Generator<string | undefined> {
   const chunk = Buffer.alloc(CHUNK_BYTES)
   let rest = Buffer.alloc(0)

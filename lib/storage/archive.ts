@@ -6,8 +6,8 @@ import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 export type { NumberedEntry } from './archive-file.ts'
 
 /**
- * Moves the old entries of one page out of the audit log, in one transaction that excludes other
- * archive runs: calls the synchronous `keep` with them, deletes exactly these, and writes `write`.
+ * Moves the old entries of one page out of the audit log. In one transaction that excludes other
+ * archive runs, passes them to the synchronous `keep`, deletes them, and writes `write`.
  */
 export type ArchivePage = (step: {
   readonly before: string
@@ -16,13 +16,13 @@ export type ArchivePage = (step: {
   readonly write: WriteOptions
 }) => Promise<{ readonly archived: number; readonly next?: string }>
 
-/** A batch holds the write lock for some 30 ms. */
+/** The entries in a batch. The write lock is held for some 30 ms. */
 const BATCH = 2_000
 
 /**
- * Appends old audit entries to a file as JSON lines, and deletes them from the log, in batches. Stops
- * at the first entry that is not older than `before`. Each batch is deleted after an fsync of the
- * file. After a crash between the two, the next run finds the batch in the file and only deletes it.
+ * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is not
+ * older than `before`. A batch is deleted from the log only after an fsync of the file. After a
+ * crash in between, the next run finds the batch in the file and only deletes it.
  */
 export async function archiveInto(
   { before, file, write = {}, onProgress, signal }: ArchiveRequest,
@@ -32,7 +32,7 @@ export async function archiveInto(
   let archived = 0
   const archiveNext = async (page: Page) => {
     signal?.throwIfAborted()
-    // One audit entry reports the whole run. The first batch writes it.
+    // The first batch writes one audit entry for the whole run.
     const first = archived === 0 ? write : {}
     return archivePage({ before, page, keep: target.keep, write: first })
   }
@@ -49,8 +49,8 @@ export async function archiveInto(
 
 /**
  * Returns the first entries of a page that are older than `before`, and the next page's cursor. The
- * first newer entry ends the archive, even if older ones follow after a clock change: the numbers in
- * a file must ascend, so an entry that is skipped could never be added to it.
+ * archive ends at the first newer entry, even if older ones follow it after a clock change. The
+ * sequence numbers in a file must ascend, so a skipped entry could never be added later.
  */
 export function splitPage(entries: readonly NumberedEntry[], before: string, { limit }: Page) {
   const end = entries.findIndex(({ at }) => at >= before)

@@ -1,7 +1,7 @@
 import { BoundedMap } from '../bounded-map.ts'
 import type { Page, Storage } from './port.ts'
 
-/** The methods whose results are cached: the reads behind frequent requests. */
+/** The methods whose results are cached: the reads that frequent requests need. */
 const READS = [
   'findAccountByKeyHash',
   'findProject',
@@ -14,7 +14,7 @@ const READS = [
   'findWatermark',
 ] as const satisfies readonly (keyof Storage)[]
 
-/** The methods that change what `READS` return. Imports do not. */
+/** The methods that change results of `READS`, and therefore clear the cache. Imports do not. */
 const WRITES = [
   'insertAccount',
   'insertAccountKey',
@@ -26,24 +26,27 @@ const WRITES = [
   'updateStore',
   'insertItem',
   'insertItems',
+  'updateItem',
+  'applyCatalog',
   'revokeTokens',
   'insertWatermark',
 ] as const satisfies readonly (keyof Storage)[]
 
-/** More than a request needs. A loop of reads then has to let other requests run. */
+/** The version checks in one turn, more than a request needs. A longer loop of reads must yield. */
 const CHECKS_PER_TURN = 8
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 /**
- * Adds a read cache of at most `bytes` to a storage. A cached result is never stale: each read first
- * checks the database version. `readVersion` returns another value after each commit of another
- * connection.
+ * Adds a read cache of at most `bytes` to a storage. It never returns an outdated result, because
+ * each read first checks the database version. `readVersion` returns another value after each
+ * commit of another connection.
  *
- * Reads in the same turn of the event loop share one version check, which costs as much as a small
- * read. With a check for each read, 64 connections that read a list got half the throughput.
+ * Reads in the same turn of the event loop share one version check, which takes as long as a small
+ * read. With one check for each read, 64 connections that read a list got half the throughput.
  *
- * Records are frozen, and a cached record is always the same object: callers may cache by identity.
+ * Records are frozen, and a cached record is always the same object. Callers may use it as a cache
+ * key.
  */
 export function createReadCache(
   storage: Storage,
@@ -72,11 +75,12 @@ export function createReadCache(
   }
 
   /**
-   * Resolves after a version check. Every read needs one that starts after the read was called.
-   * Otherwise it can miss a synchronous write on another connection between two reads.
+   * Resolves after a version check. It must start after the read was called. Otherwise the read
+   * could miss a synchronous write that another connection made between two reads.
    *
-   * The first check of a turn runs after all its requests are parsed. Reads that follow from it
-   * share checks before the next turn: a tenth less CPU time per request than in turns of their own.
+   * The first check of a turn runs when all requests of the turn are parsed. Reads that follow from
+   * it share further checks before the next turn. This takes a tenth less CPU time per request than
+   * one turn for each.
    */
   const checkVersion = () => {
     checking ??= new Promise((resolve, reject) => {
@@ -121,7 +125,7 @@ export function createReadCache(
     }
   }
 
-  /** Simultaneous misses of the same key share one read. */
+  /** Shares one read between simultaneous reads of a missing key. */
   const readOnce = (key: string, read: () => Promise<unknown>) => {
     const known = pending.get(key)
     if (known) return known
@@ -151,8 +155,8 @@ export function createReadCache(
 }
 
 /**
- * Stands for a page after the first until its second read. Otherwise one client that reads a long
- * list to its end would fill the cache with pages that nobody reads again.
+ * The value of a later page that was read only once; its second read caches the page. Otherwise one
+ * client that reads a long list would fill the cache with pages that nobody reads again.
  */
 const READ_ONCE = Symbol('read once')
 
@@ -160,7 +164,7 @@ function isLaterPage([, page]: readonly unknown[]): boolean {
   return typeof page === 'object' && (page as Page).after !== undefined
 }
 
-/** Prefixes the length of the first of two strings: otherwise 'a', 'bc' and 'ab', 'c' share a key. */
+/** Prefixes the length of the first string: otherwise 'a', 'bc' and 'ab', 'c' have the same key. */
 function keyOf(name: string, args: readonly unknown[]): string {
   const [first, second] = args
   if (typeof first !== 'string' || typeof second === 'object' || args.length > 2) {
@@ -176,13 +180,13 @@ interface Entry {
   readonly size: number
 }
 
-/** The size of an entry without its key and value. */
+/** The bytes of a cache entry besides its key and value. */
 const ENTRY_BYTES = 128
 
 /**
- * Freezes a value deeply, and returns an upper estimate of its bytes together with the response text
+ * Freezes a value deeply. Returns an upper estimate of its bytes in memory, with the response text
  * that callers attach to it. The figures are measured on Node 20 and 26, 64 bits. The length of the
- * JSON says too little: three characters of it can take 67 bytes. The depth is at most 32.
+ * JSON is a bad estimate: three characters may take 67 bytes. The depth is at most 32.
  */
 function freeze(value: unknown): number {
   if (typeof value !== 'object' || value === null) return bytesOf(value)

@@ -1,21 +1,21 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Waits between two slices of work, to let others run. Rejects when the cleanup is stopped. */
+/** Waits between two slices of work to let other work run. Rejects when the cleanup is stopped. */
 export type Pause = () => Promise<unknown>
 
 export interface Cleanup {
-  /** Resolves after the current slice of work. No other slice starts. */
+  /** Stops the cleanup. Resolves after the current slice of work. */
   stop(): Promise<void>
 }
 
-/** Longer than the leases in both databases: the second run finds what the first had to leave. */
+/** Longer than the leases of imports: the second run can clear what the first had to leave. */
 const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
 
 /**
- * Runs `clear` in the background, every 30 s until it resolves to true. Works at most half of the
- * time: each pause is as long as the slice before it. Also retries after an error, and reports none:
- * nobody can see the rows that it deletes.
+ * Runs `clear` in the background every 30 s until it resolves to true. It takes at most half of the
+ * time, because each pause is as long as the slice of work before it. Also retries after an error,
+ * and does not report it: the rows to delete are invisible.
  */
 export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup {
   const stopping = new AbortController()
@@ -32,7 +32,7 @@ export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup
     while (!(await clear(pause).catch(() => false))) await wait(RETRY_MS)
   }
 
-  const ended = run().catch(() => {}) // rejects only when stopped
+  const ended = run().catch(() => {}) // the pause rejects when the cleanup is stopped
   return {
     async stop() {
       stopping.abort()

@@ -7,20 +7,20 @@ import { openImport } from './open-import.ts'
 import { pagesOf, purchasePages, recordsOf } from './pages.ts'
 import type { FormerPublicKey, PurchaseImport, Storage, StoreKey } from './port.ts'
 
-/** Called with the number of records of a kind that have been copied or compared so far. */
+/** Called with the number of records of a kind that were copied or compared so far. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
 
 const noProgress: CopyProgress = () => {}
 
 /**
- * Copies all records from one storage into an empty one, and compares the two by checksum. Until then
- * the target is marked as unfinished and opens only with the option `forCopy`.
+ * Copies all records from one storage into an empty one, and compares both by checksum. Until the
+ * comparison succeeds, the target is marked as unfinished and opens only with `forCopy`.
  *
- * Continues an interrupted copy: skips the records that the target already has. Only compares a
- * finished copy. Expired idempotency records are not copied.
+ * Continues an interrupted copy, and skips the records that the target already has. If the target
+ * is a finished copy, only compares. Does not copy expired idempotency records.
  *
- * Throws `storage_unavailable` when the two differ, for example after a write during the copy, and
- * `invalid_request` when the target holds other records.
+ * Throws `storage_unavailable` when the two differ, for example after a write during the copy.
+ * Throws `invalid_request` when the target holds other records.
  */
 export async function copyStorage(
   from: Storage,
@@ -31,7 +31,7 @@ export async function copyStorage(
   await assertPrefix(from, to)
   const isBegun = await to.beginCopy()
   if (isBegun) await copyAll(from, to, onProgress, now)
-  // In parallel: one waits for its database while the other computes.
+  // Runs in parallel, because one waits for its database while the other computes.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
@@ -114,7 +114,7 @@ async function copyAccount(from: Storage, to: Storage, account: Account): Promis
   }
 }
 
-/** Copies in the order of the keys, and starts after the last key in the target. */
+/** Copies idempotency records in the order of their keys, from the last key in the target on. */
 async function copyIdempotencyRecords(
   from: Storage,
   to: Storage,
@@ -179,7 +179,7 @@ async function copyStore(
   }
 }
 
-/** Copies the purchases after the first `done`, and keeps the ids of their imports. */
+/** Copies the purchases after the first `done` ones. Keeps the ids of their imports. */
 async function copyPurchases(
   from: Storage,
   to: Storage,
@@ -209,7 +209,7 @@ async function copyPurchases(
   }
 }
 
-/** Longer than the lease of an import that an interrupted copy left open. */
+/** Longer than the lease of an import that an interrupted copy has left open. */
 const MAX_WAIT_MS = 60_000
 
 async function finish(target: PurchaseImport): Promise<void> {

@@ -1,15 +1,15 @@
-import { PURCHASE_STATUSES } from '../domain/purchase.ts'
+import { PURCHASE_STATUSES, type StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
 interface Condition {
-  /** The comparison without its right-hand operand. */
+  /** The SQL of the comparison, without its right-hand operand. */
   readonly sql: string
   readonly value: string | number
 }
 
 /**
- * Returns an SQL condition for each given part of a filter. The query names the purchases `p` and
- * their items `t`.
+ * Returns an SQL condition for each given field of a filter. In the query, `p` is the table of
+ * purchases and `t` that of items.
  */
 export function conditionsOf(
   { user_id, sku, status, from, to }: PurchaseFilter,
@@ -23,4 +23,18 @@ export function conditionsOf(
     { sql: 'p.purchased_at <', value: to },
   ]
   return all.flatMap(({ sql, value }) => (value === undefined ? [] : [{ sql, value }]))
+}
+
+/** Whether a purchase matches a filter. */
+export function matches(
+  purchase: Omit<StoredPurchase, 'metadata'>,
+  { user_id, sku, status, from, to }: PurchaseFilter,
+): boolean {
+  return (
+    (user_id === undefined || purchase.user_id === user_id) &&
+    (sku === undefined || purchase.sku === sku) &&
+    (status === undefined || purchase.status === status) &&
+    (from === undefined || purchase.purchased_at >= from) &&
+    (to === undefined || purchase.purchased_at < to)
+  )
 }

@@ -1,9 +1,9 @@
 type Row = { readonly [column: string]: unknown }
 
-/** The cursor before all idempotency records: an account id and a key, as JSON. */
+/** The cursor before the first idempotency record: an account id and a key, as JSON. */
 export const FIRST_IDEMPOTENCY_RECORD = '["",""]'
 
-/** Returns the rows whose fingerprint changes, with the new one. */
+/** Returns the rows whose fingerprint changes, with the new fingerprints. */
 export function changedFingerprints(rows: readonly Row[], change: (fingerprint: string) => string) {
   return rows.flatMap((row) => {
     const fingerprint = change(row.fingerprint as string)

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 
-/** Calls fsync on a directory: a new or renamed file in it is not durable before. */
+/** Calls fsync on a directory. Only then a new or renamed file in it survives a crash. */
 export function syncFolder(folder: string): void {
   let fd: number | undefined
   try {
@@ -14,7 +14,7 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Ignored errors: Windows (EPERM, EISDIR) and some file systems (EINVAL) do not sync directories, and
- * a directory without read permission cannot be opened (EACCES).
+ * Errors to ignore. Windows (EPERM, EISDIR) and some file systems (EINVAL) cannot fsync
+ * directories. A directory without read permission cannot be opened (EACCES).
  */
 const UNSUPPORTED = new Set(['EACCES', 'EINVAL', 'EISDIR', 'EPERM'])

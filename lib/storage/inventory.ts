@@ -2,15 +2,15 @@ import { createHash, type Hash } from 'node:crypto'
 import { pagesOf, purchasePages, recordsOf } from './pages.ts'
 import type { Storage } from './port.ts'
 
-/** The number of records of each kind, and a SHA-256 checksum of all of them, in hexadecimal. */
+/** The number of records of each kind, and a hexadecimal SHA-256 checksum of all of them. */
 export interface Inventory {
   readonly counts: { readonly [kind: string]: number }
   readonly checksum: string
 }
 
 /**
- * Counts all records in a storage and computes their checksum, in list order. Leaves out idempotency
- * records that have expired at `now`. Calls `onCount` with the running count of a kind.
+ * Counts all records of a storage, and computes their checksum in list order. Ignores idempotency
+ * records that have expired at `now`. Calls `onCount` with each new count of a kind.
  */
 export async function takeInventory(
   storage: Storage,
@@ -62,7 +62,7 @@ export async function takeInventory(
   return { counts, checksum: hash.digest('hex') }
 }
 
-/** Sorts the members by name: two databases may list them in different order. */
+/** Adds a record to the hash. Sorts its fields by name, because databases list them differently. */
 function addTo(hash: Hash, record: unknown): void {
   const entries = Object.entries(record as object).sort(([a], [b]) => (a < b ? -1 : 1))
   const plain = entries.map(([name, value]) => [

@@ -1,6 +1,7 @@
 import { accountMethods } from './memory/accounts.ts'
 import { auditMethods } from './memory/audit.ts'
 import { bucketMethods } from './memory/buckets.ts'
+import { catalogMethods } from './memory/catalog.ts'
 import { importMethods } from './memory/imports.ts'
 import { itemMethods } from './memory/items.ts'
 import { projectMethods } from './memory/projects.ts'
@@ -23,6 +24,7 @@ export function createMemoryStorage(): Storage {
     ...projectMethods(state),
     ...storeMethods(state),
     ...itemMethods(state),
+    ...catalogMethods(state),
     ...importMethods(state),
     ...purchaseMethods(state),
     ...tokenMethods(state),

@@ -5,8 +5,8 @@ import type { PurchaseImport, Storage, StoreKey } from './port.ts'
 const PAUSE_MS = 50
 
 /**
- * Opens an import, after the one under way in the same store has ended. Throws `storage_unavailable`
- * when that takes longer than `patience`, in milliseconds.
+ * Starts an import after the running one in the same store has ended. Throws `storage_unavailable`
+ * after waiting for `patience` milliseconds.
  */
 export async function openImport(
   storage: Storage,

@@ -10,15 +10,15 @@ export function purchasePages(storage: Storage, store: StoreKey) {
 }
 
 /**
- * A page ends once its records hold this much text, in characters or bytes: each storage counts the
- * one that costs nothing. An item, project or store may have 70 KiB, so a page of 1000 could need
- * 70 MiB for each read in flight.
+ * A page ends once its records hold this much text. Each storage counts characters or bytes,
+ * whichever it has at hand. An item, project or store may have 70 KiB: without this limit, a page
+ * of 1000 could need 70 MiB for each read in flight.
  */
 export const PAGE_TEXT = 1024 ** 2
 
 /**
- * Takes rows until there are `limit` of them or their text reaches `PAGE_TEXT`. `next` is the cursor
- * of the last one when more rows follow. Reads at most one row past them.
+ * Takes rows until there are `limit` of them or their text reaches `PAGE_TEXT`. If more rows
+ * follow, `next` is the cursor of the last row taken. Reads at most one row more than it takes.
  */
 export function fillPage<R>(
   rows: Iterable<R>,
@@ -38,7 +38,7 @@ export function fillPage<R>(
   return { taken }
 }
 
-/** Makes a page of records from rows. Without `textOf` only `limit` ends the page. */
+/** Makes a page of records from rows. Without `textOf`, only `limit` ends the page. */
 export function recordPage<R, T>(
   rows: Iterable<R>,
   { limit }: Page,
@@ -50,14 +50,14 @@ export function recordPage<R, T>(
   return { records: taken.map(record), ...(next === undefined ? {} : { next }) }
 }
 
-/** The error for a list of a store that does not exist, or is not in the given project. */
+/** The error for listing a store that does not exist or is not in the given project. */
 export function storeNotFound(): TillError {
   return new TillError('store_not_found', 'No store has this store_id')
 }
 
 /**
- * Reads the pages of a list, one after the other. Between two pages it lets the event loop run, since
- * an in-memory or cached page can resolve without I/O.
+ * Reads the pages of a list one after the other. Lets the event loop run between two pages, because
+ * a page from memory or cache resolves without I/O.
  */
 export async function* pagesOf<P extends { readonly next?: string }>(
   read: (page: Page) => Promise<P>,
@@ -72,7 +72,7 @@ export async function* pagesOf<P extends { readonly next?: string }>(
   }
 }
 
-/** Reads the records of all pages. At most one page is in memory. */
+/** Yields the records of all pages. Only one page is in memory at a time. */
 export async function* recordsOf<T>(
   read: (page: Page) => Promise<RecordPage<T>>,
 ): AsyncGenerator<T> {

@@ -1,63 +1,67 @@
 import type { Account, AccountKey } from '../domain/account.ts'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Authority } from '../domain/authority.ts'
+import type { JsonObject } from '../domain/fields.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { NewPurchase, PurchaseField, StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 import type { Store } from '../domain/store.ts'
+import type { PurchaseSummary, SummaryKey } from '../domain/summary.ts'
 
 /**
  * The contract between the services and a database. Each method is atomic. A write is durable when
- * its promise resolves. A record is returned as it was inserted. Do not change a returned record: it
- * may be frozen or shared.
+ * its promise resolves. Records are returned as they were inserted. Do not change a returned
+ * record: it may be frozen or shared.
  *
  * A method throws `storage_unavailable` while the database cannot be used: locked, full or
- * unreachable. A write with an `authority` throws as `assertAuthority` does when it no longer holds.
+ * unreachable. A write with an `authority` throws as `assertAuthority` does if one of its
+ * conditions is not met.
  */
 export interface Storage
   extends AccountMethods,
     ProjectMethods,
     StoreMethods,
     ItemMethods,
+    CatalogMethods,
     PurchaseMethods,
     TokenMethods,
     AuditMethods,
     BucketMethods,
     CopyMethods {
-  /** Rejects when the database does not answer, its file was moved, or it is an unfinished copy. */
+  /** Rejects if the database does not answer, was moved, or is an unfinished copy. */
   ping(): Promise<void>
-  /** Checks the whole database. Resolves to a sentence for each problem. */
+  /** Checks the whole database. Resolves to a list with one sentence for each problem. */
   check(): Promise<string[]>
-  /** Writes a consistent copy into a new file. Only for a database that is a file. */
+  /** Writes a consistent copy into a new file. Missing unless the database is a file. */
   backup?(path: string): Promise<void>
-  /** Rewrites the file without replaced and deleted data. Only for a database that is a file. */
+  /** Rewrites the file without replaced and deleted data. Missing unless the database is a file. */
   forget?(): Promise<void>
   /** Empties the write-ahead log, which holds replaced data. Only for a database that is a file. */
   emptyLog?(): Promise<void>
-  /** Resolves to the size on disk. Absent for a storage in memory. */
+  /** Resolves to the size on disk. Missing for a storage in memory. */
   size?(): Promise<StorageSize>
-  /** Returns the state of the connection pool. Absent without a pool. */
+  /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
   close(): Promise<void>
 }
 
-/** Sizes in bytes. */
+/** The sizes of a database in bytes. */
 export interface StorageSize {
   readonly database: number
-  /** The write-ahead log; absent for a database server, where all databases share one. */
+  /** The size of the write-ahead log; missing for a server, where all databases share one. */
   readonly wal?: number
-  /** Free space in the file system; absent for a database server. */
+  /** The free space in the file system; missing for a database server. */
   readonly free?: number
 }
 
 export interface PoolState {
-  /** The maximum number of connections. */
+  /** The most connections that the pool opens. */
   readonly size: number
   readonly open: number
   readonly inUse: number
-  /** The number of statements and transactions that wait for a connection. */
+  /** How many statements and transactions wait for a connection. */
   readonly waiting: number
 }
 
@@ -65,14 +69,14 @@ export interface AccountMethods {
   /** Inserts an account with its first key. */
   insertAccount(account: Account, key: AccountKey, write?: WriteOptions): Promise<void>
   findAccount(account_id: string): Promise<Account | undefined>
-  /** Finds the account of an unrevoked key, with the id of the key. */
+  /** Finds the account of an unrevoked key. Adds the id of the key. */
   findAccountByKeyHash(hash: string): Promise<KeyedAccount | undefined>
   /** Lists all accounts in order of creation. */
   listAccounts(page: Page): Promise<RecordPage<Account>>
   insertAccountKey(key: AccountKey, write?: WriteOptions): Promise<void>
   /** Lists the keys of an account in order of creation, including revoked ones. */
   listAccountKeys(account_id: string, page: Page): Promise<RecordPage<AccountKey>>
-  /** Resolves to false when the account has no such unrevoked key. */
+  /** Revokes a key. Resolves to false if the account has no such key or it is already revoked. */
   revokeAccountKey(
     account_id: string,
     key_id: string,
@@ -88,9 +92,9 @@ export interface ProjectMethods {
   /** Lists the projects of an account in order of creation. Large configs end a page early. */
   listProjects(account_id: string, page: Page): Promise<RecordPage<Project>>
   /**
-   * Replaces a project by the result of `change`. Concurrent updates run one after the other. Writes
-   * nothing, not even the audit entry, when `change` returns its argument. Resolves to the stored
-   * project, or to undefined when there is none.
+   * Replaces a project by the result of `change`. Concurrent updates run one after the other. If
+   * `change` returns its argument, writes nothing, not even the audit entry. Resolves to the stored
+   * project, or to undefined if there is none.
    */
   updateProject(
     id: string,
@@ -98,25 +102,25 @@ export interface ProjectMethods {
     write?: WriteOptions,
   ): Promise<Project | undefined>
   /**
-   * Replaces the public key of a project. The previous key becomes a former key. Older former keys
-   * expire at `former_until` too, unless they expire earlier.
+   * Replaces the public key of a project, and makes the previous one a former key. The older former
+   * keys expire at `former_until` at the latest.
    */
   rotatePublicKey(project_id: string, rotation: KeyRotation, write?: WriteOptions): Promise<void>
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>
-  /** Lists the former keys of a project in order of their rotation. */
+  /** Lists the former keys of a project, in the order in which they were replaced. */
   listFormerPublicKeys(project_id: string, page: Page): Promise<RecordPage<FormerPublicKey>>
 }
 
 export interface StoreMethods {
-  /** Resolves to `taken` when the account has a store with this `store_id`. */
+  /** Inserts a store. Resolves to `taken` if the account has a store with this `store_id`. */
   insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
-  /** With a `project_id`, finds only a store of that project, and does not read any other. */
+  /** Finds a store. With a `project_id`, does not read the stores of other projects. */
   findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
   /** Lists the stores of a project in order of creation. Large configs end a page early. */
   listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
-  /** Lists the same stores without reading their configurations. */
+  /** Lists the stores of a project like `listStores`, but without reading their configurations. */
   listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>
-  /** Like `updateProject`, for a store. */
+  /** Replaces a store, as `updateProject` does a project. */
   updateStore(
     store: StoreKey,
     change: (current: Store) => Store,
@@ -125,44 +129,95 @@ export interface StoreMethods {
 }
 
 export interface ItemMethods {
-  /** Resolves to `taken` when the store has an item with this `name`. */
+  /** Inserts an item. Resolves to `taken` if the store has an item with this `name`. */
   insertItem(item: Item, write?: WriteOptions): Promise<Insertion>
-  /** Inserts items in this order, for a copy. Skips items whose id exists. */
+  /** Inserts items in this order, for `copyStorage`. Skips items whose id exists. */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
+  findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
+  /** Like `updateProject`, for an item. Also adds 1 to its `version`. */
+  updateItem(
+    id: string,
+    change: (current: Item) => Item,
+    write?: UpdateOptions<Item>,
+  ): Promise<Item | undefined>
   /**
    * Lists the items of a store in order of creation. `after` is the id of an item in the store. A
-   * page ends before its limit once its text reaches `PAGE_TEXT`. Throws `store_not_found`, before it
-   * reads items, when there is no such store or it is not in the given project.
+   * page ends early once its text reaches `PAGE_TEXT`. Throws `store_not_found` before reading
+   * items if the store does not exist or is not in the given project.
    */
-  listItems(store: StoreOfProject, page: Page): Promise<ItemPage>
+  listItems(items: ItemSelection, page: Page): Promise<ItemPage>
+}
+
+export interface CatalogMethods {
+  /**
+   * A digest of a project with its stores and items, archived ones too. It changes with every change
+   * of them. Resolves to undefined when there is no such project.
+   */
+  findCatalogState(project_id: string): Promise<string | undefined>
+  /** Lists the items of a store in order of creation, archived ones too. Large texts end a page. */
+  listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
+  /**
+   * Writes all changes in one transaction. Throws `catalog_changed`, and writes nothing, when the
+   * state of the project is not `state`, or a new name is taken.
+   */
+  applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
 
 export interface PurchaseMethods {
+  /**
+   * Inserts one purchase as an import of its own, or updates the status of a stored one as an import
+   * would. Changes nothing unless the outcome is `added` or `updated`.
+   */
+  recordPurchase(
+    store: StoreKey,
+    import_id: string,
+    purchase: NewPurchase,
+    write?: WriteOptions,
+  ): Promise<RecordedRow>
+  /**
+   * Lists what a user owns, in order of SKU: the purchases with the status `purchased`. The cursor
+   * is the last SKU.
+   */
+  listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
+  /**
+   * Completes the index that finds the purchases of a user. Imports leave it to the background, and
+   * reads are exact without it. Absent when each write completes it.
+   */
+  indexUsers?(): Promise<void>
   /** Starts an import into a store. Resolves to undefined while another import into it runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
-  /** Lists the purchases of a store that match the filter, in the order of their import. */
+  /** Lists the purchases of a store that match the filter, in the order of import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
   /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
   listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
   /** Marks purchases as erased, for a copy. */
   insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
+  /**
+   * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are of one
+   * moment and exact. Does not block the event loop for long.
+   */
+  summarizePurchases(
+    stores: StoresOfAccount,
+    filter: PurchaseFilter,
+    by: readonly SummaryKey[],
+  ): Promise<PurchaseSummary[]>
 }
 
 export interface TokenMethods {
-  /** Inserts a key, for a copy. */
+  /** Inserts a signing key, for `copyStorage`. */
   insertSigningKey(key: StoredSigningKey): Promise<void>
-  /** Inserts a key if there is none. Of concurrent calls, one succeeds. */
+  /** Inserts a signing key if there is none. Of concurrent calls, only one inserts. */
   insertFirstSigningKey(key: StoredSigningKey): Promise<void>
   /**
-   * Lists the keys that sign tokens, oldest first. Not paged: only the operator adds keys, and a
-   * rotation deletes those that no valid token needs.
+   * Lists the signing keys, oldest first. Not paged, because there are few: only the operator adds
+   * keys, and a rotation deletes those that no valid token needs.
    */
   listSigningKeys(): Promise<StoredSigningKey[]>
   /**
-   * Inserts a key, and deletes the keys whose `kid` is in the result of `drop`. `drop` gets all keys,
-   * the new one included. Resolves to the result of `drop`. Concurrent rotations run one after the
-   * other.
+   * Inserts a key, and deletes the keys whose `kid` is in the result of `drop`. `drop` gets all
+   * keys, including the new one. Resolves to the result of `drop`. Concurrent rotations run one
+   * after the other.
    */
   rotateSigningKeys(
     key: StoredSigningKey,
@@ -171,44 +226,44 @@ export interface TokenMethods {
   ): Promise<readonly string[]>
 
   /**
-   * Raises the revocation watermark of a project or of one of its users. The new value is `at`, or
-   * one more than the highest watermark for the same tokens if that is higher.
+   * Raises the revocation watermark of a project or of one of its users to `at`. If a watermark for
+   * the same tokens is already as high, raises it to one more than that.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
-  /** Inserts a watermark, for a copy. Does not lower a stored one. */
+  /** Raises a revocation watermark to this value, for `copyStorage`. Never lowers a stored one. */
   insertWatermark(watermark: Watermark): Promise<void>
   /**
-   * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none.
-   * Tokens issued under a lower watermark are revoked.
+   * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A
+   * token is revoked if it was issued under a lower watermark.
    */
   findWatermark(project_id: string, user_id: string): Promise<number>
-  /** Lists the watermarks of a project and its users, sorted by the UTF-8 bytes of `user_id`. */
+  /** Lists the revocation watermarks of a project and its users, sorted by bytes of `user_id`. */
   listWatermarks(project_id: string, page: Page): Promise<RecordPage<Watermark>>
   /** Moves a user's watermark to the user's pseudonym. Revoked tokens stay revoked. */
   pseudonymizeWatermark(user: UserKey, write?: WriteOptions): Promise<void>
 }
 
 export interface AuditMethods {
-  /** Throws as `assertAuthority` does, without a write. */
+  /** Checks the conditions of an authority for a call that writes nothing. Throws if one fails. */
   verifyAuthority(authority: Authority): Promise<void>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
-  /** Writes audit entries and idempotency records without another change, in this order. */
+  /** Writes audit entries and idempotency records in this order, without another change. */
   insertAudit(...writes: readonly WriteOptions[]): Promise<void>
-  /** Replaces the fingerprints in one page of all idempotency records by the result of `change`. */
+  /** Replaces the fingerprints in one page of idempotency records by the results of `change`. */
   updateFingerprints(
     change: (fingerprint: string) => string,
     page: Page,
   ): Promise<UpdatedFingerprints>
   /**
-   * Lists the idempotency records of an account, sorted by the UTF-8 bytes of their keys. The list may
-   * include expired ones.
+   * Lists the idempotency records of an account, sorted by the UTF-8 bytes of their keys. May
+   * include expired records.
    */
   listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
   /** Deletes the record of `key`, and inserts another one of the same account unless it exists. */
   replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
-  /** Lists the audit log in order, of all accounts or of one. */
+  /** Lists the audit log of one account or of all, oldest entries first. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
-  /** Moves old audit entries into a file, and resolves to their number; see `archive.ts`. */
+  /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
   archiveAudit(request: ArchiveRequest): Promise<number>
   /** Replaces a user's id by the pseudonym in one page of an account's entries. */
   pseudonymizeAudit(
@@ -222,49 +277,56 @@ export interface AuditMethods {
 export interface BucketMethods {
   /**
    * Consumes from the token buckets of rate limits that servers share. A cost is the time in which
-   * the bucket refills it. `elapsed` is the time since the server's previous call. Resolves to the
-   * time until each bucket is full; negative when it already is. All times are in milliseconds. A
-   * crash may lose the state.
+   * the bucket refills by it. `elapsed` is the time since this server's previous call. Resolves to
+   * the time until each bucket is full; negative if it is full already. All times are in
+   * milliseconds. A crash may lose the buckets.
    */
   consumeBuckets(costs: BucketTimes, elapsed: number): Promise<BucketTimes>
 }
 
 export interface CopyMethods {
   /**
-   * Marks an empty storage as an unfinished copy, which opens only with `forCopy`, until `endCopy`.
-   * Resolves to false, without a mark, when the storage has records and is not an unfinished copy.
+   * Marks an empty storage as an unfinished copy until `endCopy`. While marked, it opens only with
+   * `forCopy`. Resolves to false and sets no mark if the storage has records without such a mark.
    */
   beginCopy(): Promise<boolean>
   endCopy(): Promise<void>
 }
 
-/** Checks and additional writes in the transaction of a change. */
+/** The checks and additional writes in the transaction of a change. */
 export interface WriteOptions {
   /**
-   * The permission to verify again. When it no longer holds, nothing is written and the change is
-   * rejected as by `assertAuthority`. A revocation resolves after all changes that it did not stop.
+   * The caller's conditions, to be verified again. If one fails, the change throws as
+   * `assertAuthority` does and writes nothing. A revocation resolves only after the changes that it
+   * came too late for.
    */
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
   readonly idempotency?: IdempotencyRecord
-  /** Checked when the change increases the usage. */
+  /** A quota to check if the change increases the usage. */
   readonly quota?: Quota
+}
+
+/** The same for an update. */
+export interface UpdateOptions<R> extends WriteOptions {
+  /** Makes the `data` of the audit entry, from the record before and after the change. */
+  readonly describe?: (before: R, after: R) => JsonObject
 }
 
 /** The maximum usage after a change. A change beyond it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
-  /** The project whose stores are counted. */
+  /** The project whose stores count for the quota. */
   readonly project_id?: string
   readonly projects?: number
   readonly stores?: number
-  /** Bytes of `config` and `store_config` as JSON, the sum over all projects and stores. */
+  /** Bytes of `config` and `store_config` as JSON, summed over all projects and stores. */
   readonly config_bytes?: number
 }
 
 /**
- * `taken`: a record with this name exists. `repeated`: a valid idempotency record with this key
- * exists. Only `inserted` writes.
+ * The outcome of an insertion. `taken`: a record with this name exists. `repeated`: a valid
+ * idempotency record with this key exists. Only `inserted` has written the record.
  */
 export type Insertion = 'inserted' | 'taken' | 'repeated'
 
@@ -274,7 +336,7 @@ export interface KeyedAccount extends Account {
 
 export interface KeyRotation {
   readonly public_key: string
-  /** The latest time at which former keys open sessions; ISO 8601, UTC. */
+  /** Former keys work until this time at the latest; ISO 8601, UTC. */
   readonly former_until: string
 }
 
@@ -284,21 +346,24 @@ export interface FormerPublicKey {
   readonly expires_at: string
 }
 
-/** Revokes the earlier tokens of a project or of one of its users. */
+/**
+ * The revocation watermark of a project or of one of its users. A revocation raises it, and tokens
+ * that were issued under a lower watermark are invalid.
+ */
 export interface Watermark {
   readonly project_id: string
-  /** '' for all users. */
+  /** The user; '' for all users of the project. */
   readonly user_id: string
   /** Unix seconds of the revocation, or one more than the previous watermark if that is higher. */
   readonly not_after: number
 }
 
-/** The tokens to revoke, and the time. */
+/** Which tokens to revoke, and when. */
 export interface Revocation {
   readonly project_id: string
-  /** '' for all users. */
+  /** The user; '' for all users of the project. */
   readonly user_id: string
-  /** Unix seconds. */
+  /** The time of the revocation in Unix seconds. */
   readonly at: number
 }
 
@@ -329,14 +394,20 @@ export interface Erasure {
   readonly deletes: boolean
 }
 
-/** Milliseconds by bucket name. */
+/** A time in milliseconds for each bucket. */
 export type BucketTimes = ReadonlyMap<string, number>
 
-/** Identifies a store: a `store_id` is unique only within its account. */
+/** Identifies a store, whose `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 
-/** Identifies a store, and optionally requires its project. */
+/** One store of an account, or all of them. */
+export type StoresOfAccount = Pick<Store, 'account_id'> & { readonly store_id?: string | undefined }
+
+/** Identifies a store. If `project_id` is given, the store must be in that project. */
 export type StoreOfProject = StoreKey & { readonly project_id?: string }
+
+/** The items to list: all, only the archived ones (`true`), or only the active ones (`false`). */
+export type ItemSelection = StoreOfProject & { readonly archived?: boolean }
 
 /** A page to read. `after` is the `next` of the previous page, from the same storage. */
 export interface Page {
@@ -345,24 +416,47 @@ export interface Page {
 }
 
 export interface RecordPage<T> {
-  /** At most `limit` records, perhaps fewer. */
+  /** At most `limit` records. A page may have fewer even if it is not the last. */
   readonly records: readonly T[]
-  /** The cursor of the next page; absent on the last page. */
+  /** The cursor of the next page; missing on the last page. */
   readonly next?: string
 }
 
-/** The part of a store that a client gets with its session. */
+/** The fields of a store that a client gets with its session. */
 export type StoreSummary = Pick<Store, 'store_id' | 'store_type' | 'is_sandbox' | 'status'>
 
 export interface ItemPage {
   readonly items: readonly Item[]
-  /** The id of the last item; absent on the last page. */
+  /** The id of the last item on the page; missing on the last page. */
   readonly next?: string
   /**
-   * A version of the store's items, correct on the first page only. It changes with every change of
-   * the items, and the page is never older than it.
+   * A version of the store's items, which changes with each change of them. Correct only on the
+   * first page. The items on that page are at least as new as the version.
    */
   readonly revision: string
+}
+
+/** The new values of an item, and the version that they replace. */
+export interface CatalogItemChange
+  extends Pick<Item, 'id' | 'version'>,
+    Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
+  /** Null restores the item. */
+  readonly archived_at?: string | null
+}
+
+export interface CatalogChanges {
+  readonly project_id: string
+  /** The `findCatalogState` that the changes were made from. */
+  readonly state: string
+  /** A random id for the changed items, in order of time. */
+  readonly change_id: string
+  /** Absent when the project itself does not change. */
+  readonly project?: Project | undefined
+  readonly newStores: readonly Store[]
+  readonly stores: readonly Store[]
+  /** Read once in each attempt to write. */
+  readonly newItems: Iterable<Item>
+  readonly items: Iterable<CatalogItemChange>
 }
 
 export interface AuditPage {
@@ -371,17 +465,17 @@ export interface AuditPage {
 }
 
 export interface UpdatedFingerprints {
-  /** The number of changed fingerprints. */
+  /** The number of fingerprints that were changed. */
   readonly updated: number
   readonly next?: string
 }
 
 export interface ArchiveRequest {
-  /** Entries up to the first that is not older than this are moved; ISO 8601, UTC. */
+  /** Moves the entries up to the first that is not older than this time; ISO 8601, UTC. */
   readonly before: string
   /** The path of a new file, or of an earlier archive of the same log. */
   readonly file: string
-  /** Written with the first moved entries. */
+  /** The audit entry of the archive run, written with the first moved entries. */
   readonly write?: WriteOptions
   /** Called after each batch with the number of entries moved so far. */
   readonly onProgress?: ((archived: number) => void) | undefined
@@ -391,7 +485,7 @@ export interface ArchiveRequest {
 
 export interface StoredPurchasePage {
   readonly purchases: StoredPurchase[]
-  /** The cursor of the next page; absent on the last page. */
+  /** The cursor of the next page; missing on the last page. */
   readonly next?: string
 }
 
@@ -402,15 +496,15 @@ export interface StoredSigningKey {
 }
 
 /**
- * A running import. `commit` makes all its rows visible at once. It never shares a transaction with
- * other writes, and holds no lock between calls.
+ * A running import. `commit` makes all its rows visible at once. Between two calls it holds no
+ * lock, and it shares no transaction with other writes.
  */
 export interface PurchaseImport {
-  /** Adds rows after those staged before. A later call may report their outcome. */
+  /** Adds rows after all earlier ones. A later call may report the outcome of these rows. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
-  /** Ends the staging, and reports the outcome of the remaining rows. */
+  /** Ends the staging. Reports the outcome of all rows not yet reported. */
   finish(): Promise<StagedRows>
-  /** Makes all rows visible. Call `finish` before. */
+  /** Makes all rows visible. Call `finish` first. */
   commit(write?: WriteOptions): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
@@ -421,12 +515,35 @@ export interface PurchaseImport {
   erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
 
+/** The outcome of a recorded purchase; `compareRepeat` decides about a transaction that exists. */
+export type RecordedRow =
+  | {
+      readonly outcome: 'added' | 'updated' | 'skipped'
+      /** The purchase as it is stored now. */
+      readonly purchase: StoredPurchase
+    }
+  | { readonly outcome: 'conflict'; readonly field: PurchaseField }
+  /** The SKU is not an item of the store. */
+  | { readonly outcome: 'unknown' }
+  /** An import under way has the transaction, or has used all numbers that it left free. */
+  | { readonly outcome: 'busy' }
+
+/** The purchases of one SKU by one user. */
+export interface OwnedRow {
+  readonly sku: string
+  /** The sum of their quantities. */
+  readonly quantity: number
+  /** Unix milliseconds. */
+  readonly first_purchased_at: number
+  readonly last_purchased_at: number
+}
+
 /** The outcome of staged rows. `compareRepeat` decides about a transaction that exists. */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
-  /** The lines whose SKU is not an item of the store. These rows are left out. */
+  /** The lines whose SKU is no item of the store. These rows are not added. */
   readonly unknown: readonly number[]
 }

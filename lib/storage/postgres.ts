@@ -4,6 +4,7 @@ import type { Storage } from './port.ts'
 import { accountMethods } from './postgres/accounts.ts'
 import { auditMethods } from './postgres/audit.ts'
 import { bucketMethods } from './postgres/buckets.ts'
+import { catalogMethods } from './postgres/catalog.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
@@ -22,15 +23,15 @@ import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
 export type { PostgresOptions } from './postgres/options.ts'
 
 /**
- * Opens a storage in a PostgreSQL database (14 or later). Creates and migrates the tables as needed,
- * in the first schema of the search path; `?search_path=shop` in the URL chooses one. Any number of
- * servers may have the same database open. `?sslmode=` chooses TLS, as in postgres.js. Behind
- * pgbouncer in transaction mode add `?prepare=false`, and set there
- * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout`.
+ * Opens a storage in a PostgreSQL database (14 or later). Creates and migrates the tables as
+ * needed, in the first schema of the search path; `?search_path=shop` in the URL chooses one. Any
+ * number of servers may have the same database open. `?sslmode=` chooses TLS, as in postgres.js.
+ * Behind pgbouncer in transaction mode, add `?prepare=false` to the URL, and set
+ * `ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout` in pgbouncer.
  *
- * Throws `storage_unavailable` when the database can not be reached or used, when a newer tillkit
- * has migrated it, and for an unfinished copy. Methods throw it too while the server is away.
- * Connections reopen by themselves.
+ * Throws `storage_unavailable` when the database cannot be reached or used, when a newer tillkit
+ * has migrated it, and for an unfinished copy. Methods throw it too while the server is away. The
+ * storage reconnects by itself.
  */
 export async function openPostgresStorage(
   url: string,
@@ -55,7 +56,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const {
     max: size = inUrlOr('max', 10),
     poolTimeout = 5_000,
-    connectTimeout = 1000 * inUrlOr('connect_timeout', 5), // postgres.js has seconds in the URL
+    connectTimeout = 1000 * inUrlOr('connect_timeout', 5), // the URL has seconds, as in postgres.js
     statementTimeout = inUrlOr('statement_timeout', 10_000),
     idleTimeout = 1000 * inUrlOr('idle_timeout', 60),
   } = options
@@ -63,7 +64,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const settings = {
     max: 1,
     connect_timeout: connectTimeout / 1000,
-    idle_timeout: 0, // the pool closes idle connections, but none within a transaction
+    idle_timeout: 0, // never: our own pool closes idle connections, but not in a transaction
     max_lifetime: 0,
     fetch_types: false,
     connection: {
@@ -84,7 +85,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   return databaseOn(pool)
 }
 
-/** Whether the URL has `?prepare=false`, which means a pooler; read as postgres.js reads it. */
+/** Whether the URL has `?prepare=false`, in the spellings of postgres.js. It means a pooler. */
 function isPooled(inUrl: URLSearchParams): boolean {
   return /^(false|disable)$/.test(inUrl.get('prepare') ?? '')
 }
@@ -99,6 +100,7 @@ function storageOn(db: Database): Storage {
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
+    ...catalogMethods(db),
     ...purchaseMethods(db),
     ...tokenMethods(db),
     ...auditMethods(db),

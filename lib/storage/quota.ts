@@ -1,17 +1,17 @@
 import type { JsonObject } from '../domain/fields.ts'
 import { TillError } from '../errors.ts'
 
-/** Returns the bytes of a configuration as JSON in UTF-8, which the quota counts. */
+/** The bytes of a configuration as JSON in UTF-8, as the quota counts them. */
 export function bytesOf(config: JsonObject): number {
   return Buffer.byteLength(JSON.stringify(config))
 }
 
-/** Returns whether a configuration needs more bytes than the one it replaces. */
+/** Whether a configuration needs more bytes than the one it replaces. */
 export function grows(before: JsonObject, after: JsonObject): boolean {
   return bytesOf(after) > bytesOf(before)
 }
 
-/** The usage of an account after a change; only the parts to compare with a quota. */
+/** The usage of an account after a change. Has only the numbers to compare with the quota. */
 export interface Usage {
   readonly projects?: number
   readonly stores?: number
@@ -25,7 +25,7 @@ const MESSAGES: Record<keyof Usage, (limit: string) => string> = {
     `The config and store_config of an account may have at most ${limit} bytes together`,
 }
 
-/** Throws `quota_exceeded` for the first usage above its quota. */
+/** Throws `quota_exceeded` for the first number above its quota. */
 export function assertWithin(usage: Usage, quota: Usage): void {
   for (const [name, message] of Object.entries(MESSAGES)) {
     const used = usage[name as keyof Usage]

@@ -14,9 +14,11 @@ import type {
 import { pseudonymOf } from './pseudonym.ts'
 import {
   FIND_ACCOUNT,
+  FIND_ITEM,
   FIND_PROJECT,
   FIND_STORE,
   FIND_WATERMARK,
+  ITEMS_WITH_STORES,
   PAGE_OF_AUDIT,
   PAGE_OF_AUDIT_OF_ACCOUNT,
   pageOf,
@@ -36,11 +38,11 @@ import {
   WATERMARKS,
 } from './tables.ts'
 
-// The reads that both SQL adapters answer with the same statement.
+// The reads that both SQL adapters do with the same statement.
 
 type Value = string | number
 
-/** The part of a connection that reads; SQLite's answers at once. */
+/** The part of a connection that reads. SQLite returns a row, PostgreSQL a promise. */
 export interface Reader {
   find(sql: string, ...values: Value[]): Row | undefined | Promise<Row | undefined>
   all(sql: string, ...values: Value[]): Row[] | Promise<Row[]>
@@ -130,19 +132,21 @@ export function storeReads(db: Reader): Pick<StoreMethods, 'findStore' | 'listSt
   }
 }
 
-const FIND_ITEM = `
-  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store
-  WHERE i.id = ?`
+const FIND_ITEM_BY_NAME = `
+  ${ITEMS_WITH_STORES} WHERE s.account_id = ? AND s.store_id = ? AND i.name = ?`
 
-export function itemReads(db: Reader): Pick<ItemMethods, 'findItem'> {
+export function itemReads(db: Reader): Pick<ItemMethods, 'findItem' | 'findItemByName'> {
   return {
     async findItem(id) {
       return maybe(itemRecord, await db.find(FIND_ITEM, id))
     },
+    async findItemByName({ account_id, store_id }, name) {
+      return maybe(itemRecord, await db.find(FIND_ITEM_BY_NAME, account_id, store_id, name))
+    },
   }
 }
 
-/** A page of the rows that `purchaseColumns` selects. */
+/** Makes a page of the rows that `purchaseColumns` selects. */
 export function purchasePage(
   rows: readonly Row[],
   page: Page,
@@ -189,9 +193,9 @@ export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'li
 }
 
 const FIND_IDEMPOTENCY_RECORD = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key = ?`
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key = ?`
 const PAGE_OF_IDEMPOTENCY_RECORDS = `
-  SELECT ${IDEMPOTENCY_RECORDS.list} FROM idempotency_records WHERE account_id = ? AND key > ?
+  SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
 
 type AuditReads = 'findIdempotencyRecord' | 'listIdempotencyRecords' | 'listAudit'

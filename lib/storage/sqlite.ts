@@ -6,6 +6,7 @@ import { accountMethods } from './sqlite/accounts.ts'
 import { auditMethods } from './sqlite/audit.ts'
 import { writeBackup } from './sqlite/backup.ts'
 import { bucketMethods } from './sqlite/buckets.ts'
+import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
@@ -18,6 +19,7 @@ import { purchaseMethods } from './sqlite/purchases.ts'
 import { storeMethods } from './sqlite/stores.ts'
 import { tokenMethods } from './sqlite/tokens.ts'
 import { assertWhole, unfinishedMethods } from './sqlite/unfinished.ts'
+import { createUserIndexer } from './sqlite/users.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
 
@@ -25,9 +27,9 @@ const CACHE_BYTES = 32 * 2 ** 20
 
 /**
  * Opens a storage in a SQLite file. Creates and migrates the file as needed. Several processes may
- * have the same file open. Abandoned imports are cleared in the background. Throws
- * `storage_unavailable` for a file of another program or of a newer tillkit, for an unfinished copy,
- * and for a missing or empty file with `create: false`.
+ * have the same file open. Deletes abandoned imports in the background. Throws
+ * `storage_unavailable` for a file of another program or of a newer tillkit, and for an unfinished
+ * copy. With `create: false`, also for a missing or empty file.
  */
 export async function openSqliteStorage(
   path: string,
@@ -45,13 +47,15 @@ export async function openSqliteStorage(
   }
 }
 
-/** A number that changes when another connection, of any process, commits. */
+/** A number that changes whenever another connection, in any process, commits. */
 function commitsOf(db: Connection): number {
   return db.find('PRAGMA data_version')?.data_version as number
 }
 
 function storageOn(db: Connection): Storage {
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
+  const users = createUserIndexer(db)
+  users.wake()
   return {
     async ping() {
       db.assertInPlace()
@@ -61,7 +65,8 @@ function storageOn(db: Connection): Storage {
     ...projectMethods(db),
     ...storeMethods(db),
     ...itemMethods(db),
-    ...purchaseMethods(db),
+    ...catalogMethods(db),
+    ...purchaseMethods(db, users),
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
@@ -80,7 +85,7 @@ function storageOn(db: Connection): Storage {
     size: () => db.size(),
     async close() {
       // At the same time: the connection then refuses the cleanup's next statement.
-      await Promise.all([db.close(), cleanup.stop()])
+      await Promise.all([db.close(), cleanup.stop(), users.stop()])
     },
   }
 }

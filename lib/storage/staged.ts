@@ -8,7 +8,7 @@ export const NOTHING_STAGED: StagedRows = {
   unknown: [],
 }
 
-/** Adds up the counts and joins the lists. */
+/** Combines several outcomes: adds the counts, and joins the lists. */
 export function sumStaged(results: readonly StagedRows[]): StagedRows {
   const total = (count: (result: StagedRows) => number) =>
     results.reduce((sum, result) => sum + count(result), 0)

@@ -2,6 +2,7 @@ import {
   ACCOUNTS,
   AUDIT,
   IDEMPOTENCY_RECORDS,
+  ITEM_CHANGES,
   PROJECT_CHANGES,
   PROJECTS,
   STORE_CHANGES,
@@ -9,10 +10,10 @@ import {
   WATERMARKS,
 } from './tables.ts'
 
-// The statements that both SQL adapters send. `?` stands for a value; PostgreSQL's connection
-// numbers them. PostgreSQL appends its row locks.
+// The SQL statements that both adapters send. `?` stands for a value; the PostgreSQL connection
+// replaces it by `$n`. The PostgreSQL adapter appends row locks.
 
-/** A page of rows after a sequence number. SQLite keeps some tables in order by `rowid` alone. */
+/** The SQL for a page of rows after a `seq`. SQLite keeps some tables in order only by `rowid`. */
 export function pageOf(
   { list, name }: { readonly list: string; readonly name: string },
   owner?: string,
@@ -39,6 +40,19 @@ const OF_STORE = 'WHERE account_id = ? AND store_id = ?'
 export const FIND_STORE = `SELECT ${STORES.list} FROM stores ${OF_STORE}`
 export const FIND_STORE_STATUS = `SELECT status FROM stores ${OF_STORE}`
 export const UPDATE_STORE = STORE_CHANGES.updateWhere('account_id = ? AND store_id = ?')
+
+export const ITEMS_WITH_STORES = `
+  SELECT i.*, s.account_id, s.project_id, s.store_id FROM items i JOIN stores s ON s.seq = i.store`
+export const FIND_ITEM = `${ITEMS_WITH_STORES} WHERE i.id = ?`
+export const UPDATE_ITEM = ITEM_CHANGES.updateWhere('id = ?')
+
+/** Makes a statement for each value of `archived` in an `ItemSelection`. */
+export function byArchived(statement: (condition: string) => string) {
+  const all = statement('')
+  const archived = statement('AND archived_at IS NOT NULL')
+  const active = statement('AND archived_at IS NULL')
+  return (value: boolean | undefined) => (value === undefined ? all : value ? archived : active)
+}
 
 /** Counts projects and stores no further than their limits. */
 export const COUNT_USAGE = `
@@ -74,6 +88,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row in a database that holds anything. */
+/** Finds a row in any database that has been used. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

@@ -19,7 +19,13 @@ import {
   table,
   text,
 } from './columns.ts'
-import type { ErasedPurchase, FormerPublicKey, StoredSigningKey, Watermark } from './port.ts'
+import type {
+  ErasedPurchase,
+  FormerPublicKey,
+  OwnedRow,
+  StoredSigningKey,
+  Watermark,
+} from './port.ts'
 
 export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),
@@ -48,7 +54,7 @@ export const PROJECTS = table<Project>('projects', {
   created_at: text(),
 })
 
-/** The columns of a project that an update may change. */
+/** The project columns that an update may change. */
 export const PROJECT_CHANGES = omit(PROJECTS, 'id', 'account_id', 'created_at')
 
 export const FORMER_PUBLIC_KEYS = table<FormerPublicKey>('former_public_keys', {
@@ -72,7 +78,7 @@ export const STORES = table<Store>(
   { unique: 'account_id, store_id' },
 )
 
-/** The columns of a store that an update may change. */
+/** The store columns that an update may change. */
 export const STORE_CHANGES = pick(STORES, 'is_sandbox', 'status', 'store_config')
 
 export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbox', 'status')
@@ -80,7 +86,13 @@ export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbo
 type StoreIds = 'account_id' | 'project_id' | 'store_id'
 
 /** A row names its store by number, in place of the store's ids. */
-export const ITEMS = table<Omit<Item, StoreIds>>(
+interface ItemRow extends Omit<Item, StoreIds> {
+  /** The random id of the latest change, for the revision of a list. */
+  readonly changed?: string
+}
+
+/** All columns, for writes. */
+export const ITEM_ROWS = table<ItemRow>(
   'items',
   {
     id: text(),
@@ -91,11 +103,29 @@ export const ITEMS = table<Omit<Item, StoreIds>>(
     type: text<ItemType>(),
     metadata: json,
     created_at: text(),
+    version: integer,
+    archived_at: optional(text()),
+    changed: optional(text()),
   },
   {
     unique: 'store, name',
     reference: { column: 'store', table: 'stores', fields: ['account_id', 'store_id'] },
   },
+)
+
+/** The columns of an item, for reads. */
+export const ITEMS = omit(ITEM_ROWS, 'changed')
+
+/** The columns of an item that an update may change. */
+export const ITEM_CHANGES = pick(
+  ITEM_ROWS,
+  'display_name',
+  'description',
+  'price',
+  'metadata',
+  'version',
+  'archived_at',
+  'changed',
 )
 
 /** Reads an item from its row and a row with the ids of its store. */
@@ -104,7 +134,7 @@ export function itemRecord(row: Row, store: Row = row): Item {
   return ITEMS.readInto({ account_id, project_id, store_id }, row)
 }
 
-/** Both adapters write these rows by statements of their own, for speed. */
+/** The table of purchases. For speed, both adapters have their own statements to write it. */
 export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   import_id: text(),
   transaction_id: text(),
@@ -119,6 +149,14 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
     read: (stored) => PURCHASE_STATUSES[stored as number] as PurchaseStatus,
   },
   metadata: json,
+})
+
+/** The purchases `p` of a user by item `t`. */
+export const OWNED = table<OwnedRow>('purchases', {
+  sku: text(),
+  quantity: integer,
+  first_purchased_at: integer,
+  last_purchased_at: integer,
 })
 
 /** What `compareRepeat` compares, except the SKU. */
@@ -136,7 +174,10 @@ const PURCHASE_SOURCES: { readonly [column: string]: string } = {
   sku: 't.name',
 }
 
-/** Selects purchases `p` of imports `i` and items `t`; `status` is where their status is read. */
+/**
+ * The SQL columns of purchases `p` of imports `i` and items `t`. `status` is the SQL of one of
+ * them.
+ */
 export function purchaseColumns(status: string): string {
   const sources = { ...PURCHASE_SOURCES, status }
   return ['seq', ...PURCHASES.names]
@@ -161,7 +202,8 @@ export const WATERMARKS = table<Watermark>('token_bounds', {
   not_after: integer,
 })
 
-export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('idempotency_records', {
+/** The table keeps its first name, so that servers of older versions can run beside newer ones. */
+export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('receipts', {
   account_id: text(),
   key: text(),
   fingerprint: text(),
@@ -176,7 +218,10 @@ export const AUDIT = table<AuditEntry>('audit', {
   action: text<AuditAction>(),
   subject: text(),
   account_id: text(),
+  project_id: text(),
+  store_id: text(),
   request_id: text(),
+  data: optional(json),
 })
 
 export function numberedEntry(row: Row): NumberedEntry {

@@ -11,13 +11,14 @@ export interface Claims {
   readonly exp: number
 }
 
-/** How far the clocks of signer and verifier may differ, in seconds. */
+/** The most seconds by which the clocks of signer and verifier may differ. */
 export const LEEWAY = 5
 
-/** Whether the claims have the form that tillkit signs and accepts. */
+/** Whether a token's payload has the claims that tillkit signs and accepts. */
 export function areClaims(members: object | undefined): members is Claims {
   if (members === undefined) return false
-  // They restrict a token, and tillkit does not process them (RFC 7519 sections 4.1.3 and 4.1.5).
+  // Restrictions that tillkit does not check (RFC 7519 sections 4.1.3 and 4.1.5): rejects the
+  // token.
   if ('aud' in members || 'nbf' in members) return false
 
   const { iss, sub, project_id, scope, jti, iat, exp } = members as Members
@@ -31,7 +32,7 @@ export function pickClaims({ iss, sub, project_id, scope, jti, iat, exp }: Claim
 
 /**
  * Whether the issuer is the expected one and the token has not expired at `now`, in Unix seconds.
- * Does not check `iat`: clocks may go back, and RFC 7519 section 4.1.6 requires no check.
+ * Does not check `iat`, because clocks may go back and RFC 7519 section 4.1.6 requires no check.
  */
 export function areValid(
   { iss, exp }: Claims,

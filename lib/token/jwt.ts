@@ -14,7 +14,7 @@ import { decode, encode, type Members } from './segment.ts'
 
 /**
  * Signs claims as a JWT (RFC 7519) with HS256. Throws a TypeError for a key or claims that
- * `verifyToken` would refuse.
+ * `verifyToken` would reject.
  */
 export function signToken(claims: Claims, key: SigningKey): string {
   if (!areClaims(claims)) {
@@ -30,9 +30,9 @@ export function signToken(claims: Claims, key: SigningKey): string {
 }
 
 /**
- * Verifies a token and returns its claims; undefined for every failure, which tells an attacker
- * nothing. `expected.now` is in Unix seconds. For a repeated token only the signature and the times
- * are verified again. Throws a TypeError for an unusable key, never for a token.
+ * Verifies a token, and returns its claims. Returns undefined for every failure, which discloses
+ * nothing to an attacker. `expected.now` is in Unix seconds. A cached token skips parsing: only its
+ * signature and times are verified. Throws a TypeError for an unusable key, never for a token.
  *
  * @example
  * const token = signToken(claims, keys[0])
@@ -69,7 +69,7 @@ function readClaims(
   if (key === undefined) return undefined
   const mac = key.mac(input)
   if (!isMac(signature, mac)) return undefined
-  // tillkit's own header needs no parsing.
+  // Parses the header only if it differs from tillkit's own.
   if (header !== key.header && !isHeader(decode(header))) return undefined
 
   const members = decode(input.slice(dot + 1))
@@ -79,8 +79,8 @@ function readClaims(
   return claims
 }
 
-/** Compares `alg` with the one algorithm in use and never follows it (RFC 8725 section 3.1). */
+/** Requires HS256, and never uses the `alg` of a token to choose (RFC 8725 section 3.1). */
 function isHeader(members: Members | undefined): boolean {
-  // Refuses every `crit`: tillkit supports no extension (RFC 7515 section 4.1.11).
+  // Rejects every `crit`, because tillkit supports no extension (RFC 7515 section 4.1.11).
   return members?.alg === 'HS256' && members.typ === 'JWT' && !('crit' in members)
 }

@@ -5,40 +5,40 @@ import { type Claims, LEEWAY } from './claims.ts'
 import { signToken, verifyToken } from './jwt.ts'
 import type { SigningKey } from './key.ts'
 
-/** The signing keys: one signs, all verify. */
+/** The signing keys. One of them signs new tokens, and all verify tokens. */
 export interface Keyring {
   sign(claims: Claims): Promise<string>
-  /** `now` in Unix seconds. */
+  /** Verifies a token. `now` is in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
-   * Adds a key, which signs after `HANDOVER_MS`. Drops the keys that no valid token needs, or all
-   * `others` after a leak: then every token is invalid after that time. `replace` stores the
-   * result.
+   * Adds a key, which signs tokens after `HANDOVER_MS`. Drops the keys that no valid token needs.
+   * After a leak, drops all `others` instead: after `HANDOVER_MS`, no earlier token is valid.
+   * `replace` stores the change.
    */
   rotate(
     drop: 'unneeded' | 'others',
     replace: ReplaceKeys,
   ): Promise<{ readonly kid: string; readonly dropped: readonly string[] }>
-  /** The keys without their secrets, oldest first. */
+  /** Lists the keys without their secrets, oldest first. */
   list(): Promise<{ readonly kid: string; readonly created_at: string }[]>
 }
 
-/** A key in a key store. */
+/** A signing key as it is stored. */
 export interface StoredKey extends SigningKey {
-  /** ISO 8601, UTC. */
+  /** The time of creation; ISO 8601, UTC. */
   readonly created_at: string
 }
 
 export interface KeyStore {
-  /** Oldest first. */
+  /** Lists the keys, oldest first. */
   list(): Promise<readonly StoredKey[]>
-  /** Adds a key if there is none. */
+  /** Adds a key if the store has none. */
   insertFirst(key: StoredKey): Promise<void>
 }
 
 /**
- * Adds a key and deletes the keys whose `kid` is in the result of `drop`, in one transaction.
- * Resolves to the deleted ones.
+ * Adds a key, and deletes the keys whose `kid` is in the result of `drop`, in one transaction.
+ * Resolves to the `kid` of each deleted key.
  */
 export type ReplaceKeys = (
   key: StoredKey,
@@ -49,20 +49,20 @@ export type ReplaceKeys = (
 export const MAX_LIFETIME = 86_400
 
 /**
- * Each process reloads the keys after this time, so a dropped key stops verifying. A new key signs
- * only at this age: then every process with the same clock knows it.
+ * Each process reloads the keys after this time, so dropped keys then verify nothing. A new key
+ * signs only when it is this old: by then, all processes with the same clock know it.
  */
 export const HANDOVER_MS = 5_000
 
-/** How often an invalid token may cause a reload. Needed when the clocks of processes differ. */
+/** How often invalid tokens may cause a reload, which is needed if clocks of processes differ. */
 const RELOAD_MS = 1_000
 
-/** A key is needed for this time after the next key was created: then its last token expires. */
+/** How long a key is needed after the next key was created: then its last token has expired. */
 const NEEDED_MS = HANDOVER_MS + (MAX_LIFETIME + LEEWAY) * 1_000
 
 /**
- * Keys in a key store, which several processes may share. `now` is in Unix milliseconds. The first
- * use of an empty key store adds a key, which signs at once.
+ * Creates a keyring from a key store, which several processes may share. `now` returns Unix
+ * milliseconds. If the key store is empty, the first use adds a key that signs at once.
  */
 export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyring {
   let keys: readonly StoredKey[] = []
@@ -70,7 +70,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
   let loading: Promise<void> | undefined
 
   const reload = async () => {
-    const startedAt = now() // a key that is added during the read may be missing
+    const startedAt = now() // before the read, which may miss a key that is added meanwhile
     let stored = await keyStore.list()
     if (stored.length === 0) {
       await keyStore.insertFirst(createKey(now()))
@@ -80,7 +80,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
     loadedAt = startedAt
   }
 
-  /** Concurrent callers share one reload. */
+  /** Shares one reload between concurrent callers. */
   const load = () => {
     loading ??= reload().finally(() => {
       loading = undefined
@@ -117,7 +117,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
   }
 }
 
-/** One key from the operator's secret. Throws a TypeError for less than 32 bytes. */
+/** Creates a keyring of one secret. Throws a TypeError if it has less than 32 bytes. */
 export function createFixedKeyring(secret: string | Uint8Array): Keyring {
   const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret
   if (bytes.length < 32) throw new TypeError('the token secret must have at least 32 bytes')
@@ -144,12 +144,12 @@ function createKey(now: number): StoredKey {
   return { kid: randomBytes(8).toString('hex'), secret: randomBytes(32), created_at }
 }
 
-/** A reload keeps the object of a known key, because the token cache belongs to the object. */
+/** Whether a known key can keep its object at a reload, because the token cache belongs to it. */
 function isSame(a: StoredKey, b: StoredKey): boolean {
   return a.kid === b.kid && Buffer.compare(a.secret, b.secret) === 0
 }
 
-/** The newest key that all processes know, else the oldest key. */
+/** The newest key that all processes know by now, or else the oldest key. */
 function signerOf(keys: readonly StoredKey[], now: number): StoredKey {
   const known = keys.findLast((key) => now - Date.parse(key.created_at) >= HANDOVER_MS)
   return (known ?? keys[0]) as StoredKey

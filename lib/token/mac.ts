@@ -1,15 +1,16 @@
 import { Buffer } from 'node:buffer'
 import { hash, timingSafeEqual } from 'node:crypto'
 
-/** Characters of a MAC: 32 bytes in base64url. */
+/** The characters of a MAC: 32 bytes in base64url. */
 export const MAC_LENGTH = 43
 
 /** The block size of SHA-256 in bytes. */
 const BLOCK = 64
 
 /**
- * HMAC-SHA-256 (RFC 2104 section 2) in base64url, for texts of up to `maxLength` characters. Takes
- * 1.1 µs for a token; `createHmac`, which creates two objects for each call, takes 1.9 µs.
+ * Creates a function for HMAC-SHA-256 (RFC 2104 section 2) in base64url, for texts of up to
+ * `maxLength` characters. It takes 1.1 µs for a token. `createHmac` takes 1.9 µs, because it
+ * creates two objects for each call.
  */
 export function createMac(secret: Uint8Array, maxLength: number): (text: string) => string {
   const short = secret.byteLength > BLOCK ? hash('sha256', secret, 'buffer') : secret
@@ -25,7 +26,7 @@ export function createMac(secret: Uint8Array, maxLength: number): (text: string)
 
   return (text) => {
     const length = inner.write(text, BLOCK)
-    // Node returns a digest as text in 0.3 µs, as a buffer in 0.9 µs.
+    // Hashes to a string: Node takes 0.3 µs for it, and 0.9 µs for a buffer.
     outer.write(hash('sha256', inner.subarray(0, BLOCK + length), 'binary'), BLOCK, 'binary')
     return hash('sha256', outer, 'base64url')
   }
@@ -34,9 +35,11 @@ export function createMac(secret: Uint8Array, maxLength: number): (text: string)
 const given = Buffer.alloc(MAC_LENGTH)
 const wanted = Buffer.alloc(MAC_LENGTH)
 
-/** Compares texts in constant time: base64url has several spellings of the same bytes. */
+/**
+ * Compares texts in constant time. Not bytes: base64url has several spellings of the same bytes.
+ */
 export function isMac(text: string, mac: string): boolean {
   wanted.write(mac)
-  // The length check finds a shorter text, which would leave bytes of an earlier one in the buffer.
+  // The length check rejects a shorter text, after which the buffer holds bytes of an earlier one.
   return given.write(text) === MAC_LENGTH && timingSafeEqual(given, wanted)
 }

@@ -6,24 +6,24 @@ export function encode(members: object): string {
   return Buffer.from(JSON.stringify(members)).toString('base64url')
 }
 
-/** The JSON object in a segment, else undefined. Stricter than Node's decoder and `JSON.parse`. */
+/** The JSON object in a segment, or undefined. Stricter than Node's decoder and `JSON.parse`. */
 export function decode(segment: string): Members | undefined {
   const bytes = Buffer.from(segment, 'base64url')
-  // Node ignores invalid characters. Only the canonical spelling survives the round trip.
+  // Node ignores invalid characters, so only the canonical spelling is accepted.
   if (bytes.toString('base64url') !== segment || !isUtf8(bytes)) return undefined
 
   const text = bytes.toString()
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null) return undefined
-    // Refuses duplicate names: `JSON.parse` keeps the last, so the text has more strings.
+    // Rejects duplicate names. `JSON.parse` keeps only the last, so the text has more strings.
     return countStrings(value) === countQuoted(text) ? (value as Members) : undefined
   } catch {
     return undefined
   }
 }
 
-/** The number of strings in a value, with the names of members. */
+/** The number of strings in a parsed value, including the names of members. */
 function countStrings(value: unknown): number {
   if (typeof value === 'string') return 1
   if (typeof value !== 'object' || value === null) return 0
@@ -33,10 +33,10 @@ function countStrings(value: unknown): number {
   return count
 }
 
-/** The number of strings in valid JSON. */
+/** The number of strings in a valid JSON text, including the names of members. */
 function countQuoted(json: string): number {
   if (json.includes('\\')) return json.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0
-  // Without escapes two quotes are one string. This makes parsing a token 10 % faster.
+  // Without escapes, two quotes make one string. This makes parsing a token 10 % faster.
   let quotes = 0
   for (let at = json.indexOf('"'); at >= 0; at = json.indexOf('"', at + 1)) quotes++
   return quotes / 2

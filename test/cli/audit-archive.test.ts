@@ -13,6 +13,8 @@ const ENTRY: Omit<AuditEntry, 'subject'> = {
   actor: 'operator',
   action: 'store.update',
   account_id: 'acc_1',
+  project_id: '',
+  store_id: '',
   request_id: '',
 }
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { parseArguments } from '../../cli/arguments.ts'
+import { commands } from '../../cli/commands.ts'
 import { tillkit, tillkitJson } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -29,30 +32,61 @@ test('the CLI creates, shows, changes and lists a project with a store and an it
     ['Studio'],
   )
   const changed = await run(
-    ...['project', 'update', project.id, '--status', 'archived'],
+    ...['project', 'update', '--project', project.id, '--status', 'archived'],
     ...['--config', '{"webhook_secret":"s3cret"}'],
   )
   assert.equal(changed.status, 'archived')
-  const shown = await run('project', 'show', project.id)
+  const shown = await run('project', 'show', '--project', project.id)
   assert.deepEqual(shown, { ...project, status: 'archived', config: {} })
   assert.deepEqual(await run('project', 'list', '--account', account_id), [shown])
   const [store] = await run('store', 'list', '--project', project.id)
   assert.deepEqual([store.store_id, store.is_sandbox], ['main', false])
   const closing = ['--sandbox', 'true', '--status', 'archived', '--config', '{"test_mode":true}']
-  const closed = await run('store', 'update', 'main', '--account', account_id, ...closing)
+  const closed = await run(
+    'store',
+    'update',
+    '--store',
+    'main',
+    '--account',
+    account_id,
+    ...closing,
+  )
   const archived = { is_sandbox: true, status: 'archived', store_config: { test_mode: true } }
   assert.deepEqual(closed, { ...store, ...archived })
   assert.deepEqual(await run('item', 'list', ...ofStore), [item])
   assert.equal(item.price, 499)
 })
 
+test('the CLI changes, archives and restores an item', async (t) => {
+  const { run, item, ofStore } = await shop(t)
+  const change = ['--price', '599', '--meta', '{"rare":true}', '--description', 'of gold']
+
+  const updated = await run('item', 'update', 'gold', ...ofStore, ...change)
+  const texts = { metadata: { rare: true }, description: 'of gold' }
+  assert.deepEqual(updated, { ...item, ...texts, price: 599, version: 2 })
+
+  const { archived_at, ...archived } = await run('item', 'archive', 'gold', ...ofStore)
+  assert.deepEqual(archived, { ...updated, version: 3 })
+  assert.ok(Date.parse(archived_at) > 0)
+  assert.deepEqual(await run('item', 'list', ...ofStore), [])
+  assert.deepEqual(await run('item', 'list', ...ofStore, '--archived'), [
+    { ...archived, archived_at },
+  ])
+  assert.deepEqual(await run('item', 'show', 'gold', ...ofStore), { ...archived, archived_at })
+
+  const restored = await run('item', 'restore', 'gold', ...ofStore)
+  assert.deepEqual(restored, { ...updated, version: 4 })
+  assert.deepEqual(await run('item', 'list', ...ofStore), [restored])
+  assert.deepEqual(await run('item', 'list', ...ofStore, '--archived'), [])
+})
+
 test('a status without effect is stored with a warning', async (t) => {
   const { db, account_id, project } = await shop(t)
   const web = ['--account', account_id, '--project', project.id, '--type', 'web']
   for (const command of [
-    ['project', 'update', project.id],
+    ['project', 'update', '--project', project.id],
     ['store', 'create', ...web],
-    ['store', 'update', 'main', '--account', account_id],
+    ['store', 'update', '--store', 'main', '--account', account_id],
   ]) {
     const mistyped = await tillkit([...command, '--status', 'disabeld', '--db', db])
     assert.equal(mistyped.code, 0)
@@ -134,6 +168,10 @@ test('an invalid value ends with 2, a conflict with stored records ends with 1',
       /No account has this account_id/,
     ],
     [1, ['item', 'create', ...ofStore, ...gold, '--price', '1'], /--name is taken in this store/],
+    [2, ['item', 'update', 'gold', ...ofStore], /Nothing to change: give --display-name, --price/],
+    [2, ['item', 'update', 'gold', ...ofStore, '--price', '4.99'], /--price must be .*"499" for/],
+    [1, ['item', 'update', 'gem', ...ofStore, '--price', '1'], /No item of this store has this/],
+    [1, ['item', 'archive', 'gem', ...ofStore], /No item of this store has this name/],
     [1, ['store', 'create', ...web, '--store', 'main'], /--store is taken in this account/],
     [1, ['item', 'list', '--account', account_id, '--store', 'x'], /--store names no store/],
   ]
@@ -151,7 +189,11 @@ test('an invalid value creates no database', async (t) => {
 })
 
 const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] = [
-  [[], /A command is missing/],
+  [
+    ['item', 'create'],
+    /: --store ID, --name SKU, --display-name NAME, --price DIGITS and --type T are/,
+  ],
+  [['purchases', 'import', '--price-unit', 'minor'], /: FILE|- and --store ID are missing/],
   [['itm', 'create'], /There is no command 'itm create': did you mean item create\?/],
   [['purchase', 'import', 'f.csv', '--store', 'x'], /did you mean purchases import\?/],
   [['accounts', 'x'], /There is no command 'accounts x': did you mean account\?/],
@@ -170,12 +212,15 @@ const wrongUsage: readonly (readonly [args: readonly string[], said: RegExp])[] 
   [['account', 'create', '--name'], /--name takes a value: NAME\n/],
   [['account', 'create', '--name', '--db'], /--name takes a value: NAME; .* as --name=-…\n/],
   [['account', 'list', '--json=1'], /'--json' does not take an argument/],
-  [['backup', 'none/backup.db'], /FILE: ENOENT/],
+  [['backup', 'none/backup.db'], /FILE: .*none: there is no such file or directory/],
   [['account', 'list', 'extra'], /Unexpected argument 'extra'/],
-  [['project', 'show'], /ID is missing/],
-  [['project', 'update', 'prj_x'], /Nothing to change/],
-  [['project', 'update', 'prj_x', '--config', '{'], /--config is not JSON/],
-  [['project', 'update', 'prj_x', '--config', '@nowhere.json'], /--config: ENOENT/],
+  [['project', 'show'], /--project ID is missing/],
+  [['project', 'update', '--project', 'prj_x'], /Nothing to change/],
+  [['project', 'update', '--project', 'prj_x', '--config', '{'], /--config is not JSON/],
+  [
+    ['project', 'update', '--project', 'prj_x', '--config', '@nowhere.json'],
+    /--config: nowhere\.json: there is no such file/,
+  ],
   [['serve', '--port', 'http'], /--port must be a whole number from 0 to 65535/],
 ]
 
@@ -192,7 +237,7 @@ const wrongAsJson: readonly (readonly [args: readonly string[], said: RegExp])[]
   [['--json', 'account', 'list'], /Options come after/],
   [['account', 'create', '--nmae', 'x', '--json'], /--nmae/],
   [['account', 'create', '--json'], /--name NAME is missing/],
-  [['project', 'update', 'prj_x', '--json', '--config', '{'], /not JSON/],
+  [['project', 'update', '--project', 'prj_x', '--json', '--config', '{'], /not JSON/],
   [['serve', '--port', 'http', '--json'], /--port must be/],
   [['store', 'list', '--project', '', '--json'], /--project ID is empty/],
 ]
@@ -264,8 +309,27 @@ test('the program and every command have help within 80 columns', async () => {
   }
 })
 
+test('the help of every command has an example that parses', async () => {
+  for (const each of commands) {
+    const name = each.name.split(' ')
+    const words = shellWords(each.example ?? '')
+    assert.deepEqual(words.slice(0, 1 + name.length), ['tillkit', ...name])
+    parseArguments(each, words.slice(1 + name.length), {})
+    const { stdout } = await tillkit([...name, '--help'])
+    assert.match(stdout, /\n\nExample:\n {2}\S/)
+  }
+})
+
+/** The words of an example as a shell splits them, without its redirection and its file. */
+function shellWords(example: string): string[] {
+  const words = example.replace(/ >.*/, '').replace('@config.json', '{}')
+  const script = `printf '%s\\n' ${words}`
+  return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
+}
+
 test('help is printed for every way to ask for it', async () => {
   const rows: [args: string[], said: RegExp][] = [
+    [[], /^Usage: tillkit COMMAND/m],
     [['-h'], /^Usage: tillkit COMMAND/m],
     [['help'], /^Usage: tillkit COMMAND/m],
     [['help', 'serve'], /^Usage: tillkit serve/m],

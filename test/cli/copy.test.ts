@@ -47,13 +47,15 @@ const targets: Record<string, (t: TestContext) => Promise<Target>> = {
     await (await openSqliteStorage(db)).close()
     const driver = await openSqliteDriver(db)
     t.after(() => driver.close())
+    // Counts for years: the copy gets no further than its first item.
+    const accounts = Array.from({ length: 8 }, (_, i) => `accounts AS a${i}`)
+    driver.exec(`CREATE TRIGGER hold BEFORE INSERT ON items BEGIN
+      SELECT count(*) FROM ${accounts.join(', ')}; END`)
     return {
       db,
       async block() {
         while (!driver.prepare('SELECT 1 FROM accounts').get()) await setTimeout(1)
-        driver.exec('PRAGMA busy_timeout = 5000')
-        driver.exec('BEGIN IMMEDIATE')
-        return async () => void driver.exec('ROLLBACK')
+        return async () => void driver.exec('DROP TRIGGER hold')
       },
     }
   },

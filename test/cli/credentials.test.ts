@@ -191,7 +191,14 @@ describe('master keys', () => {
       const { db, run, project } = await shop(t)
       const seal = (key: string) =>
         tillkit(['secrets', 'seal', '--db', db, '--json'], { env: { TILLKIT_MASTER_KEY: key } })
-      await run('project', 'update', project.id, '--config', '{"webhook_secret":"whs_1"}')
+      await run(
+        'project',
+        'update',
+        '--project',
+        project.id,
+        '--config',
+        '{"webhook_secret":"whs_1"}',
+      )
 
       assert.equal(JSON.parse((await seal(KEY)).stdout).sealed, 1)
       const nothing = { sealed: 0, unreadable: 0, idempotency_records: 0 }
@@ -220,7 +227,14 @@ describe('master keys', () => {
   test('can be replaced: secrets are sealed again under the newest one', async (t) => {
     const { folder, db, run, project } = await shop(t)
     const secret = 'whs_do_not_show_this'
-    await run('project', 'update', project.id, '--config', `{"webhook_secret":"${secret}"}`)
+    await run(
+      'project',
+      'update',
+      '--project',
+      project.id,
+      '--config',
+      `{"webhook_secret":"${secret}"}`,
+    )
     const inFile = () =>
       readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(secret))
     assert.equal(inFile(), true)
@@ -237,9 +251,12 @@ describe('master keys', () => {
     assert.equal((await seal({ TILLKIT_MASTER_KEY: other })).code, 0)
     for (const env of [{}, { TILLKIT_MASTER_KEY: KEY }]) {
       const config = ['--config', '{"webhook_secret":"another"}']
-      const update = await tillkit(['project', 'update', project.id, ...config, '--db', db], {
-        env,
-      })
+      const update = await tillkit(
+        ['project', 'update', '--project', project.id, ...config, '--db', db],
+        {
+          env,
+        },
+      )
       const served = await tillkit(['serve', '--port', '0', '--db', db], { env })
       for (const { code, stderr } of [update, served]) {
         assert.equal(code, 1)
@@ -262,7 +279,7 @@ test('secrets of a lost master key are listed, and dropped after a confirmation'
     tillkit([...args, '--db', db], { env: { TILLKIT_MASTER_KEY: key } })
   const store = ['--account', account_id, '--project', project_id, '--type', 'web']
   const create = ['store', 'create', ...store, '--store', 'lost', '--config', secret]
-  const update = ['project', 'update', project_id, '--config', secret]
+  const update = ['project', 'update', '--project', project.id, '--config', secret]
   assert.equal((await ofKey(KEY, ...update)).code, 0)
   assert.equal((await ofKey(KEY, ...create)).code, 0)
   const fresh = randomBytes(32).toString('hex')
@@ -318,7 +335,7 @@ describe('maintenance of a database', () => {
     assert.equal(entries[1].subject, project.id)
     assert.equal((await run('audit', 'list')).entries.length, 4)
     const page = await tillkit(['audit', 'list', '--limit', '3', '--db', db])
-    const cursor = /There are more: --cursor (\d+)\n$/.exec(page.stdout)?.[1] ?? ''
+    const cursor = /There are more: --cursor (\d+)\n$/.exec(page.stderr)?.[1] ?? ''
     assert.equal((await run('audit', 'list', '--cursor', cursor)).entries.length, 1)
     const unknown = await tillkit(['audit', 'list', '--account', 'acc_nobody', '--db', db])
     assert.deepEqual([unknown.code, unknown.stdout], [1, ''])
@@ -332,7 +349,15 @@ describe('maintenance of a database', () => {
 
     const item = { store_id: 'main', name: 'a', display_name: 'x', price: '1', type: 'consumable' }
     assert.equal((await send('POST /api/v1/items', { account_key, json: item })).status, 200)
-    const restored = await tillkit(['project', 'show', project.id, '--db', copy, '--json'])
+    const restored = await tillkit([
+      'project',
+      'show',
+      '--project',
+      project.id,
+      '--db',
+      copy,
+      '--json',
+    ])
     assert.deepEqual(JSON.parse(restored.stdout), project)
     assert.equal((await tillkit(['check', '--db', copy])).stdout, 'The database is sound\n')
     const again = await tillkit(['backup', copy, '--db', join(folder, 'till.db')])
@@ -364,7 +389,7 @@ describe('maintenance of a database', () => {
   const readers = [
     ['account', 'list'],
     ['account', 'keys', 'list', '--account', 'acc_x'],
-    ['project', 'show', 'prj_x'],
+    ['project', 'show', '--project', 'prj_x'],
     ['token', 'issue', '--project', 'prj_x'],
     ['audit', 'list'],
     ['check'],

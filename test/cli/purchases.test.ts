@@ -67,6 +67,21 @@ test('a dry run prints the summary of the real run and stores nothing', async (t
   assert.match(real.stdout, /^added +2$/m)
 })
 
+test('an unknown SKU is named once, with its rows and the nearest name', async (t) => {
+  const { run, write } = await openShop(t)
+  const rows = Array.from({ length: 150 }, (_, i) => `U-${i},golt,2024-01-15T10:00:00Z,,,,\n`)
+  const others = 'U-x,GEM,2024-01-15T10:00:00Z,,,,\nU-y,silver,yesterday,,,,\n'
+  const { code, stderr } = await run('import', write('bad.csv', GOOD + rows.join('') + others))
+
+  assert.equal(code, 1)
+  assert.deepEqual(stderr.trimEnd().split('\n').slice(1), [
+    '  line 4, sku "golt" is not the name of an item of this store, 150 rows: did you mean gold?',
+    '  line 154, sku "GEM" is not the name of an item of this store, 1 row: did you mean gem?',
+    '  line 155, sku "silver" is not the name of an item of this store, 1 row',
+    '  and 1 more',
+  ])
+})
+
 test('a report has the bad rows with their mistakes and own cells, and cannot be imported', async (t) => {
   const { run, write, folder } = await openShop(t)
   const file = write(
@@ -188,7 +203,11 @@ test('an export to a file or to standard output can be imported', async (t) => {
   const { run, write, folder, json, account, newStore, newItem } = await openShop(t)
   await run('import', write('good.csv', GOOD))
   const out = join(folder, 'out.csv')
-  assert.equal((await run('export', '--out', out)).code, 0)
+  assert.deepEqual(await run('export', '--out', out), {
+    code: 0,
+    stdout: `purchases  2\nfile       ${out}\n`,
+    stderr: '',
+  })
   const { stdout } = await run('export')
   assert.equal(readFileSync(out, 'utf8'), stdout)
   assert.deepEqual(
@@ -200,7 +219,7 @@ test('an export to a file or to standard output can be imported', async (t) => {
   const copy = ['--account', account, '--store', 'copy']
   assert.equal((await json('purchases', 'import', out, ...copy)).added, 2)
   const missing = await run('export', '--out', join(folder, 'nowhere', 'out.csv'))
-  assert.deepEqual([missing.code, /ENOENT/.test(missing.stderr)], [2, true])
+  assert.deepEqual([missing.code, /nowhere: there is no such file/.test(missing.stderr)], [2, true])
 })
 
 test('a summary has a line with a bar for each month, item and currency, within 80 columns', async (t) => {
@@ -210,6 +229,24 @@ test('a summary has a line with a bar for each month, item and currency, within 
   assert.match(stdout, /^2024-01 +gold +USD +1 +0 +1,234\.50 +#+$/m)
   assert.match(stdout, /^2024-02 +gem +USD +0 +1 +0\.00$/m)
   assert.ok(stdout.split('\n').every((line) => line.length <= 80))
+})
+
+test('a summary by other fields shows refunds and buyers, and spans all stores of the account', async (t) => {
+  const { run, write, newStore, newItem, account, db } = await openShop(t)
+  await newStore('side')
+  await newItem('side', 'gold')
+  await run('import', write('good.csv', GOOD))
+  const onSide = ['--account', account, '--store', 'side', '--db', db]
+  await tillkit(['purchases', 'import', write('good.csv', GOOD.replace('gem', 'gold')), ...onSide])
+
+  const all = ['purchases', 'summary', '--account', account, '--db', db]
+  const { stdout } = await tillkit([...all, '--by', 'store,week'])
+
+  assert.match(stdout, /^store_id +week +currency +purchased +refunded +revenue +refunds +buyers/)
+  assert.match(stdout, /^main +2024-01-15 +USD +1 +0 +1,234\.50 +0\.00 +1 +#+$/m)
+  assert.match(stdout, /^side +2024-02-12 +USD +0 +1 +0\.00 +0\.99 +0$/m)
+  const { code, stderr } = await tillkit([...all, '--by', 'year'])
+  assert.deepEqual([code, /--by must be one of day, week, month/.test(stderr)], [2, true], stderr)
 })
 
 test('a report or an export never overwrites the imported file or the database', async (t) => {
@@ -234,7 +271,7 @@ test('a report that cannot be written is wrong usage before the import', async (
   const { run, write, folder } = await openShop(t)
   const args = ['--report', join(folder, 'nowhere', 'errors.csv')]
   const { code, stderr } = await run('import', write('good.csv', GOOD), ...args)
-  assert.deepEqual([code, /--report: ENOENT/.test(stderr)], [2, true])
+  assert.deepEqual([code, /--report: .*nowhere: there is no such/.test(stderr)], [2, true])
   assert.equal((await run('list')).stdout, 'none\n')
 })
 

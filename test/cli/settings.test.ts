@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
-import { serveHere, serveProcess, tillkit } from '../support/cli.ts'
+import { formatLogLine } from '../../cli/log-format.ts'
+import type { LogEntry } from '../../http/index.ts'
+import { serveHere, serveProcess, startTillkit, tillkit } from '../support/cli.ts'
 
 const FREE = ['--port', '0', '--db', 'memory:']
 
@@ -112,6 +115,55 @@ test('CORS origins come from the environment, and --log off logs no requests', a
   stop('SIGTERM')
   assert.equal(await closed, 0)
   assert.deepEqual(requestsIn(log), [])
+})
+
+test('--log-format text prints warnings and requests as lines for people', async (t) => {
+  const { url, log, stop, closed } = await serveHere(t, [...FREE, '--log-format', 'text'])
+  await fetch(`${url}/healthz`)
+  await fetch(`${url}/nowhere`, { method: 'DELETE' })
+  stop('SIGTERM')
+  await closed
+  const shape = (line: string) =>
+    line.replace(/^\d\d:\d\d:\d\d/, 'TIME').replace(/ [\d.]+ ms/, ' N ms')
+  const lines = log.map(shape)
+  assert.ok(lines.includes('TIME  warn: Secrets are stored unencrypted: see TILLKIT_MASTER_KEY'))
+  assert.deepEqual(lines.slice(-2), [
+    'TIME  200  GET  /healthz  N ms  127.0.0.1',
+    'TIME  404  DELETE (unknown path)  N ms  127.0.0.1',
+  ])
+})
+
+test('the log is text on a terminal, and JSON with --log-format json', async (t) => {
+  for (const [args, isJson] of [
+    [[], false],
+    [['--log-format', 'json'], true],
+  ] as const) {
+    const { io, finished, stop } = startTillkit(['serve', ...FREE, ...args], { columns: 80 })
+    t.after(() => stop('SIGTERM'))
+    await once(io.stdout, 'data')
+    stop('SIGTERM')
+    const { stderr } = await finished
+    assert.match(stderr, isJson ? /^\{"time"/ : /^\d\d:\d\d:\d\d {2}warn: /)
+  }
+})
+
+test('a logged fault is indented under its request', () => {
+  const entry: LogEntry = {
+    time: '2026-01-31T12:00:00.000Z',
+    level: 'error',
+    method: 'GET',
+    route: '/x',
+    status: 500,
+    ms: 1.5,
+    request_id: 'r',
+    client: '::1',
+    error: 'Error: no\x1b\n    at f',
+  }
+  assert.deepEqual(formatLogLine(entry, 'text').split('\n'), [
+    '12:00:00  500  GET  /x  1.5 ms  ::1',
+    '  Error: no\\u001b',
+    '      at f',
+  ])
 })
 
 test('every request under load is logged, also the last one before the end', async (t) => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CsvError as CsvParseError, parse as csvParse } from 'csv-parse/sync'
-import fc from 'fast-check'
 import type { CsvOptions } from '../../lib/csv/interface.ts'
 import { createCsvParser } from '../../lib/csv/parser.ts'
+import { fc } from '../support/seeds.ts'
 
 type Event = { header: string[]; line: number } | { row: string[]; line: number } | Failure
 interface Failure {

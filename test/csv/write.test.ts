@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parse } from 'csv-parse/sync'
-import fc from 'fast-check'
 import { formatRow, guard, unguard } from '../../lib/csv/write.ts'
+import { fc } from '../support/seeds.ts'
 
 const guarded: readonly [cell: string, written: string][] = [
   ['=cmd()', "'=cmd()"],

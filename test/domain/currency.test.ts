@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { exponentOf, formatAmount, toMinorDigits } from '../../lib/domain/currency.ts'
+import { fc } from '../support/seeds.ts'
 
 const amounts: readonly [amount: string, currency: string, digits: string | undefined][] = [
   ['4.99', 'USD', '499'],

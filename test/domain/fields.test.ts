@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import {
   bundleId,
   config,
@@ -19,6 +18,7 @@ import {
   text,
 } from '../../lib/domain/fields.ts'
 import type { ErrorDetail, TillError } from '../../lib/errors.ts'
+import { fc } from '../support/seeds.ts'
 import { problemsOf } from './problems.ts'
 
 describe('parseObject', () => {

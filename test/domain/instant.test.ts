@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { formatInstant, parseInstant } from '../../lib/domain/instant.ts'
+import { fc } from '../support/seeds.ts'
 
 const AT = Date.UTC(2024, 2, 1, 12, 34, 56)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { parseMinorUnits, parseNewItem } from '../../lib/domain/item.ts'
+import { fc } from '../support/seeds.ts'
 import { problemsOf } from './problems.ts'
 
 const input = {

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../support/seeds.ts'
 import { type Entry, freeForm, type JsonText, objectOf, say, text, wildValue } from './json.ts'
 
 /** What must become of a request whose rest is right; undefined where only the code could say. */

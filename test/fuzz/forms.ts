@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../support/seeds.ts'
 import type { Body } from './bodies.ts'
 import { purchaseFile } from './files.ts'
 

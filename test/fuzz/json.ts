@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../support/seeds.ts'
 
 /** JSON as text, so that it may say what JSON.stringify never would: 1e400, a key twice. */
 export type JsonText = string

@@ -30,10 +30,18 @@ const targets = (await allTargets()).filter(({ skip }) => skip === false)
 /** All that is fuzzed, once. */
 async function playRound(seed: number): Promise<void> {
   for (const target of targets) {
-    await scoped((scope) => fuzzServer(scope, { target, seed, ...bound(), count: requests.count }))
+    await scoped((scope) =>
+      fuzzServer(scope, { target, seed, requests: 1_500, ...bound(), count: requests.count }),
+    )
     await scoped(async (scope) => {
       const { count } = operations
-      sequences += await compareWithModel(scope, { target, seed, ...bound(), count })
+      sequences += await compareWithModel(scope, {
+        target,
+        seed,
+        sequences: 150,
+        ...bound(),
+        count,
+      })
     })
   }
 }

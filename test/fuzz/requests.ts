@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../support/seeds.ts'
 import { type Body, type BodyKind, bodyOf } from './bodies.ts'
 import { form } from './forms.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import fc from 'fast-check'
+import { fc } from '../support/seeds.ts'
 import { startServer } from '../support/server.ts'
 import type { Target } from '../support/targets.ts'
 import { assertAnswer } from './answers.ts'
@@ -11,12 +11,11 @@ import { createWorld } from './world.ts'
 /** Whoever cleans up: a test, or a run of its own. */
 export type Scope = Pick<TestContext, 'after'>
 
-/** How many requests a seed makes, beside those that look whether all is well after each. */
-const REQUESTS = 1_500
-
 export interface Fuzzing {
   readonly target: Target
   readonly seed: number
+  /** How many requests to send. Each is followed by one with a known answer. */
+  readonly requests: number
   /** After which no further request is sent. */
   readonly milliseconds?: number
   /** Told of every answer. */
@@ -26,7 +25,7 @@ export interface Fuzzing {
 /** Sends requests to a real server; throws with the smallest one that got a wrong answer. */
 export async function fuzzServer(
   scope: Scope,
-  { target, seed, milliseconds = Number.POSITIVE_INFINITY, count = () => {} }: Fuzzing,
+  { target, seed, requests, milliseconds = Number.POSITIVE_INFINITY, count = () => {} }: Fuzzing,
 ): Promise<void> {
   const { url, till, log } = await startServer(scope, { storage: await target.open(scope) })
   const world = await createWorld(till)
@@ -48,7 +47,7 @@ export async function fuzzServer(
     const errors = log.flatMap(({ error = [] }) => error)
     assert.deepEqual(errors, [], 'it logs a fault')
   })
-  await fc.assert(property, { seed, numRuns: REQUESTS, includeErrorInReport: true })
+  await fc.assert(property, { seed, numRuns: requests, includeErrorInReport: true })
 }
 
 const KNOWN_GOOD: FuzzRequest = {

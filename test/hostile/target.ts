@@ -46,6 +46,7 @@ export async function createTarget(db: string): Promise<Target & { close(): Prom
         type: 'consumable' as const,
         metadata: { text: 'x'.repeat(length) },
         created_at: '2024-03-01T12:34:56.789Z',
+        version: 1,
       }))
       await storage.insertItems(items)
     },

@@ -118,13 +118,13 @@ test('an import that is refused early is answered, and its connection stays usab
   // The discard timeout has passed before the last request arrives.
   const started = await start(t, {
     uploadBytes: LARGE,
-    discardTimeout: 2_000,
+    discardTimeout: 5_000,
     keepAliveTimeout: 60_000,
   })
   const open: RawClient[] = []
   for (const { stage, headers, body, reply: expected } of refusals) {
     for (const { name, frame } of framings) {
-      await t.test(`for ${stage}, ${name}`, { timeout: 10_000 }, async () => {
+      await t.test(`for ${stage}, ${name}`, async () => {
         const [framing = '', bytes = ''] = frame(body)
         const client = await started.connect()
         client.socket.pause() // a client that reads when it has written everything
@@ -140,7 +140,7 @@ test('an import that is refused early is answered, and its connection stays usab
     }
   }
 
-  await setTimeout(2_500)
+  await setTimeout(5_500)
   for (const client of open) {
     client.write(rawRequest('GET /healthz', []))
     assert.equal((await client.reply()).status, 200)
@@ -236,8 +236,8 @@ test('a body over the discard limit gets its answer, then the connection closes'
 test('the server waits for a slow refused body until the discard timeout', {
   timeout: 60_000,
 }, async (t) => {
-  const { connect, withToken } = await start(t, { discardTimeout: 1_000 })
-  const slow = async (pause: number) => {
+  const slow = async (discardTimeout: number, pause: number) => {
+    const { connect, withToken } = await start(t, { discardTimeout })
     const client = await connect()
     client.write(rawRequest(IMPORT, [withToken, FORM, 'content-length: 27']))
     client.write('--x malformed\r\n')
@@ -249,7 +249,7 @@ test('the server waits for a slow refused body until the discard timeout', {
     return client
   }
 
-  const [inTime, late] = await Promise.all([slow(10), slow(200)])
+  const [inTime, late] = await Promise.all([slow(60_000, 10), slow(300, 50)])
 
   inTime.write(rawRequest('GET /healthz', []))
   assert.equal((await inTime.reply()).status, 200)

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { limits } from '../../http/limits.ts'
-import { assertWhole, startWriters } from '../support/load.ts'
-import { createServedShop } from '../support/served.ts'
+import { assertWhole, type ShownItem, startWriters } from '../support/load.ts'
 import {
   assertProblem,
   connectTo,
-  createClient,
   eventually,
   importForm,
   type RawClient,
@@ -29,9 +27,16 @@ async function dripImport(t: TestContext, url: string, token: string): Promise<R
 }
 
 test('writes over the limit are 503 with Retry-After, and all others are served', async (t) => {
-  const { serve, account_key, token } = await createServedShop(t)
-  const server = await serve(['--account-share', '100', '--metrics'])
-  const send = createClient(server.url)
+  const { till, url, send } = await startServer(t, {
+    limits: { accountShare: 100, jsonTimeout: 3_600_000 },
+    options: { metrics: true },
+  })
+  const { account, token } = await createShop(till)
+  const { account_key } = account
+  const itemsNow = async () => {
+    const { text } = await send('GET /api/v1/items?store_id=main', { token })
+    return (JSON.parse(text) as { items: ShownItem[] }).items.slice(1) // without the shop's own
+  }
   const slow: RawClient[] = []
   t.after(() => {
     for (const { socket } of slow) socket.destroy()
@@ -39,7 +44,7 @@ test('writes over the limit are 503 with Retry-After, and all others are served'
   const head = [`x-account-key: ${account_key}`, 'content-length: 100']
   while (slow.length < limits.writesInFlight) {
     const opened = Array.from({ length: 100 }, async () => {
-      const client = await connectTo(server.url)
+      const client = await connectTo(url)
       slow.push(client)
       client.write(rawRequest('POST /api/v1/items', head))
     })
@@ -53,14 +58,15 @@ test('writes over the limit are 503 with Retry-After, and all others are served'
   const { text: metrics } = await send('GET /metrics')
   assert.match(metrics, /^tillkit_http_requests_in_flight\{kind="writes"\} 1000$/m)
 
-  const { acknowledged, unanswered, refused, stop } = startWriters(server.api, account_key, {
+  const { acknowledged, unanswered, refused, stop } = startWriters(`${url}/api/v1`, account_key, {
     clients: 64,
   })
+  t.after(stop)
   await eventually(() => refused.length > 500 || undefined, 'a flood of refusals')
   for (let i = 0; i < 5; i++) {
     assert.equal((await send('GET /healthz')).status, 200)
     assert.equal((await send('GET /readyz')).status, 200)
-    assert.deepEqual(await server.items(), [])
+    assert.deepEqual(await itemsNow(), [])
   }
   for (const { status, headers, text } of refused) {
     assert.deepEqual([status, headers['retry-after']], [503, '1'])
@@ -71,7 +77,7 @@ test('writes over the limit are 503 with Retry-After, and all others are served'
   for (const { socket } of slow) socket.destroy()
   await eventually(() => acknowledged.size > 200 || undefined, 'room for those who waited')
   await stop()
-  const items = await server.items()
+  const items = await itemsNow()
   items.forEach(assertWhole)
   assert.equal(items.length, acknowledged.size)
   assert.equal((await send(`GET /api/v1/items/${items[0]?.id}`, { token })).status, 200)

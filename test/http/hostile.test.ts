@@ -277,8 +277,6 @@ test('a malformed rest of a body closes the connection of an answered request', 
 })
 
 test('requests that Node can not parse are logged too', async (t) => {
-  const limits = { headersTimeout: 200 }
-  const { connect, entryOf, log } = await startServer(t, { storage: createMemoryStorage(), limits })
   const rows: [status: number, bytes: string][] = [
     [400, `${MARK}\r\n\r\n`],
     [431, rawRequest('GET /', [`x-large: ${MARK.repeat(2_000)}`])],
@@ -287,6 +285,9 @@ test('requests that Node can not parse are logged too', async (t) => {
   ]
 
   for (const [status, bytes] of rows) {
+    const limits = status === 408 ? { headersTimeout: 200 } : {}
+    const options = { storage: createMemoryStorage(), limits }
+    const { connect, entryOf, log } = await startServer(t, options)
     const client = await connect()
     client.write(bytes)
     const id = (await client.reply()).headers.get('x-request-id') ?? ''
@@ -295,8 +296,8 @@ test('requests that Node can not parse are logged too', async (t) => {
     assert.match(time, /Z$/)
     const expected = { level: 'info', method: '', route: null, status, ms: 0, request_id: id }
     assert.deepEqual(entry, { ...expected, client: '127.0.0.1' })
+    assert.ok(!JSON.stringify(log).includes(MARK))
   }
-  assert.ok(!JSON.stringify(log).includes(MARK))
 })
 
 test('a client that disconnects during its error answer leaves no connection', async (t) => {

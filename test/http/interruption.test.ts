@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { createShop } from '../support/till.ts'
 
 const ROWS = 30_000
-const KILLS = 20
+const KILLS = 10
 
 const csv = (import_number: number) =>
   `transaction_id,sku,purchased_at\n${Array.from(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { countJsonValues } from '../../http/json-scan.ts'
+import { fc } from '../support/seeds.ts'
 
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 

@@ -24,6 +24,7 @@ async function serveLargeStore(t: TestContext) {
     type: 'consumable' as const,
     metadata: { text: 'x'.repeat(META) },
     created_at: '2024-03-01T12:34:56.789Z',
+    version: 1,
   }))
   await storage.insertItems(items)
   await storage.close()

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import busboy from 'busboy'
-import fc from 'fast-check'
 import {
   createMultipartParser,
   MultipartError,
@@ -12,6 +11,7 @@ import {
   type MultipartLimits,
   parseBoundary,
 } from '../../http/multipart.ts'
+import { fc } from '../support/seeds.ts'
 
 /** A part as the handlers received it; `data` is its bytes as Latin-1. */
 interface Part {

@@ -190,11 +190,11 @@ for (const { name, newDb, open, run } of places) {
       const storage = await open(db)
       const { account, project } = await createShop(createTill({ storage }))
       await storage.close()
-      await run(t, db, fillSql(account.account_id, project.id, 3200))
+      await run(t, db, fillSql(account.account_id, project.id, 800))
 
       const { url, child } = await serve(t, db)
 
-      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: 3201 })
+      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: 801 })
       assert.equal(child.exitCode, null)
     })
 

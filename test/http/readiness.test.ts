@@ -95,7 +95,7 @@ test('metrics show the PostgreSQL connections in use and the waiting statements'
   const sql = rawPostgres(t, url)
 
   const until = async (waiting: number) => {
-    for (let i = 0; i < 500; i++) {
+    for (let i = 0; i < 5_000; i++) {
       const state = poolOf((await send('GET /metrics')).text)
       if (state.waiting === waiting) return state
       await setTimeout(10)

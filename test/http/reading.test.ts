@@ -96,6 +96,63 @@ test('an item and a list are 304 until they change', async (t) => {
   assert.notEqual(after.headers.get('etag'), before)
 })
 
+test('an item and its lists change with each update, archive and restore', async (t) => {
+  const { till, read, account, item } = await startShop(t, 3)
+  const { id } = item
+  const paths = [`/items/${id}`, '/items?store_id=main', '/items?store_id=main&limit=2']
+  const readAll = () => Promise.all(paths.map((path) => read(path)))
+  let before = await readAll()
+  const statuses: number[][] = []
+  for (const change of [
+    () => till.items.update(account, { id, price: '599' }),
+    () => till.items.update(account, { id, price: '599' }),
+    () => till.items.archive(account, id),
+    () => till.items.restore(account, id),
+  ]) {
+    await change()
+    const etags = before.map(({ headers }) => headers.get('etag') ?? '')
+    const again = paths.map((path, i) => read(path, { 'if-none-match': etags[i] as string }))
+    statuses.push((await Promise.all(again)).map(({ status }) => status))
+    before = await readAll()
+  }
+
+  // The body of an item is the same before and after it is archived.
+  assert.deepEqual(statuses, [
+    [200, 200, 200],
+    [304, 304, 304],
+    [304, 200, 200],
+    [304, 200, 200],
+  ])
+  assert.equal(before[0]?.json<{ price: number }>().price, 599)
+})
+
+test('an archived item leaves all lists, and is still read by its id', async (t) => {
+  const shop = await startShop(t, 5)
+  const { till, read, account, names, item } = shop
+  const [, first, ...others] = names
+  const { id } = await till.items.getByName(account, 'main', first as string)
+  const body = (await read(`/items/${item.id}`)).text
+
+  await till.items.archive(account, item.id)
+  await till.items.archive(account, id)
+
+  assert.deepEqual(namesIn(await read('/items?store_id=main')).toSorted(), others.toSorted())
+  assert.deepEqual((await readPages(shop, 1)).flat().toSorted(), others.toSorted())
+  const reply = await read(`/items/${item.id}`)
+  assert.deepEqual([reply.status, reply.text], [200, body])
+})
+
+test('a page follows a cursor whose item was archived after it', async (t) => {
+  const { till, read, account, item, names } = await startShop(t, 3)
+  const first = await read('/items?store_id=main&limit=1')
+  assert.deepEqual(namesIn(first), ['gold'])
+
+  await till.items.archive(account, item.id)
+  const rest = await read(`/items?store_id=main&limit=9&cursor=${item.id}`)
+
+  assert.deepEqual(namesIn(rest).toSorted(), names.slice(1).toSorted())
+})
+
 test('a last page is not 304 after another page follows: it has a new link', async (t) => {
   const { till, read, account, fields } = await startShop(t, 17)
   const path = '/items?store_id=main&limit=18'

@@ -875,7 +875,7 @@ test('a stopping server answers all pipelined requests that were on their way, t
 test('a request on a connection that a stop has ended is not carried out and not reset', {
   timeout: 20_000,
 }, async (t) => {
-  const limits = { ...patient, stopIdleTimeout: 100 }
+  const limits = { ...patient, stopIdleTimeout: 500 }
   const { till, stop, connect } = await startServer(t, { limits })
   const { withKey, token } = await createCaller(till)
   const session = await till.sessions.authenticate(token)

@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import type { Scope } from '../../lib/index.ts'
+import { fc } from '../support/seeds.ts'
 
 /** One of those made so far: the index goes round, -1 is the latest. */
 type Index = number
@@ -78,10 +78,20 @@ export type Action =
     }
   | { readonly do: 'getItem'; readonly caller: AnyCaller; readonly item: Index }
   | {
+      readonly do: 'updateItem'
+      readonly caller: AccountCaller
+      readonly item: Index
+      readonly price: string | undefined
+      readonly version: number | undefined
+    }
+  | { readonly do: 'archiveItem'; readonly caller: AccountCaller; readonly item: Index }
+  | { readonly do: 'restoreItem'; readonly caller: AccountCaller; readonly item: Index }
+  | {
       readonly do: 'listItems'
       readonly caller: AnyCaller
       readonly store_id: string
       readonly limit: number | undefined
+      readonly archived: boolean | undefined
     }
   | {
       readonly do: 'import'
@@ -98,7 +108,12 @@ export type Action =
       readonly filter: { readonly [field: string]: string }
     }
   | { readonly do: 'importExport'; readonly caller: AccountCaller; readonly store_id: string }
-  | { readonly do: 'summarize'; readonly caller: AccountCaller; readonly store_id: string }
+  | {
+      readonly do: 'summarize'
+      readonly caller: AccountCaller
+      readonly store_id: string | undefined
+      readonly by: readonly ['store', 'month'] | undefined
+    }
   | {
       readonly do: 'open'
       readonly public_key: Index
@@ -260,7 +275,20 @@ const kinds = {
     key,
   }),
   getItem: action('getItem', { caller, item: latest }),
-  listItems: action('listItems', { caller, store_id: oddStoreId, limit }),
+  updateItem: action('updateItem', {
+    caller: account,
+    item: latest,
+    price: pick(undefined, '499', '599', '0599', '4.99'),
+    version: pick(undefined, undefined, undefined, 1, 2, 0),
+  }),
+  archiveItem: action('archiveItem', { caller: account, item: latest }),
+  restoreItem: action('restoreItem', { caller: account, item: latest }),
+  listItems: action('listItems', {
+    caller,
+    store_id: oddStoreId,
+    limit,
+    archived: pick(undefined, undefined, false, true),
+  }),
   import: action('import', {
     caller,
     store_id: oddStoreId,
@@ -269,7 +297,11 @@ const kinds = {
   }),
   listPurchases: action('listPurchases', { caller: account, store_id, limit, filter }),
   importExport: action('importExport', { caller: account, store_id }),
-  summarize: action('summarize', { caller: account, store_id }),
+  summarize: action('summarize', {
+    caller: account,
+    store_id: fc.option(store_id, { nil: undefined }),
+    by: pick(undefined, ['store', 'month'] as const),
+  }),
   open: action('open', {
     public_key: index,
     how: pick('accessToken', 'init', 'token'),
@@ -345,6 +377,7 @@ const THEMES: readonly (readonly fc.Arbitrary<Action>[])[] = [
   [others.open, others.authenticate, others.revoke, updateProject],
   [wait, others.open, others.rotateKey, updateProject, others.authenticate],
   [wait, wait, others.createProject, others.createStore, createItem, others.listAudit],
+  [createItem, others.updateItem, others.archiveItem, others.restoreItem, others.listItems],
   [importFile, importFile, importFile, others.listPurchases, others.summarize, others.importExport],
   [importFile, importFile, importFile, others.eraseUser, others.listPurchases],
   [others.open, others.authenticate, others.revoke, others.eraseUser],

@@ -69,9 +69,9 @@ export function playLibrary(till: Till): Player {
     return { ...rest, store_id: store_id.startsWith('str_') ? 'made' : store_id }
   }
   const shownItem = (item: Awaited<ReturnType<Till['items']['get']>>) => {
-    const { id, account_id, project_id, created_at: _, ...rest } = item
+    const { id, account_id, project_id, created_at: _, archived_at, ...rest } = item
     const places = { project: projects.indexOf(project_id), account: accountOf(account_id) }
-    return { ...rest, ...places, item: placeOf(items, id) }
+    return { ...rest, ...places, isArchived: archived_at !== undefined, item: placeOf(items, id) }
   }
   const shownToken = ({
     token,
@@ -145,10 +145,18 @@ export function playLibrary(till: Till): Player {
     },
     getItem: async ({ caller, item }) =>
       shownItem(await till.items.get(await callerOf(caller), nth(items, item) ?? '')),
-    async listItems({ caller, store_id, limit }) {
+    updateItem: async ({ caller, item, price, version }) => {
+      const change = { id: nth(items, item) ?? 'itm_none', price, version }
+      return shownItem(await till.items.update(await holderOf(caller), change))
+    },
+    archiveItem: async ({ caller, item }) =>
+      shownItem(await till.items.archive(await holderOf(caller), nth(items, item) ?? '')),
+    restoreItem: async ({ caller, item }) =>
+      shownItem(await till.items.restore(await holderOf(caller), nth(items, item) ?? '')),
+    async listItems({ caller, store_id, limit, archived }) {
       const who = await callerOf(caller)
       return pagesOf(async (cursor) => {
-        const page = await till.items.list(who, { store_id, limit, cursor })
+        const page = await till.items.list(who, { store_id, limit, cursor, archived })
         return { shown: page.items.map(shownItem), next: page.next }
       })
     },
@@ -169,8 +177,8 @@ export function playLibrary(till: Till): Player {
         return { shown, next: page.next }
       })
     },
-    summarize: async ({ caller, store_id }) =>
-      till.purchases.summarize(await holderOf(caller), { store_id }),
+    summarize: async ({ caller, store_id, by }) =>
+      till.purchases.summarize(await holderOf(caller), { store_id, by }),
     async open({ public_key, how, user_id }) {
       const key = nth(public_keys, public_key)
       if (how === 'accessToken') {

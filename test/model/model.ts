@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Scope } from '../../lib/index.ts'
-import type { Action, AnyCaller, Row } from './actions.ts'
+import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
 import { nth, type Outcome, type Player, placeIn, plain, sorted, timeOf } from './library.ts'
 import { importRows, type Purchase, rowOf } from './purchases.ts'
 
@@ -38,12 +38,20 @@ interface Store {
   readonly is_sandbox: boolean
   readonly status: string
   readonly config: Config
-  readonly items: object[]
+  readonly items: Item[]
   readonly skus: Set<string>
   readonly purchases: Purchase[]
   /** Transaction ids of purchases whose user was erased, and of those deleted with the user. */
   readonly erased: Set<string>
   readonly deleted: Set<string>
+}
+
+interface Item {
+  readonly item: number
+  readonly name: string
+  price: number
+  version: number
+  isArchived: boolean
 }
 
 interface Token {
@@ -71,7 +79,7 @@ export function createModel(): Player {
   const projects: Project[] = []
   const public_keys: { readonly project: number; until: number }[] = []
   const stores: Store[] = []
-  const items: { readonly store: Store; readonly shown: object }[] = []
+  const items: { readonly store: Store; readonly shown: Item }[] = []
   const tokens: Token[] = []
   const idempotencyRecords = new Map<string, { request: string; answer: unknown; until: number }>()
   const audit: { action: string; actor: string; account: number }[] = []
@@ -162,6 +170,22 @@ export function createModel(): Player {
     if (!project || now >= key.until) throw new Refusal('invalid_public_key')
     if (!isActive(project)) throw new Refusal('project_inactive')
     return { ...project, public_key: placeIn(public_keys, index) }
+  }
+
+  const ownItem = (holder: Holder, index: number) => {
+    const item = nth(items, index)
+    if (!item || !reaches(holder, item.store)) throw new Refusal('item_not_found')
+    return item
+  }
+
+  const setArchived = (caller: AccountCaller, index: number, isArchived: boolean): Item => {
+    const { shown, store } = ownItem(holderOf(caller), index)
+    if (shown.isArchived !== isArchived) {
+      shown.isArchived = isArchived
+      shown.version++
+      log(isArchived ? 'item.archive' : 'item.restore', actorOf(caller), store.account)
+    }
+    return shown
   }
 
   const imported = (store: Store, rows: readonly Row[]) => {
@@ -340,26 +364,42 @@ export function createModel(): Player {
         const shown = {
           ...{ item: items.length, account, project, store_id, name, display_name: 'An item' },
           ...{ description: '', price: Number(price), type: 'consumable', metadata: {} },
+          ...{ version: 1, isArchived: false },
         }
         store.skus.add(name)
         store.items.push(shown)
         items.push({ store, shown })
         log('item.create', actorOf(caller), account)
-        return shown
+        return { ...shown }
       })
     },
     getItem({ caller, item: index }) {
       const holder = holderOf(caller)
       assertScope(holder, 'items:read')
-      const item = nth(items, index)
-      if (!item || !reaches(holder, item.store)) throw new Refusal('item_not_found')
-      return item.shown
+      return ownItem(holder, index).shown
     },
-    listItems({ caller, store_id, limit }) {
+    updateItem({ caller, item: index, price, version }) {
+      const holder = holderOf(caller)
+      assertValid({ price: price !== '4.99', version: version !== 0 })
+      const { shown, store } = ownItem(holder, index)
+      if (version !== undefined && version !== shown.version) throw new Refusal('version_conflict')
+      if (price !== undefined && Number(price) !== shown.price) {
+        shown.price = Number(price)
+        shown.version++
+        log('item.update', actorOf(caller), store.account)
+      }
+      return shown
+    },
+    archiveItem: ({ caller, item }) => setArchived(caller, item, true),
+    restoreItem: ({ caller, item }) => setArchived(caller, item, false),
+    listItems({ caller, store_id, limit, archived = false }) {
       const holder = holderOf(caller)
       assertScope(holder, 'items:read')
       assertValid({ store_id: isStoreId(store_id), limit: isLimit(limit) })
-      return pagesOf(namedStore(holder, store_id).items, limit ?? 100)
+      assertValid({ archived: !archived || !holder.token })
+      const { items } = namedStore(holder, store_id)
+      const shown = items.filter(({ isArchived }) => isArchived === archived)
+      return pagesOf(shown, limit ?? 100)
     },
     import({ caller, store_id, rows, dry_run }) {
       const holder = holderOf(caller)
@@ -397,20 +437,45 @@ export function createModel(): Player {
       }))
       return pagesOf(shown, limit ?? 100)
     },
-    summarize({ caller, store_id }) {
-      const { purchases } = namedStore(holderOf(caller), store_id)
-      const place = ({ transaction_id, sku, currency = '' }: Purchase) =>
-        [timeOf(transaction_id).slice(0, 7), sku, currency].join(' ')
+    summarize({ caller, store_id, by }) {
+      const holder = holderOf(caller)
+      const own = stores.filter(({ account }) => account === holder.account)
+      const wanted = store_id === undefined ? own : [namedStore(holder, store_id)]
+      const purchases = wanted.flatMap((store) =>
+        store.purchases.map((each) => ({
+          ...each,
+          store,
+          user: `${store.project} ${each.user_id}`,
+        })),
+      )
+      type Placed = (typeof purchases)[number]
+      const month = ({ transaction_id }: Placed) => timeOf(transaction_id).slice(0, 7)
+      const currency = ({ currency = '' }: Placed) => currency
+      const places: readonly (readonly [name: string, of: (each: Placed) => string])[] = by
+        ? [
+            ['store_id', ({ store }) => store.store_id],
+            ['month', month],
+            ['currency', currency],
+          ]
+        : [
+            ['month', month],
+            ['sku', ({ sku }) => sku],
+            ['currency', currency],
+          ]
+      const place = (each: Placed) => places.map(([, of]) => of(each)).join(' ')
       return [...new Set(purchases.map(place))].sort().map((key) => {
-        const [month, sku, currency] = key.split(' ')
         const group = purchases.filter((each) => place(each) === key)
-        const count = (status: string) => group.filter((each) => each.status === status).length
-        const sold = group.filter(({ status }) => status === 'purchased')
-        const revenue = sold.reduce((sum, { price = 0 }) => sum + BigInt(price), 0n)
+        const of = (status: string) => group.filter((each) => each.status === status)
+        const total = (status: string) =>
+          String(of(status).reduce((sum, { price = 0 }) => sum + BigInt(price), 0n))
+        const users = of('purchased').filter(({ user_id }) => user_id !== undefined)
+        const values = key.split(' ')
         return {
-          ...{ month, sku, currency, revenue: String(revenue) },
-          ...{ purchased: count('purchased'), pending: count('pending') },
-          ...{ refunded: count('refunded'), cancelled: count('cancelled') },
+          ...Object.fromEntries(places.map(([name], i) => [name, values[i]])),
+          ...{ revenue: total('purchased'), refunded_total: total('refunded') },
+          ...{ purchased: of('purchased').length, pending: of('pending').length },
+          ...{ refunded: of('refunded').length, cancelled: of('cancelled').length },
+          buyers: new Set(users.map(({ user }) => user)).size,
         }
       })
     },

@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import fc from 'fast-check'
 import { createTill } from '../../lib/index.ts'
+import { fc } from '../support/seeds.ts'
 import type { Target } from '../support/targets.ts'
 import { createClock } from '../support/till.ts'
 import { type Action, actions } from './actions.ts'
 import { playLibrary } from './library.ts'
 import { createModel } from './model.ts'
 
-/** How many sequences a seed makes. */
-const SEQUENCES = 150
-
 type Scope = Pick<TestContext, 'after'>
 
 export interface Modelling {
   readonly target: Target
   readonly seed: number
+  /** How many sequences of operations to play. */
+  readonly sequences: number
   /** After which no further sequence begins. */
   readonly milliseconds?: number
   /** Told of every operation, and of the code of one that is refused. */
@@ -27,7 +26,8 @@ export interface Modelling {
  * differs from the model.
  */
 export async function compareWithModel(scope: Scope, modelling: Modelling): Promise<number> {
-  const { target, seed, milliseconds = Number.POSITIVE_INFINITY, count = () => {} } = modelling
+  const { target, seed, sequences, milliseconds = Number.POSITIVE_INFINITY } = modelling
+  const { count = () => {} } = modelling
   const until = Date.now() + milliseconds
   let played = 0
   const property = fc.asyncProperty(actions, async (actions) => {
@@ -35,7 +35,7 @@ export async function compareWithModel(scope: Scope, modelling: Modelling): Prom
     await compare(scope, target, actions, count)
     played++
   })
-  await fc.assert(property, { seed, numRuns: SEQUENCES, includeErrorInReport: true })
+  await fc.assert(property, { seed, numRuns: sequences, includeErrorInReport: true })
   return played
 }
 

@@ -26,13 +26,19 @@ const ITEM = { store_id: 'main', display_name: 'Silver', price: '99', type: 'con
 const OPTIONS = { requestId: 'request-1' }
 const REQUEST = { request_id: OPTIONS.requestId }
 
+const ofProject = ({ project }: Shop) => ({ project_id: project.id })
+const ofStore = (shop: Shop) => ({ ...ofProject(shop), store_id: 'main' })
+
 type NewPlace = (t: TestContext) => Place
 
 /** What a mutating call leaves: its action, and what it says was changed. */
 interface Change {
   readonly action: string
+  prepare?(shop: Shop): Promise<unknown>
   /** Resolves to the subject that its entry should name. */
   make(shop: Shop): Promise<string>
+  /** The fields of its entry that not every entry has. */
+  about?(shop: Shop, subject: string): Partial<AuditEntry>
   /** The same call with something wrong. */
   fail(shop: Shop): Promise<unknown>
 }
@@ -46,23 +52,27 @@ const accountChanges: Record<string, Change> = {
   },
   'projects.create': {
     action: 'project.create',
+    about: (_shop, subject) => ({ project_id: subject }),
     make: async ({ till, key }) => (await till.projects.create(key, gameOf(key), OPTIONS)).id,
     fail: ({ till, key }) => till.projects.create(key, { ...gameOf(key), name: '' }, OPTIONS),
   },
   'projects.update': {
     action: 'project.update',
+    about: ofProject,
     make: async ({ till, key, project: { id } }) =>
       (await till.projects.update(key, { id, name: 'New' }, OPTIONS)).id,
     fail: ({ till, key }) => till.projects.update(key, { id: 'prj_nobody', name: 'New' }, OPTIONS),
   },
   'projects.rotateKey': {
     action: 'project.rotate_key',
+    about: ofProject,
     make: async ({ till, key, project: { id } }) =>
       (await till.projects.rotateKey(key, { id }, OPTIONS)).id,
     fail: ({ till, key }) => till.projects.rotateKey(key, { id: 'prj_nobody' }, OPTIONS),
   },
   'stores.create': {
     action: 'store.create',
+    about: (shop, subject) => ({ ...ofProject(shop), store_id: subject }),
     make: async ({ till, key, project }) =>
       (await till.stores.create(key, { project_id: project.id, store_type: 'web' }, OPTIONS))
         .store_id,
@@ -71,18 +81,46 @@ const accountChanges: Record<string, Change> = {
   },
   'items.create': {
     action: 'item.create',
+    about: ofStore,
     make: async ({ till, key }) =>
       (await till.items.create(key, { ...ITEM, name: 'silver' }, OPTIONS)).id,
     fail: ({ till, key }) => till.items.create(key, { ...ITEM, name: 'gold' }, OPTIONS),
   },
+  'items.update': {
+    action: 'item.update',
+    make: async ({ till, key, item: { id } }) =>
+      (await till.items.update(key, { id, price: '599', meta: { rare: true } }, OPTIONS)).id,
+    fail: ({ till, key, item: { id } }) =>
+      till.items.update(key, { id, price: '699', version: 2 }, OPTIONS),
+    about: (shop) => {
+      const price = { old: 499, new: 599 }
+      const data = { name: 'gold', version: 2, changed: ['price', 'metadata'], price }
+      return { ...ofStore(shop), data }
+    },
+  },
+  'items.archive': {
+    action: 'item.archive',
+    make: async ({ till, key, item }) => (await till.items.archive(key, item.id, OPTIONS)).id,
+    fail: ({ till, key }) => till.items.archive(key, 'itm_nobody', OPTIONS),
+    about: (shop) => ({ ...ofStore(shop), data: { name: 'gold', version: 2 } }),
+  },
+  'items.restore': {
+    action: 'item.restore',
+    prepare: ({ till, key, item }) => till.items.archive(key, item.id),
+    make: async ({ till, key, item }) => (await till.items.restore(key, item.id, OPTIONS)).id,
+    fail: ({ till, key }) => till.items.restore(key, 'itm_nobody', OPTIONS),
+    about: (shop) => ({ ...ofStore(shop), data: { name: 'gold', version: 3 } }),
+  },
   'purchases.import': {
     action: 'purchases.import',
+    about: ofStore,
     make: async ({ till, key }) =>
       (await till.purchases.import(key, file(FILE), OPTIONS)).import_id,
     fail: ({ till, key }) => till.purchases.import(key, file(BAD_FILE), OPTIONS),
   },
   'sessions.issue': {
     action: 'tokens.issue',
+    about: ofProject,
     async make({ till, key, project }) {
       const issued = await till.sessions.issue(key, { project_id: project.id }, OPTIONS)
       return decodeJwt(issued.token).jti as string
@@ -91,6 +129,7 @@ const accountChanges: Record<string, Change> = {
   },
   'sessions.revoke of a project': {
     action: 'tokens.revoke',
+    about: ofProject,
     async make({ till, key, project: { id: project_id } }) {
       await till.sessions.revoke(key, { project_id }, OPTIONS)
       return project_id
@@ -99,6 +138,7 @@ const accountChanges: Record<string, Change> = {
   },
   'sessions.revoke of a user': {
     action: 'tokens.revoke',
+    about: ofProject,
     async make({ till, key, project: { id: project_id } }) {
       await till.sessions.revoke(key, { project_id, user_id: 'ann' }, OPTIONS)
       return `${project_id}/ann`
@@ -121,6 +161,7 @@ const accountChanges: Record<string, Change> = {
 const sessionChanges: Record<string, Change> = {
   'projects.update': {
     action: 'project.update',
+    about: ofProject,
     make: async ({ till, session, project: { id } }) =>
       (await till.projects.update(session, { id, name: 'New' }, OPTIONS)).id,
     fail: ({ till, session }) =>
@@ -128,6 +169,7 @@ const sessionChanges: Record<string, Change> = {
   },
   'purchases.import': {
     action: 'purchases.import',
+    about: ofStore,
     make: async ({ till, session }) =>
       (await till.purchases.import(session, file(FILE), OPTIONS)).import_id,
     fail: ({ till, session }) => till.purchases.import(session, file(BAD_FILE), OPTIONS),
@@ -156,11 +198,12 @@ for (const { driver, skip } of await sqliteDrivers()) {
 function describeChange(
   newPlace: NewPlace,
   name: string,
-  { action, make, fail }: Change,
+  { action, prepare, make, about, fail }: Change,
   actorOf: (shop: Shop) => string,
 ): void {
   test(`tells of a change once: ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
+    await prepare?.(shop)
     const before = await entriesOf(shop.till)
     shop.clock.pass(1000)
 
@@ -172,7 +215,10 @@ function describeChange(
       action,
       subject,
       account_id: shop.account.account_id,
+      project_id: '',
+      store_id: '',
       request_id: 'request-1',
+      ...about?.(shop, subject),
     }
     assert.deepEqual(await entriesOf(shop.till), [...before, entry])
   })
@@ -222,8 +268,8 @@ function describeOperator(newPlace: NewPlace): void {
     const made = { at: formatInstant(NOW), account_id, ...REQUEST }
     const entry = { ...made, actor: 'operator', action: 'secrets.seal' }
     assert.deepEqual((await entriesOf(till)).slice(before.length), [
-      { ...entry, subject: project.id },
-      { ...entry, subject: 'pay' },
+      { ...entry, subject: project.id, project_id: project.id, store_id: '' },
+      { ...entry, subject: 'pay', project_id: project.id, store_id: 'pay' },
     ])
   })
 
@@ -256,6 +302,8 @@ function describeOperator(newPlace: NewPlace): void {
       await till.projects.update(session, { id, config: withoutSecret })
       await till.projects.update(session, { id, name: 'Game' })
       await till.projects.update(key, { id })
+      await till.items.update(key, { id: shop.item.id, price: '0499', meta: {} })
+      await till.items.restore(key, shop.item.id)
       await till.stores.update(key, { store_id: 'pay', store_config: payment.store_config })
       await till.stores.update(key, { store_id: 'pay', store_config: { x: 1 }, status: 'active' })
       await till.purchases.import(session, file('transaction_id,sku,purchased_at\n'))
@@ -365,7 +413,8 @@ function describeArchive(newPlace: NewPlace): void {
       before,
     )
     const made = { at: formatInstant(NOW + 3_600_001), account_id: '', ...REQUEST }
-    const entry = { ...made, actor: 'operator', action: 'audit.archive', subject: at }
+    const about = { action: 'audit.archive', subject: at, project_id: '', store_id: '' }
+    const entry = { ...made, actor: 'operator', ...about }
     assert.deepEqual(await entriesOf(till), [entry])
   })
 
@@ -391,7 +440,7 @@ async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promi
   assert.equal(await till.operations.archiveAudit(archive), 4)
   const before = await entriesOf(till)
   const db = await openSqliteDriver(path, driver)
-  const values = "(6, '', '', '', '', '', '')"
+  const values = "(6, '', '', '', '', '', '', '', '', NULL)"
   const attacks = [
     "UPDATE audit SET actor = 'nobody'",
     "UPDATE audit SET actor = 'nobody' WHERE seq = 6",
@@ -417,10 +466,10 @@ type Shop = Awaited<ReturnType<typeof newShop>>
 async function newShop(place: Place, options: Partial<TillOptions> = {}) {
   const clock = createClock(NOW)
   const till = await place.till({ now: clock.now, ...options })
-  const { account, project, token } = await createShop(till)
+  const { account, project, item, token } = await createShop(till)
   const key: KeyedAccount = await till.accounts.authenticate(account.account_key)
   const session: Session = await till.sessions.authenticate(token)
-  return { till, clock, account, key, session, project }
+  return { till, clock, account, key, session, project, item }
 }
 
 function gameOf({ account_id }: { readonly account_id: string }) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { Purchase } from '../../lib/index.ts'
+import { fc } from '../support/seeds.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
@@ -181,14 +181,35 @@ test('a summary counts by month, item and currency, and revenue is what was kept
     shop,
     `${HEADER}T-1,gold,2024-01-31T23:59:59Z,,${large},USD,\nT-2,gold,2024-01-01T00:00:00Z,,${large},USD,\nT-3,gold,2024-01-01T00:00:00Z,,499,USD,refunded\nT-4,gold,2024-02-01T01:00:00+02:00,,1,EUR,\nT-5,gold,2024-02-01T00:00:00Z,,,,pending\n`,
   )
-  const none = { purchased: 0, pending: 0, refunded: 0, cancelled: 0 }
+  const counts = { purchased: 0, pending: 0, refunded: 0, cancelled: 0 }
+  const none = { ...counts, refunded_total: '0', buyers: 0 }
   const gold = { month: '2024-01', sku: 'gold', ...none }
   const large2 = '18014398509481982'
   assert.deepEqual(await shop.till.purchases.summarize(shop.account, { store_id: 'main' }), [
     { ...gold, currency: 'EUR', purchased: 1, revenue: '1' },
-    { ...gold, currency: 'USD', purchased: 2, refunded: 1, revenue: large2 },
+    { ...gold, currency: 'USD', purchased: 2, refunded: 1, revenue: large2, refunded_total: '499' },
     { ...gold, month: '2024-02', currency: '', pending: 1, revenue: '0' },
   ])
+})
+
+test('a summary names every wrong field of its query', async () => {
+  const { till, account } = await openShop()
+  const wrong: readonly (readonly [query: object, field: string, code: string])[] = [
+    [{ store_id: 'other' }, 'store_id', 'unknown'],
+    [{ by: ['year'] }, 'by', 'invalid'],
+    [{ by: 'month' }, 'by', 'invalid'],
+    [{ by: ['sku', 'sku'] }, 'by', 'invalid'],
+    [{ by: ['day', 'month'] }, 'by', 'invalid'],
+    [{ from: 'yesterday' }, 'from', 'invalid'],
+    [{ limit: 10 }, 'limit', 'unknown'],
+  ]
+  for (const [query, field, code] of wrong) {
+    const { details } = await failureOf(till.purchases.summarize(account, query))
+    assert.deepEqual(
+      details.map((each) => [each.field, each.code]),
+      [[field, code]],
+    )
+  }
 })
 
 test('the totals of an import are exact beyond 2^53', async () => {

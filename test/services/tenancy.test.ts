@@ -43,8 +43,32 @@ const accountOperations: typeof operations = {
     till.stores.create(caller as Account, { project_id: project, store_type: 'web' }),
   'items.create': (till, caller, { store }) =>
     till.items.create(caller as Account, { ...ITEM, store_id: store, name: 'intruder' }),
+  'items.update': (till, caller, { item }) =>
+    till.items.update(caller as Account, { id: item, price: '1' }),
+  'items.archive': (till, caller, { item }) => till.items.archive(caller as Account, item),
+  'items.restore': (till, caller, { item }) => till.items.restore(caller as Account, item),
+  'items.getByName': (till, caller, { store }) =>
+    till.items.getByName(caller as Account, store, 'gold'),
+  'purchases.record': (till, caller, { store }) =>
+    till.purchases.record(caller as Account, {
+      store_id: store,
+      transaction_id: 'intruder',
+      sku: 'gold',
+      purchased_at: '2024-03-01T12:34:56Z',
+    }),
+  'catalog.export': (till, caller, { project }) =>
+    collect(till.catalog.export(caller as Account, { project_id: project })),
+  'catalog.plan': (till, caller, { project }) =>
+    till.catalog.plan(caller as Account, { project_id: project, catalog: {} }),
+  'catalog.apply': (till, caller, { project }) =>
+    till.catalog.apply(caller as Account, {
+      project_id: project,
+      catalog: { project: { name: 'Taken over' } },
+    }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
+  'purchases.summarize': (till, caller, { store }) =>
+    till.purchases.summarize(caller as Account, { store_id: store }),
   'users.export': (till, caller, { project }) =>
     collect(till.users.export(caller as Account, { project_id: project, user_id: 'player' })),
   'users.erase': (till, caller, { project }) =>
@@ -97,6 +121,8 @@ describe('an account', () => {
     assert.equal((await till.stores.get(a.account, 'main')).project_id, a.first.project)
     assert.equal((await till.purchases.list(a.account, { store_id: 'main' })).purchases.length, 1)
     assert.deepEqual((await till.purchases.list(b.account, { store_id: 'main' })).purchases, [])
+    assert.equal((await till.purchases.summarize(a.account, {})).length, 1)
+    assert.deepEqual(await till.purchases.summarize(b.account, {}), [])
   })
 
   test('may take a store_id, an item name and a transaction that another has', async () => {
@@ -176,6 +202,15 @@ describe('a session', () => {
       assert.deepEqual(await everything(till, a), before)
     })
   }
+
+  test('can not list archived items', async () => {
+    const { till, a } = await createTenants()
+    const session = await sessionOf(till, a.keys[0])
+
+    const listed = till.items.list(session, { store_id: 'main', archived: true })
+
+    await assert.rejects(listed, { code: 'invalid_request', message: /archived/ })
+  })
 
   test('can neither create nor list projects', async () => {
     const { till, a } = await createTenants()
@@ -301,7 +336,9 @@ async function everything(till: Till, { account }: { account: Account }) {
     )
   ).flat()
   const items = await Promise.all(
-    stores.map(({ store_id }) => till.items.list(account, { store_id })),
+    stores.flatMap(({ store_id }) =>
+      [false, true].map((archived) => till.items.list(account, { store_id, archived })),
+    ),
   )
   const purchases = await Promise.all(
     stores.map(({ store_id }) => till.purchases.list(account, { store_id })),

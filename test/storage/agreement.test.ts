@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
 import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { StagedRows } from '../../lib/storage/port.ts'
 import { openPostgres, startPostgres } from '../support/postgres.ts'
+import { fc } from '../support/seeds.ts'
 import { insertShops, MAIN, newRow } from './fixtures/records.ts'
 
 type File = {

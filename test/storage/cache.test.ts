@@ -7,8 +7,11 @@ import { setTimeout } from 'node:timers/promises'
 import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
 import { createReadCache } from '../../lib/storage/cache.ts'
 import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { bePatient } from '../support/clock.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { createRandom } from '../support/random.ts'
+import { createSignal } from '../support/server.ts'
 import { startWorker } from '../support/worker.ts'
 import { insertStores, MAIN, newItem } from './fixtures/records.ts'
 import {
@@ -23,7 +26,8 @@ import {
 /**
  * Reads during writes, for each driver and round. TILLKIT_TEST_ROUNDS sets the rounds.
  */
-const READS = 20_000
+const READS = 8_000
+const random = createRandom()
 const ROUNDS = Number(process.env.TILLKIT_TEST_ROUNDS ?? 1)
 
 for (const { driver, skip } of await sqliteDrivers()) {
@@ -33,15 +37,17 @@ for (const { driver, skip } of await sqliteDrivers()) {
 function describeFreshness(driver: SqliteDriverName): void {
   for (let round = 1; round <= ROUNDS; round++) {
     test(`no read is older than the last acknowledged write of any writer (${round})`, async (t) => {
+      bePatient(t) // three processes compete for the lock
       const path = join(temporaryFolder(t), 'till.db')
       const storage = await open(t, path, driver)
       const lines = ['own', 'theirs', 'raw']
       for (const line of lines) await insertLine(storage, line)
       const [walker, reader] = [startWorker(t), startWorker(t)]
+      await walker.ask('bePatient')
       await walker.ask('open', path, driver)
       await reader.ask('open', path, driver)
       const raw = await openSqliteDriver(path, driver)
-      raw.exec('PRAGMA busy_timeout = 5000')
+      raw.exec('PRAGMA busy_timeout = 0') // takeRawStep waits itself
       t.after(() => raw.close())
 
       const own = { steps: 0 }
@@ -55,7 +61,7 @@ function describeFreshness(driver: SqliteDriverName): void {
         while (reads < READS) {
           await takeStep(storage, 'own', own.steps + 1)
           own.steps++
-          await setTimeout(Math.random() * 20)
+          await setTimeout(random() * 20)
         }
       })()
       const readingThere = (async () => {
@@ -72,13 +78,13 @@ function describeFreshness(driver: SqliteDriverName): void {
           stale.push(...(await findStale(storage, line, steps()[i] as number)))
           reads += READS_PER_ROUND
           // A synchronous write in the same turn as the reads before and after it.
-          if (line === 'raw' && Math.random() < 0.2) takeRawStep(raw, 'raw', ++past.steps)
+          if (line === 'raw' && random() < 0.2) takeRawStep(raw, 'raw', ++past.steps)
         }
       }
       await Promise.all([writing, readingThere, ...lines.map(readingHere)])
 
       assert.deepEqual(stale, [])
-      t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of nine writes`)
+      t.diagnostic(`${reads} reads, ${steps().join(' + ')} steps of ten writes`)
     })
   }
 }
@@ -116,7 +122,7 @@ test('after each write of any writer all reads return the same as without a cach
   ]
 
   for (let step = 1; step <= 60; step++) {
-    await writers[Math.floor(Math.random() * writers.length)]?.(step)
+    await writers[Math.floor(random() * writers.length)]?.(step)
     const shown = await Promise.all(storages.map((each) => Promise.all(readsOf(each, 'one', step))))
     const truth = await Promise.all(readsOf(plain, 'one', step))
     assert.deepEqual(shown, [truth, truth])
@@ -156,33 +162,25 @@ test('a failed version check rejects the reads that wait for it, and no others',
 test('a read that began before a write is not cached after it', async () => {
   const under = createMemoryStorage()
   await insertStores(under)
-  let release: (() => void) | undefined
-  const releaseRead = async () => {
-    while (!release) await setTimeout(1)
-    release()
-    release = undefined
-  }
+  const [read, opened] = [createSignal(), createSignal()]
   const slow: Storage = {
     ...under,
     async findProject(id) {
       const found = await under.findProject(id)
-      await new Promise<void>((resolve) => {
-        release = resolve
-      })
+      read.give()
+      await opened.given
       return found
     },
   }
   const storage = createReadCache(slow, () => 1, 1e6)
 
   const early = storage.findProject('prj_1')
-  while (!release) await setTimeout(1)
+  await read.given
   await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
-  await releaseRead()
+  opened.give()
   assert.equal((await early)?.name, 'Game')
-  const late = storage.findProject('prj_1')
-  await releaseRead()
 
-  assert.equal((await late)?.name, 'New')
+  assert.equal((await storage.findProject('prj_1'))?.name, 'New')
 })
 
 test('reads of one turn share a version check, and return the same frozen object', async () => {
@@ -308,7 +306,7 @@ async function inChild(
   args: string[],
 ): Promise<Record<string, number>> {
   const child = fork(new URL(script, import.meta.url), args, {
-    execArgv: ['--expose-gc', ...(process.features.typescript ? [] : ['--import', 'tsx'])],
+    execArgv: ['--expose-gc'],
   })
   t.after(() => child.kill())
   const gone = once(child, 'exit').then(() => assert.fail('the script ended without a message'))

@@ -4,15 +4,18 @@ import { describeArchives } from './contract/archives.ts'
 import { describeAtomicity, describeAudit } from './contract/audit.ts'
 import { describeAuthority } from './contract/authority.ts'
 import { describeBuckets } from './contract/buckets.ts'
+import { describeCatalog } from './contract/catalog.ts'
 import { describeImports, describeTurns } from './contract/imports.ts'
-import { describeItemPages, describeItems } from './contract/items.ts'
+import { describeItemChanges, describeItemPages, describeItems } from './contract/items.ts'
 import type { OpenStorage } from './contract/open.ts'
 import { describePages } from './contract/pages.ts'
 import { describeProjects } from './contract/projects.ts'
 import { describePurchases } from './contract/purchases.ts'
 import { describeQuotas } from './contract/quotas.ts'
+import { describeRecording, describeUsers } from './contract/recording.ts'
 import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
+import { describeSummaries } from './contract/summaries.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 import { describeErasure } from './contract/users.ts'
@@ -33,11 +36,16 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('pages of records', () => describePages(open))
     describe('quotas', () => describeQuotas(open))
     describe('items', () => describeItems(open))
+    describe('changes of items', () => describeItemChanges(open))
     describe('pages of items', () => describeItemPages(open))
+    describe('catalogs', () => describeCatalog(open))
     describe('imports', () => describeImports(open))
     describe('imports of known transactions', () => describeRepeats(open))
     describe('concurrent imports', () => describeTurns(open))
     describe('purchases', () => describePurchases(open))
+    describe('recorded purchases', () => describeRecording(open))
+    describe('purchases of a user', () => describeUsers(open))
+    describe('summaries', () => describeSummaries(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))

@@ -22,6 +22,10 @@ async function fill(storage: Storage): Promise<void> {
     const gem = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
     const options = { idempotencyKey: `key of ${name}` }
     await till.items.create(account, { ...gem, type: 'consumable', meta: { z: 1, a: [] } }, options)
+    const silver = { ...gem, name: 'silver', type: 'consumable' as const }
+    const { id } = await till.items.create(account, silver)
+    await till.items.update(account, { id, price: '199' })
+    await till.items.archive(account, id)
     await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
     await till.sessions.revoke(account, { project_id: project.id })
     for (const file of [
@@ -53,10 +57,10 @@ for (const { name, open, skip } of await allTargets()) {
         projects: 2,
         revocations: 4,
         stores: 2,
-        items: 4,
-        purchases: 4,
+        items: 6,
+        purchases: 6,
         erased_purchases: 4,
-        audit_entries: 33,
+        audit_entries: 35,
       })
       const back = createMemoryStorage()
       assert.equal((await copyStorage(target, back)).checksum, checksum)

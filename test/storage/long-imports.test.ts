@@ -5,16 +5,12 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import type { NewPurchase, StoredPurchase } from '../../lib/domain/purchase.ts'
-import type { Storage } from '../../lib/index.ts'
+import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { PurchaseImport, StagedRows, StoreKey } from '../../lib/storage/port.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
-
-// On Node 20 the loader of the tests does not work in threads: there the build is tested.
-const library = process.features.typescript ? '../../lib/index.ts' : '../../dist/lib/index.js'
-const { openSqliteStorage }: typeof import('../../lib/index.ts') = await import(library)
 
 // Enough rows for several checkpoints, and to notice a WAL that is not truncated.
 const ROWS = 60_000

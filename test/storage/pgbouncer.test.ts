@@ -14,7 +14,7 @@ describe('behind pgbouncer in transaction mode', { skip }, () => {
     const url = await server.createDatabase(t)
     const pgbouncer = await startPgbouncer(url, { size: 2 })
     t.after(() => pgbouncer.stop())
-    const storage = await openPostgres(t, pgbouncer.url, { max: 6, statementTimeout: 1_000 })
+    const storage = await openPostgres(t, pgbouncer.url, { max: 6 })
     await insertProjects(storage)
     return { storage, pgbouncer, sql: rawPostgres(t, url) }
   }

@@ -149,7 +149,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
   for (const [what, authority, revoke, code] of HELD) {
     test(`revokes ${what} while writers keep its row shared without a gap`, async (t) => {
       const url = await server.createSchema(t)
-      const storage = await openPostgres(t, url, { max: 36 })
+      const storage = await openPostgres(t, url, { max: 36, poolTimeout: 60000 })
       await insertShops(storage)
       let made = 0
       let isRevoked = false
@@ -192,9 +192,11 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       )
       return sent
     })
-    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    const options = { postgres: driver, poolTimeout: 60000 }
+    const storage = await openPostgres(t, await server.createSchema(t), options)
     await insertShops(storage)
     const audit = newEntry()
+    let keys = 0
     const kinds: Act[] = [
       updateUnder(TOKEN),
       updateUnder(KEY),
@@ -205,7 +207,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       (each) =>
         each.rotatePublicKey(
           'prj_1',
-          { public_key: `pk_${Math.random()}`, former_until: AT },
+          { public_key: `pk_${++keys}`, former_until: AT },
           { authority: KEY },
         ),
       (each) => each.insertAudit({ authority: TOKEN }),
@@ -252,7 +254,7 @@ async function openBoth(t: TestContext) {
 }
 
 async function eventuallyWaits(raw: Sql): Promise<void> {
-  for (let looks = 0; looks < 500; looks++) {
+  for (let looks = 0; looks < 6_000; looks++) {
     const [row] = await raw`
       SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock'`

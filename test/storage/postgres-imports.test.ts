@@ -47,7 +47,7 @@ async function startWorker(t: TestContext, url: string, from: number, count: num
   const worker = fork(
     new URL('./fixtures/postgres-worker.ts', import.meta.url),
     [url, String(from), String(count)],
-    { execArgv: process.features.typescript ? [] : ['--import', 'tsx'] },
+    { execArgv: [] },
   )
   t.after(() => worker.kill('SIGKILL'))
   const gone = once(worker, 'exit')
@@ -133,7 +133,7 @@ describe('PostgreSQL imports in blocks', () => {
 
   test('whose clients are slow hold no connection', async (t) => {
     const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { max: 2, poolTimeout: 1_000 })
+    const storage = await openPostgres(t, url, { max: 2 })
     await insertShops(storage)
     const imports = []
     for (let i = 0; i < 5; i++) {

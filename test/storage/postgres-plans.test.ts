@@ -14,6 +14,7 @@ import {
   newStore,
   stage,
 } from './fixtures/records.ts'
+import { newEntry } from './fixtures/writes.ts'
 
 const server = await startPostgres()
 
@@ -44,7 +45,7 @@ const OTHERS = `
     SELECT store, seq, 1 FROM purchases WHERE store > 100;
   INSERT INTO token_bounds (project_id, user_id, not_after)
     SELECT id, '', 1 FROM projects;
-  INSERT INTO idempotency_records (account_id, key, fingerprint, answer, created_at, expires_at)
+  INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
     SELECT account_id, 'k', '', '', '', '3' FROM accounts;
   INSERT INTO audit (at, actor, action, subject, account_id, request_id)
     SELECT '', '', '', '', account_id, '' FROM accounts;
@@ -54,10 +55,9 @@ const OTHERS = `
 
 /** Every verb once, as it is when all goes well. */
 async function useAll(storage: Storage): Promise<void> {
-  const audit = { at: AT, actor: '', action: 'item.create', subject: '', request_id: '' } as const
   const idempotency = { account_id: 'acc_1', fingerprint: '', answer: '', created_at: AT }
   const write = (key: string) => ({
-    audit: { ...audit, account_id: 'acc_1' },
+    audit: newEntry(),
     idempotency: { ...idempotency, key, expires_at: '2025' },
   })
   await storage.insertAccount(newAccount('acc_3'), newKey('acc_3', 'hash-3'), write('1'))
@@ -93,11 +93,15 @@ async function useAll(storage: Storage): Promise<void> {
   await storage.listStoreSummaries('prj_1', { limit: 10 })
   await storage.updateStore(MAIN, (store) => store)
   await storage.insertItem(newItem('sword'))
+  await storage.updateItem('itm_gold', (item) => ({ ...item, price: 1 }), write('5'))
   const { key_id } = authority
   await storage.insertItem(newItem('bow'), { audit: write('4').audit, authority: { key_id } })
   await storage.insertItems([newItem('shield')])
   await storage.findItem('itm_gold')
+  await storage.findItemByName(MAIN, 'gold')
   await storage.listItems(MAIN, { limit: 10 })
+  for (const archived of [true, false])
+    await storage.listItems({ ...MAIN, archived }, { limit: 10 })
   await storage.listItems(MAIN, { limit: 10, after: 'itm_gold' })
   for (const [import_id, status] of [
     ['imp_1', 'pending'],
@@ -113,6 +117,10 @@ async function useAll(storage: Storage): Promise<void> {
   const filter = { user_id: 'u', sku: 'gold', status: 'purchased', from: 0, to: 1 } as const
   await storage.listPurchases(MAIN, {}, { limit: 10 })
   await storage.listPurchases(MAIN, filter, { limit: 10, after: '1' })
+  await storage.recordPurchase(MAIN, 'rec_1', newRow(4, { user_id: 'u' }), write('5'))
+  await storage.recordPurchase(MAIN, 'rec_2', newRow(4, { user_id: 'u', status: 'refunded' }))
+  await storage.listPurchases(MAIN, { user_id: 'u' }, { limit: 10 })
+  await storage.listOwned(MAIN, 'u', { limit: 10 })
   await storage.revokeTokens({ project_id: 'prj_1', user_id: 'u', at: 1 })
   await storage.insertWatermark({ project_id: 'prj_1', user_id: 'u', not_after: 1 })
   await storage.findWatermark('prj_1', 'u')

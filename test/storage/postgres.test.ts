@@ -65,10 +65,10 @@ async function untilWaiting(t: TestContext, url: string, count: number): Promise
   }
 }
 
-/** Ends the connections of tillkit to a database, from the side of the server. */
+/** Ends the connections of tillkit to a database, from the side of the server, and waits for it. */
 async function killConnections(t: TestContext, url: string): Promise<void> {
   const sql = rawPostgres(t, url)
-  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  await sql`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
     WHERE application_name = 'tillkit' AND datname = current_database()`
 }
 
@@ -427,7 +427,7 @@ describe('PostgreSQL connections', () => {
 
   test('a statement that takes too long is storage_unavailable', async (t) => {
     const url = await server.createSchema(t)
-    const storage = await openPostgres(t, url, { statementTimeout: 1_000 })
+    const storage = await openPostgres(t, url, { statementTimeout: 2_000 })
     await insertProjects(storage)
     const unlock = await lockProject(t, url, 'prj_1')
 
@@ -600,7 +600,7 @@ describe('a PostgreSQL server', { skip: server.isForeign }, () => {
 
   test('that hangs is given up, and the work goes on over another connection', async (t) => {
     const url = await server.createDatabase(t)
-    const storage = await openPostgres(t, url, { max: 1, statementTimeout: 1_000 })
+    const storage = await openPostgres(t, url, { max: 1, statementTimeout: 2_000 })
     await insertProjects(storage)
     const [hung] = await rawPostgres(t, url)`SELECT pid FROM pg_stat_activity
       WHERE application_name = 'tillkit' AND datname = current_database()`
@@ -609,6 +609,6 @@ describe('a PostgreSQL server', { skip: server.isForeign }, () => {
 
     await assert.rejects(nameOf(storage), UNAVAILABLE)
 
-    assert.equal(await nameOf(storage), 'Game')
+    await eventuallyHolds(async () => assert.equal(await nameOf(storage), 'Game'))
   })
 })

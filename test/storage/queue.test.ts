@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { createWriteQueue, type GroupTransaction } from '../../lib/storage/sqlite/queue.ts'
-import { hurry } from '../support/clock.ts'
+import { bePatient, hurry } from '../support/clock.ts'
 import { all } from '../support/collect.ts'
 import { pragma, raw, watchConnections } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
@@ -184,7 +184,7 @@ function describeGroups(driver: SqliteDriverName): void {
       const worker = startWorker(t)
       await worker.ask('open', path, driver)
       const told = worker.walk(line)
-      const enough = 2 + Math.random() * 5
+      const enough = 2 + (round % 5)
       while (told.steps < enough) await setImmediate()
       await worker.kill()
 
@@ -240,6 +240,7 @@ function describeGroups(driver: SqliteDriverName): void {
 function describeLocks(driver: SqliteDriverName): void {
   test('reads are answered while writes and imports wait for the lock of another', async (t) => {
     const { storage, path } = await openShop(t, driver)
+    bePatient(t)
     const other = startWorker(t)
     await other.ask('lock', path, driver)
     let settled = 0
@@ -270,9 +271,13 @@ function describeLocks(driver: SqliteDriverName): void {
   })
 
   test('four processes write at once beside an import, and all get their turn', async (t) => {
+    bePatient(t)
     const { storage, path } = await openShop(t, driver)
     const workers = Array.from({ length: 4 }, () => startWorker(t))
-    for (const worker of workers) await worker.ask('open', path, driver)
+    for (const worker of workers) {
+      await worker.ask('bePatient')
+      await worker.ask('open', path, driver)
+    }
 
     await Promise.all([
       ...workers.map((worker, i) => worker.ask('insertAccounts', `acc-${i}`, WRITES)),

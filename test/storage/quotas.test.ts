@@ -7,14 +7,15 @@ import { APPLICATION_ID, MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
 import { all } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { rawPostgres, startPostgres } from '../support/postgres.ts'
-import { MAIN, newProject, newStore } from './fixtures/records.ts'
+import { AT, itemsOf, MAIN, newItem, newProject, newStore } from './fixtures/records.ts'
 import { newPath } from './fixtures/sqlite.ts'
+import { auditOf, newEntry } from './fixtures/writes.ts'
 
 const server = await startPostgres()
 
 /**
  * Two accounts: one with a configuration of a project and of a store and with an idempotency record,
- * one with an empty configuration.
+ * one with an empty configuration. An item with its audit entry.
  */
 const RECORDS = `
   INSERT INTO accounts (account_id, name, created_at) VALUES ('acc_1', '', ''), ('acc_2', '', '');
@@ -25,6 +26,10 @@ const RECORDS = `
   INSERT INTO stores (account_id, project_id, store_id, store_type, is_sandbox, status,
     store_config, created_at)
     VALUES ('acc_1', 'prj_1', 'main', 'web', FALSE, '', '{"text":"01234567890123456789"}', '');
+  INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
+    SELECT 'itm_gold', seq, 'gold', 'Item', '', 499, 'consumable', '{}', '${AT}' FROM stores;
+  INSERT INTO audit (at, actor, action, subject, account_id, request_id)
+    VALUES ('${AT}', 'operator', 'item.create', 'itm_gold', 'acc_1', '');
   INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
     VALUES ('acc_1', 'key', 'print', '{}', '2024-01-01', '2024-01-02');
 `
@@ -88,6 +93,22 @@ for (const { name, skip, open } of places) {
       const quota = { account_id: 'acc_2', config_bytes: 4 }
       assert.equal(await storage.insertProject(other, { quota }), 'inserted')
       assert.equal((await all((page) => storage.listProjects('acc_1', page))).length, 1)
+    })
+
+    test('keeps its items and audit entries, and its items can be changed', async (t) => {
+      const storage = await open(t)
+      t.after(() => storage.close())
+      const made = newEntry({ actor: 'operator', project_id: '', store_id: '', request_id: '' })
+      const update = newEntry({ action: 'item.update', data: { price: { old: 499, new: 599 } } })
+
+      assert.deepEqual(await itemsOf(storage, MAIN), [newItem('gold')])
+      assert.deepEqual(await auditOf(storage), [made])
+      await storage.updateItem('itm_gold', (item) => ({ ...item, price: 599 }), { audit: update })
+
+      const changed = newItem('gold', { price: 599, version: 2 })
+      assert.deepEqual(await itemsOf(storage, MAIN), [changed])
+      assert.deepEqual(await auditOf(storage), [made, update])
+      assert.deepEqual(await storage.check(), [])
     })
 
     test('can be read above its quota, and changed without growth', async (t) => {

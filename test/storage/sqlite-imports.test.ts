@@ -174,8 +174,8 @@ function describeInterruptions(driver: SqliteDriverName): void {
 
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
     let passed = 0
-    const now = performance.now.bind(performance)
-    t.mock.method(performance, 'now', () => now() + passed)
+    const start = performance.now()
+    t.mock.method(performance, 'now', () => start + passed)
     passed = 25_000
     assert.equal(await storage.openImport(MAIN, 'imp_2'), undefined)
 
@@ -290,6 +290,7 @@ function describeTakeOver(driver: SqliteDriverName): void {
     db.exec('BEGIN IMMEDIATE')
     await assert.rejects(current.abort(), { code: 'storage_unavailable' })
     db.exec('ROLLBACK')
+    t.mock.restoreAll()
 
     await importOne(storage, 'imp_2', newRow(3))
 

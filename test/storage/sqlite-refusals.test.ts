@@ -93,6 +93,7 @@ function describeRefusals(driver: SqliteDriverName): void {
     await assert.rejects(insert, { code: 'storage_unavailable' })
     assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
     other.exec('ROLLBACK')
+    t.mock.restoreAll()
 
     await insert()
     assert.deepEqual(await all((page) => storage.listAccounts(page)), [newAccount('acc_1')])

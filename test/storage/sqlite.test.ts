@@ -166,15 +166,16 @@ function describeMigrations(driver: SqliteDriverName): void {
     const path = newPath(t)
     const old = await raw(t, path, driver)
     migrate(old, WITHOUT_ARCHIVE)
-    const insert =
-      "INSERT INTO audit VALUES (?, '2024-01-01', 'operator', 'store.create', ?, 'a', '')"
+    const columns = 'seq, at, actor, action, subject, account_id, request_id'
+    const insert = `INSERT INTO audit (${columns})
+      VALUES (?, '2024-01-01', 'operator', 'store.create', ?, 'a', '')`
     for (const seq of [1, 2, 5]) old.prepare(insert).run(seq, `${seq}`)
-    const before = old.prepare('SELECT * FROM audit').all()
+    const before = old.prepare(`SELECT ${columns} FROM audit`).all()
 
     const storage = await open(t, path, driver)
 
     const db = await raw(t, path, driver)
-    assert.deepEqual(db.prepare('SELECT * FROM audit').all(), before)
+    assert.deepEqual(db.prepare(`SELECT ${columns} FROM audit`).all(), before)
     assert.equal((await storage.listAudit('a', { limit: 10 })).entries.length, 3)
     assert.throws(() => db.exec('DELETE FROM audit'), /append-only/)
     assert.throws(() => db.exec("UPDATE audit SET actor = ''"), /append-only/)

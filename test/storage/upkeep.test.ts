@@ -93,6 +93,7 @@ function describeUpkeep(driver: SqliteDriverName): void {
     await assert.rejects(async () => storage.forget?.(), { code: 'storage_unavailable' })
     assert.ok(readFileSync(`${path}-wal`).includes('forget-me'))
 
+    t.mock.restoreAll()
     const forgetting = storage.forget?.()
     reader.exec('COMMIT')
     await forgetting

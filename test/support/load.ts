@@ -10,7 +10,7 @@ export interface Answered {
 
 /**
  * Sends a request on a connection of `agent`; rejects when that ends before the answer, or nothing
- * comes for 10 s: node:cluster holds a connection for ever whose worker dies as it is handed over.
+ * comes for 30 s: node:cluster holds a connection for ever whose worker dies as it is handed over.
  */
 export function ask(
   agent: Agent,
@@ -30,7 +30,7 @@ export function ask(
       })
       response.on('error', reject)
     })
-    sent.setTimeout(10_000, () => sent.destroy(new Error('there was no answer')))
+    sent.setTimeout(30_000, () => sent.destroy(new Error('there was no answer')))
     sent.on('error', reject).end(body)
   })
 }

@@ -74,7 +74,7 @@ export async function startServer(
 
 /** Looks every few milliseconds, a bounded number of times, until there is something to see. */
 export async function eventually<T>(look: () => T | undefined, what: string): Promise<T> {
-  for (let looks = 0; looks < 2_000; looks++) {
+  for (let looks = 0; looks < 12_000; looks++) {
     const found = look()
     if (found !== undefined) return found
     await setTimeout(5)

@@ -6,9 +6,7 @@ import type { methods } from '../storage/fixtures/worker.ts'
 
 /** A process of its own that works on a storage; see storage/fixtures/worker.ts. */
 export function startWorker(t: TestContext) {
-  const child = fork(new URL('../storage/fixtures/worker.ts', import.meta.url), {
-    execArgv: process.features.typescript ? [] : ['--import', 'tsx'],
-  })
+  const child = fork(new URL('../storage/fixtures/worker.ts', import.meta.url), { execArgv: [] })
   const gone = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import * as jose from 'jose'
 import type { Claims } from '../../lib/token/claims.ts'
 import { signToken, verifyToken } from '../../lib/token/jwt.ts'
 import type { SigningKey } from '../../lib/token/key.ts'
+import { fc } from '../support/seeds.ts'
 
 const now = 1_800_000_000
 const expected = { iss: 'tillkit', now }

@@ -1,7 +1,7 @@
 import type { BucketMethods } from '../port.ts'
 
 export function bucketMethods(): BucketMethods {
-  /** Unix milliseconds at which each bucket is full. */
+  /** The time at which each bucket is full, in Unix milliseconds. */
   const buckets = new Map<string, number>()
   return {
     async consumeBuckets(costs, elapsed) {

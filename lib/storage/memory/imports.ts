@@ -1,15 +1,16 @@
 import { compareRepeat, type NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, PurchaseMethods, StagedRows } from '../port.ts'
+import { storedPurchase } from '../recorded.ts'
 import { NOTHING_STAGED } from '../staged.ts'
-import type { KeptPurchase, State } from './state.ts'
+import { type KeptPurchase, keptPurchase, type State } from './state.ts'
 
 export function importMethods(state: State): Pick<PurchaseMethods, 'openImport'> {
   return {
     async openImport(store, import_id) {
       const records = state.recordsOf(store)
-      if (records.importing) return undefined
-      records.importing = true
-      return createImport(state, records, import_id)
+      if (records.staged) return undefined
+      records.staged = new Map()
+      return createImport(state, records, import_id, records.staged)
     },
   }
 }
@@ -18,9 +19,9 @@ function createImport(
   state: State,
   records: ReturnType<State['recordsOf']>,
   import_id: string,
+  staged: Map<string, KeptPurchase>,
 ): PurchaseImport {
   const { store_id } = records.store
-  const staged = new Map<string, KeptPurchase>()
 
   const stageRow = ({ line, metadata, ...row }: NewPurchase, result: Mutable<StagedRows>) => {
     if (!records.items.has(row.sku)) {
@@ -38,8 +39,8 @@ function createImport(
     } else if (repeat || erased) {
       result.skipped++
     } else {
-      const kept = { ...withoutAbsent(row), metadata: Buffer.from(JSON.stringify(metadata)) }
-      staged.set(row.transaction_id, { ...kept, store_id, import_id })
+      const added = storedPurchase({ line, metadata, ...row }, store_id, import_id)
+      staged.set(row.transaction_id, keptPurchase(added))
       result.added++
     }
   }
@@ -56,11 +57,11 @@ function createImport(
     async commit(write = {}) {
       state.verify(write.authority)
       for (const [id, purchase] of staged) records.purchases.set(id, purchase)
-      records.importing = false
+      records.staged = undefined
       state.recordWrite(write)
     },
     async abort() {
-      records.importing = false
+      records.staged = undefined
     },
     async erase({ user_id, transaction_ids, deletes }, write = {}) {
       state.verify(write.authority)
@@ -79,9 +80,3 @@ function createImport(
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer E)[] ? E[] : T[K] }
-
-/** Copies a row without its undefined members, which a database does not return either. */
-function withoutAbsent<T extends object>(row: T): T {
-  const present = Object.entries(row).filter(([, value]) => value !== undefined)
-  return structuredClone(Object.fromEntries(present)) as T
-}

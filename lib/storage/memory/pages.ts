@@ -1,7 +1,7 @@
 import { recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../port.ts'
 
-/** A page of a list to which records are only appended. Its cursor is the number of those before. */
+/** Reads a page of a list that only grows. The cursor is the number of records before the page. */
 export function pageOf<T>(
   all: readonly T[],
   page: Page,
@@ -18,7 +18,7 @@ export function pageOf<T>(
   )
 }
 
-/** A page of records sorted by the UTF-8 bytes of their keys. */
+/** Reads a page of records that are sorted by the UTF-8 bytes of their keys. */
 export function sortedPageOf<T>(
   all: readonly T[],
   page: Page,

@@ -1,11 +1,14 @@
-import type { JsonObject } from '../../domain/fields.ts'
-import type { StoredPurchase } from '../../domain/purchase.ts'
-import type { PurchaseFilter } from '../../domain/query.ts'
-import type { PurchaseMethods } from '../port.ts'
+import { compareRepeat, type NewPurchase, type StoredPurchase } from '../../domain/purchase.ts'
+import { matches } from '../filter.ts'
+import type { OwnedRow, PurchaseMethods, RecordedRow, StoreKey } from '../port.ts'
+import { storedPurchase } from '../recorded.ts'
 import { sortedPageOf } from './pages.ts'
-import type { KeptPurchase, State } from './state.ts'
+import { type KeptPurchase, keptPurchase, type State, storedFrom } from './state.ts'
+import { summarizePurchases } from './summaries.ts'
 
-export function purchaseMethods(state: State): Omit<PurchaseMethods, 'openImport'> {
+type Methods = Omit<PurchaseMethods, 'openImport'>
+
+export function purchaseMethods(state: State): Methods {
   return {
     async listErasedPurchases(store, page) {
       const all = [...state.recordsOf(store).erased.values()]
@@ -15,6 +18,12 @@ export function purchaseMethods(state: State): Omit<PurchaseMethods, 'openImport
       const records = state.recordsOf(store)
       for (const each of erased) records.erased.set(each.transaction_id, { ...each })
     },
+    async recordPurchase(store, import_id, row, write = {}) {
+      state.verify(write.authority)
+      const result = recordRow(state, store, import_id, row)
+      if (result.outcome === 'added' || result.outcome === 'updated') state.recordWrite(write)
+      return result
+    },
     async listPurchases(store, filter, { limit, after = '0' }) {
       const all = [...state.recordsOf(store).purchases.values()]
       const purchases: StoredPurchase[] = []
@@ -22,23 +31,50 @@ export function purchaseMethods(state: State): Omit<PurchaseMethods, 'openImport
         const stored = all[at] as KeptPurchase
         if (!matches(stored, filter)) continue
         if (purchases.length === limit) return { purchases, next: String(at) }
-        const metadata = JSON.parse(stored.metadata.toString()) as JsonObject
-        purchases.push({ ...stored, metadata })
+        purchases.push(storedFrom(stored))
       }
       return { purchases }
+    },
+    async summarizePurchases(stores, filter, by) {
+      return summarizePurchases(state, stores, filter, by)
+    },
+    async listOwned(store, user_id, page) {
+      const owned = new Map<string, OwnedRow>()
+      for (const purchase of state.recordsOf(store).purchases.values()) {
+        if (!matches(purchase, { user_id, status: 'purchased' })) continue
+        const { sku, quantity, purchased_at } = purchase
+        const known = owned.get(sku)
+        owned.set(sku, {
+          sku,
+          quantity: (known?.quantity ?? 0) + quantity,
+          first_purchased_at: Math.min(known?.first_purchased_at ?? purchased_at, purchased_at),
+          last_purchased_at: Math.max(known?.last_purchased_at ?? purchased_at, purchased_at),
+        })
+      }
+      return sortedPageOf([...owned.values()], page, ({ sku }) => sku)
     },
   }
 }
 
-function matches(
-  purchase: KeptPurchase,
-  { user_id, sku, status, from, to }: PurchaseFilter,
-): boolean {
-  return (
-    (user_id === undefined || purchase.user_id === user_id) &&
-    (sku === undefined || purchase.sku === sku) &&
-    (status === undefined || purchase.status === status) &&
-    (from === undefined || purchase.purchased_at >= from) &&
-    (to === undefined || purchase.purchased_at < to)
-  )
+function recordRow(
+  state: State,
+  store: StoreKey,
+  import_id: string,
+  row: NewPurchase,
+): RecordedRow {
+  const { items, purchases, staged } = state.recordsOf(store)
+  const { transaction_id: id } = row
+  if (!items.has(row.sku)) return { outcome: 'unknown' }
+  if (staged?.has(id)) return { outcome: 'busy' }
+  const stored = purchases.get(id)
+  if (!stored) {
+    const purchase = storedPurchase(row, store.store_id, import_id)
+    purchases.set(id, keptPurchase(purchase))
+    return { outcome: 'added', purchase }
+  }
+  const repeat = compareRepeat(stored, row)
+  if (repeat.outcome === 'conflict') return repeat
+  const status = repeat.outcome === 'updated' ? row.status : stored.status
+  purchases.set(id, { ...stored, status })
+  return { outcome: repeat.outcome, purchase: { ...storedFrom(stored), status } }
 }

@@ -12,7 +12,7 @@ export function storeMethods(state: State): StoreMethods {
         if (stores.has(storeKey(store))) return false
         state.countConfig(store.account_id, write.quota, store.store_config)
         const maps = { items: new Map(), purchases: new Map(), erased: new Map() }
-        stores.set(storeKey(store), { store: structuredClone(store), ...maps, importing: false })
+        stores.set(storeKey(store), { store: structuredClone(store), ...maps })
         return true
       })
     },

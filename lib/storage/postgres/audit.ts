@@ -28,8 +28,8 @@ import { assertQuota } from './quota.ts'
 import { insertionOfMany } from './statements.ts'
 
 /**
- * Inserts one record with its audit entry and idempotency record, unless the idempotency key has a
- * record already. Throws when the authority does not hold.
+ * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
+ * already. Throws if the caller's authority does not hold.
  */
 export async function insertOnce<R>(
   db: Database,
@@ -40,7 +40,7 @@ export async function insertOnce<R>(
   const { authority, idempotency, quota } = write
   if (!idempotency && !quota && !authority?.token && !authority?.store) {
     if (await insertAudited(db, write, table, record)) return 'inserted'
-    await db.transaction((tx) => verifyAuthority(tx, authority)) // else the name is taken
+    await db.transaction((tx) => verifyAuthority(tx, authority)) // otherwise the name is taken
     return 'taken'
   }
   return db.transaction(async (tx) => {
@@ -56,8 +56,9 @@ export async function insertOnce<R>(
 }
 
 /**
- * Verifies the account key, inserts a record and writes its audit entry in one statement: one round
- * trip. A revocation updates the key's row, and whoever waited for its lock finds it revoked.
+ * Verifies the account key, inserts a record and writes its audit entry in one statement, to save
+ * round trips. A revocation updates the key's row. A statement that waits for its lock then finds
+ * the key revoked.
  */
 async function insertAudited<R>(
   on: Connection,
@@ -74,7 +75,9 @@ async function insertAudited<R>(
   return inserted === 1
 }
 
-/** The insertions into a table, without and with a key to verify, without and with an entry. */
+/**
+ * The SQL to insert into a table, with or without a key to verify, with or without an audit entry.
+ */
 function insertionsInto<R>(table: Table<R>) {
   const known = insertions.get(table)
   if (known) return known
@@ -96,7 +99,7 @@ interface Insertions {
 
 const insertions = new Map<unknown, { readonly free: Insertions; readonly keyed: Insertions }>()
 
-/** Writes the audit entries and idempotency records of changes, in the changes' transaction. */
+/** Writes audit entries and idempotency records in the transaction of their changes. */
 export async function recordWrite(
   on: Connection,
   ...writes: readonly WriteOptions[]
@@ -110,13 +113,13 @@ export async function recordWrite(
 }
 
 const INSERT_ENTRIES = insertionOfMany(AUDIT)
-/** For a copy, whose target has none of them. */
+/** Inserts many records, for a copy into a storage that has none of them. */
 const INSERT_IDEMPOTENCY_RECORDS = insertionOfMany(IDEMPOTENCY_RECORDS)
 
 /**
- * False when the key has a record that is not expired. Of two requests at once, the second waits
- * until the first has ended. Deletes up to ten expired records, except those that other
- * transactions have locked.
+ * Inserts an idempotency record. Returns false if its key has a record that has not expired. Of two
+ * concurrent requests, the second waits for the first to end. Also deletes up to ten expired
+ * records, except those that other transactions have locked.
  */
 async function insertIdempotencyRecord(
   on: Connection,
@@ -133,13 +136,13 @@ const REPLACED = omit(IDEMPOTENCY_RECORDS, 'account_id', 'key').names.map(
 
 const INSERT_IDEMPOTENCY_RECORD = `
   WITH expired AS (
-    DELETE FROM idempotency_records WHERE (account_id, key) IN (
-      SELECT account_id, key FROM idempotency_records
+    DELETE FROM receipts WHERE (account_id, key) IN (
+      SELECT account_id, key FROM receipts
       WHERE expires_at <= ? AND (account_id, key) <> (?, ?)
       ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED))
   ${IDEMPOTENCY_RECORDS.insertion}
   ON CONFLICT (account_id, key) DO UPDATE SET ${REPLACED.join(', ')}
-  WHERE idempotency_records.expires_at <= excluded.created_at`
+  WHERE receipts.expires_at <= excluded.created_at`
 
 export function auditMethods(db: Database): AuditMethods {
   return {
@@ -194,7 +197,7 @@ export function auditMethods(db: Database): AuditMethods {
 }
 
 const UPDATE_FINGERPRINTS = `
-  UPDATE idempotency_records r SET fingerprint = n.fingerprint
+  UPDATE receipts r SET fingerprint = n.fingerprint
   FROM json_to_recordset(?) AS n (account_id text, key text, fingerprint text)
   WHERE r.account_id = n.account_id AND r.key = n.key`
 
@@ -202,7 +205,7 @@ async function archivePage(
   tx: Transaction,
   { before, page, keep, write }: Parameters<ArchivePage>[0],
 ): ReturnType<ArchivePage> {
-  await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // one archive at a time
+  await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // only one archive run at a time
   const rows = await tx.all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
   const { old, ...further } = splitPage(rows.map(numberedEntry), before, page)
   if (old.length === 0) return { archived: 0, ...further }

@@ -6,16 +6,16 @@ import { FIND_KEY, FIND_PROJECT_STATUS, FIND_STORE_STATUS, FIND_WATERMARK } from
 import type { Transaction } from './connection.ts'
 
 /**
- * Throws when an authority does not hold. Nobody can revoke it until the transaction ends: its rows
+ * Throws if an authority does not hold. Nobody can revoke it until the transaction ends: its rows
  * are locked FOR SHARE, and a revocation locks the same row exclusively. Both first take the fair
  * lock of `lockAuthority`.
  *
  * The statements are sent together, in one round trip. The server runs them in this order, each
- * with its own snapshot. The watermark is therefore read after the lock on its project was granted;
- * in one statement with the lock it would be the one from before the wait.
+ * with its own snapshot. The watermark is therefore read after the lock on the project was granted.
+ * A single statement would read the watermark from before it waited for the lock.
  *
  * A change that updates one of these rows must lock it exclusively before it calls this function.
- * Two changes that first share the row would wait for each other.
+ * If two changes first locked the row FOR SHARE, they would wait for each other.
  */
 export async function verifyAuthority(
   tx: Transaction,
@@ -39,14 +39,14 @@ export async function verifyAuthority(
 }
 
 /**
- * Takes the fair locks of an authority, shared, and those of `changed`, exclusively.
+ * Takes the fair locks of an authority as shared ones, and those of `changed` as exclusive ones.
  *
  * Row locks are not fair: a FOR SHARE request overtakes a FOR UPDATE that waits. Under a steady
- * stream of writers a revocation would wait until its statement timeout. Advisory locks are granted
- * in the order of their requests.
+ * stream of writers, a revocation would wait until its statement timeout. Advisory locks are
+ * granted in the order of the requests.
  *
- * Prevents deadlocks by taking the locks in the order of their numbers. Call it before any row is
- * locked: no holder of one of these locks may wait for a lock of the caller.
+ * Takes the locks in the order of their numbers, which prevents deadlocks. Call it before any row
+ * is locked: no holder of one of these locks may wait for a lock of the caller.
  */
 export function lockAuthority(
   tx: Transaction,
@@ -61,17 +61,17 @@ export function lockAuthority(
   return tx.run(LOCK, changed, shared)
 }
 
-/** The names of the fair locks. */
+/** The names of the fair locks, which `LOCK` hashes to numbers. */
 export const lockOf = {
   key: (key_id: string) => `key ${key_id}`,
   project: (project_id: string) => `project ${project_id}`,
   store: ({ account_id, store_id }: StoreKey) => `store ${account_id} ${store_id}`,
 }
 
-/** An arbitrary number that all of these locks share: the letters "auth". */
+/** An arbitrary number for all of these advisory locks: the letters "auth". */
 const LOCK_CLASS = 0x61757468
 
-// Two names may have the same number: the statement takes that lock once.
+// Two names may have the same hash; the statement then takes the lock once.
 const LOCK = `
   SELECT CASE WHEN is_exclusive THEN pg_advisory_xact_lock(${LOCK_CLASS}, number)
     ELSE pg_advisory_xact_lock_shared(${LOCK_CLASS}, number) END
@@ -82,8 +82,8 @@ const LOCK = `
     GROUP BY number ORDER BY number) AS locks`
 
 /**
- * Finds a key by the name of its fair lock and its id, and takes both locks in this order. The
- * statement's snapshot is older than the wait, but FOR SHARE reads a row again that was updated.
+ * Finds a key by its id. First takes its fair lock, by name, and then the row lock. The statement's
+ * snapshot is from before the wait, but FOR SHARE reads a row again that has changed since then.
  */
 export const FIND_LOCKED_KEY = `
   SELECT 1 FROM account_keys

@@ -4,7 +4,7 @@ import type { Database } from './connection.ts'
 // Uses the database's clock, because the servers' clocks differ.
 const NOW = '(extract(epoch FROM now()) * 1000)::float8'
 
-// Locks the buckets in the order of their names, which prevents deadlocks between servers.
+// Locks the buckets in the order of their names, to prevent deadlocks between servers.
 const CONSUME = `
   INSERT INTO rate_buckets AS known (bucket, full_at)
   SELECT key, ${NOW} - $2::float8 + value::float8 FROM json_each_text($1) ORDER BY key
@@ -12,7 +12,7 @@ const CONSUME = `
     SET full_at = excluded.full_at + greatest(known.full_at - (${NOW} - $2::float8), 0)
   RETURNING bucket, full_at - ${NOW} AS wait`
 
-// Deletes more buckets than are added, and skips those that another server has locked.
+// Deletes more expired buckets than are added. Skips those that another server has locked.
 const CLEAR = `
   DELETE FROM rate_buckets WHERE bucket IN (
     SELECT bucket FROM rate_buckets WHERE full_at < ${NOW}

@@ -1,6 +1,6 @@
 import type { Database } from './connection.ts'
 
-/** References that have no foreign key, and the rows that break them; invalid indexes. */
+/** Finds rows that break references without a foreign key, and invalid indexes. */
 const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'purchases name an import that is not there',
@@ -17,6 +17,10 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
     `SELECT count(*) AS n FROM stores s
      WHERE EXISTS (SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq > s.last_purchase)
        AND NOT EXISTS (SELECT 1 FROM imports i WHERE i.store = s.seq AND i.owner IS NOT NULL)`,
+  ],
+  [
+    'items have a version without the id of its change, or the reverse',
+    'SELECT count(*) AS n FROM items WHERE (version > 1) <> (changed IS NOT NULL)',
   ],
   [
     'watermarks of an archive are left, which open the audit log for deletion',
@@ -42,7 +46,7 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
 
 const TIMEOUT_MS = 60 * 60_000
 
-/** Checks references without a foreign key. The server checks its pages itself. */
+/** Checks the references that have no foreign key. PostgreSQL itself checks its data pages. */
 export function findProblems(db: Database): Promise<string[]> {
   return db.transaction(
     async (tx) => {

@@ -1,25 +1,25 @@
 import { isConnectionLost, type PostgresClient } from './drivers.ts'
 
-/** One connection. A lost one is never used again: it may hold unsent bytes or a transaction. */
+/** One connection. A lost one is never reused: it may have unsent bytes or an open transaction. */
 export interface Client {
   /** Sends a statement. */
   send<T>(statement: (sql: PostgresClient) => PromiseLike<T>): Promise<T>
-  /** Closes the connection after the answer to its last statement, or at once. */
+  /** Closes the connection after the answers to all sent statements, or at once. */
   lose(when?: 'now'): void
-  /** Waits up to 5 s for statements under way, then closes the connection. */
+  /** Waits up to 5 s for the running statements, then closes the connection. */
   end(): Promise<void>
   readonly isLost: boolean
-  /** The number of statements without an answer. */
+  /** The number of statements on the connection that have no answer yet. */
   readonly pending: number
-  /** Milliseconds since the last answer, or since a statement was sent after it. */
+  /** Milliseconds since the last answer, or since the first statement that was sent after it. */
   readonly quiet: number
-  /** The number of single statements that use it. */
+  /** The number of single statements that currently share the connection. */
   shares: number
-  /** Whether a transaction uses it. */
+  /** Whether a transaction has the connection for itself. */
   isReserved: boolean
-  /** How many milliseconds without an answer are allowed. */
+  /** The milliseconds without an answer after which the connection counts as silent. */
   patience: number
-  /** Whether the last inspection found it silent for too long. */
+  /** Whether the previous inspection found the connection silent. */
   isSuspect: boolean
 }
 
@@ -35,7 +35,7 @@ export function openClient(
 
   const client: Client = {
     async send(statement) {
-      // postgres.js would reconnect, and run the rest of a transaction outside of it.
+      // Otherwise postgres.js reconnects, and runs the rest of a transaction outside of it.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
       if (pending++ === 0) heardAt = Date.now()
       try {

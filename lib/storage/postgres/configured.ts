@@ -3,12 +3,12 @@ import { PAGE_TEXT, recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../port.ts'
 import type { Database } from './connection.ts'
 
-/** PostgreSQL measures a configuration by reading all of it, so a page measures at most these. */
+/** The most configurations that a page measures. PostgreSQL reads a whole one to measure it. */
 const MEASURED = 32
 
 /**
- * Selects the records of an owner that fill a page, and one more. A record is left out when those
- * before its predecessor fill the page with their text.
+ * The SQL for an owner's records that fill a page, and one more. A record is left out if the
+ * records up to the one before its predecessor already fill the page with their text.
  */
 export function configuredQuery<R>(table: Table<R>, owner: string, config: string): string {
   return `SELECT * FROM (
@@ -21,7 +21,7 @@ export function configuredQuery<R>(table: Table<R>, owner: string, config: strin
     ORDER BY seq`
 }
 
-/** A page of records that each have a configuration. */
+/** Lists a page of records that have a configuration. */
 export async function listConfigured<R>(
   db: Database,
   { read }: Table<R>,

@@ -13,9 +13,9 @@ import {
 import type { Pool } from './pool.ts'
 import { numbered } from './statements.ts'
 
-/** Sends statements, with `?` or `$n` for their values: to the pool, or within a transaction. */
+/** Sends SQL statements to the pool or within a transaction. `?` or `$n` stand for values. */
 export interface Connection {
-  /** Runs a statement. Resolves to the number of rows that it changed. */
+  /** Runs a statement. Resolves to the number of changed rows. */
   run(sql: string, ...values: PostgresValue[]): Promise<number>
   /** Inserts a record. Resolves to 0 when a unique column of the table is taken. */
   insert<R>(table: Table<R>, record: R): Promise<number>
@@ -24,18 +24,18 @@ export interface Connection {
 }
 
 export interface Transaction extends Connection {
-  /** Runs statements without values. */
+  /** Runs SQL statements without values. */
   exec(sql: string): Promise<void>
-  /** Makes the transaction end with a rollback. */
+  /** Makes the transaction end with a rollback instead of a commit. */
   undo(): void
-  /** Copies lines of PostgreSQL's text format into a table. */
+  /** Runs a COPY of lines in PostgreSQL's text format into a table. */
   copy(into: string, lines: Iterable<string>): Promise<void>
 }
 
 export interface Database extends Connection {
   /**
-   * Runs `work` in a transaction, and repeats it a few times after a conflict with others. A failed
-   * transaction has changed nothing, unless the connection was lost during the commit: then the
+   * Runs `work` in a transaction. Repeats it a few times after conflicts with other transactions.
+   * If it fails, it has changed nothing, unless the connection was lost during the commit: then the
    * outcome is unknown.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limits?: Limits): Promise<T>
@@ -44,7 +44,7 @@ export interface Database extends Connection {
 }
 
 export interface Limits {
-  /** Milliseconds for one statement, in place of the connection's `statement_timeout`. */
+  /** Milliseconds for one statement, instead of the connection's `statement_timeout`. */
   readonly timeout: number
 }
 
@@ -57,7 +57,7 @@ export function databaseOn(pool: Pool): Database {
       throw error
     }
   }
-  // Reserves a connection: reads would wait behind a write, for its locks and for the disk.
+  // Reserves a connection, because reads that share one would wait for the write's locks and disk.
   const run: Connection['run'] = (...statement) =>
     retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {
@@ -70,7 +70,7 @@ export function databaseOn(pool: Pool): Database {
 }
 
 function connectionOn(client: Client): Connection {
-  // Prepares statements, unless the URL has `?prepare=false`: postgres.js gives that precedence.
+  // Prepares statements. `?prepare=false` in the URL overrides this in postgres.js.
   const query = (sql: string, values: PostgresValue[]) =>
     client.send((driver) => driver.unsafe(numbered(sql), values, { prepare: true, simple: false }))
   return verbsOn(
@@ -103,7 +103,7 @@ async function inTransaction<T>(
     exec: async (sql) => void (await exec(sql)),
     copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
   }
-  // Overrides the database's default: a statement after a lock must see what others committed.
+  // Overrides the database's default: after a lock, a statement must see what others committed.
   await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
     if (limits) {
@@ -114,7 +114,7 @@ async function inTransaction<T>(
     await exec(ending)
     return result
   } catch (error) {
-    // Closes the connection when the rollback fails, because its state is then unknown.
+    // Closes the connection if the rollback fails, because its state is unknown.
     await exec('ROLLBACK').catch(() => client.lose('now'))
     throw error
   }
@@ -122,7 +122,7 @@ async function inTransaction<T>(
 
 const ATTEMPTS = 5
 
-/** Retries after a conflict with another transaction, and translates errors. */
+/** Retries work after a conflict with another transaction. Translates errors. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

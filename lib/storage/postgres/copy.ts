@@ -4,7 +4,7 @@ import type { PostgresClient, PostgresQuery } from './drivers.ts'
 
 const CHUNK_CHARS = 64 * 1024
 
-/** Copies lines of PostgreSQL's text format into a table. */
+/** Runs a COPY of lines in PostgreSQL's text format into a table. */
 export async function copyInto(
   driver: PostgresClient,
   into: string,
@@ -26,12 +26,12 @@ export async function copyInto(
 }
 
 /**
- * Rejects with the server's error. postgres.js (3.4.9) has resolved the query with the stream by
- * then, so that the query's rejection is lost. The stream of a COPY that fails after its end stays
- * open.
+ * Rejects with the server's error for a COPY. In postgres.js (3.4.9) the query already resolves
+ * when the stream opens, so a later rejection of the query is lost. If a COPY fails after the end
+ * of its input, the stream stays open.
  */
 function failureOf(query: PostgresQuery): Promise<never> {
-  const inner = query as PostgresQuery & { reject: (error: unknown) => void } // an undocumented member of postgres.js
+  const inner = query as PostgresQuery & { reject: (error: unknown) => void } // undocumented
   const { reject } = inner
   const failed = new Promise<never>((_, fail) => {
     inner.reject = (error) => {
@@ -39,11 +39,11 @@ function failureOf(query: PostgresQuery): Promise<never> {
       reject(error)
     }
   })
-  failed.catch(() => {}) // before the stream opens, the query rejects too
+  failed.catch(() => {}) // if the stream never opens, the query rejects itself
   return failed
 }
 
-/** A cell of the text format (postgresql.org/docs/current/sql-copy.html, "Text Format"). */
+/** Formats a cell in the text format (postgresql.org/docs/current/sql-copy.html, "Text Format"). */
 export function copyCell(text: string | null | undefined): string {
   if (text === null || text === undefined) return '\\N'
   return SPECIAL.test(text) ? text.replace(EACH_SPECIAL, (special) => ESCAPES[special] ?? '') : text

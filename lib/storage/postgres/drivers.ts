@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 import { TillError } from '../../errors.ts'
 import type { Address } from './socket.ts'
 
-/** The default export of postgres.js, with the members that the adapter uses. */
+/** The members of postgres.js's default export that the adapter uses. */
 export type PostgresDriver = (url: string, settings: PostgresSettings) => PostgresClient
 
 export interface PostgresSettings {
@@ -32,9 +32,9 @@ export interface PostgresQuery extends PromiseLike<PostgresRows> {
 }
 
 export type PostgresRows = Row[] & { readonly count: number }
-/** An int8 is text: see `numberOf`. */
+/** A row. An int8 is a string in it: see `numberOf`. */
 export type Row = Record<string, unknown>
-/** An object is sent as JSON. */
+/** A value of a statement. An object is sent as JSON. */
 export type PostgresValue = string | number | boolean | null | Uint8Array | object
 
 export async function loadPostgresDriver(): Promise<PostgresDriver> {
@@ -47,31 +47,31 @@ export async function loadPostgresDriver(): Promise<PostgresDriver> {
   }
 }
 
-/** The codes of postgres.js, sockets and TLS for a lost connection. */
+/** The error codes for a lost connection, from postgres.js, sockets and TLS. */
 const CONNECTION_LOST =
   /^(CONNECTION_(CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT|E(CONNREFUSED|CONNRESET|PIPE|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOENT|ACCES|PROTO)|.*(CERT|TLS|SSL|STREAM).*)$/
 
 /**
- * SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) about the server,
- * not about the SQL: connection, authorization, unknown database, read-only, idle timeout, conflict,
- * resources, lock, statement timeout and shutdown, input/output, corruption.
+ * The SQLSTATE classes and codes (postgresql.org/docs/current/errcodes-appendix.html) that blame
+ * the server, not the SQL: connection, authorization, unknown database, read-only, idle timeout,
+ * conflict, resources, lock, statement timeout and shutdown, input/output, corruption.
  */
 const UNAVAILABLE = /^(08...|28...|3D000|25006|25P03|40...|53...|55P03|57...|58...|XX001|XX002)$/
 
 const DISK_FULL = '53100'
 const UNAVAILABLE_NOW = 'The database can not be used right now'
 
-/** Turns a driver's error about the server or the connection into `storage_unavailable`. */
+/** Turns an error about the server or the connection into `storage_unavailable`. */
 export function translatePostgresError(error: unknown): unknown {
   const { code = '' } = error as { code?: string }
   if (!isConnectionLost(error) && !UNAVAILABLE.test(code)) return error
-  // The driver's message may name hosts, roles and databases: it goes to the log only.
+  // The driver's message may name hosts, roles and databases, so only the log gets it.
   const message = code === DISK_FULL ? 'The disk of the database is full' : UNAVAILABLE_NOW
   const fault = new TillError('storage_unavailable', message)
   return Object.assign(fault, { cause: error })
 }
 
-/** The driver's message of an error that may be translated; a refused connection has only a code. */
+/** The driver's message, even if the error is translated. A refused connection has only a code. */
 export function reasonOf(error: unknown): string {
   const { message, code, cause } = error as { message: string; code: string; cause?: unknown }
   return cause === undefined ? message || code : reasonOf(cause)
@@ -81,7 +81,7 @@ export function isConnectionLost(error: unknown): boolean {
   return CONNECTION_LOST.test((error as { code?: string }).code ?? '')
 }
 
-/** Whether a retry may succeed: after a serialization failure or a deadlock. */
+/** Whether the error is a serialization failure or a deadlock, so that a retry may succeed. */
 export function isConflict(error: unknown): boolean {
   return /^40(001|P01)$/.test((error as { code?: string }).code ?? '')
 }
@@ -90,7 +90,7 @@ export function isUniqueViolation(error: unknown): boolean {
   return (error as { code?: string }).code === '23505'
 }
 
-/** Whether a value contains U+0000, which PostgreSQL can not store: no row has that value. */
+/** Whether a value contains U+0000. PostgreSQL cannot store it, so no row can have that value. */
 export function isUnstorable(error: unknown): boolean {
   return (error as { code?: string }).code === '22021'
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { PurchaseImport, StoreKey } from '../port.ts'
+import { RECORDED_GAP } from '../recorded.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -19,9 +20,10 @@ const MANY_ROWS = 10_000
 const COMMIT_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Starts an import. It writes rows straight into `purchases`, block by block, after the last
- * visible purchase. No lock is held between blocks, and the commit changes one number. A unique
- * index on `imports` allows one import at a time into a store.
+ * Starts an import. It writes rows directly into `purchases`, block by block. They get higher
+ * numbers than the store's last visible purchase, so they stay invisible. No lock is held between
+ * blocks, and the commit changes only that number. A unique index on `imports` allows one import
+ * into a store at a time.
  */
 export async function openImport(
   db: Database,
@@ -41,7 +43,7 @@ export async function openImport(
   return row && createImport(db, { store, owner, import: row.seq as number })
 }
 
-/** A store's number, and the import under way there. */
+/** Finds a store's `seq`, and the running import into it, if any. */
 const FIND_STORE = `
   SELECT s.seq, i.seq AS import, i.owner, ${IS_ABANDONED} AS is_abandoned
   FROM stores s LEFT JOIN imports i ON i.store = s.seq AND i.owner IS NOT NULL
@@ -52,9 +54,9 @@ const INSERT = `
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`
 
 async function createImport(db: Database, lease: Lease): Promise<PurchaseImport> {
-  const first = await findLastPurchase(db, lease)
+  const first = (await findLastPurchase(db, lease)) + RECORDED_GAP
   const staging = createStaging(db, lease, first)
-  // Ignores failures: the next heartbeat follows, and the next block finds out about a lost lease.
+  // Ignores failures: the next heartbeat tries again, and the next block notices a lost lease.
   const renew = () => void renewLease(db, lease).catch(() => {})
   const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
 
@@ -69,7 +71,7 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
           await tx.run(APPLY_CHANGES, lease.store)
           await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
           await tx.run('UPDATE imports SET owner = NULL WHERE seq = ?', lease.import)
-          // Verifies last: the commit may take minutes, and a revocation waits for the locks.
+          // Verifies last: revocations wait for these locks, and the commit may take minutes.
           await verifyAuthority(tx, write.authority)
           const last = staging.lastPurchase
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
@@ -100,8 +102,9 @@ const APPLY_CHANGES = `
   UPDATE purchases p SET status = c.status FROM purchase_changes c
   WHERE c.store = ? AND p.store = c.store AND p.seq = c.purchase`
 
-// Updates the planner's statistics. The server does this by itself only after a minute or more, and
-// plans for a smaller table would read all of this one. Ignores failures: the import is committed.
+// Updates the planner's statistics. The server does so by itself only after a minute or more. Until
+// then, it uses plans for a smaller table, which would scan the whole table. Ignores failures,
+// because the import is already committed.
 async function analyze(db: Database): Promise<void> {
   await db.run('ANALYZE purchases').catch(() => {})
 }

@@ -1,22 +1,43 @@
+import { maybe } from '../columns.ts'
 import { fillPage, PAGE_TEXT, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
 import { itemReads } from '../reads.ts'
-import { ITEMS, itemRecord } from '../tables.ts'
-import { insertOnce } from './audit.ts'
+import { byArchived, FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
+import { ITEM_CHANGES, ITEM_ROWS, ITEMS, itemRecord } from '../tables.ts'
+import { copiedItem, newChange, nextVersion } from '../versions.ts'
+import { insertOnce, recordWrite } from './audit.ts'
+import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
 import { insertionOfMany } from './statements.ts'
 
 export function itemMethods(db: Database): ItemMethods {
   return {
     ...itemReads(db),
-    insertItem: (item, write = {}) => insertOnce(db, write, ITEMS, item),
+    insertItem: (item, write = {}) => insertOnce(db, write, ITEM_ROWS, item),
     async insertItems(items) {
-      await db.run(INSERT_ITEMS, items)
+      await db.run(INSERT_ITEMS, items.map(copiedItem))
     },
-    async listItems({ account_id, store_id, project_id = null }, { limit, after = null }) {
-      const rows = await db.all(PAGE_OF_ITEMS, account_id, store_id, after, limit + 1, project_id)
+    updateItem(id, change, write = {}) {
+      return db.transaction(async (tx) => {
+        await verifyAuthority(tx, write.authority)
+        const current = maybe(itemRecord, await tx.find(`${FIND_ITEM} FOR NO KEY UPDATE OF i`, id))
+        const changed = current && change(current)
+        if (!current || !changed || changed === current) return current
+        const next = nextVersion(current, changed, write)
+        const row = { ...next.item, changed: newChange() }
+        await tx.run(UPDATE_ITEM, ...ITEM_CHANGES.values(row), id)
+        await recordWrite(tx, next.write)
+        return next.item
+      })
+    },
+    async listItems(
+      { account_id, store_id, project_id = null, archived },
+      { limit, after = null },
+    ) {
+      const sql = pageOfItems(archived)
+      const rows = await db.all(sql, account_id, store_id, after, limit + 1, project_id)
       if (rows.length === 0) throw storeNotFound()
-      // A store without items on this page has one row that holds none.
+      // A store without items on this page gives one row without an item.
       const found = rows.filter(({ id }) => id !== null)
       const { taken, ...further } = fillPage(found, limit, ({ text }) => text as number)
       const items = taken.map((row) => itemRecord(row))
@@ -25,24 +46,32 @@ export function itemMethods(db: Database): ItemMethods {
   }
 }
 
-const INSERT_ITEMS = insertionOfMany(ITEMS)
+const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 
-// Items are added and never changed. The revision has their count, not the greatest number: of two
-// items added at once, the one with the smaller number may become visible later. Only the first
-// page counts, because a large store takes long, and its revision is that of the list. A row is
-// left out when those before its predecessor fill the page with their text.
-const PAGE_OF_ITEMS = `
+// The revision has the count of items, not the greatest number: of two items added at once, the one
+// with the smaller number may become visible later. The sum of versions counts the changes. The
+// random ids tell states apart that differ after a backup was restored. Only the first page counts,
+// because a large store takes long, and its revision is that of the list. A row is left out when
+// those before its predecessor fill the page with their text.
+const pageOfItems = byArchived(
+  (condition) => `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,
-    s.account_id, s.project_id, s.store_id, concat(s.seq, '.', c.items, '.', c.newest) AS revision
+    s.account_id, s.project_id, s.store_id,
+    concat_ws('.', s.seq, c.items, c.newest, v.versions, v.changed) AS revision
   FROM stores s
   CROSS JOIN LATERAL (
     SELECT count(*) AS items, max(id) AS newest FROM items WHERE store = s.seq AND $3::text IS NULL) c
+  CROSS JOIN LATERAL (
+    SELECT sum(version) AS versions, max(changed) AS changed FROM items
+    WHERE store = s.seq AND version > 1 AND $3::text IS NULL) v
   LEFT JOIN LATERAL (
     SELECT *, sum(text) OVER (
       ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS text_before
     FROM (
       SELECT *, octet_length(description) + octet_length(metadata::text) AS text FROM items
       WHERE store = s.seq AND seq > coalesce((SELECT seq FROM items WHERE id = $3), 0)
+        ${condition}
       ORDER BY seq LIMIT $4) candidates) i ON coalesce(text_before, 0) < ${PAGE_TEXT}
   WHERE s.account_id = $1 AND s.store_id = $2 AND ($5::text IS NULL OR s.project_id = $5)
-  ORDER BY i.seq`
+  ORDER BY i.seq`,
+)

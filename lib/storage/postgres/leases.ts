@@ -4,22 +4,22 @@ import type { Pause } from '../cleanup.ts'
 import { numberOf } from '../columns.ts'
 import type { Connection, Database } from './connection.ts'
 
-/** The right to write into an import under way. */
+/** The right to write into a running import. */
 export interface Lease {
-  /** The import's number. */
+  /** The `seq` of the import. */
   readonly import: number
   readonly store: number
-  /** Each new owner writes a new name here. */
+  /** The name of the owner. Each new owner writes a new name. */
   readonly owner: string
 }
 
-// The lease ends after 20 s without a heartbeat, by the database's clock. Servers may be on
-// different hosts, so that no process can be asked.
+// The lease ends 20 s after the last heartbeat, by the database's clock. The owner's process cannot
+// be checked, because it may run on another host.
 export const IS_ABANDONED = "alive_at < now() - interval '20 seconds'"
 
 /**
- * Renews a lease. Resolves to 0 when another owner has the import. Locks its row until the
- * transaction ends.
+ * Renews a lease, and locks its row until the transaction ends. Resolves to 0 if another owner has
+ * the import.
  */
 export function renewLease(on: Connection, lease: Lease): Promise<number> {
   const sql = 'UPDATE imports SET alive_at = now() WHERE seq = ? AND owner = ?'
@@ -31,15 +31,14 @@ export async function assertOwned(on: Connection, lease: Lease): Promise<void> {
   throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
 }
 
-/** Finds the number of the store's last visible purchase. */
+/** Finds the `seq` of the store's last visible purchase. */
 export async function findLastPurchase(db: Database, { store }: Lease): Promise<number> {
   const row = await db.find('SELECT last_purchase FROM stores WHERE seq = ?', store)
   return numberOf(row?.last_purchase)
 }
 
 /**
- * Clears abandoned imports. Resolves to false when other imports are under way, which may be
- * abandoned later.
+ * Deletes abandoned imports. Resolves to false if others are running: they may be abandoned later.
  */
 export async function clearAbandonedImports(db: Database, pause: Pause): Promise<boolean> {
   const rows = await db.all(
@@ -58,8 +57,7 @@ export async function clearAbandonedImports(db: Database, pause: Pause): Promise
 const CLEARED_A_STATEMENT = 20_000
 
 /**
- * Takes an import over from its owner and deletes it. Does nothing when it has ended, or has
- * another owner.
+ * Takes an import from its owner and deletes it. Does nothing if it has ended or has another owner.
  */
 export async function clearImport(
   db: Database,
@@ -68,7 +66,7 @@ export async function clearImport(
   pause: Pause = async () => {},
 ): Promise<void> {
   const taken = { ...lease, owner: randomUUID() }
-  // Skips a locked row: a commit locks it and may take longer than a lease.
+  // Skips a locked row, because a running commit locks it and may take longer than the lease.
   const condition = only ? `AND ${IS_ABANDONED} FOR UPDATE SKIP LOCKED` : ''
   const changed = await db.run(
     `UPDATE imports SET owner = ?, alive_at = now() WHERE seq IN (
@@ -81,7 +79,7 @@ export async function clearImport(
   try {
     await deleteImport(db, taken, pause)
   } catch (error) {
-    // Ends the lease, so that the next import into the store can clear it at once.
+    // Ends the lease: the next import into the store can then delete this one at once.
     const release = "UPDATE imports SET alive_at = 'epoch' WHERE seq = ? AND owner = ?"
     await db.run(release, taken.import, taken.owner).catch(() => {})
     throw error
@@ -89,13 +87,14 @@ export async function clearImport(
 }
 
 async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<void> {
-  const row = await db.find('SELECT max(seq) AS last FROM purchases WHERE store = ?', lease.store)
+  const before = await findLastPurchase(db, lease)
+  const row = await db.find(FIND_RANGE, lease.store, before, lease.import)
   const last = Number(row?.last)
-  for (let from = await findLastPurchase(db, lease); from < last; from += CLEARED_A_STATEMENT) {
-    const to = from + CLEARED_A_STATEMENT
+  for (let from = Number(row?.first); from <= last; from += CLEARED_A_STATEMENT) {
+    const end = from + CLEARED_A_STATEMENT
     await db.transaction(async (tx) => {
       await assertOwned(tx, lease)
-      await tx.run(DELETE_PURCHASES, lease.store, from, to)
+      await tx.run(DELETE_PURCHASES, lease.store, from, end, lease.import)
     })
     await pause()
   }
@@ -106,4 +105,9 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   })
 }
 
-const DELETE_PURCHASES = 'DELETE FROM purchases WHERE store = ? AND seq > ? AND seq <= ?'
+// Recorded purchases may follow the last visible one meanwhile.
+const FIND_RANGE = `
+  SELECT min(seq) AS first, max(seq) AS last FROM purchases
+  WHERE store = ? AND seq > ? AND import = ?`
+const DELETE_PURCHASES = `
+  DELETE FROM purchases WHERE store = ? AND seq >= ? AND seq < ? AND import = ?`

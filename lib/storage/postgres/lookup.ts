@@ -7,7 +7,7 @@ const FIND_ITEMS = `
   SELECT name, seq FROM items
   WHERE store = ? AND name IN (SELECT json_array_elements_text(?))`
 
-/** Finds the items that rows name. Queries the database once for each name. */
+/** Finds the items for the SKUs of rows. Queries each SKU only once. */
 export function createItemLookup(db: Database, store: number) {
   let known = new Map<string, number>()
   return async (rows: readonly NewPurchase[]): Promise<ReadonlyMap<string, number>> => {

@@ -2,11 +2,11 @@ import { TillError } from '../../errors.ts'
 import type { Connection, Database } from './connection.ts'
 import { MIGRATIONS } from './schema.ts'
 
-/** An arbitrary number that all migrations share: the letters "till". */
+/** An arbitrary number for the lock of all migrations: the letters "till". */
 const LOCK = 0x74696c6c
 const TIMEOUT_MS = 10 * 60_000
 
-/** Migrates the schema to the newest version. Of many servers at once, one migrates. */
+/** Migrates the schema to the newest version. If many servers start at once, only one migrates. */
 export async function migrate(db: Database): Promise<void> {
   if ((await versionOf(db)) === MIGRATIONS.length) return
   await db.transaction(
@@ -23,9 +23,9 @@ export async function migrate(db: Database): Promise<void> {
   )
 }
 
-/** The schema's number of migrations. Throws for a schema of a newer tillkit. */
+/** The number of migrations that the schema has. Throws if a newer tillkit has migrated it. */
 async function versionOf(on: Connection): Promise<number> {
-  // Does not use to_regclass, which may return the result from before the lock.
+  // Does not use to_regclass: it may return the result from before the wait for the lock.
   const table = await on.find(
     `SELECT 1 FROM pg_tables
      WHERE schemaname = current_schema() AND tablename = 'tillkit_migrations'`,

@@ -1,18 +1,18 @@
 import type { PostgresDriver } from './drivers.ts'
 
-/** Times are in milliseconds. An option wins over the same setting in the URL. */
+/** Times are in milliseconds. An option overrides the same setting in the URL. */
 export interface PostgresOptions {
-  /** The default export of the package `postgres`. Default: the package is loaded. */
+  /** The default export of the package `postgres`. By default, the package is imported. */
   readonly postgres?: PostgresDriver
-  /** The most connections. One is reserved for reads. Default: 10. */
+  /** The most connections. One of them is only for reads. Default: 10. */
   readonly max?: number
   /** How long to wait for a free connection before `storage_unavailable`. Default: 5,000. */
   readonly poolTimeout?: number
   /** How long a connection may take to open. Default: 5,000. */
   readonly connectTimeout?: number
-  /** How long a statement may take. A block of an import is one statement. Default: 10,000. */
+  /** How long a statement may take, such as one block of an import. Default: 10,000. */
   readonly statementTimeout?: number
-  /** After how long an idle connection is closed. Default: 60,000. */
+  /** The time after which an idle connection is closed. Default: 60,000. */
   readonly idleTimeout?: number
   /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
   readonly forCopy?: boolean

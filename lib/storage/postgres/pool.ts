@@ -6,12 +6,13 @@ import type { PostgresClient } from './drivers.ts'
 export interface PoolOptions {
   readonly size: number
   /**
-   * How many single statements may be under way on one connection. 1 behind pgbouncer in transaction
-   * mode: after an answer it gives the server to another client, even when it has forwarded the
-   * Parse and Describe of the next statement (1.18). The other client then gets their answers.
+   * The most single statements that run on one connection at the same time. 1 behind pgbouncer in
+   * transaction mode: after an answer, pgbouncer (1.18) gives the connection to another client,
+   * even if it has already forwarded the Parse and Describe of our next statement. The other client
+   * would get their answers.
    */
   readonly pipeline: number
-  /** Milliseconds that work waits for a connection. */
+  /** Milliseconds that work may wait for a connection. */
   readonly wait: number
   /** Milliseconds without an answer after which a connection is closed. */
   readonly patience: number
@@ -20,21 +21,21 @@ export interface PoolOptions {
 }
 
 /**
- * A connection pool. Each connection is a postgres.js client with one connection. The pool of
- * postgres.js (3.4.9) is not used: a transaction that continues after its connection was lost ends
- * the process (an exception in a timer), and a lost connection with unsent bytes may hang when it is
- * reopened.
+ * A connection pool. Each connection is a postgres.js client that has one connection. The pool of
+ * postgres.js (3.4.9) is not used. If a transaction continues after its connection was lost, that
+ * pool ends the process by an exception in a timer. It may also hang when it reopens a lost
+ * connection that had unsent bytes.
  */
 export interface Pool {
-  /** Runs one statement on a connection that other statements share. */
+  /** Runs one statement on a connection that other statements may share. */
   share<T>(work: Work<T>): Promise<T>
-  /** Runs a transaction on a connection of its own. */
+  /** Runs a transaction on a connection that nothing else uses. */
   reserve<T>(work: Work<T>): Promise<T>
   state(): PoolState
   close(): Promise<void>
 }
 
-/** Must send its first statement before it returns, which keeps statements in order. */
+/** Work on a connection. It must send its first statement before it returns, to keep the order. */
 type Work<T> = (client: Client) => Promise<T>
 type Mode = 'share' | 'reserve'
 
@@ -45,12 +46,12 @@ export function createPool(
   { size, pipeline, wait, patience, idle }: PoolOptions,
 ): Pool {
   const clients = new Set<Client>()
-  // Leaves a connection to single statements, which then never wait for an import.
+  // Keeps one connection for single statements, which then never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
   let isClosed = false
 
-  /** Picks an idle connection, a new one, or the one with the fewest statements. */
+  /** Picks an idle connection, a new one, or the one with the fewest running statements. */
   const pick = (): Client | undefined => {
     let found: Client | undefined
     for (const client of clients) {
@@ -101,8 +102,8 @@ export function createPool(
     return client ? run(client) : queue.wait(mode, run)
   }
 
-  // Finds servers that hang and networks that drop packets. A connection is lost when two inspections
-  // in a row find it silent: the first time, this process itself may have been blocked.
+  // Detects servers that hang and networks that drop packets. A connection is closed if two
+  // inspections in a row find it silent. After only one, this process itself may have been blocked.
   const inspect = () => {
     for (const client of clients) {
       const isSilent = client.pending > 0 && client.quiet > client.patience
@@ -123,7 +124,7 @@ export function createPool(
     async close() {
       isClosed = true
       clearInterval(watch)
-      // Otherwise work that waits would open a connection after the others were closed.
+      // Otherwise, work in the queue would open a new connection after the others were closed.
       queue.rejectAll()
       await Promise.all([...clients].map((client) => client.end()))
     },
@@ -140,11 +141,11 @@ interface Waiter {
   reject(error: TillError): void
 }
 
-/** A first-in, first-out queue of work that waits for a connection, for `limit` ms at most. */
+/** A first-in, first-out queue of work that waits at most `limit` ms for a connection. */
 function createQueue(limit: number, acquire: (mode: Mode) => Client | undefined) {
   const waiting = new Set<Waiter>()
   return {
-    /** Runs `work` in the same turn in which it gets a connection. */
+    /** Runs `work` in the same turn of the event loop in which it gets a connection. */
     wait: <T>(mode: Mode, work: Work<T>) =>
       new Promise<T>((resolve, reject) => {
         const remove = () => {

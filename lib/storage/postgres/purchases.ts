@@ -1,13 +1,21 @@
 import { conditionsOf } from '../filter.ts'
+import { recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
 import { erasedPurchaseReads, purchasePage } from '../reads.ts'
-import { purchaseColumns } from '../tables.ts'
+import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Database } from './connection.ts'
 import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
+import { recordPurchase } from './record.ts'
+import { summarizePurchases } from './summaries.ts'
 
 const STATUS = 'p.status'
 const COLUMNS = purchaseColumns(STATUS)
+
+/** The purchases up to the store's last visible one. */
+const OF_STORE = `
+  p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
+    AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)`
 
 export function purchaseMethods(db: Database): PurchaseMethods {
   return {
@@ -16,26 +24,45 @@ export function purchaseMethods(db: Database): PurchaseMethods {
       await markErased(db, store, erased)
     },
     openImport: (store, import_id) => openImport(db, store, import_id),
-    /** Lists the purchases up to the store's last visible one. */
+    recordPurchase: (store, import_id, purchase, write = {}) =>
+      recordPurchase(db, store, import_id, purchase, write),
     async listPurchases({ account_id, store_id }, filter, page) {
       const conditions = conditionsOf(filter, STATUS)
       const rows = await db.all(
         `SELECT ${COLUMNS}
          FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-         WHERE p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
-           AND p.seq > ?
-           AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)
-           ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
+         WHERE ${OF_STORE} AND p.seq > ? ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
          ORDER BY p.seq LIMIT ?`,
         account_id,
         store_id,
-        page.after ?? '0',
         account_id,
         store_id,
+        page.after ?? '0',
         ...conditions.map(({ value }) => value),
         page.limit + 1,
       )
       return purchasePage(rows, page, store_id)
     },
+    async listOwned({ account_id, store_id }, user_id, page) {
+      const rows = await db.all(
+        LIST_OWNED,
+        account_id,
+        store_id,
+        account_id,
+        store_id,
+        user_id,
+        page.after ?? '',
+        page.limit + 1,
+      )
+      return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
+    },
+    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
   }
 }
+
+const LIST_OWNED = `
+  SELECT t.name AS sku, sum(p.quantity) AS quantity, min(p.purchased_at) AS first_purchased_at,
+    max(p.purchased_at) AS last_purchased_at
+  FROM purchases p JOIN items t ON t.seq = p.item
+  WHERE ${OF_STORE} AND p.user_id = ? AND p.status = 0 AND t.name > ?
+  GROUP BY t.name ORDER BY t.name LIMIT ?`

@@ -6,9 +6,9 @@ import { COUNT_USAGE } from '../statements.ts'
 import type { Connection } from './connection.ts'
 
 /**
- * Throws `quota_exceeded` when the account exceeds its quota, after a change. The trigger that
- * counts the configuration of a new record locks the account's row. Each of several changes at once
- * therefore counts those before it.
+ * Throws `quota_exceeded` if the account exceeds its quota after a change. A trigger counts the
+ * configuration of a new record and locks the account's row. Each of several concurrent changes
+ * therefore counts the ones before it.
  */
 export async function assertQuota(on: Connection, quota: Quota | undefined): Promise<void> {
   if (!quota) return
@@ -24,7 +24,7 @@ export async function assertQuota(on: Connection, quota: Quota | undefined): Pro
   assertWithin(usage, quota)
 }
 
-/** The same, for a change that may leave the number of bytes as it was. */
+/** Calls `assertQuota` if a change increases the bytes of configuration. */
 export async function assertQuotaOfGrowth(
   on: Connection,
   quota: Quota | undefined,

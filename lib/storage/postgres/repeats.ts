@@ -13,7 +13,7 @@ import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 import type { Lease } from './leases.ts'
 
-/** A row to be written. `sku` is the item's number: both are unique within a store. */
+/** A row to write. `sku` is the item's `seq` instead: both are unique within a store. */
 export interface Entry extends PurchaseIdentity {
   readonly line: number
   readonly transaction_id: string
@@ -21,17 +21,17 @@ export interface Entry extends PurchaseIdentity {
   readonly metadata: string | null
 }
 
-/** The stored purchase of a transaction, with the changes that the import has made so far. */
+/** The stored purchase of a transaction, including changes by the running import. */
 interface Known {
   readonly seq: number
-  /** Whether it is from the same import, and so still invisible. */
+  /** Whether the running import added it, so it is still invisible. */
   readonly isOwn: boolean
   identity: StoredIdentity
 }
 
 /**
- * Finds the stored purchases of the entries' transactions. The planner has no statistics of new
- * rows yet; the LATERAL joins keep it from scanning all purchases.
+ * Finds the stored purchases for the transactions of entries. The planner has no statistics for new
+ * rows; the LATERAL joins prevent it from scanning all purchases.
  */
 export async function findKnown(
   on: Connection,
@@ -65,7 +65,7 @@ function knownOf(row: Row, lease: Lease): Known {
   }
 }
 
-/** A purchase's new status. */
+/** A new status of a purchase. */
 export interface Change {
   readonly purchase: number
   readonly isOwn: boolean
@@ -74,7 +74,7 @@ export interface Change {
 
 interface Comparison {
   readonly result: StagedRows
-  /** The rows to add, in their order. */
+  /** The rows to add, in order. */
   readonly fresh: readonly Entry[]
   readonly changes: readonly Change[]
 }
@@ -111,7 +111,7 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
   return { result, fresh: [...fresh.values()], changes: [...changes.values()] }
 }
 
-/** Stages new statuses for the commit. Changes rows of the same import in place. */
+/** Stages new statuses for the commit. Rows of the same import are changed in place. */
 export async function stageChanges(
   on: Connection,
   { store }: Lease,

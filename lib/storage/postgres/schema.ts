@@ -1,10 +1,10 @@
 /**
- * The migrations from an empty schema to the current one. `tillkit_migrations` lists the ones done.
- * Never change the statements of a released migration: add another one.
+ * The migrations from an empty schema to the current one. `tillkit_migrations` lists the completed
+ * ones. Never change the statements of a released migration; add a new migration.
  *
- * `seq` numbers records in the order of creation and stays inside the database. As a foreign key it
- * is shorter than an id. COLLATE "C" compares ids byte by byte in every database. Free-form objects
- * are `json`, because `jsonb` would reorder their keys.
+ * `seq` numbers records in order of creation and stays inside the database. It is a shorter foreign
+ * key than an id. COLLATE "C" compares ids byte by byte in every database. Free-form objects are
+ * `json`, because `jsonb` would reorder their keys.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -228,11 +228,26 @@ export const MIGRATIONS: readonly string[] = [
       WHERE s.account_id = accounts.account_id);
   `,
   `
-  ALTER TABLE receipts RENAME TO idempotency_records;
-  ALTER TABLE idempotency_records
-    RENAME CONSTRAINT receipts_account_id_fkey TO idempotency_records_account_id_fkey;
-  ALTER INDEX receipts_pkey RENAME TO idempotency_records_pkey;
-  ALTER INDEX receipts_expiry RENAME TO idempotency_records_expiry;
+  -- "changed" is a random id of the latest change; null while an item has none.
+  ALTER TABLE items
+    ADD COLUMN version bigint NOT NULL DEFAULT 1,
+    ADD COLUMN archived_at text,
+    ADD COLUMN changed text COLLATE "C";
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+  CREATE INDEX items_archived ON items (store, seq) WHERE archived_at IS NOT NULL;
+
+  -- "data" is null for an entry without data. "xid" is the writing transaction: snapshots compare
+  -- it, which tells a reader exactly which entries have been committed since.
+  ALTER TABLE audit
+    ADD COLUMN project_id text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN store_id text COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN data json,
+    ADD COLUMN xid xid8 NOT NULL DEFAULT pg_current_xact_id();
+  CREATE INDEX audit_xid ON audit (xid, seq);
+  `,
+  `
+  -- Finds the purchases of a user, in order.
+  CREATE INDEX purchases_user ON purchases (store, user_id, seq) WHERE user_id IS NOT NULL;
   `,
   `
   -- Purchases whose user was erased, also deleted ones.

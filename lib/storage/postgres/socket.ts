@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** The address that postgres.js has read from the URL and the environment. */
+/** The server's address, as postgres.js reads it from the URL and the environment. */
 export interface Address {
   readonly host: readonly string[]
   readonly port: readonly number[]
@@ -9,9 +9,9 @@ export interface Address {
 }
 
 /**
- * Opens sockets as postgres.js does, host after host, but without Nagle's algorithm. With it, each
- * COPY waits 40 ms at its end for an acknowledgement: a block of 10,000 rows takes 190 ms in place
- * of 60 ms.
+ * Opens sockets like postgres.js, one host after the other, but disables Nagle's algorithm. With
+ * it, the end of each COPY waits 40 ms for an acknowledgement: a block of 10,000 rows takes 190 ms
+ * instead of 60 ms.
  */
 export function createSockets(): (address: Address) => Socket {
   let turn = 0
@@ -19,6 +19,6 @@ export function createSockets(): (address: Address) => Socket {
     if (path) return connect(path)
     const at = turn++ % host.length
     const socket = connect({ host: host[at], port: port[at] as number, noDelay: true })
-    return Object.assign(socket, { host: host[at] }) // TLS verifies the certificate for it
+    return Object.assign(socket, { host: host[at] }) // TLS verifies it in the certificate
   }
 }

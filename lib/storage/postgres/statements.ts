@@ -2,7 +2,7 @@ import type { Table } from '../columns.ts'
 
 const known = new Map<string, string>()
 
-/** Numbers the places of a statement, `?`, as PostgreSQL wants them: `$1`, `$2`. */
+/** Replaces each `?` of a statement by `$1`, `$2` and so on, as PostgreSQL requires. */
 export function numbered(sql: string): string {
   const found = known.get(sql)
   if (found !== undefined) return found
@@ -12,7 +12,7 @@ export function numbered(sql: string): string {
   return made
 }
 
-/** Inserts the records of a JSON array, in its order. */
+/** The SQL to insert the records of a JSON array, in its order. */
 export function insertionOfMany<R>(table: Table<R>): string {
   const rows = `ROWS FROM (json_to_recordset(?) AS (${table.typedFields})) WITH ORDINALITY AS r`
   return table.insertionFrom(`${rows} ORDER BY ordinality`, (field) => `r.${field}`)

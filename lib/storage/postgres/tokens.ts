@@ -86,7 +86,7 @@ const RAISE = `
 const DELETE_SIGNING_KEYS =
   'DELETE FROM signing_keys WHERE kid IN (SELECT json_array_elements_text(?))'
 
-/** Keeps others from changing the signing keys until the transaction ends. */
+/** Prevents changes of the signing keys by others until the transaction ends. */
 async function lockSigningKeys(tx: Transaction): Promise<void> {
   await tx.exec('LOCK TABLE signing_keys IN EXCLUSIVE MODE')
 }
@@ -95,7 +95,6 @@ async function listSigningKeys(on: Connection): Promise<StoredSigningKey[]> {
   return (await on.all(LIST_SIGNING_KEYS)).map(SIGNING_KEYS.read)
 }
 
-// postgres.js reads bytes only where the setting `bytea_output` has its default, so they are
-// encoded here.
+// Encodes bytes as hex: postgres.js reads bytes only if `bytea_output` has its default.
 const LIST_SIGNING_KEYS =
   "SELECT kid, encode(secret, 'hex') AS secret, created_at FROM signing_keys ORDER BY seq"

@@ -7,7 +7,7 @@ export function unfinishedMethods(db: Database): CopyMethods {
   return {
     beginCopy() {
       return db.transaction(async (tx) => {
-        // Waits for other transactions: what they are adding is not visible yet.
+        // Waits for other transactions, because the rows that they add are not visible yet.
         await tx.exec('LOCK TABLE accounts, signing_keys, audit, unfinished_copy IN EXCLUSIVE MODE')
         if (await tx.find(FIND_UNFINISHED)) return true
         if (await tx.find(FIND_ANYTHING)) return false

@@ -26,8 +26,8 @@ import type { Connection } from './connection.ts'
 import { assertQuota } from './quota.ts'
 
 /**
- * Inserts one record with its audit entry and idempotency record, unless the idempotency key has a
- * record already. Throws when the authority does not hold.
+ * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
+ * already. Throws if the caller's authority does not hold.
  */
 export function insertOnce<R>(
   db: Connection,
@@ -48,13 +48,13 @@ export function insertOnce<R>(
 }
 
 const FIND_VALID_RECORD =
-  'SELECT 1 FROM idempotency_records WHERE account_id = ? AND key = ? AND expires_at > ?'
+  'SELECT 1 FROM receipts WHERE account_id = ? AND key = ? AND expires_at > ?'
 
-/** Writes the audit entry and the idempotency record of a change, in the change's transaction. */
+/** Writes a change's audit entry and idempotency record in its transaction. */
 export function recordWrite(db: Connection, { audit, idempotency }: WriteOptions): void {
   if (audit) db.insert(AUDIT, audit)
   if (!idempotency) return
-  db.run('DELETE FROM idempotency_records WHERE expires_at <= ?', idempotency.created_at)
+  db.run('DELETE FROM receipts WHERE expires_at <= ?', idempotency.created_at)
   db.insert(IDEMPOTENCY_RECORDS, idempotency)
 }
 
@@ -112,8 +112,7 @@ export function auditMethods(db: Connection): AuditMethods {
   }
 }
 
-const UPDATE_FINGERPRINT =
-  'UPDATE idempotency_records SET fingerprint = ? WHERE account_id = ? AND key = ?'
+const UPDATE_FINGERPRINT = 'UPDATE receipts SET fingerprint = ? WHERE account_id = ? AND key = ?'
 
 function archivePage(
   db: Connection,

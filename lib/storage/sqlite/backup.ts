@@ -5,11 +5,11 @@ import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
 
 /**
- * Writes the database into a new file and fsyncs it. Removes the file when it fails. Rows of an
- * import under way are invisible in the copy, and deleted when the copy is opened.
+ * Writes the database into a new file, and calls fsync. Deletes the file on failure. The copy
+ * contains invisible rows of running imports; they are deleted when it is opened.
  */
 export function writeBackup(db: Connection, path: string): void {
-  const target = resolve(path) // SQLite would read a URI, and take an empty path for no file
+  const target = resolve(path) // absolute: SQLite reads "file:…" as a URI, and '' as no file
   createPrivately(path, target)
   try {
     db.run('VACUUM INTO ?', target)
@@ -21,7 +21,7 @@ export function writeBackup(db: Connection, path: string): void {
 }
 
 // Creates an empty file that only this user may read, because the copy holds signing keys. SQLite
-// would create one that all users may read; it accepts an empty file.
+// accepts an empty file, but would create one that all users may read.
 function createPrivately(path: string, target: string): void {
   try {
     closeSync(openSync(target, 'wx', 0o600))

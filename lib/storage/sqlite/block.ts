@@ -2,19 +2,19 @@ import { Buffer } from 'node:buffer'
 import type { Entry } from './repeats.ts'
 
 /**
- * Entries that wait, taken in nearly the order of their ids. Entries with the same id keep the
- * order in which they were added. All are taken before one is added again.
+ * Collects entries, and returns them nearly sorted by id. Entries with the same id keep their
+ * order. All must be taken before another is added.
  *
- * Nearly sorted is enough to fill an index page by page. It takes 7 ms for 50,000 entries; comparing
- * the strings takes 80 ms. The ids are in one buffer that is used again, because as strings they
- * took most of an import's memory (bench/: 40 MiB).
+ * Nearly sorted ids are enough to fill the pages of an index one after the other. Sorting 50,000
+ * entries takes 7 ms; comparing strings takes 80 ms. The ids are in one buffer that is reused,
+ * because as strings they took most of an import's memory (bench/: 40 MiB).
  */
 export interface Block {
   readonly size: number
-  /** The bytes of the ids, including the taken ones until all are taken. */
+  /** The bytes of all ids, including those already taken, until all are taken. */
   readonly bytes: number
   add(entry: Entry): void
-  /** Takes the next entries, at most `count`. */
+  /** Takes the next entries, `count` at most. */
   take(count: number): Entry[]
 }
 
@@ -36,7 +36,10 @@ export function createBlock(): Block {
     purchase: purchases[i] as number,
   })
 
-  /** Sorts numbers that combine the four bytes after the ids' common prefix with the place. */
+  /**
+   * Sorts the entries by the four bytes that follow the common prefix of all ids. Each sort key
+   * also contains the entry's index, so the entries themselves need not move.
+   */
   const sort = () => {
     const prefix = prefixLength()
     for (let i = 0; i < size; i++) keys[i] = keyOf(startOf(i) + prefix, endOf(i)) * PLACES + i
@@ -99,5 +102,5 @@ function withRoom(numbers: Float64Array<ArrayBuffer>, count: number) {
   return larger
 }
 
-/** A double holds 28 bits of key and 24 bits of place exactly. */
+/** A double exactly holds a sort key: 28 bits of id, and 24 bits of index. */
 const PLACES = 2 ** 24

@@ -5,8 +5,8 @@ import type { Connection } from './connection.ts'
 const SLICE_ROWS = 2_000
 
 /**
- * Moves the changes of committed imports from `purchase_changes` into `purchases`. Reads show them
- * from the commit on.
+ * Moves the status changes of committed imports from `purchase_changes` into `purchases`. Reads
+ * already show them since the commit.
  */
 export async function applyChanges(db: Connection, pause: Pause = setImmediate): Promise<void> {
   const applySlice = () =>

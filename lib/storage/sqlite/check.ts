@@ -2,7 +2,7 @@ import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
 
-/** References that have no foreign key (see the schema), and the rows that break them. */
+/** Finds rows that break references without a foreign key (see the schema). */
 const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'purchases name an import that is not there',
@@ -24,6 +24,18 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
      WHERE i.owner IS NULL AND (p.seq BETWEEN i.first_purchase AND i.last_purchase) IS NOT TRUE`,
   ],
   [
+    'purchases are missing from the index of users',
+    `SELECT count(*) AS n FROM imports i JOIN purchases p
+       ON p.import = i.seq AND p.seq BETWEEN i.first_purchase AND i.users_indexed
+     WHERE i.owner IS NULL AND p.user_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM purchase_users u
+       WHERE u.store = i.store AND u.user_id = p.user_id AND u.purchase = p.seq)`,
+  ],
+  [
+    'entries of the index of users name a purchase that is not there or of another user',
+    `SELECT count(*) AS n FROM purchase_users u WHERE NOT EXISTS (SELECT 1 FROM purchases p
+       WHERE p.seq = u.purchase AND p.user_id = u.user_id)`,
+  ],
+  [
     'transactions name a purchase that is not there',
     `SELECT count(*) AS n FROM transactions t WHERE NOT EXISTS (SELECT 1 FROM purchases p
        WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)
@@ -33,6 +45,10 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'pseudonyms are left, which open the audit log for changes',
     'SELECT count(*) AS n FROM audit_pseudonym',
+  ],
+  [
+    'items have a version without the id of its change, or the reverse',
+    'SELECT count(*) AS n FROM items WHERE (version > 1) <> (changed IS NOT NULL)',
   ],
   [
     'watermarks of an archive are left, which open the audit log for deletion',
@@ -48,13 +64,13 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   ],
 ]
 
-/** Checks the file's pages, its foreign keys and the references without one. */
+/** Checks the pages of the file, its foreign keys, and the references without one. */
 export function findProblems(db: Connection): string[] {
-  db.find('SELECT 1') // throws when the storage is closed, which is not damage
+  db.find('SELECT 1') // throws if the storage is closed, which is no damage
   try {
     return checkAll(db)
   } catch (error) {
-    // SQLite stops at some damage, and does not describe it.
+    // SQLite stops at some kinds of damage without describing them.
     if (error instanceof TillError) return [reasonOf(error)]
     throw error
   }

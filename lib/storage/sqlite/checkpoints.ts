@@ -1,26 +1,26 @@
-import { Worker } from 'node:worker_threads'
 import type { Connection } from './connection.ts'
+import { startThread } from './threads.ts'
 
 /**
- * Keeps the WAL short during an import, in a worker thread. A checkpoint writes and syncs for 20 to
- * 40 ms, while this thread continues (bench/: an import takes 0.94 of the time with a second core).
- * Without the worker thread, SQLite checkpoints automatically in this one.
+ * Keeps the WAL short during an import. A worker thread makes the checkpoints, which take 20 to 40
+ * ms, while this thread continues. With a second core, an import takes 0.94 of the time (bench/).
+ * If no thread can be started, SQLite makes the checkpoints in this one.
  */
 export interface Checkpoints {
-  /** Call it after each transaction. Waits when the WAL is too long. */
+  /** Call it after each transaction. Waits if the WAL is too long. */
   keepUp(): Promise<void>
-  /** Call it after the last transaction. */
+  /** Ends the checkpoints. Call it after the last transaction. */
   end(): Promise<void>
 }
 
-/** Transactions between two checkpoints. A small import never starts the thread. */
+/** The transactions between two checkpoints. A small import never starts the thread. */
 const TRANSACTIONS = 8
-/** 64 MiB. Each wait for an empty WAL takes an import some 30 ms. */
+/** The longest WAL, 64 MiB. Each wait for an empty WAL takes an import some 30 ms. */
 const MAX_FRAMES = 16_000
-/** SQLite's default. */
+/** SQLite's default for automatic checkpoints. */
 const AUTOMATIC_FRAMES = 1_000
 
-/** The connections with a thread; one serves all imports of its connection. */
+/** The connections that have a thread. It serves all imports of a connection. */
 const served = new WeakSet<Connection>()
 
 export function createCheckpoints(db: Connection): Checkpoints {
@@ -32,7 +32,7 @@ export function createCheckpoints(db: Connection): Checkpoints {
   return {
     async keepUp() {
       if (++transactions % TRANSACTIONS !== 0 || path === '') return
-      if (!served.has(db)) thread ??= startThread(db, path)
+      if (!served.has(db)) thread ??= startCheckpointer(db, path)
       if (!thread) return
       const frames = await latest
       latest = thread.checkpoint()
@@ -46,16 +46,16 @@ export function createCheckpoints(db: Connection): Checkpoints {
 }
 
 interface Thread {
-  /** Resolves to the number of frames in the WAL, or to 0 after the thread's end. One at a time. */
+  /** Resolves to the number of frames in the WAL, or 0 after the thread's end. One at a time. */
   checkpoint(): Promise<number>
-  /** Checkpoints once more and ends the thread. */
+  /** Makes a last checkpoint, and ends the thread. */
   end(): Promise<void>
 }
 
 const ENDED: Thread = { checkpoint: async () => 0, end: async () => {} }
 
-function startThread(db: Connection, path: string): Thread {
-  const worker = tryWorker({ path, driver: db.driver })
+function startCheckpointer(db: Connection, path: string): Thread {
+  const worker = startThread('checkpointer', { path, driver: db.driver }, 1)
   if (!worker) return ENDED
   let answer = (_frames: number) => {}
   let hasEnded = false
@@ -68,7 +68,7 @@ function startThread(db: Connection, path: string): Thread {
       resolve()
     })
   })
-  worker.on('error', () => {}) // 'exit' follows
+  worker.on('error', () => {}) // ignored, because 'exit' follows
   worker.on('message', (frames: number) => {
     worker.unref()
     answer(frames)
@@ -80,7 +80,7 @@ function startThread(db: Connection, path: string): Thread {
     new Promise((resolve) => {
       if (hasEnded) return resolve(0)
       answer = resolve
-      worker.ref() // until the answer
+      worker.ref() // keeps the process alive until the answer
       worker.postMessage(isLast)
     })
 
@@ -91,19 +91,6 @@ function startThread(db: Connection, path: string): Thread {
       worker.ref()
       await ended
     },
-  }
-}
-
-/** Starts `checkpointer.ts`, or its compiled file; undefined where threads are not permitted. */
-function tryWorker(workerData: object): Worker | undefined {
-  const extension = import.meta.url.slice(-3)
-  try {
-    return new Worker(new URL(`./checkpointer${extension}`, import.meta.url), {
-      workerData,
-      resourceLimits: { maxYoungGenerationSizeMb: 1 },
-    })
-  } catch {
-    return undefined
   }
 }
 

@@ -18,41 +18,42 @@ import { createWriteQueue } from './queue.ts'
 
 export type Row = Record<string, SqliteValue>
 
-/** A connection that prepares each statement once and translates errors. */
+/** A connection that caches prepared statements and translates errors. */
 export interface Connection {
   readonly driver: SqliteDriverName
   exec(sql: string): void
-  /** Runs a statement. Returns the number of rows that it changed. */
+  /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqliteValue[]): number
   /** Inserts a record. Returns 0 when a unique column of the table is taken. */
   insert<R>(table: Table<R>, record: R): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
-  /** Reads only the rows that `take` iterates over; `take` must not await. */
+  /** Reads only the rows that `take` iterates over. `take` must be synchronous. */
   some<T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T
   /**
-   * Runs `work`, which must not await, and resolves when its writes are fsynced. Writes of the same
-   * time share a transaction and its fsync. A write that throws is rolled back alone.
+   * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Writes at the
+   * same time share a transaction and its fsync. If `work` throws, only its own writes are rolled
+   * back.
    */
   write<T>(work: () => T): Promise<T>
   /**
-   * Runs `work`, which must not await, in its own transaction: at once, unless it has to wait for
-   * another process's lock.
+   * Runs `work`, which must be synchronous, in its own transaction. Runs it at once unless another
+   * process holds the lock.
    */
   transaction<T>(work: () => T): Promise<T>
-  /** The same without fsync. A later commit makes it durable, because it fsyncs the whole WAL. */
+  /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */
   lazyTransaction<T>(work: () => T): Promise<T>
-  /** Moves the WAL into the file and empties it, as soon as nobody reads from it. */
+  /** Moves the WAL into the database file and empties it, once no reader uses it. */
   emptyLog(): Promise<void>
-  /** Throws when the file was moved, deleted or replaced. */
+  /** Throws if the file was moved, deleted or replaced. */
   assertInPlace(): void
-  /** The bytes of the file, of its WAL, and free on the file system. */
+  /** The bytes of the file and its WAL, and the free bytes of the file system. */
   size(): Promise<StorageSize>
-  /** Commits the writes that wait. Later calls are rejected. */
+  /** Commits the waiting writes, then closes the connection. Later calls are rejected. */
   close(): Promise<void>
 }
 
-/** How long SQLite waits for another process's lock, outside of these transactions. */
+/** How long SQLite waits for another process's lock, except in the transactions below. */
 export const BUSY_TIMEOUT_MS = 5_000
 
 export function connect(driver: SqliteDriver, path: string): Connection {
@@ -81,14 +82,14 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     }
   }
 
-  // Writes to a moved or deleted file succeed, but they are lost.
+  // Writes to a moved or deleted file would succeed but be lost.
   const assertInPlace = () => {
     if (fileAt(place) === file) return
     const message = 'The database file was replaced or moved: restart to use what is there now'
     throw new TillError('storage_unavailable', message)
   }
 
-  /** False while another process has the lock. */
+  /** Begins a transaction. Returns false if another process has the lock. */
   const begin = (): boolean => {
     assertInPlace()
     return withoutWaiting(() => {
@@ -102,7 +103,9 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     })
   }
 
-  /** Runs `work` with a busy timeout of 0, because waiting for a lock blocks the event loop. */
+  /**
+   * Runs `work` with a busy timeout of 0: SQLite blocks the event loop while it waits for a lock.
+   */
   const withoutWaiting = <T>(work: () => T): T => {
     connection.exec('PRAGMA busy_timeout = 0')
     try {
@@ -180,7 +183,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
   return connection
 }
 
-/** Retries while another process has the lock, for at most `GIVE_UP_MS`. */
+/** Repeats `attempt` while another process has the lock, for at most `GIVE_UP_MS`. */
 async function whenFree<T>(attempt: () => { readonly result: T } | undefined): Promise<T> {
   const latest = performance.now() + GIVE_UP_MS
   for (;;) {
@@ -191,7 +194,7 @@ async function whenFree<T>(attempt: () => { readonly result: T } | undefined): P
   }
 }
 
-/** The identity of the file at a path; undefined when there is none. */
+/** Identifies the file at a path by device and inode; undefined if there is none. */
 function fileAt(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path, { bigint: true })
@@ -217,7 +220,7 @@ function translated<T>(work: () => T): T {
   }
 }
 
-// Ignores failures: on a full disk SQLite has rolled back already.
+// Ignores failures: on a full disk, SQLite has already rolled back.
 function rollback(driver: SqliteDriver): void {
   try {
     driver.exec('ROLLBACK')

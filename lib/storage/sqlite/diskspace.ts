@@ -2,19 +2,21 @@ import { statfsSync, statSync } from 'node:fs'
 import type { Connection } from './connection.ts'
 import { diskFullError } from './drivers.ts'
 
-/** Bytes that imports leave free, for other writers and for deleting an import's rows. */
+/** The bytes that imports leave free on the disk, for other writers and for deleting their rows. */
 const RESERVE_BYTES = 64 * 2 ** 20
 /** The reserve is at most this part of the disk. */
 const RESERVE_PART = 1 / 8
 
-/** With this many bytes beyond the reserve, one slice in 16 is checked: a check takes 60 µs (2 %). */
+/**
+ * With this many bytes beyond the reserve, one slice in 16 is checked. A check takes 60 µs (2 %).
+ */
 const PLENTY_BYTES = 2 ** 30
 const PLENTY_SLICES = 16
 
 /**
- * Returns a check to call before each slice of an import. It throws when the import would use the
- * reserve. Deleting rows first takes space in the WAL, so that an import which fills the disk could
- * not be undone.
+ * Returns a check to call before each slice of an import. It throws if the import would use the
+ * reserve. Deleting rows needs space in the WAL, so an import that fills the disk could not be
+ * undone.
  */
 export function createDiskSpaceCheck(db: Connection): () => Promise<void> {
   let slicesToSkip = 0
@@ -30,7 +32,7 @@ const RESERVE_USED = Object.assign(new Error('only the reserve of the disk is le
   code: 'SQLITE_FULL',
 })
 
-/** Returns the bytes beyond the reserve. Empties the WAL first when there are none. */
+/** Returns the free bytes beyond the reserve. If there are none, first empties the WAL. */
 export async function makeDiskSpace(db: Connection): Promise<number> {
   const path = db.find('PRAGMA database_list')?.file as string
   if (path === '') return Number.POSITIVE_INFINITY
@@ -43,7 +45,7 @@ export async function makeDiskSpace(db: Connection): Promise<number> {
 function spareBytes(path: string): number {
   const { bavail, bsize, blocks } = statfsSync(path)
   const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  // A checkpoint may extend the file by as much as the WAL holds.
+  // A checkpoint may enlarge the file by the size of the WAL.
   const reserve = wal + Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_PART)
   return bavail * bsize - reserve
 }

@@ -30,7 +30,7 @@ const openers: Record<SqliteDriverName, (path: string) => Promise<SqliteDriver>>
   },
 }
 
-/** Opens a file with the named driver, or with the first one that this Node can load. */
+/** Opens a file with the given driver, or with the first one that this Node can load. */
 export async function openSqliteDriver(
   path: string,
   name?: SqliteDriverName,
@@ -52,8 +52,9 @@ export function nameOf(driver: SqliteDriver): SqliteDriverName {
   return 'inTransaction' in driver ? 'better-sqlite3' : 'node:sqlite'
 }
 
-// A missing package, a built-in module that this Node lacks, or an addon built for another Node. An
-// addon that was not built makes the package `bindings` throw an error with the paths it tried.
+// The error codes of a missing package, a built-in module that this Node lacks, and an addon built
+// for another Node. If an addon was not built, the package `bindings` throws an error that lists
+// paths.
 const NOT_INSTALLED = ['ERR_MODULE_NOT_FOUND', 'ERR_UNKNOWN_BUILTIN_MODULE', 'ERR_DLOPEN_FAILED']
 
 function isNotInstalled(error: unknown): boolean {
@@ -61,7 +62,7 @@ function isNotInstalled(error: unknown): boolean {
   return NOT_INSTALLED.includes(code) || Array.isArray(tries)
 }
 
-/** Primary result codes (sqlite.org/rescode.html) about the file or the disk, not about the SQL. */
+/** The primary result codes (sqlite.org/rescode.html) that blame the file or disk, not the SQL. */
 const UNAVAILABLE: Record<number, string> = {
   5: 'BUSY',
   6: 'LOCKED',
@@ -73,23 +74,23 @@ const UNAVAILABLE: Record<number, string> = {
   26: 'NOTADB',
 }
 
-/** The name of an error's primary result code. better-sqlite3 gives a name, node:sqlite a number. */
+/** The name of an error's primary result code. better-sqlite3 has a name, node:sqlite a number. */
 function resultOf(error: unknown): string | undefined {
   const { code = '', errcode = 0 } = (error ?? {}) as { code?: string; errcode?: number }
   return /^SQLITE_([A-Z]+)/.exec(code)?.[1] ?? UNAVAILABLE[errcode & 0xff]
 }
 
-/** Whether another process holds the lock. */
+/** Whether the error means that another process holds the lock. */
 export function isBusy(error: unknown): boolean {
   return resultOf(error) === 'BUSY'
 }
 
-/** Turns a driver's error about the file or the disk into `storage_unavailable`. */
+/** Turns an error about the file or the disk into `storage_unavailable`. */
 export function translateSqliteError(error: unknown): unknown {
   const result = resultOf(error)
   if (!result || !Object.values(UNAVAILABLE).includes(result)) return error
   if (result === 'FULL') return diskFullError(error)
-  // The driver's message may name files: it goes to the log only.
+  // The driver's message may name files, so only the log gets it.
   const fault = new TillError('storage_unavailable', 'The database can not be used right now')
   return Object.assign(fault, { cause: error })
 }
@@ -99,12 +100,12 @@ export function diskFullError(cause: unknown): TillError {
   return Object.assign(fault, { cause })
 }
 
-/** Whether a translated error is about a full disk. */
+/** Whether a translated error means that the disk is full. */
 export function isDiskFull(error: unknown): boolean {
   return resultOf((error as Error).cause) === 'FULL'
 }
 
-/** The driver's message of an error that may be translated. */
+/** The message of the driver, even if the error is translated. */
 export function reasonOf(error: unknown): string {
   const { message, cause } = error as Error
   return cause === undefined ? message : reasonOf(cause)

@@ -7,7 +7,7 @@ import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
 import { assertWhole } from './unfinished.ts'
 
-/** Opens a file, and creates and migrates it as needed. */
+/** Opens a database file. Creates and migrates it as needed. */
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {
   if (options.create === false) assertExists(path)
   createPrivately(path)
@@ -25,7 +25,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   }
 }
 
-// An empty file counts as missing: SQLite would create a database in it. A database is never empty.
+// An empty file counts as missing: a database is never empty, and SQLite would create one in it.
 function assertExists(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat) throw new TillError('storage_unavailable', 'there is no such file')
@@ -35,23 +35,24 @@ function assertExists(path: string): void {
 }
 
 // Creates a missing file that only this user may read, because it holds signing keys. SQLite gives
-// its WAL the same mode.
+// the WAL the same mode.
 //
-// Never opens an existing file. Closing it would drop the locks of this process's other connections
-// (sqlite.org/howtocorrupt.html section 2.2), and another process could delete their WAL.
+// Never opens an existing file. Closing it again would drop the locks of this process's other
+// connections (sqlite.org/howtocorrupt.html section 2.2), and another process could delete their
+// WAL.
 function createPrivately(path: string): void {
   if (path === ':memory:' || existsSync(path)) return
   try {
-    closeSync(openSync(path, 'wx', 0o600)) // fails for a symbolic link
+    closeSync(openSync(path, 'wx', 0o600)) // fails if the path is a symbolic link
   } catch (error) {
     if ((error as { code?: string }).code !== 'EEXIST') throw error
-    if (existsSync(path)) return // another process has created it
+    if (existsSync(path)) return // another process has created it meanwhile
     throw new TillError('storage_unavailable', 'it is a symbolic link to a file that is not there')
   }
 }
 
-// Checks the mode before SQLite opens the file. SQLite would open it read-only and leave a WAL
-// behind. Does not open the file, for the reason above.
+// Checks the mode before SQLite opens the file, because SQLite would open it read-only and leave a
+// WAL behind. Does not open the file itself: see `createPrivately`.
 function assertWritable(path: string): void {
   if (path === ':memory:') return
   try {
@@ -64,26 +65,26 @@ function assertWritable(path: string): void {
 
 async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  versionOf(db) // rejects another program's file before its journal mode is changed
+  versionOf(db) // rejects another program's file before changing its journal mode
   releaseFreePages(db)
   await enterWal(driver)
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
   db.exec('PRAGMA secure_delete = ON') // erased users leave no trace in the file
-  db.exec('PRAGMA cache_size = -4000') // KiB; a larger cache makes no import faster (bench/)
-  // SQLite cuts a longer WAL when it starts again from the beginning.
+  db.exec('PRAGMA cache_size = -4000') // in KiB; a larger cache makes imports no faster (bench/)
+  // SQLite cuts a longer WAL when it starts to reuse it from the beginning.
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
 }
 
-// Makes each commit return its free pages to the file system. Otherwise dry runs and aborted imports
-// would leave the file as large as they made it. Takes effect before the first page is written, in
-// an older file with its next VACUUM.
+// Makes each commit return free pages to the file system. Otherwise, the file would stay as large
+// as a dry run or an aborted import made it. Takes effect in a new file; in an older file, with its
+// next VACUUM.
 function releaseFreePages(db: Connection): void {
-  // Checks first, because setting it again would take the write lock.
+  // Checks the setting first, because setting it would take the write lock.
   if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
 }
 
-// Retries here, because changing the journal mode ignores the busy timeout. Several processes may
+// Retries, because changing the journal mode ignores the busy timeout and several processes may
 // open a new file at once.
 async function enterWal(driver: SqliteDriver, attempts = 100): Promise<void> {
   try {
@@ -107,7 +108,7 @@ async function migrate(db: Connection): Promise<void> {
 
 /** The file's number of migrations. Throws for a file of another program or a newer tillkit. */
 function versionOf(db: Connection): number {
-  // Reads this first, because another process may migrate the file between two statements.
+  // Reads this before the version, because another process may migrate the file in between.
   const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
+import { RECORDED_GAP } from '../recorded.ts'
 import { sumStaged } from '../staged.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
@@ -19,18 +20,20 @@ import {
   underWay,
 } from './leases.ts'
 import { createStaging } from './staging.ts'
+import { indexSmallImport, type UserIndexer } from './users.ts'
 
 const HEARTBEAT_MS = 5_000
 
 /**
- * Starts an import. It writes rows straight into `purchases`, slice by slice. They stay invisible
- * while the import has an owner, so that no lock is held between slices, and the commit changes one
- * row. A unique index on `imports` allows one import at a time into a store.
+ * Starts an import. It writes rows directly into `purchases`, slice by slice. They stay invisible
+ * while the import has an owner. No lock is held between slices, and the commit changes only one
+ * row. A unique index on `imports` allows one import into a store at a time.
  */
 export async function openImport(
   db: Connection,
   store: number,
   import_id: string,
+  users: UserIndexer,
 ): Promise<PurchaseImport | undefined> {
   const other = db.find(FIND_OTHER, store) as unknown as ImportRow | undefined
   if (other) {
@@ -45,20 +48,22 @@ export async function openImport(
   if (inserted === 0) return undefined
   const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown
   underWay.add(import_id)
-  return createImport(db, row as ImportRow)
+  return createImport(db, row as ImportRow, users)
 }
 
 const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 
 const INSERT = `
   INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
-  VALUES (?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM purchases), ?)
+  VALUES (?, ?, ?, ?, ${RECORDED_GAP} + 1 + max(
+    (SELECT coalesce(max(seq), 0) FROM purchases),
+    (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
-function createImport(db: Connection, row: ImportRow): PurchaseImport {
+function createImport(db: Connection, row: ImportRow, users: UserIndexer): PurchaseImport {
   const { seq } = row
   const staging = createStaging(db, row.store, seq, row.first_purchase)
-  // Ignores failures: the next heartbeat follows, and the next slice finds out about a lost lease.
+  // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
   const renew = () => void db.write(() => renewLease(db, seq, OWNER)).catch(() => {})
   const heartbeat = setInterval(renew, HEARTBEAT_MS).unref()
   const checkpoints = createCheckpoints(db)
@@ -81,8 +86,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
   return {
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slice(() => staging.append(rows))]
-      // Indexes no more than needed at once. V8 would promote rows that live long, and later rows
-      // with them, to its old generation (bench/: 25 MiB).
+      // Indexes no more than necessary. V8 moves objects that live long to its old generation, and
+      // later rows with them (bench/: 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)
     },
@@ -98,10 +103,12 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
         assertOwned(db, seq)
         verifyAuthority(db, write.authority)
         db.run(COMMIT, seq)
+        indexSmallImport(db, seq)
         recordWrite(db, write)
       })
       clearInterval(heartbeat)
       underWay.delete(row.import_id)
+      users.wake()
       // The import is committed even if this fails: the next import applies the changes then.
       await applyChanges(db).catch(() => {})
     },

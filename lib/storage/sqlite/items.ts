@@ -1,51 +1,82 @@
-import type { Row } from '../columns.ts'
+import { maybe, type Row } from '../columns.ts'
 import { fillPage, storeNotFound } from '../pages.ts'
 import type { ItemMethods } from '../port.ts'
 import { itemReads } from '../reads.ts'
-import { ITEMS, itemRecord } from '../tables.ts'
-import { insertOnce } from './audit.ts'
+import { byArchived, FIND_ITEM, UPDATE_ITEM } from '../statements.ts'
+import { ITEM_CHANGES, ITEM_ROWS, ITEMS, itemRecord } from '../tables.ts'
+import { copiedItem, newChange, nextVersion } from '../versions.ts'
+import { insertOnce, recordWrite } from './audit.ts'
+import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
 import { findStoreRow } from './stores.ts'
 
 export function itemMethods(db: Connection): ItemMethods {
   return {
     ...itemReads(db),
-    insertItem: (item, write = {}) => db.write(() => insertOnce(db, write, ITEMS, item)),
+    insertItem: (item, write = {}) => db.write(() => insertOnce(db, write, ITEM_ROWS, item)),
     insertItems(items) {
       return db.write(() => {
         for (const item of items) {
-          if (!db.find('SELECT 1 FROM items WHERE id = ?', item.id)) db.insert(ITEMS, item)
+          if (!db.find('SELECT 1 FROM items WHERE id = ?', item.id))
+            db.insert(ITEM_ROWS, copiedItem(item))
         }
+      })
+    },
+    updateItem(id, change, write = {}) {
+      return db.write(() => {
+        verifyAuthority(db, write.authority)
+        const current = maybe(itemRecord, db.find(FIND_ITEM, id))
+        const changed = current && change(current)
+        if (!current || !changed || changed === current) return current
+        const next = nextVersion(current, changed, write)
+        const row = { ...next.item, changed: newChange() }
+        db.run(UPDATE_ITEM, ...ITEM_CHANGES.sqliteValues(row), id)
+        recordWrite(db, next.write)
+        return next.item
       })
     },
     async listItems(key, { limit, after }) {
       const store = findStoreRow(db, key)
-      const { project_id = store?.project_id } = key
+      const { project_id = store?.project_id, archived } = key
       if (!store || store.project_id !== project_id) throw storeNotFound()
       const seq = store.seq as number
-      // Items are added and never changed, in the order of their numbers. The revision has the
-      // newest item's id: after a backup was restored, another item may get the same number.
-      const newest = db.find(FIND_NEWEST, seq)
+      // Read before the page: a page may be newer than its revision, never older.
+      const revision = after === undefined ? revisionOf(db, seq) : ''
       const { taken, ...further } = db.some(
         (rows) => fillPage(rows, limit, textOf),
-        PAGE_OF_ITEMS,
+        pageOfItems(archived),
         seq,
         after ?? null,
         limit + 1,
       )
       const items = taken.map((row) => itemRecord(row, store))
-      return { items, revision: `${seq}.${newest?.id ?? ''}`, ...further }
+      return { items, revision, ...further }
     },
   }
 }
 
+/**
+ * Changes with every new and every changed item. The random ids in it tell states apart that differ
+ * after a backup was restored, when numbers and versions come again.
+ */
+function revisionOf(db: Connection, store: number): string {
+  const newest = db.find(FIND_NEWEST, store)
+  const changes = db.find(FIND_CHANGES, store)
+  return [store, newest?.id, changes?.versions, changes?.changed].join('.')
+}
+
+const FIND_CHANGES = `
+  SELECT sum(version) AS versions, max(changed) AS changed FROM items
+  WHERE store = ? AND version > 1`
 const FIND_NEWEST = 'SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1'
 
 // Does not select the store's ids: each would cost as much in each row as a column of the item.
-const PAGE_OF_ITEMS = `
+const pageOfItems = byArchived(
+  (condition) => `
   SELECT ${ITEMS.list} FROM items
-  WHERE store = ? AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
-  ORDER BY seq LIMIT ?`
+  WHERE store = ? ${condition} AND seq > coalesce((SELECT seq FROM items WHERE id = ?), 0)
+  ORDER BY seq LIMIT ?`,
+)
 
 function textOf({ description, metadata }: Row): number {
   return (description as string).length + (metadata as string).length

@@ -8,12 +8,12 @@ import type { Connection } from './connection.ts'
 import { makeDiskSpace } from './diskspace.ts'
 import { isDiskFull } from './drivers.ts'
 
-/** An import under way, as its row describes it. */
+/** The row of a running import. */
 export interface ImportRow {
   readonly seq: number
   readonly import_id: string
   readonly store: number
-  /** An `Owner` as JSON. */
+  /** The process that runs the import: an `Owner` as JSON. */
   readonly owner: string
   /** When the last heartbeat was written, in Unix milliseconds. */
   readonly alive_at: number
@@ -27,9 +27,9 @@ interface Owner {
 }
 
 const INSTANCE = randomUUID()
-/** The owner of this process's imports. */
+/** The name that this process writes as the owner of its imports. */
 export const OWNER = JSON.stringify({ host: hostname(), pid: process.pid, instance: INSTANCE })
-/** The owner of the imports that this process deletes. */
+/** The name that this process writes as the owner of imports that it deletes. */
 const CLEARING = JSON.stringify({ ...JSON.parse(OWNER), clearing: true })
 /** The ids of the imports that this process runs or deletes. */
 export const underWay = new Set<string>()
@@ -37,12 +37,12 @@ export const underWay = new Set<string>()
 const LEASE_MS = 30_000
 
 /**
- * Whether an import's owner may still write. On this host, the owner's process is looked up. On
- * another one (a container with the same volume), the lease decides.
+ * Whether the owner of an import may still write. If the owner is on this host, checks that its
+ * process runs. On another host (a container with the same volume), checks the lease.
  */
 export function isAlive(row: ImportRow): boolean {
   const { host, pid, instance } = ownerOf(row)
-  // Needs no lease: an import that could not be deleted on a full disk must not block others.
+  // Own imports need no lease: one that could not be deleted on a full disk must not block others.
   if (instance === INSTANCE) return underWay.has(row.import_id)
   if (host === hostname() && (pid === process.pid || !isRunning(pid))) return false
   return hasLease(row)
@@ -62,9 +62,9 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * The last heartbeats of other processes' imports, and when this process first saw them. The oldest
- * are dropped, because imports that end well are never looked up again. A dropped import gets a new
- * lease.
+ * The last heartbeat of other processes' imports, and when this process first saw it. When full,
+ * drops the oldest, because imports that end normally are never checked again. A dropped import is
+ * treated as new and gets a new lease.
  */
 const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
 const MAX_HEARTBEATS = 1_000
@@ -73,14 +73,14 @@ const MAX_HEARTBEATS = 1_000
 function hasLease({ import_id, alive_at }: ImportRow): boolean {
   const last = heartbeats.get(import_id)
   if (last?.alive_at === alive_at) return performance.now() - last.seenAt < LEASE_MS
-  heartbeats.delete(import_id) // moves it to the end
+  heartbeats.delete(import_id) // makes it the newest entry
   heartbeats.set(import_id, { alive_at, seenAt: performance.now() })
   const [oldest] = heartbeats.keys()
   if (heartbeats.size > MAX_HEARTBEATS && oldest !== undefined) heartbeats.delete(oldest)
   return true
 }
 
-/** Renews a lease. Returns 0 when another owner has the import. */
+/** Renews a lease. Returns 0 if another owner has the import. */
 export function renewLease(db: Connection, seq: number, owner: string): number {
   const sql = 'UPDATE imports SET alive_at = ? WHERE seq = ? AND owner = ?'
   return db.run(sql, Date.now(), seq, owner)
@@ -93,8 +93,8 @@ export function assertOwned(db: Connection, seq: number): void {
 }
 
 /**
- * Clears abandoned imports and applies changes that wait. Resolves to false when other processes
- * have imports under way, which may be abandoned later.
+ * Deletes abandoned imports, and applies waiting status changes. Resolves to false if other
+ * processes have running imports, which may be abandoned later.
  */
 export async function clearAbandonedImports(db: Connection, pause: Pause): Promise<boolean> {
   let others = 0
@@ -108,8 +108,7 @@ export async function clearAbandonedImports(db: Connection, pause: Pause): Promi
 }
 
 /**
- * Takes an import over from its owner and deletes it. Does nothing when it has ended, or has
- * another owner.
+ * Takes an import from its owner and deletes it. Does nothing if it has ended or has another owner.
  */
 export async function clearImport(
   db: Connection,
@@ -131,7 +130,7 @@ export async function clearImport(
 const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
 
 const SLICE_ROWS = 2_000
-/** A slice that takes longer makes the next one smaller: 2,000 rows may block others for 1 s. */
+/** If a slice takes longer, the next one is smaller: 2,000 rows may block others for 1 s. */
 const SLICE_MS = 50
 const MIN_SLICE_ROWS = 125
 
@@ -143,7 +142,7 @@ async function deleteImport(
   let size = SLICE_ROWS
   const deleteSlice = (from: number) =>
     db.lazyTransaction(() => {
-      if (renewLease(db, seq, CLEARING) === 0) return undefined // another process deletes it
+      if (renewLease(db, seq, CLEARING) === 0) return undefined // another process is deleting it
       const rows = db.all(FIND_PURCHASES, from, seq, size)
       for (const row of rows as { seq: number; transaction_id: string }[]) {
         db.run(DELETE_TRANSACTION, store, row.transaction_id, row.seq)
@@ -151,7 +150,7 @@ async function deleteImport(
       }
       return rows.at(-1)?.seq as number | undefined
     })
-  /** Deletes a smaller slice when the disk has no space for the WAL of this one. */
+  /** Deletes a slice of rows, or a smaller one if the disk has no space for its WAL. */
   const deleteWithinSpace = async (from: number): Promise<number | undefined> => {
     await makeDiskSpace(db)
     try {

@@ -6,7 +6,7 @@ const CACHED_ITEMS = 50_000
 const FIND_ITEMS = `
   SELECT name, seq FROM items WHERE store = ? AND name IN (SELECT value FROM json_each(?))`
 
-/** Finds the items that rows name. Queries the database once for each name. */
+/** Finds the items for the SKUs of rows. Queries each SKU only once. */
 export function createItemLookup(db: Connection, store: number) {
   let known = new Map<string, number>()
   return (rows: readonly NewPurchase[]): ReadonlyMap<string, number> => {

@@ -3,7 +3,7 @@ import type { SqliteDriverName } from './drivers.ts'
 export interface SqliteOptions {
   /** The driver to use. Default: node:sqlite where Node has it, else better-sqlite3. */
   readonly driver?: SqliteDriverName
-  /** Bytes of memory for the read cache; 0 turns it off. Default: 32 MiB. */
+  /** The memory for the read cache in bytes; 0 disables it. Default: 32 MiB. */
   readonly cacheBytes?: number
   /** Whether to create a database in a missing or empty file. Default: true. */
   readonly create?: boolean

@@ -1,48 +1,115 @@
+import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsOf } from '../filter.ts'
+import { recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
 import { erasedPurchaseReads, purchasePage } from '../reads.ts'
-import { purchaseColumns } from '../tables.ts'
+import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
+import type { SqliteValue } from './drivers.ts'
 import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
+import { recordPurchase, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
+import { summarizePurchases } from './summaries.ts'
+import { indexUsers, type UserIndexer } from './users.ts'
 
-/** A status that a committed import has changed may still wait in `purchase_changes`. */
-const STATUS = 'coalesce(c.status, p.status)'
 const COLUMNS = purchaseColumns(STATUS)
 
-export function purchaseMethods(db: Connection): PurchaseMethods {
+export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMethods {
   return {
     ...erasedPurchaseReads(db),
     insertErasedPurchases(store, erased) {
       return db.write(() => markErased(db, seqOfStore(db, store), erased))
     },
     async openImport(store, import_id) {
-      return openImport(db, seqOfStore(db, store), import_id)
+      return openImport(db, seqOfStore(db, store), import_id, users)
     },
-    /** Lists the purchases of committed imports, which have no owner. */
-    async listPurchases(store, filter, page) {
+    recordPurchase: (store, import_id, purchase, write = {}) =>
+      recordPurchase(db, store, import_id, purchase, write),
+    async listPurchases(store, { user_id, ...filter }, page) {
       const seq = seqOfStore(db, store)
       const first = Number(page.after ?? 0) + 1
-      const conditions = conditionsOf(filter, STATUS)
-      // Reads the range of rows of each import, so that purchases need no index.
-      const rows = db.all(
-        `SELECT ${COLUMNS} FROM imports i
-         CROSS JOIN purchases p ON p.import = i.seq
-           AND p.seq BETWEEN max(i.first_purchase, ?) AND i.last_purchase
-         CROSS JOIN items t ON t.seq = p.item
-         LEFT JOIN purchase_changes c ON c.purchase = p.seq
-           AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)
-         WHERE i.store = ? AND i.owner IS NULL AND i.last_purchase >= ?
-           ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
-         ORDER BY i.seq, p.seq LIMIT ?`,
-        first,
-        seq,
-        first,
-        ...conditions.map(({ value }) => value),
-        page.limit + 1,
-      )
+      const found =
+        user_id === undefined
+          ? purchasesOfStore(seq, first, filter)
+          : purchasesOfUser(COLUMNS, seq, user_id, first, filter)
+      if (user_id !== undefined) users.wake()
+      const rows = db.all(`${found.sql} LIMIT ?`, ...found.values, page.limit + 1)
       return purchasePage(rows, page, store.store_id)
     },
+    async listOwned(store, user_id, page) {
+      const filter = { status: 'purchased' } as const
+      const columns = 'p.seq, t.name, p.quantity, p.purchased_at'
+      const found = purchasesOfUser(columns, seqOfStore(db, store), user_id, 1, filter)
+      users.wake()
+      const rows = db.all(
+        `SELECT name AS sku, sum(quantity) AS quantity, min(purchased_at) AS first_purchased_at,
+           max(purchased_at) AS last_purchased_at
+         FROM (${found.sql}) WHERE name > ? GROUP BY name ORDER BY name LIMIT ?`,
+        ...found.values,
+        page.after ?? '',
+        page.limit + 1,
+      )
+      return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
+    },
+    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
+    indexUsers: () => indexUsers(db),
+  }
+}
+
+interface Query {
+  readonly sql: string
+  readonly values: readonly SqliteValue[]
+}
+
+/** The purchases of imports `i`, and their items. Those of committed imports are visible. */
+const JOINS = `
+  CROSS JOIN items t ON t.seq = p.item
+  LEFT JOIN purchase_changes c ON c.purchase = p.seq
+    AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)
+  WHERE i.owner IS NULL`
+
+/** Reads the range of rows of each import, so that purchases need no index. */
+function purchasesOfStore(store: number, first: number, filter: PurchaseFilter): Query {
+  const { sql, values } = conditionsAfter(filter)
+  return {
+    sql: `SELECT ${COLUMNS} FROM imports i
+      CROSS JOIN purchases p ON p.import = i.seq
+        AND p.seq BETWEEN max(i.first_purchase, ?) AND i.last_purchase
+      ${JOINS} AND i.store = ? AND i.last_purchase >= ? ${sql}
+      ORDER BY i.last_purchase, i.seq, p.seq`,
+    values: [first, store, first, ...values],
+  }
+}
+
+/** Reads what is in the index of users, and scans the rows that are not yet. */
+function purchasesOfUser(
+  columns: string,
+  store: number,
+  user_id: string,
+  first: number,
+  filter: PurchaseFilter,
+): Query {
+  const { sql, values } = conditionsAfter(filter)
+  return {
+    sql: `SELECT ${columns} FROM purchase_users u
+        CROSS JOIN purchases p ON p.seq = u.purchase
+        CROSS JOIN imports i ON i.seq = p.import AND u.purchase <= i.users_indexed
+        ${JOINS} AND u.store = ? AND u.user_id = ? AND u.purchase >= ? ${sql}
+      UNION ALL
+      SELECT ${columns} FROM imports i
+        CROSS JOIN purchases p ON p.import = i.seq
+          AND p.seq BETWEEN max(i.first_purchase, i.users_indexed + 1, ?) AND i.last_purchase
+        ${JOINS} AND i.last_purchase > i.users_indexed AND i.store = ? AND p.user_id = ? ${sql}
+      ORDER BY 1`,
+    values: [store, user_id, first, ...values, first, store, user_id, ...values],
+  }
+}
+
+function conditionsAfter(filter: PurchaseFilter): Query {
+  const conditions = conditionsOf(filter, STATUS)
+  return {
+    sql: conditions.map(({ sql }) => `AND ${sql} ?`).join(' '),
+    values: conditions.map(({ value }) => value),
   }
 }

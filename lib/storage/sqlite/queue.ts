@@ -1,8 +1,8 @@
 import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 
-/** The transaction of a group of writes. */
+/** The functions that run a transaction for a group of writes. */
 export interface GroupTransaction {
-  /** False while another process has the lock. */
+  /** Begins the transaction. Returns false if another process has the lock. */
   begin(): boolean
   /** Runs one write of the group. If it throws, only its own changes are undone. */
   attempt<T>(work: () => T): T
@@ -11,9 +11,9 @@ export interface GroupTransaction {
 }
 
 export interface WriteQueue {
-  /** Resolves to the result of `work` once its group is committed. */
+  /** Resolves to the result of `work` after its group is committed. */
   write<T>(work: () => T): Promise<T>
-  /** Resolves when all writes are settled. Do not write afterwards. */
+  /** Resolves when all writes have ended. Do not write after calling it. */
   end(): Promise<void>
 }
 
@@ -24,12 +24,12 @@ interface Waiting {
   readonly since: number
 }
 
-/** Limits the time for which a group blocks the event loop to some 10 ms. */
+/** The most writes in a group, which then blocks the event loop for some 10 ms. */
 const MAX_GROUP = 500
 
 /**
- * Group commit: the writes of one turn of the event loop share a transaction. 64 writes at once wait
- * for one fsync, not for 64 (bench/create.mjs).
+ * Creates a queue for group commits: writes in one turn of the event loop share a transaction. 64
+ * concurrent writes wait for one fsync instead of 64 (bench/create.mjs).
  */
 export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
   const waiting: Waiting[] = []
@@ -49,7 +49,7 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
     else onEnd?.()
   }
 
-  /** Writes the next group. Returns how long to wait for the lock before the next attempt. */
+  /** Writes the next group. If the lock is taken, returns how long to wait before trying again. */
   const writeGroup = (): number | undefined => {
     try {
       if (transaction.begin()) settle(waiting.splice(0, MAX_GROUP))
@@ -80,7 +80,7 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
     for (const each of settled) each()
   }
 
-  /** Runs one write. Returns the function that settles it after the commit. */
+  /** Runs one write. Returns a function that resolves or rejects its promise after the commit. */
   const attempt = ({ work, resolve, reject }: Waiting): (() => void) => {
     let failure: unknown
     let result: unknown
@@ -94,7 +94,7 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
         }
       })
     } catch (error) {
-      // Any other error is one of the transaction, and fails the whole group.
+      // Any other error is an error of the transaction: it fails the whole group.
       if (error !== failure) throw failure ?? error
       return () => reject(error)
     }

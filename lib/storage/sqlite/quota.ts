@@ -4,7 +4,7 @@ import { assertWithin, grows, type Usage } from '../quota.ts'
 import { COUNT_USAGE } from '../statements.ts'
 import type { Connection } from './connection.ts'
 
-/** Throws `quota_exceeded` when the account exceeds its quota, after a change. */
+/** Throws `quota_exceeded` if the account exceeds its quota after a change. */
 export function assertQuota(db: Connection, quota: Quota | undefined): void {
   if (!quota) return
   const { account_id, project_id = null, projects = -1, stores = -1 } = quota
@@ -12,7 +12,7 @@ export function assertQuota(db: Connection, quota: Quota | undefined): void {
   assertWithin((row ?? {}) as Usage, quota)
 }
 
-/** The same, for a change that may leave the number of bytes as it was. */
+/** Calls `assertQuota` if a change increases the bytes of configuration. */
 export function assertQuotaOfGrowth(
   db: Connection,
   quota: Quota | undefined,

@@ -10,14 +10,14 @@ import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import type { Connection, Row } from './connection.ts'
 
-/** An appended row that is not yet known as new or as a repeat. */
+/** An appended row. Whether its transaction is new or already stored is not known yet. */
 export interface Entry {
   readonly transaction_id: string
   readonly line: number
   readonly purchase: number
 }
 
-/** Compares the entries that are repeats with the stored rows; `added` entries were new. */
+/** Compares the entries of known transactions with the stored rows. `added` entries were new. */
 export function compareEntries(
   db: Connection,
   store: number,
@@ -41,9 +41,8 @@ export function compareEntries(
 }
 
 /**
- * Deletes appended rows that are identical to the stored rows of their transactions, in one
- * statement: a file that is imported again has no others. `compareRepeat` decides about rows with
- * another status.
+ * Deletes appended rows that equal the stored rows of their transactions, all in one statement:
+ * when a file is imported again, all of its rows are equal. `compareRepeat` decides for other rows.
  */
 function deleteIdentical(db: Connection, store: number, entries: readonly Entry[]): number {
   return db.run(
@@ -66,7 +65,7 @@ interface Repeat {
   /** Absent for a transaction that was deleted with its user. */
   readonly stored: StoredIdentity | undefined
   readonly storedSeq: number
-  /** Whether the stored row is from the same import. */
+  /** Whether the same import has added the stored row. */
   readonly isOwn: boolean
   readonly sent: PurchaseIdentity
   readonly sentSeq: number
@@ -74,7 +73,7 @@ interface Repeat {
 
 const SKIPPED = { outcome: 'skipped' } as const
 
-/** Finds the entries that are repeats, with the stored purchases of their transactions. */
+/** Finds the entries whose transactions are stored, together with the stored purchases. */
 function* findRepeats(
   db: Connection,
   store: number,
@@ -82,7 +81,7 @@ function* findRepeats(
   entries: readonly Entry[],
 ): Generator<Repeat> {
   for (const { transaction_id, line, purchase } of entries) {
-    // Queries one by one: the first of two rows with one transaction may change what is stored.
+    // Queries one by one, because the first of two rows of a transaction may change the stored row.
     const row = db.find(
       `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
          m.status AS sent_status, ${identity('m', 'sent')}, e.is_deleted AS erased
@@ -114,7 +113,7 @@ function identity(table: string, prefix: string): string {
   return columns.map((column) => `${table}.${column} AS ${prefix}_${column}`).join(', ')
 }
 
-// The item's number replaces its SKU: both are unique within a store.
+// Uses the item's `seq` instead of its SKU: both are unique within a store.
 function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity {
   const value = (column: string) => row[`${prefix}_${column}`] ?? undefined
   return {
@@ -127,7 +126,7 @@ function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity 
   }
 }
 
-// Changes a row of the same import in place, because it is still invisible.
+// Changes a row of the same import in place, because that row is still invisible.
 function stageChange(db: Connection, seq: number, { storedSeq, isOwn, sent }: Repeat): void {
   const code = statusCode(sent.status)
   if (isOwn) {

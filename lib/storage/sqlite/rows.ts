@@ -3,11 +3,11 @@ import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { statusCode } from './repeats.ts'
 
-// Inserts many rows with a statement: a call of the driver costs more than a row (bench/: 1.4×).
+// Inserts many rows per statement: calling the driver takes longer than a row (bench/: 1.4×).
 const ROWS_A_STATEMENT = 32
 
 /**
- * Inserts an import's rows, with the numbers of their items. Numbers the rows from `first` on; no
+ * Inserts an import's rows with the `seq` of their items. The rows get numbers from `first` on. No
  * stored row may have that number or a higher one.
  */
 export function insertRows(
@@ -31,9 +31,9 @@ export function insertRows(
   }
 }
 
-// Binds a column once when all rows of the statement have the same value, because binding a value
-// takes as long as storing it (bench/: 0.7 of the time with five such columns). Statements with
-// fewer rows bind every value, which limits the number of different statements.
+// Binds a column only once if all rows of a statement have the same value. Binding a value takes as
+// long as storing it (bench/: 0.7 of the time with five such columns). Statements with fewer rows
+// bind every value, which limits the number of different statements.
 const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata']
 const [USER, QUANTITY, PRICE, CURRENCY, STATUS, METADATA, END] = [1, 2, 4, 8, 16, 32, 64] as const
 const ALL = END - 1
@@ -81,7 +81,7 @@ function writeStatement(varying: number, rows: number): string {
   let place = 4
   const selected = COLUMNS.map((_, i) => (varying & (1 << i) ? `column${++place}` : '?'))
   const row = `${', ?'.repeat(place - 1)})`
-  // A NULL in `seq` makes SQLite number the row after the one before it.
+  // For a NULL in `seq`, SQLite uses the number after the previous row's.
   const values = [`(?${row}`, ...Array(rows - 1).fill(`(NULL${row}`)]
   return `INSERT INTO purchases (import, ${COLUMNS.join()}, seq, transaction_id, item, purchased_at)
     SELECT ?, ${selected.join()}, column1, column2, column3, column4 FROM (VALUES ${values.join()})`

@@ -1,12 +1,12 @@
-/** Marks a SQLite file as tillkit's own (`PRAGMA application_id`): the letters "till". */
+/** The `PRAGMA application_id` that marks a SQLite file as tillkit's: the letters "till". */
 export const APPLICATION_ID = 0x74696c6c
 
 /**
- * The migrations from an empty file to the current schema. `PRAGMA user_version` counts the ones
- * done. Never change the statements of a released migration: add another one.
+ * The migrations from an empty file to the current schema. `PRAGMA user_version` counts the
+ * completed ones. Never change the statements of a released migration; add a new migration.
  *
- * `seq` numbers records in the order of creation and stays inside the database. As a foreign key it
- * is shorter than an id.
+ * `seq` numbers records in order of creation and stays inside the database. It is a shorter foreign
+ * key than an id.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -248,9 +248,46 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX former_public_keys_project ON former_public_keys (project_id);
   `,
   `
-  ALTER TABLE receipts RENAME TO idempotency_records;
-  DROP INDEX receipts_expiry;
-  CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
+  -- "changed" is a random id of the latest change; null while an item has none.
+  ALTER TABLE items ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+  ALTER TABLE items ADD COLUMN archived_at TEXT;
+  ALTER TABLE items ADD COLUMN changed TEXT;
+  CREATE INDEX items_changed ON items (store, version, changed) WHERE version > 1;
+  CREATE INDEX items_archived ON items (store) WHERE archived_at IS NOT NULL;
+
+  -- "data" is null for an entry without data.
+  ALTER TABLE audit ADD COLUMN project_id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE audit ADD COLUMN store_id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE audit ADD COLUMN data TEXT;
+  `,
+  `
+  -- Finds the purchases of a user. A separate table, because it is filled after an import's commit,
+  -- in blocks sorted by user: an index on "purchases" would dirty a page for each row.
+  CREATE TABLE purchase_users (
+    store INTEGER NOT NULL,
+    user_id TEXT NOT NULL,
+    purchase INTEGER NOT NULL,
+    PRIMARY KEY (store, user_id, purchase)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER purchases_delete_user AFTER DELETE ON purchases WHEN old.user_id IS NOT NULL BEGIN
+    DELETE FROM purchase_users WHERE user_id = old.user_id AND purchase = old.seq
+      AND store = (SELECT store FROM imports WHERE seq = old.import);
+  END;
+  CREATE TRIGGER purchases_update_user AFTER UPDATE OF user_id ON purchases
+    WHEN new.user_id IS NOT old.user_id BEGIN
+    DELETE FROM purchase_users WHERE user_id = old.user_id AND purchase = old.seq
+      AND store = (SELECT store FROM imports WHERE seq = old.import);
+    INSERT INTO purchase_users SELECT store, new.user_id, new.seq FROM imports
+      WHERE seq = new.import AND new.user_id IS NOT NULL;
+  END;
+
+  -- The users of an import's purchases up to this number are in purchase_users.
+  ALTER TABLE imports ADD COLUMN users_indexed INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX imports_unindexed ON imports (store)
+    WHERE owner IS NULL AND last_purchase > users_indexed;
+  -- A recorded purchase is an import of its own, so that a store may have a million.
+  DROP INDEX imports_store;
+  CREATE INDEX imports_store ON imports (store, last_purchase);
   `,
   `
   -- Purchases whose user was erased. Of a deleted one, "transactions" keeps the id, with purchase 0.

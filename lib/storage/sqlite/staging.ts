@@ -9,19 +9,19 @@ import { compareEntries, type Entry } from './repeats.ts'
 import { insertRows } from './rows.ts'
 
 /**
- * Writes the rows of one import. Appends rows as they arrive. Indexes their transaction ids at once
- * while these ascend; other ids wait to be sorted in blocks, because each id in random order would
- * dirty another page of the index (0.4 of the speed of the sqlite3 shell's `.import`; in blocks 1.1:
- * bench/).
+ * Writes the rows of one import. Appends rows as they arrive. While transaction ids ascend, indexes
+ * them at once. Other ids wait to be sorted in blocks: in random order, each id would dirty another
+ * page of the index. Random order has 0.4 of the speed of the sqlite3 shell's `.import`; blocks
+ * have 1.1 (bench/).
  */
 export interface Staging {
-  /** Appends rows. Returns the outcome of those whose ids do not wait. */
+  /** Appends rows. Returns the outcome of those whose ids are indexed at once. */
   append(rows: readonly NewPurchase[]): StagedRows
-  /** Whether enough ids wait for a block. */
+  /** Whether enough ids wait to fill a block. */
   readonly isBlockFull: boolean
-  /** Whether ids wait. The uniqueness of their rows is then not yet verified. */
+  /** Whether ids wait to be indexed. Duplicates among them are not detected yet. */
   readonly isWaiting: boolean
-  /** Indexes the next slice of ids that wait. */
+  /** Indexes the next slice of waiting ids. */
   indexSlice(): StagedRows
 }
 
@@ -43,7 +43,7 @@ export function createStaging(
 
   const waitingIds = () => waiting.size + ordered.size
 
-  /** Whether the ids continue the ascending order of the ids before them. */
+  /** Whether the ids of these rows are in ascending order and follow all earlier ids. */
   const ascend = (rows: readonly NewPurchase[]): boolean => {
     let ascends = true
     for (const { transaction_id } of rows) {
@@ -62,7 +62,7 @@ export function createStaging(
       const good = isWhole ? rows : rows.filter((_, i) => found[i] !== undefined)
       const bad = isWhole ? [] : rows.filter((_, i) => found[i] === undefined)
       const unknown = bad.map(({ line }) => line)
-      // Chooses the numbers here. SQLite would reuse those of rows that another import deleted.
+      // Chooses the numbers here: SQLite would reuse numbers of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
       next = first + good.length
@@ -95,7 +95,7 @@ export function createStaging(
   }
 }
 
-/** Caches the statement for each number of rows. */
+/** Caches the SQL of a statement by its number of rows. */
 function perCount(write: (rows: number) => string): (rows: number) => string {
   const written: string[] = []
   return (rows) => {
@@ -117,7 +117,7 @@ function indexAppended(db: Connection, store: number, first: number, count: numb
 
 const ENTRIES_A_STATEMENT = 64
 
-/** Indexes rows that were appended before, in the order of the entries. */
+/** Indexes rows that were appended earlier, in the order of the entries. */
 function indexEntries(
   db: Connection,
   store: number,

@@ -44,14 +44,14 @@ function textOf({ store_config }: Row): number {
   return (store_config as string).length
 }
 
-/** The number by which the rows of a store refer to it. */
+/** A store's `seq`, the key by which other tables refer to it. Throws if there is no store. */
 export function seqOfStore(db: Connection, store: StoreKey): number {
   const row = findStoreRow(db, store)
   if (!row) throw new Error('the store must be inserted before its items and purchases')
   return row.seq as number
 }
 
-/** The number and the ids of a store. */
+/** Finds a store's `seq`, `account_id`, `project_id` and `store_id`. */
 export function findStoreRow(db: Connection, { account_id, store_id }: StoreKey): Row | undefined {
   return db.find(FIND_STORE_ROW, account_id, store_id)
 }

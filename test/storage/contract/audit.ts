@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Item } from '../../../lib/domain/item.ts'
 import { takeInventory } from '../../../lib/storage/inventory.ts'
 import type { Page, Storage, WriteOptions } from '../../../lib/storage/port.ts'
 import { all } from '../../support/collect.ts'
+import { assertUnchanged } from '../fixtures/mutate.ts'
 import {
   AT,
+  awkwardObject,
   insertAccounts,
   insertShops,
   insertStores,
@@ -40,11 +43,12 @@ export function describeAudit(open: OpenStorage): void {
     await current?.finish()
     await current?.commit(entry('12'))
     await storage.insertAudit(entry('13'), entry('14'))
+    await storage.updateItem('itm_gold', (item) => ({ ...item, price: 599 }), entry('15'))
 
     const entries = await auditOf(storage)
     assert.deepEqual(
       entries.map(({ subject }) => subject),
-      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14'],
+      ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14', '15'],
     )
     assert.deepEqual(entries[8], newEntry({ subject: '9' }))
   })
@@ -58,6 +62,8 @@ export function describeAudit(open: OpenStorage): void {
     await storage.insertStore(newStore('main'), write)
     await storage.updateProject('prj_1', (project) => project, write)
     await storage.updateStore(MAIN, (store) => store, write)
+    await storage.updateItem('itm_gold', (item) => item, write)
+    await storage.updateItem('itm_none', () => assert.fail('asked'), write)
     await storage.updateProject('prj_none', (project) => project, write)
     await storage.updateStore({ account_id: 'acc_1', store_id: 'none' }, (store) => store, write)
     await storage.revokeAccountKey('acc_1', 'key_none', AT, write)
@@ -71,6 +77,29 @@ export function describeAudit(open: OpenStorage): void {
     await assert.rejects(refused)
 
     assert.deepEqual(await auditOf(storage), [])
+  })
+
+  test('an entry keeps its data, and the one of an update is made from both versions', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const data = awkwardObject()
+    const write = {
+      audit: newEntry(),
+      describe: (before: Item, after: Item) => {
+        return { price: { old: before.price, new: after.price }, version: after.version }
+      },
+    }
+
+    await storage.insertAudit({ audit: newEntry({ data }) })
+    await storage.updateItem('itm_gold', (item) => ({ ...item, price: 599 }), write)
+    await storage.insertItem(newItem('silver'), { audit: newEntry({ data: { price: 1 } }) })
+
+    const [first, ...others] = await auditOf(storage)
+    assertUnchanged(first, newEntry({ data }))
+    assert.deepEqual(others, [
+      newEntry({ data: { price: { old: 499, new: 599 }, version: 2 } }),
+      newEntry({ data: { price: 1 } }),
+    ])
   })
 
   test('the audit log is listed in pages, for all accounts or one', async (t) => {
@@ -222,6 +251,8 @@ export const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => 
     updateStore: (storage, write) =>
       storage.updateStore(MAIN, (store) => ({ ...store, status: 'paused' }), write),
     insertItem: (storage, write) => storage.insertItem(newItem('more'), write),
+    updateItem: (storage, write) =>
+      storage.updateItem('itm_gold', (item) => ({ ...item, price: 1 }), write),
     rotateSigningKeys: (storage, write) => storage.rotateSigningKeys(KEY, () => ['old'], write),
     revokeTokens: (storage, write) =>
       storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),

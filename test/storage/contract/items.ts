@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Storage, StoreKey } from '../../../lib/storage/port.ts'
+import { pagesOf } from '../../../lib/storage/pages.ts'
+import type { ItemSelection, Storage } from '../../../lib/storage/port.ts'
 import { append, assertUnchanged } from '../fixtures/mutate.ts'
 import {
+  AT,
   awkwardObject,
   FOREIGN,
   insertShops,
@@ -10,7 +12,9 @@ import {
   itemsOf,
   MAIN,
   newItem,
+  newRow,
   SIDE,
+  stage,
 } from '../fixtures/records.ts'
 import type { OpenStorage } from './open.ts'
 
@@ -109,6 +113,186 @@ export function describeItems(open: OpenStorage): void {
     assert.deepEqual(await storage.findItem('itm_gold'), expected)
     assert.deepEqual(await itemsOf(storage, MAIN), [expected])
   })
+}
+
+export function describeItemChanges(open: OpenStorage): void {
+  test('an update replaces the item, adds 1 to its version and keeps its place', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const change = {
+      display_name: 'New 日本',
+      description: 'changed',
+      price: Number.MAX_SAFE_INTEGER,
+      metadata: awkwardObject(),
+      archived_at: AT,
+    }
+
+    const updated = await storage.updateItem('itm_gold', (current) => {
+      assert.deepEqual(current, newItem('gold'))
+      return { ...current, ...change }
+    })
+
+    const expected = newItem('gold', { ...change, version: 2 })
+    assertUnchanged(updated, expected)
+    assertUnchanged(await storage.findItem('itm_gold'), expected)
+    assertUnchanged(await storage.findItemByName(MAIN, 'gold'), expected)
+    assert.deepEqual(await itemsOf(storage, MAIN), [expected, newItem('gem')])
+    assert.equal((await storage.findItem('itm_side_gold'))?.version, 1)
+    assert.equal((await storage.findItem('itm_foreign_gold'))?.version, 1)
+  })
+
+  test('an update that returns its argument changes nothing', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+
+    const same = await storage.updateItem('itm_gold', (current) => current)
+
+    assert.deepEqual(same, newItem('gold'))
+    assert.deepEqual(await storage.findItem('itm_gold'), newItem('gold'))
+    assert.equal(await storage.updateItem('itm_none', () => assert.fail('asked')), undefined)
+  })
+
+  test('an update that throws changes nothing, and its error is passed on', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const error = new Error('refused')
+
+    const refused = storage.updateItem('itm_gold', () => {
+      throw error
+    })
+
+    await assert.rejects(refused, error)
+    assert.deepEqual(await storage.findItem('itm_gold'), newItem('gold'))
+  })
+
+  test('concurrent updates of one item run one after the other', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        storage.updateItem('itm_gold', (item) => ({ ...item, price: item.price + 1 })),
+      ),
+    )
+
+    assert.deepEqual(
+      await storage.findItem('itm_gold'),
+      newItem('gold', { price: 519, version: 21 }),
+    )
+  })
+
+  test('changing the item of an update does not change the stored one', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const metadata = { list: ['kept'] }
+
+    const updated = await storage.updateItem('itm_gold', (item) => ({ ...item, metadata }))
+    append(metadata)
+    append(updated?.metadata)
+
+    assert.deepEqual((await storage.findItem('itm_gold'))?.metadata, { list: ['kept'] })
+  })
+
+  test('an item is found by its name in its own store only', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+
+    assert.equal((await storage.findItemByName(SIDE, 'gold'))?.id, 'itm_side_gold')
+    assert.equal((await storage.findItemByName(FOREIGN, 'gold'))?.id, 'itm_foreign_gold')
+    assert.equal(await storage.findItemByName(MAIN, 'Gold'), undefined)
+    assert.equal(await storage.findItemByName({ ...MAIN, store_id: 'none' }, 'gold'), undefined)
+  })
+
+  test('a list has all items, the active ones, or the archived ones', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await storage.insertItem(newItem(name))
+    for (const name of ['a', 'c', 'd']) await archive(storage, name)
+    const namesOf = async (archived?: boolean, limit = 2) => {
+      const names: string[] = []
+      const selection = archived === undefined ? MAIN : { ...MAIN, archived }
+      for await (const { items } of pagesOf((page) => storage.listItems(selection, page), limit)) {
+        names.push(...items.map(({ name }) => name))
+      }
+      return names.join('')
+    }
+
+    assert.deepEqual(
+      [await namesOf(), await namesOf(true), await namesOf(false)],
+      ['abcde', 'acd', 'be'],
+    )
+    await storage.updateItem('itm_c', ({ archived_at: _, ...item }) => item)
+
+    assert.deepEqual([await namesOf(true), await namesOf(false)], ['ad', 'bce'])
+    assert.equal((await storage.findItem('itm_c'))?.archived_at, undefined)
+    const after = await storage.listItems(
+      { ...MAIN, archived: false },
+      { limit: 9, after: 'itm_d' },
+    )
+    assert.deepEqual(
+      after.items.map(({ name }) => name),
+      ['e'],
+    )
+  })
+
+  test('an archived item keeps its name, and imports accept it', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    await archive(storage, 'gold')
+
+    const again = newItem('gold', { id: 'itm_again' })
+    assert.equal(await storage.insertItem(again), 'taken')
+    const current = (await storage.openImport(MAIN, 'imp_1')) ?? assert.fail()
+    const { added } = await stage(current, [newRow(1), newRow(2, { sku: 'gem' })])
+    await current.commit()
+
+    assert.equal(added, 2)
+  })
+
+  test('copied items keep their versions and archives', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const items = [newItem('a', { version: 7, archived_at: AT }), newItem('b', { version: 2 })]
+
+    await storage.insertItems(items)
+    await storage.updateItem('itm_b', (item) => ({ ...item, price: 1 }))
+
+    assert.deepEqual(await itemsOf(storage, MAIN), [
+      items[0],
+      newItem('b', { price: 1, version: 3 }),
+    ])
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('the revision changes with each changed item, and not otherwise', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const revisions = [await revisionOf(storage, MAIN)]
+    const setPrice = (name: string, price: number) =>
+      storage.updateItem(`itm_${name}`, (item) => ({ ...item, price }))
+    for (const change of [
+      () => setPrice('gold', 1),
+      () => setPrice('gem', 1),
+      () => setPrice('gold', 2),
+      () => setPrice('gold', 1),
+      () => archive(storage, 'gem'),
+      () => storage.insertItem(newItem('silver')),
+      () => storage.updateItem('itm_gem', ({ archived_at: _, ...item }) => item),
+    ]) {
+      await change()
+      revisions.push(await revisionOf(storage, MAIN))
+    }
+
+    assert.equal(new Set(revisions).size, 8)
+    await storage.updateItem('itm_gold', (item) => item)
+    await setPrice('side_gold', 9)
+    assert.equal(await revisionOf(storage, MAIN), revisions[7])
+    assert.equal(await revisionOf(storage, { ...MAIN, archived: false }), revisions[7])
+  })
+}
+
+async function archive(storage: Storage, name: string): Promise<void> {
+  await storage.updateItem(`itm_${name}`, (item) => ({ ...item, archived_at: AT }))
 }
 
 export function describeItemPages(open: OpenStorage): void {
@@ -219,7 +403,7 @@ export function describeItemPages(open: OpenStorage): void {
   })
 }
 
-async function revisionOf(storage: Storage, store: StoreKey): Promise<string> {
+async function revisionOf(storage: Storage, store: ItemSelection): Promise<string> {
   const { revision } = await storage.listItems(store, { limit: 1 })
   return revision
 }

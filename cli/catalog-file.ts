@@ -1,0 +1,122 @@
+import { accessSync, constants, createReadStream, statSync } from 'node:fs'
+import {
+  type CatalogPlan,
+  type CatalogRequest,
+  excerpt,
+  type ItemType,
+  type PlannedChange,
+  readCatalog,
+} from '../lib/index.ts'
+import type { Invocation, OptionSpecs } from './command.ts'
+import { UsageError } from './command-errors.ts'
+import { type Output, wrapList } from './output.ts'
+import { createStatusLine } from './progress.ts'
+import { formatValue } from './text.ts'
+
+// What `catalog plan` and `catalog apply` share.
+
+export const CATALOG_OPTIONS = {
+  project: { value: 'ID', help: 'the project; default the one in the file' },
+  'archive-missing': { help: 'archive the items that the file does not have' },
+  'create-stores': { help: 'create the stores that the project does not have' },
+  store: { value: 'ID', help: 'the store of a spreadsheet' },
+  type: { value: 'T', help: 'the type of new items of a spreadsheet without types' },
+  country: { value: 'CC', help: "whose prices of Google Play's file to read; default the first" },
+} as const satisfies OptionSpecs
+
+type Catalog = Invocation<typeof CATALOG_OPTIONS>
+
+/** Reads the file of a command. Resolves to the owner of its project and the request. */
+export async function readRequest({ till, operand, options, io, env }: Catalog) {
+  const line = createStatusLine(io.stderr)
+  line.update(() => 'Reading the catalog')
+  try {
+    const { project, store } = options
+    const given = project === undefined ? undefined : await till.accounts.ownerOf(project)
+    const file = await readCatalog(openFile(operand, io), {
+      store_id: store,
+      currency: await currencyOf(),
+      country: options.country,
+    })
+    const project_id = project ?? file.catalog?.project?.id
+    if (typeof project_id !== 'string') {
+      throw new UsageError('--project ID is missing: the file names no project')
+    }
+    const account = given ?? (await till.accounts.ownerOf(project_id))
+    const request: CatalogRequest = {
+      ...file,
+      project_id: project,
+      archiveMissing: options['archive-missing'],
+      createStores: options['create-stores'],
+      type: options.type as ItemType | undefined, // the library validates it
+      env,
+    }
+    return { account, request }
+
+    async function currencyOf(): Promise<string | undefined> {
+      if (!given || store === undefined) return undefined
+      const { store_config } = await till.stores.get(given, store)
+      return store_config.currency as string | undefined
+    }
+  } finally {
+    line.end()
+  }
+}
+
+function openFile(operand: string, io: Catalog['io']) {
+  if (operand === '-') return io.stdin
+  try {
+    accessSync(operand, constants.R_OK)
+    if (statSync(operand).isDirectory()) throw new Error(`${operand} is a directory`)
+    return createReadStream(operand)
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+const SHOWN = 100
+
+/** Prints a plan: a line for each change, and the counts. */
+export function printPlan(output: Output, plan: CatalogPlan, ignored: readonly string[]): void {
+  if (output.json) {
+    output.record(plan)
+    return
+  }
+  const { changes, unset_variables, missing, unchanged, created, updated, archived, restored } =
+    plan
+  const rows = changes.slice(0, SHOWN).map((change) => {
+    const { action, kind, store_id = '', name } = change
+    return { action, store: store_id, record: name ?? kind, change: formatChange(change) }
+  })
+  if (rows.length > 0) output.table(rows, ['action', 'store', 'record', 'change'])
+  const more = changes.length - rows.length
+  if (more > 0) output.line(`and ${count(more)} more: --json lists all`)
+  const done = { created, updated, archived, restored, unchanged }
+  output.line(
+    Object.entries(done)
+      .map(([name, number]) => `${count(number)} ${name}`)
+      .join(', '),
+  )
+  output.line(`digest ${plan.digest}`)
+  if (missing > 0) output.line(`Not in the file, and left as they are: ${count(missing)} items`)
+  if (unset_variables.length > 0) {
+    output.line(wrapList('Not set, so the stored secrets stay', unset_variables))
+  }
+  if (ignored.length > 0) output.line(wrapList('Not stored', ignored))
+}
+
+function formatChange({ fields = {}, item }: Pick<PlannedChange, 'fields' | 'item'>): string {
+  if (item) return `${formatValue(item.display_name)}, ${item.price} ${item.type}`
+  const changed = Object.entries(fields).map(
+    ([name, { from, to }]) => `${name}: ${formatSide(from)} → ${formatSide(to)}`,
+  )
+  return changed.join(', ')
+}
+
+function formatSide(value: unknown): string {
+  return value === undefined || value === '' ? 'none' : excerpt(formatValue(value))
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en-US')
+}

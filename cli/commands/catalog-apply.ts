@@ -1,0 +1,22 @@
+import { CATALOG_OPTIONS, printPlan, readRequest } from '../catalog-file.ts'
+import { command } from '../command.ts'
+
+export const catalogApply = command({
+  name: 'catalog apply',
+  summary: 'Make all changes of a catalog file, or none',
+  example: 'tillkit catalog apply catalog.json',
+  storesSecrets: true,
+  operand: 'FILE|-',
+  options: {
+    ...CATALOG_OPTIONS,
+    digest: { value: 'D', help: 'the digest of the plan: refuse when the catalog changed since' },
+  },
+  async run(invocation) {
+    const { till, options, output } = invocation
+    const { account, request } = await readRequest(invocation)
+    const { digest } = options
+    const plan = await till.catalog.apply(account, { ...request, digest })
+    output.line(plan.changes.length > 0 ? 'Applied.' : 'Nothing to change.')
+    printPlan(output, plan, request.ignored_columns ?? [])
+  },
+})

@@ -1,0 +1,30 @@
+import { command } from '../command.ts'
+import { UsageError } from '../command-errors.ts'
+import { json } from '../option-values.ts'
+import { STORE_OPTIONS } from '../options.ts'
+
+export const itemUpdate = command({
+  name: 'item update',
+  summary: 'Change an item; its SKU and type never change',
+  example: 'tillkit item update sword --price 599 --store main',
+  operand: 'SKU',
+  options: {
+    ...STORE_OPTIONS,
+    'display-name': { value: 'NAME', help: 'the name that people see' },
+    price: { value: 'DIGITS', help: 'in minor units: 499 for 4.99' },
+    description: { value: 'TEXT', help: 'a longer text for people' },
+    meta: { value: 'JSON|@FILE', parse: json, help: 'replaces the JSON object' },
+  },
+  async run({ till, operand, options, output }) {
+    const { 'display-name': display_name, price, description, meta } = options
+    const change = { display_name, price, description, meta }
+    if (Object.values(change).every((each) => each === undefined)) {
+      throw new UsageError(
+        'Nothing to change: give --display-name, --price, --description or --meta',
+      )
+    }
+    const account = await till.accounts.get(options.account)
+    const { id } = await till.items.getByName(account, options.store, operand)
+    output.record(await till.items.update(account, { id, ...change }))
+  },
+})

@@ -1,0 +1,40 @@
+import type { PurchaseStatus } from '../../lib/index.ts'
+import { command } from '../command.ts'
+import { json } from '../option-values.ts'
+import { STORE_OPTIONS } from '../options.ts'
+
+export const purchasesRecord = command({
+  name: 'purchases record',
+  summary: 'Record one purchase; repeat it safely with the same transaction id',
+  example:
+    'tillkit purchases record --transaction-id T-1 --sku sword --purchased-at 2026-01-31T12:00:00Z --store main',
+  options: {
+    ...STORE_OPTIONS,
+    'transaction-id': { value: 'ID', required: true, help: 'unique in the store' },
+    sku: { value: 'SKU', required: true, help: 'the name of an item of the store' },
+    'purchased-at': { value: 'TIME', required: true, help: 'with its zone: 2026-01-31T12:00:00Z' },
+    user: { value: 'ID', help: 'the user who bought it' },
+    quantity: { value: 'N', help: 'default 1' },
+    price: { value: 'DIGITS', help: 'in minor units: 499 for 4.99' },
+    currency: { value: 'CODE', help: "default with a price: the store's currency" },
+    status: { value: 'S', help: 'purchased (the default), pending, refunded or cancelled' },
+    metadata: { value: 'JSON|@FILE', parse: json, help: 'any JSON object' },
+  },
+  async run({ till, options, output }) {
+    const account = await till.accounts.get(options.account)
+    const recorded = await till.purchases.record(account, {
+      store_id: options.store,
+      transaction_id: options['transaction-id'],
+      sku: options.sku,
+      purchased_at: options['purchased-at'],
+      user_id: options.user,
+      quantity: options.quantity,
+      price: options.price,
+      currency: options.currency,
+      status: options.status as PurchaseStatus | undefined, // the library validates it
+      metadata: options.metadata,
+    })
+    if (output.json) return output.record(recorded)
+    output.record({ outcome: recorded.outcome, ...recorded.purchase })
+  },
+})

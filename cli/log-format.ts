@@ -1,0 +1,24 @@
+import type { LogEntry } from '../http/index.ts'
+import { formatValue } from './text.ts'
+
+/** A message of `serve` itself. */
+interface LogMessage {
+  readonly time: string
+  readonly level: 'warn' | 'error'
+  readonly message: string
+}
+
+export type LogFormat = 'text' | 'json'
+
+/** A line of the log of `serve`, without the line break. */
+export function formatLogLine(entry: LogEntry | LogMessage, format: LogFormat): string {
+  if (format === 'json') return JSON.stringify(entry)
+  const time = entry.time.slice(11, 19) // UTC, as in JSON
+  if ('message' in entry) return `${time}  ${entry.level}: ${formatValue(entry.message)}`
+  const { status, method, route, ms, client, error } = entry
+  const request = `${status}  ${method.padEnd(4)} ${route ?? '(unknown path)'}`
+  const line = `${time}  ${request}  ${ms} ms  ${formatValue(client)}`
+  if (error === undefined) return line
+  const stack = error.split('\n').map((each) => `  ${formatValue(each)}`)
+  return [line, ...stack].join('\n')
+}

@@ -1,0 +1,34 @@
+import { createCsvParser } from './parser.ts'
+
+/** A text of a column, the number of rows with it, and the line of the first. */
+export interface CountedCell {
+  readonly text: string
+  readonly line: number
+  rows: number
+}
+
+/** Counts the texts of a column in the rows that start on `lines`, in order of the first row. */
+export async function countCells(
+  file: AsyncIterable<Uint8Array>,
+  column: string,
+  lines: ReadonlySet<number>,
+): Promise<CountedCell[]> {
+  const counted = new Map<string, CountedCell>()
+  let at = -1
+  const parser = createCsvParser({
+    header(cells) {
+      at = cells.findIndex((cell) => cell.trim() === column)
+    },
+    row(cells, line) {
+      if (!lines.has(line)) return
+      const text = cells[at] ?? ''
+      const known = counted.get(text)
+      if (known) known.rows++
+      else counted.set(text, { text, line, rows: 1 })
+    },
+    error() {},
+  })
+  for await (const chunk of file) parser.push(chunk)
+  parser.end()
+  return [...counted.values()]
+}

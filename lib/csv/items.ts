@@ -1,0 +1,166 @@
+import type { CatalogFileItem } from '../domain/catalog.ts'
+import { exponentOf } from '../domain/currency.ts'
+import type { ItemType } from '../domain/item.ts'
+import { type ErrorDetail, excerpt } from '../errors.ts'
+import { normalize } from './options.ts'
+
+export interface ItemColumnsOptions {
+  /** The store of rows without a `store_id`. */
+  readonly store_id?: string | undefined
+  /** The store's currency, for Google Play's prices. */
+  readonly currency?: string | undefined
+  /** The country whose prices of Google Play are read; default the first in each cell. */
+  readonly country?: string | undefined
+}
+
+export interface ItemRow {
+  readonly store_id: string
+  readonly item: CatalogFileItem
+}
+
+/** Converts the rows of a spreadsheet of items. */
+export interface ItemColumns {
+  /** The columns that are not stored. */
+  readonly ignored: readonly string[]
+  /** Undefined for a row that the catalog leaves out. */
+  read(cells: readonly string[], wrong: WrongItemCell): ItemRow | undefined
+}
+
+/** Reports a bad cell. */
+export type WrongItemCell = (column: string, message: string) => void
+
+const COLUMNS = [
+  ...['name', 'display_name', 'description', 'price', 'type', 'metadata', 'store_id', 'archived'],
+] as const
+
+const ALIASES: { readonly [alias: string]: string } = { sku: 'name', meta: 'metadata' }
+
+const PLAY = ['product id', 'published state', 'locale; title; description', 'price'].map(normalize)
+
+/** The columns of a file with this header line, or the header's mistakes. */
+export function findItemColumns(
+  header: readonly string[],
+  options: ItemColumnsOptions,
+): ItemColumns | readonly ErrorDetail[] {
+  const names = header.map(normalize)
+  if (PLAY.every((name) => names.includes(name))) return playColumns(header, names, options)
+  const fields = names.map((name) => ALIASES[name] ?? name)
+  const known = COLUMNS.map(normalize)
+  const problems = known.flatMap((name, i) => {
+    const count = fields.filter((field) => field === name).length
+    if (count > 1) return headerProblem('repeated', `has two columns for ${COLUMNS[i]}`)
+    if (count === 0 && i === 0) return headerProblem('required', 'has no column name or sku')
+    return []
+  })
+  if (problems.length > 0) return problems
+  const positions = known.map((name) => fields.indexOf(name))
+  return {
+    ignored: header.filter((_, i) => !known.includes(fields[i] ?? '')).map((each) => excerpt(each)),
+    read(cells, wrong) {
+      const cell = (column: (typeof COLUMNS)[number]) => {
+        const text = cells[positions[COLUMNS.indexOf(column)] ?? -1]?.trim()
+        return text === '' ? undefined : own(text)
+      }
+      const archived = cell('archived')?.toLowerCase()
+      const item = {
+        name: cell('name') ?? '',
+        display_name: cell('display_name'),
+        description: cell('description'),
+        price: cell('price'),
+        type: cell('type') as ItemType | undefined,
+        metadata: parseJson(cell('metadata')),
+        archived: archived === undefined ? undefined : (FLAGS[archived] ?? archived),
+      } as CatalogFileItem
+      return inStore(cell('store_id') ?? options.store_id, item, wrong)
+    },
+  }
+}
+
+function headerProblem(code: string, message: string): ErrorDetail[] {
+  return [{ line: 1, code, message: `The header ${message}` }]
+}
+
+const FLAGS: { readonly [text: string]: boolean } = { true: true, false: false }
+
+function inStore(
+  store_id: string | undefined,
+  item: CatalogFileItem,
+  wrong: WrongItemCell,
+): ItemRow | undefined {
+  if (store_id !== undefined) return { store_id, item }
+  wrong('store_id', 'is required: give the store of the file')
+  return undefined
+}
+
+/** Returns text that is no JSON as it is: the rule of `metadata` rejects it. */
+function parseJson(text: string | undefined): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** Copies a text, because a cell keeps the text of the file around it in memory. */
+function own(text: string | undefined): string | undefined {
+  return text === undefined || text.length < 13 ? text : Buffer.from(text).toString()
+}
+
+/**
+ * Google Play's export of in-app products. Subvalues are separated by `;` and escaped by `\`. Prices
+ * are in micros: 1,000,000 for 1.00. A cell of prices by country begins with the home country.
+ */
+function playColumns(
+  header: readonly string[],
+  names: readonly string[],
+  { store_id, currency, country }: ItemColumnsOptions,
+): ItemColumns {
+  const [id = -1, state = -1, texts = -1, price = -1] = PLAY.map((name) => names.indexOf(name))
+  return {
+    ignored: header
+      .filter((_, i) => ![id, state, texts, price].includes(i))
+      .map((each) => excerpt(each)),
+    read(cells, wrong) {
+      if (cells[state]?.trim().toLowerCase() === 'unpublished') return undefined
+      const [, title, description] = splitPlay(cells[texts] ?? '')
+      const item: CatalogFileItem = {
+        name: own(cells[id]?.trim()) ?? '',
+        display_name: own(title),
+        description: own(description),
+        price: playPrice(cells[price] ?? '', currency, country, wrong),
+      }
+      return inStore(store_id, item, wrong)
+    },
+  }
+}
+
+function splitPlay(cell: string): string[] {
+  const parts = cell.match(/(?:\\.|[^;\\])+|(?<=;|^)(?=;|$)/gs) ?? []
+  return parts.map((part) => part.replace(/\\(.)/gs, '$1').trim())
+}
+
+/** Returns the digits of a price in minor units. Reports one that it can not read. */
+function playPrice(
+  cell: string,
+  currency: string | undefined,
+  country: string | undefined,
+  wrong: WrongItemCell,
+): string {
+  const parts = splitPlay(cell).filter((part) => part !== '')
+  const report = (message: string) => {
+    wrong('Price', message)
+    return '0'
+  }
+  if (parts.length === 0) return report('is empty: a pricing template is not in the file')
+  const at = country === undefined ? 0 : parts.indexOf(country)
+  if (parts.length > 1 && at < 0) return report(`has no price for ${country}`)
+  const micros = parts.length === 1 ? parts[0] : parts[at + 1]
+  if (currency === undefined) return report("needs the store's currency in its store_config")
+  if (!/^\d{1,18}$/.test(micros ?? ''))
+    return report('must be micros, digits only: 4990000 for 4.99')
+  const unit = 10n ** BigInt(6 - exponentOf(currency))
+  const amount = BigInt(micros ?? '')
+  if (amount % unit !== 0n) return report(`has more decimals than ${currency}`)
+  return String(amount / unit)
+}

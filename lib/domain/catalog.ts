@@ -1,0 +1,221 @@
+import type { ErrorDetail } from '../errors.ts'
+import {
+  boolean,
+  type Fields,
+  freeForm,
+  type Given,
+  isObject,
+  type JsonObject,
+  oneOf,
+  optional,
+  parseAt,
+  type Rule,
+  required,
+  rule,
+  text,
+} from './fields.ts'
+import { ITEM_TYPES, type ItemType, itemName, price } from './item.ts'
+import { STORE_TYPES, type StoreType, storeId } from './store.ts'
+
+/** A project with its stores and their items, as a catalog file describes it. */
+export interface Catalog {
+  /** The JSON Schema, for editors. */
+  readonly $schema?: string | undefined
+  readonly project?: CatalogProject | undefined
+  readonly stores?: readonly CatalogStore[] | undefined
+}
+
+/** A field that is left out stays as it is. */
+export interface CatalogProject {
+  readonly id?: string | undefined
+  readonly name?: string | undefined
+  /** Never changes. */
+  readonly bundle_id?: string | undefined
+  readonly platform?: string | undefined
+  readonly status?: string | undefined
+  /** Never changes. */
+  readonly dlscheme?: string | undefined
+  /** Replaces the whole `config`. A secret is a `SecretReference`; one left out is kept. */
+  readonly config?: JsonObject | undefined
+}
+
+/** A field that is left out stays as it is. */
+export interface CatalogStore {
+  readonly store_id: string
+  /** Never changes; required for a new store. */
+  readonly store_type?: StoreType | undefined
+  readonly is_sandbox?: boolean | undefined
+  readonly status?: string | undefined
+  /** Replaces the whole `store_config`. A secret is a `SecretReference`; one left out is kept. */
+  readonly store_config?: JsonObject | undefined
+  readonly items?: ItemList<CatalogFileItem> | undefined
+}
+
+/** An array, or a list that takes less memory. */
+export interface ItemList<T> extends Iterable<T> {
+  readonly length: number
+  at(index: number): T | undefined
+}
+
+/** A field that is left out stays as it is; a new item gets its default. */
+export interface CatalogFileItem {
+  readonly name: string
+  /** Required for a new item. */
+  readonly display_name?: string | undefined
+  readonly description?: string | undefined
+  /** Digits, in minor currency units; required for a new item. */
+  readonly price?: string | undefined
+  /** Never changes; required for a new item. */
+  readonly type?: ItemType | undefined
+  readonly metadata?: JsonObject | undefined
+  /** `false` restores an archived item, `true` archives one. */
+  readonly archived?: boolean | undefined
+}
+
+/** Names the environment variable of a secret. */
+export interface SecretReference {
+  readonly env: string
+}
+
+export type ParsedItem = Given<Omit<CatalogFileItem, 'price'>> & { readonly price?: number }
+
+/** The parts of a catalog. The configurations and items are parsed later, one by one. */
+export interface ParsedCatalog {
+  readonly project?: Given<CatalogProject>
+  readonly stores: readonly ParsedStore[]
+}
+
+type ParsedStore = Given<Omit<CatalogStore, 'items'>> & { readonly items: ItemList<unknown> }
+
+const anything: Rule<unknown> = (value) => value
+const array = rule((value): value is readonly unknown[] => Array.isArray(value), 'must be an array')
+
+const itemList = rule(
+  (value): value is ItemList<unknown> =>
+    Array.isArray(value) || (isObject(value) && typeof value.at === 'function'),
+  'must be an array',
+)
+
+const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
+  { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
+
+// The rules of a project and a store check the other fields.
+const projectFields: Fields<Given<CatalogProject>> = {
+  id: optional(text(1, 64)),
+  name: optional(text(1, 255)),
+  bundle_id: optional(text(1, 155)),
+  platform: optional(text(1, 64)),
+  status: optional(text(1, 64)),
+  dlscheme: optional(text(0, 255)),
+  config: optional(freeForm),
+}
+
+const storeFields: Fields<ParsedStore> = {
+  store_id: required(storeId),
+  store_type: optional(oneOf(STORE_TYPES)),
+  is_sandbox: optional(boolean),
+  status: optional(text(1, 64)),
+  store_config: optional(freeForm),
+  items: optional(itemList, () => []),
+}
+
+const itemFields: Fields<ParsedItem> = {
+  name: required(itemName),
+  display_name: optional(text(1, 255)),
+  description: optional(text(0, 4096)),
+  price: optional(price()),
+  type: optional(oneOf(ITEM_TYPES)),
+  metadata: optional(freeForm),
+  archived: optional(boolean),
+}
+
+/** Parses all but the items. Adds mistakes, with their JSON paths, to `problems`. */
+export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCatalog {
+  const { project, stores = [] } = parseAt(input, catalogFields, '$', problems) ?? {}
+  const parsed =
+    project === undefined ? undefined : parseAt(project, projectFields, '$.project', problems)
+  const firsts = new Map<string, number>()
+  return {
+    ...(parsed ? { project: parsed } : {}),
+    stores: stores.map((store, index) => {
+      const path = `$.stores[${index}]`
+      const found = parseAt(store, storeFields, path, problems)
+      const { store_id = '' } = found ?? {}
+      const first = firsts.get(store_id)
+      if (first === undefined) firsts.set(store_id, index)
+      else if (found) problems.push(repeated(`${path}.store_id`, `$.stores[${first}]`))
+      return found ?? { store_id: '', items: [] }
+    }),
+  }
+}
+
+/** Parses one item; undefined for a bad one. */
+export function parseCatalogItem(
+  input: unknown,
+  path: string,
+  problems: ErrorDetail[],
+): ParsedItem | undefined {
+  return parseAt(input, itemFields, path, problems)
+}
+
+/** For a store or item that is listed twice. */
+export function repeated(field: string, first: string): ErrorDetail {
+  return { field, code: 'repeated', message: `is listed twice: first in ${first}` }
+}
+
+/** The variable that an exported secret names. */
+export function secretReference(owner: string, key: string): SecretReference {
+  return { env: `${owner}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_') }
+}
+
+/**
+ * Replaces the references of secrets by the values of their variables. A variable that is not set
+ * leaves a stored secret as it is, and adds its name to `unset`.
+ */
+export function resolveSecrets(
+  config: JsonObject,
+  { names, stored, env, path, unset, problems }: SecretOptions,
+): JsonObject {
+  const resolved = { ...config }
+  for (const name of names) {
+    const reference = config[name]
+    if (reference === undefined || reference === null) continue
+    const field = `${path}.${name}`
+    if (!isReference(reference)) {
+      const message = 'must be a reference to a variable: {"env": "NAME"}'
+      problems.push({ field, code: 'invalid', message })
+      continue
+    }
+    const value = env[reference.env]
+    if (value !== undefined && value !== '') resolved[name] = value
+    else if (Object.hasOwn(stored, name)) {
+      delete resolved[name] // a secret that is left out is kept
+      unset.push(reference.env)
+    } else {
+      const message = `needs the variable ${reference.env}, which is not set`
+      problems.push({ field, code: 'required', message })
+    }
+  }
+  return resolved
+}
+
+interface SecretOptions {
+  /** The keys that hold secrets. */
+  readonly names: readonly string[]
+  /** The stored configuration. */
+  readonly stored: JsonObject
+  readonly env: { readonly [name: string]: string | undefined }
+  /** The JSON path of the configuration. */
+  readonly path: string
+  readonly unset: string[]
+  readonly problems: ErrorDetail[]
+}
+
+function isReference(value: unknown): value is SecretReference {
+  return (
+    isObject(value) &&
+    typeof value.env === 'string' &&
+    /^[A-Za-z_]\w{0,254}$/.test(value.env) &&
+    Object.keys(value).length === 1
+  )
+}

@@ -1,0 +1,101 @@
+import type { ErrorDetail } from '../errors.ts'
+import {
+  type Fields,
+  freeForm,
+  invalidFields,
+  type JsonObject,
+  optional,
+  parseObject,
+  type Rule,
+  required,
+  rule,
+} from './fields.ts'
+import {
+  type NewPurchase,
+  type PurchaseCells,
+  type PurchaseField,
+  type PurchaseRules,
+  type PurchaseStatus,
+  parsePurchase,
+} from './purchase.ts'
+import { storeId } from './store.ts'
+
+/** One purchase to record. The fields are the columns of a purchase file, by the same rules. */
+export interface PurchaseInput {
+  readonly store_id: string
+  /** Unique in the store. */
+  readonly transaction_id: string
+  /** The `name` of an item of the store. */
+  readonly sku: string
+  /** ISO 8601 with a zone, Unix seconds or milliseconds. */
+  readonly purchased_at: string | number
+  readonly user_id?: string | undefined
+  /** Default 1. */
+  readonly quantity?: number | string | undefined
+  /** Minor currency units: 499 for 4.99. */
+  readonly price?: number | string | undefined
+  /** Default with a price: the `currency` of the store's configuration. */
+  readonly currency?: string | undefined
+  /** Default `purchased`. */
+  readonly status?: PurchaseStatus | undefined
+  readonly metadata?: JsonObject | undefined
+}
+
+/** The cells of a row, before the rules of the store are known. */
+export interface PurchaseCellsInput {
+  readonly store_id: string
+  readonly cells: Partial<PurchaseCells>
+  readonly metadata: JsonObject
+}
+
+const textCell = rule((value): value is string => typeof value === 'string', 'must be a string')
+
+const amountCell: Rule<string> = (value, field, problems) =>
+  typeof value === 'number' ? String(value) : textCell(value, field, problems)
+
+type Given = Pick<PurchaseCellsInput, 'store_id' | 'metadata'> &
+  Partial<Omit<PurchaseCells, 'metadata'>>
+
+const fields: Fields<Given> = {
+  store_id: required(storeId),
+  transaction_id: required(textCell),
+  sku: required(textCell),
+  purchased_at: required(amountCell),
+  user_id: optional(textCell),
+  quantity: optional(amountCell),
+  price: optional(amountCell),
+  currency: optional(textCell),
+  status: optional(textCell),
+  metadata: optional(freeForm, () => ({})),
+}
+
+export function parsePurchaseInput(input: unknown): PurchaseCellsInput {
+  const { store_id, metadata, ...cells } = parseObject(input, fields)
+  return { store_id, cells, metadata }
+}
+
+const NO_CELLS = {
+  transaction_id: '',
+  sku: '',
+  purchased_at: '',
+  user_id: '',
+  quantity: '',
+  price: '',
+  currency: '',
+  status: '',
+  metadata: '',
+}
+
+/** Parses the cells as those of a file's row. Throws `invalid_request` that names every bad field. */
+export function parsePurchaseCells(
+  { cells, metadata }: PurchaseCellsInput,
+  rules: PurchaseRules,
+): NewPurchase {
+  const problems: ErrorDetail[] = []
+  const report = (field: PurchaseField, code: string, message: string) => {
+    problems.push({ field, code, message })
+  }
+  const purchase = parsePurchase({ ...NO_CELLS, ...cells }, 0, rules, report)
+  if (problems.length > 0) throw invalidFields(problems)
+  return { ...purchase, metadata }
+}

@@ -1,0 +1,73 @@
+import { type Fields, oneOf, optional, parseObject, type Rule } from './fields.ts'
+import { type PurchaseFilter, type PurchaseSelection, selectionFields } from './query.ts'
+import { storeId } from './store.ts'
+
+/** The periods of a summary. All are in UTC. */
+export const PERIODS = ['day', 'week', 'month'] as const
+/** The fields by which a summary can group purchases. */
+export const SUMMARY_KEYS = [...PERIODS, 'sku', 'currency', 'store'] as const
+export type SummaryKey = (typeof SUMMARY_KEYS)[number]
+
+/** Selects the purchases of a summary: of one store, or of all stores of the account. */
+export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
+  readonly store_id?: string | undefined
+  /**
+   * The fields to group by, in the order of the result; default month, sku and currency. At most one
+   * of day, week and month.
+   */
+  readonly by?: readonly SummaryKey[] | undefined
+}
+
+/**
+ * Counts and sums of a group of purchases. It has the fields that were asked for, and always a
+ * currency: amounts of different currencies are never added.
+ */
+export interface PurchaseSummary {
+  /** `2026-01-31`. */
+  readonly day?: string
+  /** The Monday of the week: `2026-01-26`. */
+  readonly week?: string
+  /** `2026-01`. */
+  readonly month?: string
+  readonly sku?: string
+  readonly store_id?: string
+  /** '' for purchases without a price. */
+  readonly currency: string
+  /** The number of purchases of each status. */
+  readonly purchased: number
+  readonly pending: number
+  readonly refunded: number
+  readonly cancelled: number
+  /** The sum of prices with the status `purchased`: digits, in minor units. */
+  readonly revenue: string
+  /** The sum of prices with the status `refunded`: digits, in minor units. */
+  readonly refunded_total: string
+  /** The number of different users with a purchase of status `purchased`. */
+  readonly buyers: number
+}
+
+const keys: Rule<readonly SummaryKey[]> = (value, field, problems) => {
+  const list: unknown[] = Array.isArray(value) ? value : [undefined]
+  list.forEach((each) => void oneOf(SUMMARY_KEYS)(each, field, problems))
+  const periods = list.filter((each) => (PERIODS as readonly unknown[]).includes(each))
+  if (periods.length > 1 || new Set(list).size < list.length) {
+    const message = 'takes each field once, and one of day, week and month'
+    problems.push({ field, code: 'invalid', message })
+  }
+  return list as readonly SummaryKey[]
+}
+
+interface ParsedQuery extends PurchaseFilter {
+  readonly store_id?: string
+  readonly by: readonly SummaryKey[]
+}
+
+const summaryFields: Fields<ParsedQuery> = {
+  ...selectionFields,
+  store_id: optional(storeId),
+  by: optional(keys, () => ['month', 'sku', 'currency']),
+}
+
+export function parseSummaryQuery(input: unknown): ParsedQuery {
+  return parseObject(input, summaryFields)
+}

@@ -1,0 +1,527 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Account } from '../domain/account.ts'
+import {
+  type Catalog,
+  type ItemList,
+  type ParsedCatalog,
+  type ParsedItem,
+  parseCatalog,
+  parseCatalogItem,
+  repeated,
+  resolveSecrets,
+} from '../domain/catalog.ts'
+import {
+  invalidField,
+  isSameJson,
+  type JsonObject,
+  oneOf,
+  parseObject,
+  required,
+} from '../domain/fields.ts'
+import { formatInstant } from '../domain/instant.ts'
+import type { Item } from '../domain/item.ts'
+import { ITEM_TYPES, type ItemType } from '../domain/item.ts'
+import { changeProject, type Project, parseProjectChange } from '../domain/project.ts'
+import {
+  changeStore,
+  parseNewStore,
+  parseStoreChange,
+  STORE_SECRETS,
+  type Store,
+} from '../domain/store.ts'
+import { type ErrorDetail, TillError } from '../errors.ts'
+import { pagesOf, recordsOf } from '../storage/pages.ts'
+import type { CatalogChanges, CatalogItemChange, Quota } from '../storage/port.ts'
+import { findReachableProject } from './access.ts'
+import type { Context } from './context.ts'
+import { createId } from './ids.ts'
+import { changeSealed, sealSecrets } from './secrets.ts'
+
+/** A catalog as it was read from a file. */
+export interface CatalogFile {
+  readonly catalog: Catalog
+  /** The columns of a spreadsheet that are not stored. */
+  readonly ignored_columns?: readonly string[] | undefined
+  /** The lines of a spreadsheet's items, by store and item. Mistakes then name lines. */
+  readonly lines?: readonly (readonly number[])[] | undefined
+  /** The mistakes that the reader found. */
+  readonly mistakes?: readonly ErrorDetail[] | undefined
+}
+
+export interface CatalogRequest extends CatalogFile {
+  /** The project; default the `id` in the catalog. */
+  readonly project_id?: string | undefined
+  /** Archives items that the listed stores have and the catalog has not; default false. */
+  readonly archiveMissing?: boolean | undefined
+  /** Creates the stores that the project does not have; default false, which rejects them. */
+  readonly createStores?: boolean | undefined
+  /** The type of new items that name none. Google Play's file has no types. */
+  readonly type?: ItemType | undefined
+  /** The variables that secrets refer to. */
+  readonly env?: { readonly [name: string]: string | undefined } | undefined
+}
+
+export interface PlannedChange {
+  readonly action: 'create' | 'update' | 'archive' | 'restore'
+  readonly kind: 'project' | 'store' | 'item'
+  /** The store, or the store of the item. */
+  readonly store_id?: string
+  /** The name of the item. */
+  readonly name?: string
+  /** The id and the version of an item that changes. */
+  readonly id?: string
+  readonly version?: number
+  /** The old and new values of an update. A secret is shown as `(secret)`. */
+  readonly fields?: { readonly [field: string]: { readonly from: unknown; readonly to: unknown } }
+  /** The new item. */
+  readonly item?: ParsedItem
+}
+
+export interface CatalogPlan {
+  readonly project_id: string
+  /** Identifies the state of the catalog that the plan was made from. */
+  readonly digest: string
+  /** The numbers of items, stores and projects. */
+  readonly created: number
+  readonly updated: number
+  readonly archived: number
+  readonly restored: number
+  /** The number of items that are as the catalog has them. */
+  readonly unchanged: number
+  /** The number of active items that the catalog does not have, and that stay. */
+  readonly missing: number
+  /** Variables that are not set. Their stored secrets stay. */
+  readonly unset_variables: readonly string[]
+  readonly changes: readonly PlannedChange[]
+}
+
+/** A plan with the writes that carry it out. */
+export interface PreparedPlan {
+  readonly plan: CatalogPlan
+  readonly writes: CatalogChanges
+  readonly quota: Quota | undefined
+}
+
+const REQUEST_FIELDS = [
+  ...[
+    'catalog',
+    'ignored_columns',
+    'lines',
+    'mistakes',
+    'project_id',
+    'archiveMissing',
+    'createStores',
+    'type',
+    'env',
+  ],
+]
+
+/** Compares a catalog with the stored one. Throws `invalid_request` that names every mistake. */
+export async function preparePlan(
+  context: Context,
+  account: Account,
+  request: CatalogRequest,
+): Promise<PreparedPlan> {
+  const unknown = Object.keys(request).find((name) => !REQUEST_FIELDS.includes(name))
+  if (unknown !== undefined) throw new TypeError(`a catalog request has no field ${unknown}`)
+  if (request.type !== undefined)
+    parseObject({ type: request.type }, { type: required(oneOf(ITEM_TYPES)) })
+  const { storage, sealer, now } = context
+  const problems: ErrorDetail[] = [...(request.mistakes ?? [])]
+  const catalog = parseCatalog(request.catalog, problems)
+  const project = await findProject(context, account, request.project_id, catalog)
+  const state = await storage.findCatalogState(project.id)
+  if (state === undefined) throw new TillError('project_not_found', 'No project has this id')
+
+  const planner = createPlanner(context, account, request, problems)
+  const changedProject = planner.planProject(project, catalog)
+  const stores = new Map<string, Store>()
+  for await (const store of recordsOf((page) => storage.listStores(project.id, page))) {
+    stores.set(store.store_id, store)
+  }
+  for (const [index, { items, ...listed }] of catalog.stores.entries()) {
+    const stored = stores.get(listed.store_id)
+    const store = await planner.planStore(project, stored, listed, `$.stores[${index}]`)
+    await planner.planItems(store, items, `$.stores[${index}].items`, !stored)
+  }
+  assertNoProblems(problems, request.lines)
+  if ((await storage.findCatalogState(project.id)) !== state) {
+    throw new TillError('catalog_changed', 'The catalog changed while the plan was made: try again')
+  }
+  const { counts, changes, changedStores, newStores, unset } = planner
+  const plan = {
+    project_id: project.id,
+    digest: sealer.digest(state),
+    ...counts,
+    unset_variables: [...new Set(unset)],
+    changes,
+  }
+  const writes: CatalogChanges = {
+    project_id: project.id,
+    state,
+    change_id: createId('itm', now()),
+    project: changedProject,
+    stores: changedStores,
+    newStores,
+    newItems: { [Symbol.iterator]: () => newItems(context, project, changes) },
+    items: { [Symbol.iterator]: () => itemChanges(context, changes) },
+  }
+  return { plan, writes, quota: planner.quota(project) }
+}
+
+async function findProject(
+  { storage }: Context,
+  account: Account,
+  given: string | undefined,
+  { project: listed }: ParsedCatalog,
+): Promise<Project> {
+  const id = given ?? listed?.id
+  const field = given === undefined ? '$.project.id' : 'project_id'
+  if (id === undefined) throw invalidField(field, 'required', 'is required')
+  const project = await findReachableProject(storage, account, id)
+  if (!project)
+    throw invalidField(field, 'unknown', 'names no project that this credential reaches')
+  if (listed?.id !== undefined && listed.id !== id) {
+    const message = `is another project's: the catalog describes ${listed.id}, not ${id}`
+    throw invalidField('$.project.id', 'mismatch', message)
+  }
+  return project
+}
+
+function createPlanner(
+  { storage, now, sealer, platforms, quotas }: Context,
+  { account_id }: Account,
+  { archiveMissing = false, createStores = false, type: newType, env = {} }: CatalogRequest,
+  problems: ErrorDetail[],
+) {
+  const counts = { created: 0, updated: 0, archived: 0, restored: 0, unchanged: 0, missing: 0 }
+  const changes: PlannedChange[] = []
+  const changedStores: Store[] = []
+  const newStores: Store[] = []
+  const unset: string[] = []
+  const at = formatInstant(now())
+  let addedBytes = 0
+
+  const resolve = (
+    config: JsonObject,
+    names: readonly string[],
+    stored: JsonObject,
+    path: string,
+  ) => resolveSecrets(config, { names, stored, env, path, unset, problems })
+
+  const note = (change: PlannedChange) => {
+    counts[`${change.action}d` as 'created']++
+    changes.push(change)
+  }
+
+  /** Adds a problem when the catalog has another value for a field that never changes. */
+  const assertSame = (listed: unknown, stored: string, field: string) => {
+    if (listed === undefined || listed === stored) return
+    problems.push({ field, code: 'fixed', message: `never changes: the stored one is '${stored}'` })
+  }
+
+  const sizeOf = (config: JsonObject) => Buffer.byteLength(JSON.stringify(config))
+
+  return {
+    ...{ counts, changes, changedStores, newStores, unset },
+
+    planProject(project: Project, { project: listed }: ParsedCatalog): Project | undefined {
+      if (!listed) return undefined
+      const { id: _, bundle_id, dlscheme, config, ...fields } = listed
+      assertSame(bundle_id, project.bundle_id, '$.project.bundle_id')
+      assertSame(dlscheme, project.dlscheme, '$.project.dlscheme')
+      const secrets = ['webhook_secret']
+      const sent = config && resolve(config, secrets, project.config, '$.project.config')
+      const input = { id: project.id, ...fields, config: sent }
+      const change = within('$.project', problems, () =>
+        parseProjectChange(input, 'account', platforms),
+      )
+      if (!change) return undefined
+      const changed = changeSealed(project, changeProject(project, change), sealer)
+      if (changed === project) return undefined
+      const { config: before, ...old } = project
+      const { config: after, ...now } = changed
+      const fieldsChanged = {
+        ...differences(old, now),
+        ...differencesIn('config', before, after, sent, secrets),
+      }
+      if (Object.keys(fieldsChanged).length === 0) return undefined
+      addedBytes += sizeOf(after) - sizeOf(before)
+      note({ action: 'update', kind: 'project', fields: fieldsChanged })
+      return changed
+    },
+
+    /** Resolves to the store, stored or new; undefined for a bad one. */
+    async planStore(
+      project: Project,
+      stored: Store | undefined,
+      { store_config: config, store_id, ...fields }: Omit<ParsedCatalog['stores'][number], 'items'>,
+      path: string,
+    ): Promise<Store | undefined> {
+      if (store_id === '') return undefined
+      const before = stored?.store_config ?? {}
+      const sent = config && resolve(config, STORE_SECRETS, before, `${path}.store_config`)
+      if (!stored) {
+        const problem = { field: `${path}.store_id`, code: 'unknown' }
+        if (!createStores) {
+          problems.push({ ...problem, message: `'${store_id}' is no store of this project` })
+          return undefined
+        }
+        if (await storage.findStore(account_id, store_id)) {
+          const message = `'${store_id}' is taken by another project`
+          problems.push({ ...problem, code: 'taken', message })
+          return undefined
+        }
+        const input = { project_id: project.id, store_id, ...fields, store_config: sent }
+        const parsed = within(path, problems, () => parseNewStore(input))
+        if (!parsed) return undefined
+        const store = sealSecrets({ ...parsed, store_id, account_id, created_at: at }, sealer)
+        addedBytes += sizeOf(store.store_config)
+        newStores.push(store)
+        note({ action: 'create', kind: 'store', store_id })
+        return store
+      }
+      const { store_type, ...changeable } = fields
+      assertSame(store_type, stored.store_type, `${path}.store_type`)
+      const input = { store_id, ...changeable, store_config: sent }
+      const change = within(path, problems, () => parseStoreChange(input, stored.store_type))
+      if (!change) return undefined
+      const changed = changeSealed(stored, changeStore(stored, change), sealer)
+      const { store_config: after, ...now } = changed
+      const { store_config: _, ...old } = stored
+      const fieldsChanged = {
+        ...differences(old, now),
+        ...differencesIn('store_config', before, after, sent, STORE_SECRETS),
+      }
+      if (Object.keys(fieldsChanged).length > 0) {
+        addedBytes += sizeOf(after) - sizeOf(before)
+        changedStores.push(changed)
+        note({ action: 'update', kind: 'store', store_id, fields: fieldsChanged })
+      }
+      return stored
+    },
+
+    /** Without a store only checks the items themselves. */
+    async planItems(
+      store: Store | undefined,
+      items: ItemList<unknown>,
+      path: string,
+      isNew: boolean,
+    ) {
+      const listed = new Map<string, number>()
+      let index = -1
+      for (const each of items) {
+        const item = parseCatalogItem(each, `${path}[${++index}]`, problems)
+        const first = item && listed.get(item.name)
+        if (first !== undefined) {
+          problems.push(repeated(`${path}[${index}].name`, `${path}[${first}]`))
+        } else if (item) listed.set(item.name, index)
+        if (index % 1000 === 999) await setImmediate()
+      }
+      if (!store) return
+      const { store_id } = store
+
+      const compare = (stored: Item): void => {
+        const index = listed.get(stored.name)
+        const { id, version } = stored
+        const record = { kind: 'item', store_id, name: stored.name, id, version } as const
+        if (index === undefined) {
+          if (stored.archived_at !== undefined) return
+          if (archiveMissing) note({ action: 'archive', ...record })
+          else counts.missing++
+          return
+        }
+        listed.delete(stored.name)
+        const itemPath = `${path}[${index}]`
+        const { type, archived, ...fields } = parseCatalogItem(
+          items.at(index),
+          itemPath,
+          [],
+        ) as ParsedItem
+        assertSame(type, stored.type, `${itemPath}.type`)
+        const isArchived = stored.archived_at !== undefined
+        if (isArchived && archived === undefined) {
+          const message = 'is taken by an archived item: "archived": false restores it'
+          problems.push({ field: `${itemPath}.name`, code: 'archived', message })
+        }
+        const changed = differences(stored, fields)
+        const hasChanged = Object.keys(changed).length > 0
+        const differs = hasChanged ? { fields: changed } : {}
+        if ((archived ?? isArchived) !== isArchived) {
+          note({ action: archived ? 'archive' : 'restore', ...record, ...differs })
+        } else if (hasChanged) note({ action: 'update', ...record, ...differs })
+        else counts.unchanged++
+      }
+
+      if (!isNew) {
+        for await (const { records } of pagesOf((page) => storage.listCatalogItems(store, page))) {
+          for (const each of records) compare(each)
+        }
+      }
+      for (const [name, index] of listed) {
+        const created = new CreatedItem(store_id, name, items, index, newType)
+        for (const field of ['display_name', 'price', 'type'] as const) {
+          if (created.item[field] !== undefined) continue
+          const message = 'is required for a new item'
+          problems.push({ field: `${path}[${index}].${field}`, code: 'required', message })
+        }
+        note(created)
+      }
+    },
+
+    /** The quota to check; undefined when nothing grows. */
+    quota({ id }: Project): Quota | undefined {
+      if (addedBytes <= 0 && newStores.length === 0) return undefined
+      const bytes = addedBytes > 0 ? { config_bytes: quotas.configBytes } : {}
+      const stores = newStores.length > 0 ? { stores: quotas.storesPerProject } : {}
+      return { account_id, project_id: id, ...bytes, ...stores }
+    },
+  }
+}
+
+/** Its `item` is parsed at each access, because all at once take as much memory as the catalog. */
+class CreatedItem implements PlannedChange {
+  readonly action = 'create'
+  readonly kind = 'item'
+  readonly store_id: string
+  readonly name: string
+  readonly #items: ItemList<unknown>
+  readonly #index: number
+  readonly #type: ItemType | undefined
+
+  constructor(
+    store_id: string,
+    name: string,
+    items: ItemList<unknown>,
+    index: number,
+    type: ItemType | undefined,
+  ) {
+    this.store_id = store_id
+    this.name = name
+    this.#items = items
+    this.#index = index
+    this.#type = type
+  }
+
+  get item(): ParsedItem {
+    const item = parseCatalogItem(this.#items.at(this.#index), '', []) as ParsedItem
+    return this.#type && !item.type ? { ...item, type: this.#type } : item
+  }
+
+  toJSON(): object {
+    const { action, kind, store_id, name, item } = this
+    return { action, kind, store_id, name, item }
+  }
+}
+
+function* itemChanges(
+  { now }: Context,
+  changes: readonly PlannedChange[],
+): Generator<CatalogItemChange> {
+  const at = formatInstant(now())
+  for (const { action, id, version, fields = {} } of changes) {
+    if (id === undefined || version === undefined) continue
+    const changed = Object.entries(fields).map(([name, { to }]) => [name, to])
+    const archived_at = { archive: at, restore: null }[action as 'archive']
+    const state = archived_at === undefined ? {} : { archived_at }
+    yield { id, version, ...Object.fromEntries(changed), ...state }
+  }
+}
+
+/** Makes the new items one by one, because all at once take as much memory as the catalog. */
+function* newItems(
+  { now }: Context,
+  { id: project_id, account_id }: Project,
+  changes: readonly PlannedChange[],
+): Generator<Item> {
+  const at = formatInstant(now())
+  for (const change of changes) {
+    const { store_id = '' } = change
+    const item = change.kind === 'item' && change.action === 'create' ? change.item : undefined
+    if (!item) continue
+    const { name, display_name, price, type, archived } = item as Required<ParsedItem>
+    const { description = '', metadata = {} } = item
+    const owner = { account_id, project_id, store_id }
+    const fields = { name, display_name, description, price, type, metadata }
+    const state = { created_at: at, version: 1, ...(archived ? { archived_at: at } : {}) }
+    yield { id: createId('itm', now()), ...owner, ...fields, ...state }
+  }
+}
+
+/** Runs a parse function, and adds its mistakes under `path`. */
+function within<T>(path: string, problems: ErrorDetail[], parse: () => T): T | undefined {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof TillError) || error.code !== 'invalid_request') throw error
+    const isKnown = (field: string) => problems.some((each) => each.field === field)
+    for (const { field = '', ...problem } of error.details) {
+      const full = `${path}.${field}`
+      if (!isKnown(full)) problems.push({ field: full, ...problem })
+    }
+    return undefined
+  }
+}
+
+type Differences = { [field: string]: { from: unknown; to: unknown } }
+
+/** The fields of `after` that differ. */
+function differences(before: object, after: object): Differences {
+  const found: Differences = {}
+  for (const [name, to] of Object.entries(after)) {
+    const from = (before as JsonObject)[name]
+    if (!isSameJson(from, to)) found[name] = { from, to }
+  }
+  return found
+}
+
+/** The same for two configurations, key by key. Shows no secret. */
+function differencesIn(
+  field: string,
+  before: JsonObject,
+  after: JsonObject,
+  sent: JsonObject | undefined,
+  secrets: readonly string[],
+): Differences {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)])
+  // A secret that was only sealed anew is no difference.
+  const isSame = (name: string) =>
+    isSameJson(before[name], after[name]) ||
+    (secrets.includes(name) && [undefined, before[name]].includes(sent?.[name]))
+  const shown = (config: JsonObject, name: string) =>
+    secrets.includes(name) && config[name] !== undefined ? '(secret)' : config[name]
+  const changed = [...names].filter((name) => !isSame(name))
+  return Object.fromEntries(
+    changed.map((name) => [
+      `${field}.${name}`,
+      { from: shown(before, name), to: shown(after, name) },
+    ]),
+  )
+}
+
+/** Throws when there are problems. Those of a spreadsheet's items name its lines. */
+function assertNoProblems(problems: readonly ErrorDetail[], lines: CatalogFile['lines']): void {
+  if (problems.length === 0) return
+  const lineOf = (store: string, item: string) => lines?.[Number(store)]?.[Number(item)] ?? 1
+  const found = lines
+    ? problems
+        .map(({ field = '', message, ...rest }): ErrorDetail => {
+          const [, store = '', item = '', column = ''] = ITEM_PATH.exec(field) ?? []
+          const place = store === '' ? (rest.line ? {} : { field }) : { line: lineOf(store, item) }
+          const text = message.replace(ITEM_PATH_IN_TEXT, (_, s, i) => `line ${lineOf(s, i)}`)
+          return { ...place, ...(column === '' ? {} : { column }), ...rest, message: text }
+        })
+        .sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    : problems
+  const [first] = found
+  const place =
+    first?.line === undefined
+      ? first?.field
+      : `Line ${first.line}${first.column ? `, ${first.column}` : ''}:`
+  const message =
+    found.length === 1 ? `${place} ${first?.message}` : `The catalog has ${found.length} mistakes`
+  throw new TillError('invalid_request', message, found)
+}
+
+const ITEM_PATH = /^\$\.stores\[(\d+)\]\.items\[(\d+)\]\.?(.*)$/
+const ITEM_PATH_IN_TEXT = /\$\.stores\[(\d+)\]\.items\[(\d+)\]/

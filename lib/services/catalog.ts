@@ -1,0 +1,110 @@
+import type { Account } from '../domain/account.ts'
+import { secretReference } from '../domain/catalog.ts'
+import type { JsonObject } from '../domain/fields.ts'
+import type { Item } from '../domain/item.ts'
+import { STORE_SECRETS } from '../domain/store.ts'
+import { TillError } from '../errors.ts'
+import { recordsOf } from '../storage/pages.ts'
+import { assertAccount, getNamedProject } from './access.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
+import { type CatalogPlan, type CatalogRequest, preparePlan } from './catalog-plan.ts'
+import type { Context } from './context.ts'
+
+export interface Catalogs {
+  /**
+   * The text of a catalog file: a project with its stores and items, one item a line. A secret is a
+   * reference to a variable, never its value.
+   */
+  export(account: Account, query: CatalogExport): AsyncIterable<string>
+  /**
+   * Compares a catalog with the stored one, and changes nothing. Throws `invalid_request` that names
+   * every mistake with its JSON path or line.
+   */
+  plan(account: Account, request: CatalogRequest): Promise<CatalogPlan>
+  /**
+   * Plans, and makes all changes or none. Throws `catalog_changed` when the stored catalog changed
+   * after the plan, or is not the one of the `digest`.
+   */
+  apply(account: Account, request: CatalogApplication, options?: CallOptions): Promise<CatalogPlan>
+}
+
+export interface CatalogExport {
+  readonly project_id: string
+}
+
+export interface CatalogApplication extends CatalogRequest {
+  /** The `digest` of an earlier plan. */
+  readonly digest?: string | undefined
+}
+
+export function createCatalog(context: Context): Catalogs {
+  const { storage, sealer } = context
+  return {
+    async *export(account, { project_id }) {
+      assertAccount(account)
+      const project = await getNamedProject(storage, account, project_id, 'project_id')
+      const { id, name, bundle_id, platform, status, dlscheme } = project
+      const config = withReferences(project.config, ['webhook_secret'], 'project')
+      const described = { id, name, bundle_id, platform, status, dlscheme, config }
+      yield `{\n  "$schema": "./catalog.schema.json",\n  "project": ${format(described, 2)},\n  "stores": [`
+      let before = ''
+      for await (const store of recordsOf((page) => storage.listStores(id, page))) {
+        const { store_id, store_type, is_sandbox, status } = store
+        const store_config = withReferences(store.store_config, STORE_SECRETS, store_id)
+        const text = format({ store_id, store_type, is_sandbox, status, store_config }, 4)
+        yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
+        before = ','
+        yield* formatItems(recordsOf((page) => storage.listCatalogItems(store, page)))
+        yield ']\n    }'
+      }
+      yield before === '' ? ']\n}\n' : '\n  ]\n}\n'
+    },
+
+    async plan(account, request) {
+      assertAccount(account)
+      return (await preparePlan(context, account, request)).plan
+    },
+
+    async apply(account, { digest, ...request }, options) {
+      assertAccount(account)
+      const { plan, writes, quota } = await preparePlan(context, account, request)
+      if (digest !== undefined && !sealer.isDigest(digest, writes.state)) {
+        throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
+      }
+      if (plan.changes.length === 0) return plan
+      const write = auditedWrite(context, account, 'catalog.apply', plan.project_id, options)
+      await storage.applyCatalog(writes, quota ? { ...write, quota } : write)
+      return plan
+    },
+  }
+}
+
+async function* formatItems(items: AsyncIterable<Item>): AsyncGenerator<string> {
+  let text = ''
+  let before = ''
+  for await (const item of items) {
+    const { name, display_name, description, price, type, metadata, archived_at } = item
+    const fields = { name, display_name, description, price: String(price), type, metadata }
+    const shown = archived_at === undefined ? fields : { ...fields, archived: true }
+    text += `${before}\n        ${JSON.stringify(shown)}`
+    before = ','
+    if (text.length < CHUNK) continue
+    yield text
+    text = ''
+  }
+  yield before === '' ? '' : `${text}\n      `
+}
+
+const CHUNK = 64 * 1024
+
+function format(value: object, indent: number): string {
+  return JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(indent)}`)
+}
+
+function withReferences(config: JsonObject, names: readonly string[], owner: string): JsonObject {
+  const shown = Object.entries(config).map(([key, value]) => [
+    key,
+    names.includes(key) ? secretReference(owner, key) : value,
+  ])
+  return Object.fromEntries(shown)
+}

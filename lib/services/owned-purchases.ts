@@ -1,0 +1,56 @@
+import { formatInstant } from '../domain/instant.ts'
+import { type OwnedQuery, pageFor, parseOwnedQuery } from '../domain/query.ts'
+import { TillError } from '../errors.ts'
+import type { OwnedRow } from '../storage/port.ts'
+import { assertScope, type Caller, getNamedStore, isSession } from './access.ts'
+import type { Context } from './context.ts'
+
+export interface OwnedPage {
+  readonly owned: readonly OwnedItem[]
+  /** The `cursor` of the next page; absent on the last. */
+  readonly next?: string
+}
+
+/** The purchases of one SKU by one user, without pending, refunded and cancelled ones. */
+export interface OwnedItem {
+  readonly sku: string
+  /** The sum of their quantities. */
+  readonly quantity: number
+  /** ISO 8601, UTC. */
+  readonly first_purchased_at: string
+  readonly last_purchased_at: string
+}
+
+export async function listOwned(
+  { storage }: Context,
+  caller: Caller,
+  query: OwnedQuery,
+): Promise<OwnedPage> {
+  assertScope(caller, 'items:read')
+  const { store_id, user_id, limit, cursor } = parseOwnedQuery(query)
+  assertOwnUser(caller, user_id)
+  const store = await getNamedStore(storage, caller, store_id)
+  const { records, ...further } = await storage.listOwned(
+    store,
+    user_id,
+    pageFor({ limit, cursor }),
+  )
+  return { owned: records.map(ownedItem), ...further }
+}
+
+/** A client chooses the user of a token that it gets with a public key. */
+function assertOwnUser(caller: Caller, user_id: string): void {
+  if (!isSession(caller)) return
+  if (caller.issued_by === 'account' && caller.user_id === user_id) return
+  const message = 'Only a token that the account issued to this user shows what the user owns'
+  throw new TillError('insufficient_scope', message)
+}
+
+function ownedItem({ sku, quantity, first_purchased_at, last_purchased_at }: OwnedRow): OwnedItem {
+  return {
+    sku,
+    quantity,
+    first_purchased_at: formatInstant(first_purchased_at),
+    last_purchased_at: formatInstant(last_purchased_at),
+  }
+}

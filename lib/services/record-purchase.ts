@@ -1,0 +1,75 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Account } from '../domain/account.ts'
+import { assertAuthority } from '../domain/authority.ts'
+import { invalidField } from '../domain/fields.ts'
+import { formatInstant } from '../domain/instant.ts'
+import type { Purchase, StoredPurchase } from '../domain/purchase.ts'
+import {
+  type PurchaseInput,
+  parsePurchaseCells,
+  parsePurchaseInput,
+} from '../domain/purchase-input.ts'
+import { TillError } from '../errors.ts'
+import { assertAccount, authorityOf, getNamedStore } from './access.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
+import type { Context } from './context.ts'
+import { createId } from './ids.ts'
+import { UNKNOWN_SKU } from './imports.ts'
+import { rulesOf } from './purchase-rules.ts'
+
+export interface RecordedPurchase {
+  /**
+   * `updated`: the status of the stored purchase advanced. `skipped`: the purchase was stored
+   * before, with this status or a later one.
+   */
+  readonly outcome: 'added' | 'updated' | 'skipped'
+  /** The purchase as it is stored now. */
+  readonly purchase: Purchase
+}
+
+const PAUSE_MS = 50
+/** Long enough for most imports. The sender of a webhook repeats it later. */
+const MAX_WAIT_MS = 5_000
+
+export async function recordPurchase(
+  context: Context,
+  account: Account,
+  input: PurchaseInput,
+  options?: CallOptions,
+): Promise<RecordedPurchase> {
+  assertAccount(account)
+  const { storage, now } = context
+  const parsed = parsePurchaseInput(input)
+  const store = await getNamedStore(storage, account, parsed.store_id)
+  assertAuthority({ store }, { store_status: store.status })
+  const row = parsePurchaseCells(parsed, await rulesOf(storage, store))
+  const { account_id, store_id } = store
+  const subject = `${store_id}/${row.transaction_id}`
+  const authority = { ...authorityOf(account), store: { account_id, store_id } }
+  const write = {
+    ...auditedWrite(context, account, 'purchases.record', subject, options),
+    authority,
+  }
+  const import_id = createId('rec', now())
+  const latest = performance.now() + MAX_WAIT_MS
+  for (;;) {
+    const result = await storage.recordPurchase(store, import_id, row, write)
+    if (result.outcome === 'unknown') {
+      throw invalidField('sku', UNKNOWN_SKU.code, UNKNOWN_SKU.message)
+    }
+    if (result.outcome === 'conflict') {
+      const message = 'differs from the stored purchase with the same transaction_id'
+      throw invalidField(result.field, 'transaction_conflict', message)
+    }
+    if (result.outcome !== 'busy') return { ...result, purchase: withTimeText(result.purchase) }
+    if (performance.now() > latest) {
+      const message = 'An import under way has this transaction_id: repeat the call later'
+      throw new TillError('storage_unavailable', message)
+    }
+    await setTimeout(PAUSE_MS)
+  }
+}
+
+export function withTimeText(purchase: StoredPurchase): Purchase {
+  return { ...purchase, purchased_at: formatInstant(purchase.purchased_at) }
+}

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import type { Item } from '../domain/item.ts'
+import type { Project } from '../domain/project.ts'
+import type { Store } from '../domain/store.ts'
+import { TillError } from '../errors.ts'
+import { maybe, numberOf, type Row } from './columns.ts'
+import { recordPage } from './pages.ts'
+import type { CatalogMethods, Page, RecordPage } from './port.ts'
+import type { Reader } from './reads.ts'
+import { FIND_PROJECT } from './statements.ts'
+import { ITEMS, itemRecord, PROJECTS, STORES } from './tables.ts'
+
+// What the catalog methods of both SQL adapters share.
+
+export const PAGE_OF_CATALOG_ITEMS = `
+  SELECT i.seq AS seq, ${ITEMS.names.map((each) => `i.${each}`).join(', ')},
+    s.account_id, s.project_id, s.store_id
+  FROM stores s JOIN items i ON i.store = s.seq
+  WHERE s.account_id = ? AND s.store_id = ? AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
+
+// `items` are never deleted, and each change increases `version`.
+const STATE_OF_STORES = `
+  SELECT ${STORES.names.map((each) => `s.${each}`).join(', ')}, i.items, i.newest, i.versions, i.latest
+  FROM stores s LEFT JOIN (
+    SELECT store, count(*) AS items, max(id) AS newest, sum(version) AS versions,
+      max(changed) AS latest
+    FROM items WHERE store IN (SELECT seq FROM stores WHERE project_id = ?) GROUP BY store
+  ) i ON i.store = s.seq
+  WHERE s.project_id = ? ORDER BY s.seq`
+
+export const STATE_QUERY = { project: FIND_PROJECT, stores: STATE_OF_STORES } as const
+
+/** The items of a store, as its state counts them. */
+export interface ItemsState {
+  readonly items: number
+  readonly newest: string | null
+  readonly versions: number
+  readonly latest: string | null
+}
+
+/** A digest of a project with its stores and items. */
+export function stateOf(
+  project: Project,
+  stores: readonly (readonly [Store, ItemsState])[],
+): string {
+  return createHash('sha256')
+    .update(JSON.stringify([project, stores]))
+    .digest('base64url')
+}
+
+/** The same from the rows of `STATE_QUERY`. */
+export function stateOfRows(project: Row, stores: readonly Row[]): string {
+  const states = stores.map((row) => {
+    const { newest = null, latest = null } = row as unknown as ItemsState
+    const counts = { items: numberOf(row.items ?? 0), versions: numberOf(row.versions ?? 0) }
+    return [STORES.read(row), { ...counts, newest, latest }] as const
+  })
+  return stateOf(PROJECTS.read(project), states)
+}
+
+export function catalogReads(db: Reader): Pick<CatalogMethods, 'findCatalogState'> {
+  return {
+    async findCatalogState(project_id) {
+      const project = await db.find(STATE_QUERY.project, project_id)
+      const stores = project ? await db.all(STATE_QUERY.stores, project_id, project_id) : []
+      return maybe((row) => stateOfRows(row, stores), project)
+    },
+  }
+}
+
+/** A page of the rows of `PAGE_OF_CATALOG_ITEMS`. */
+export function catalogPage(rows: Iterable<Row>, page: Page): RecordPage<Item> {
+  return recordPage(rows, page, itemRecord, ({ seq }) => seq, textOf)
+}
+
+function textOf({ description, metadata }: Row): number {
+  const size = typeof metadata === 'string' ? metadata.length : JSON.stringify(metadata).length
+  return (description as string).length + size
+}
+
+/** For a catalog that another write changed meanwhile. */
+export function catalogChanged(): TillError {
+  return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
+}

@@ -1,0 +1,86 @@
+import type { Item } from '../../domain/item.ts'
+import type { Project } from '../../domain/project.ts'
+import { catalogChanged, stateOf } from '../catalog.ts'
+import type { CatalogChanges, CatalogItemChange, CatalogMethods, Quota } from '../port.ts'
+import { assertWithin, bytesOf } from '../quota.ts'
+import { pageOf } from './pages.ts'
+import { type State, storeKey } from './state.ts'
+
+export function catalogMethods(state: State): CatalogMethods {
+  const { projects, stores, items } = state
+  const stateNow = (project_id: string) => {
+    const project = projects.get(project_id)
+    if (!project) return undefined
+    return stateOf(
+      project,
+      state.storesOf(project_id).map((store) => {
+        const all = [...state.recordsOf(store).items.values()]
+        const ids = all.map(({ id }) => id).sort()
+        const versions = all.reduce((sum, { version }) => sum + version, 0)
+        return [store, { items: all.length, versions, newest: ids.at(-1) ?? null, latest: null }]
+      }),
+    )
+  }
+  const keep = (item: Item) => {
+    state.recordsOf(item).items.set(item.name, item)
+    items.set(item.id, item)
+  }
+  return {
+    async findCatalogState(project_id) {
+      return stateNow(project_id)
+    },
+    async listCatalogItems(store, page) {
+      const all = [...(stores.get(storeKey(store))?.items.values() ?? [])]
+      const textOf = ({ description, metadata }: Item) =>
+        description.length + JSON.stringify(metadata).length
+      return pageOf(all, page, textOf)
+    },
+    async applyCatalog({ project_id, project, ...changes }, write = {}) {
+      state.verify(write.authority)
+      // Nothing is rolled back: all checks come before the first change.
+      if (stateNow(project_id) !== changes.state) throw catalogChanged()
+      if (changes.newStores.some((store) => stores.has(storeKey(store)))) throw catalogChanged()
+      const newItems = [...changes.newItems]
+      const isTaken = ({ name, ...store }: Item) =>
+        stores.get(storeKey(store))?.items.has(name) ?? false
+      const isOld = ({ id, version }: CatalogItemChange) => items.get(id)?.version !== version
+      const itemChanges = [...changes.items]
+      if (newItems.some(isTaken) || itemChanges.some(isOld)) throw catalogChanged()
+      countUsage(state, { ...changes, project_id }, project, write.quota)
+      if (project) projects.set(project_id, structuredClone(project))
+      for (const store of changes.newStores) {
+        const records = { items: new Map(), purchases: new Map(), erased: new Map() }
+        stores.set(storeKey(store), { store: structuredClone(store), ...records })
+      }
+      for (const store of changes.stores) state.recordsOf(store).store = structuredClone(store)
+      for (const item of newItems) keep(structuredClone(item))
+      for (const { id, version, archived_at, ...fields } of itemChanges) {
+        const { archived_at: before, ...item } = items.get(id) as Item
+        const after = archived_at === undefined ? before : (archived_at ?? undefined)
+        const archived = after === undefined ? {} : { archived_at: after }
+        keep({ ...item, ...structuredClone(fields), version: version + 1, ...archived })
+      }
+      state.recordWrite(write)
+    },
+  }
+}
+
+/** Adds the configurations to the usage of their account. Throws `quota_exceeded` before that. */
+function countUsage(
+  state: State,
+  { project_id, newStores, stores }: Pick<CatalogChanges, 'project_id' | 'newStores' | 'stores'>,
+  project: Project | undefined,
+  quota: Quota | undefined,
+): void {
+  const account_id = state.projects.get(project_id)?.account_id ?? ''
+  let config_bytes = state.configBytes.get(account_id) ?? 0
+  for (const { store_config } of newStores) config_bytes += bytesOf(store_config)
+  for (const store of stores) {
+    config_bytes += bytesOf(store.store_config) - bytesOf(state.recordsOf(store).store.store_config)
+  }
+  const before = state.projects.get(project_id)?.config ?? {}
+  if (project) config_bytes += bytesOf(project.config) - bytesOf(before)
+  const count = state.storesOf(project_id).length + newStores.length
+  if (quota) assertWithin({ stores: count, config_bytes }, quota)
+  state.configBytes.set(account_id, config_bytes)
+}

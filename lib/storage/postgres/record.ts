@@ -1,0 +1,118 @@
+import { compareRepeat, type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import type { RecordedRow, StoreKey, WriteOptions } from '../port.ts'
+import { storedPurchase } from '../recorded.ts'
+import { PURCHASES, purchaseColumns } from '../tables.ts'
+import { recordWrite } from './audit.ts'
+import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
+import type { Database, Transaction } from './connection.ts'
+import { clearAbandonedImports } from './leases.ts'
+
+/**
+ * Locks an import under way first, as its commit does, so that they do not wait for each other. It
+ * then holds still: it locks the same row for each block. No import opens while the store is locked.
+ */
+export async function recordPurchase(
+  db: Database,
+  store: StoreKey,
+  import_id: string,
+  row: NewPurchase,
+  write: WriteOptions,
+): Promise<RecordedRow> {
+  const { account_id, store_id } = store
+  const result = await db.transaction(async (tx): Promise<RecordedRow> => {
+    const other = await tx.find(LOCK_IMPORT, account_id, store_id)
+    await lockAuthority(tx, write.authority, lockOf.store(store))
+    const locked = await tx.find(LOCK_STORE, account_id, store_id)
+    if (!locked) throw new Error('the store must be inserted before its items and purchases')
+    await verifyAuthority(tx, write.authority)
+    if (await tx.find(FIND_NEW_IMPORT, locked.seq as number, (other?.seq as number) ?? 0)) {
+      return { outcome: 'busy' }
+    }
+    const recorded = await recordRow(tx, store_id, locked.seq as number, import_id, row)
+    if (recorded.outcome === 'added' || recorded.outcome === 'updated') await recordWrite(tx, write)
+    return recorded
+  })
+  // An import whose server is gone is in the way until it is cleared.
+  if (result.outcome === 'busy') clearAbandonedImports(db, async () => {}).catch(() => {})
+  return result
+}
+
+const LOCK_IMPORT = `
+  SELECT i.seq FROM stores s JOIN imports i ON i.store = s.seq AND i.owner IS NOT NULL
+  WHERE s.account_id = ? AND s.store_id = ? FOR UPDATE OF i`
+const LOCK_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ? FOR UPDATE'
+const FIND_NEW_IMPORT = 'SELECT 1 FROM imports WHERE store = ? AND owner IS NOT NULL AND seq <> ?'
+
+async function recordRow(
+  tx: Transaction,
+  store_id: string,
+  store: number,
+  import_id: string,
+  row: NewPurchase,
+): Promise<RecordedRow> {
+  const item = await tx.find('SELECT seq FROM items WHERE store = ? AND name = ?', store, row.sku)
+  if (!item) return { outcome: 'unknown' }
+  const found = await tx.find(FIND_TRANSACTION, store, row.transaction_id)
+  if (!found) {
+    if (!(await insertRow(tx, store, import_id, row, item.seq as number)))
+      return { outcome: 'busy' }
+    return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
+  }
+  if (found.is_busy) return { outcome: 'busy' }
+  const stored = PURCHASES.readInto({ store_id }, found)
+  const repeat = compareRepeat(stored, row)
+  if (repeat.outcome === 'conflict') return repeat
+  if (repeat.outcome === 'skipped') return { outcome: 'skipped', purchase: stored }
+  const status = PURCHASE_STATUSES.indexOf(row.status)
+  await tx.run(UPDATE_STATUS, status, store, found.seq as string)
+  return { outcome: 'updated', purchase: { ...stored, status: row.status } }
+}
+
+/** The stored purchase of a transaction; whether an import under way has added or changed it. */
+const FIND_TRANSACTION = `
+  SELECT ${purchaseColumns('p.status')}, i.owner IS NOT NULL OR EXISTS (
+    SELECT 1 FROM purchase_changes c WHERE c.store = p.store AND c.purchase = p.seq) AS is_busy
+  FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+  WHERE p.store = ? AND p.transaction_id = ?`
+
+const UPDATE_STATUS = 'UPDATE purchases SET status = ? WHERE store = ? AND seq = ?'
+
+/** Resolves to false when the rows of an import follow without a gap. */
+async function insertRow(
+  tx: Transaction,
+  store: number,
+  import_id: string,
+  row: NewPurchase,
+  item: number,
+): Promise<boolean> {
+  const next = await tx.find(NEXT_PURCHASE, store)
+  if (!next) return false
+  const { metadata } = row
+  await tx.run(
+    INSERT,
+    import_id,
+    store,
+    next.last_purchase as string,
+    row.purchased_at,
+    row.price ?? null,
+    item,
+    row.quantity,
+    PURCHASE_STATUSES.indexOf(row.status),
+    row.transaction_id,
+    row.user_id ?? null,
+    row.currency ?? null,
+    Object.keys(metadata).length > 0 ? metadata : null,
+  )
+  return true
+}
+
+const NEXT_PURCHASE = `
+  UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (
+    SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)
+  RETURNING last_purchase`
+
+const INSERT = `
+  WITH i AS (INSERT INTO imports (import_id, store) VALUES ($1, $2) RETURNING seq, store)
+  INSERT INTO purchases (store, import, seq, purchased_at, price, item, quantity, status,
+    transaction_id, user_id, currency, metadata)
+  SELECT store, seq, $3::bigint, $4::bigint, $5::bigint, $6::integer, $7::integer, $8::smallint, $9, $10, $11, $12::json FROM i`

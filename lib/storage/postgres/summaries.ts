@@ -1,0 +1,35 @@
+import type { PurchaseFilter } from '../../domain/query.ts'
+import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
+import type { StoresOfAccount } from '../port.ts'
+import { type SummaryDialect, summaryOf, summaryStatement } from '../summaries.ts'
+import type { Database } from './connection.ts'
+
+const FROM = `
+  FROM stores s JOIN purchases p ON p.store = s.seq AND p.seq <= s.last_purchase
+  LEFT JOIN items t ON t.seq = p.item`
+
+const TIME = "to_timestamp(p.purchased_at / 1000.0) AT TIME ZONE 'UTC'"
+
+const DIALECT: SummaryDialect = {
+  from: FROM,
+  status: 'p.status',
+  total: (status) => `coalesce(sum(p.price) FILTER (WHERE p.status = ${status}), 0)::text`,
+  periods: {
+    day: `to_char(${TIME}, 'YYYY-MM-DD')`,
+    week: `to_char(date_trunc('week', ${TIME}), 'YYYY-MM-DD')`,
+    month: `to_char(${TIME}, 'YYYY-MM')`,
+  },
+}
+
+const TIMEOUT_MS = 10 * 60_000
+
+export async function summarizePurchases(
+  db: Database,
+  stores: StoresOfAccount,
+  filter: PurchaseFilter,
+  by: readonly SummaryKey[],
+): Promise<PurchaseSummary[]> {
+  const { sql, values } = summaryStatement(DIALECT, stores, filter, by)
+  const rows = await db.transaction((tx) => tx.all(sql, ...values), { timeout: TIMEOUT_MS })
+  return rows.map((row) => summaryOf(row, by))
+}

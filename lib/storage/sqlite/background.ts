@@ -1,0 +1,54 @@
+import type { Connection, Row } from './connection.ts'
+import { type SqliteValue, translateSqliteError } from './drivers.ts'
+import { startThread } from './threads.ts'
+
+/** The latest thread of each connection. Threads of one connection run one after the other. */
+const latest = new WeakMap<Connection, Promise<unknown>>()
+
+/**
+ * Runs a query that takes long in a worker thread, with its own connection. Reads the rows here, in
+ * batches. Where there are no threads, and in memory, runs the query here.
+ */
+export async function readInThread<T>(
+  db: Connection,
+  read: (row: Row) => T,
+  sql: string,
+  ...values: SqliteValue[]
+): Promise<T[]> {
+  const before = latest.get(db)
+  const result = (async () => {
+    await before?.catch(() => {})
+    db.assertInPlace()
+    return (await tryThread(db, read, sql, values)) ?? db.all(sql, ...values).map(read)
+  })()
+  latest.set(db, result)
+  return result
+}
+
+async function tryThread<T>(
+  db: Connection,
+  read: (row: Row) => T,
+  sql: string,
+  values: readonly SqliteValue[],
+): Promise<T[] | undefined> {
+  const path = db.find('PRAGMA database_list')?.file as string
+  if (path === '') return undefined
+  const worker = startThread('reader', { path, driver: db.driver, sql, values }, YOUNG_MB)
+  if (!worker) return undefined
+  const found: T[] = []
+  let hasBegun = false
+  return new Promise((resolve, reject) => {
+    worker.on('message', (rows: readonly Row[]) => {
+      hasBegun = true
+      for (const row of rows) found.push(read(row))
+    })
+    // Node 20 runs no TypeScript in threads, with tsx neither. The query then runs in this thread.
+    worker.on('error', (error) => {
+      if (hasBegun) reject(translateSqliteError(error))
+      else resolve(undefined)
+    })
+    worker.on('exit', () => resolve(found)) // has no effect after an error
+  })
+}
+
+const YOUNG_MB = 4

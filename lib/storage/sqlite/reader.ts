@@ -1,0 +1,29 @@
+// The thread that `background.ts` starts. It runs one query through its own connection, and sends
+// the rows in batches.
+import { parentPort, workerData } from 'node:worker_threads'
+import { openSqliteDriver, type SqliteDriverName, type SqliteValue } from './drivers.ts'
+
+interface Query {
+  readonly path: string
+  readonly driver: SqliteDriverName
+  readonly sql: string
+  readonly values: readonly SqliteValue[]
+}
+
+const { path, driver, sql, values } = workerData as Query
+const BATCH = 200
+
+const db = await openSqliteDriver(path, driver)
+parentPort?.postMessage([]) // the thread has begun
+try {
+  db.exec('PRAGMA busy_timeout = 5000')
+  let batch: unknown[] = []
+  for (const row of db.prepare(sql).iterate(...values)) {
+    if (batch.push(row) < BATCH) continue
+    parentPort?.postMessage(batch)
+    batch = []
+  }
+  parentPort?.postMessage(batch)
+} finally {
+  db.close()
+}

@@ -1,0 +1,107 @@
+import { compareRepeat, type NewPurchase } from '../../domain/purchase.ts'
+import type { RecordedRow, StoreKey, WriteOptions } from '../port.ts'
+import { storedPurchase } from '../recorded.ts'
+import { PURCHASES, purchaseColumns } from '../tables.ts'
+import { recordWrite } from './audit.ts'
+import { verifyAuthority } from './authority.ts'
+import type { Connection } from './connection.ts'
+import { clearImport, type ImportRow, isAlive } from './leases.ts'
+import { statusCode } from './repeats.ts'
+import { insertRows } from './rows.ts'
+import { seqOfStore } from './stores.ts'
+
+/** A status that a committed import has changed may still wait in `purchase_changes`. */
+export const STATUS = 'coalesce(c.status, p.status)'
+
+export async function recordPurchase(
+  db: Connection,
+  key: StoreKey,
+  import_id: string,
+  row: NewPurchase,
+  write: WriteOptions,
+): Promise<RecordedRow> {
+  const store = seqOfStore(db, key)
+  const result = await db.write(() => {
+    verifyAuthority(db, write.authority)
+    const recorded = recordRow(db, key, store, import_id, row)
+    if (recorded.outcome === 'added' || recorded.outcome === 'updated') recordWrite(db, write)
+    return recorded
+  })
+  if (result.outcome === 'busy') clearIfAbandoned(db, store)
+  return result
+}
+
+function recordRow(
+  db: Connection,
+  { store_id }: StoreKey,
+  store: number,
+  import_id: string,
+  row: NewPurchase,
+): RecordedRow {
+  const item = db.find('SELECT seq FROM items WHERE store = ? AND name = ?', store, row.sku)
+  if (!item) return { outcome: 'unknown' }
+  const found = db.find(FIND_TRANSACTION, store, row.transaction_id)
+  if (!found) {
+    const seq = nextPurchase(db, store)
+    if (seq === undefined) return { outcome: 'busy' }
+    insertRow(db, store, import_id, seq, row, item.seq as number)
+    return { outcome: 'added', purchase: storedPurchase(row, store_id, import_id) }
+  }
+  if (found.is_busy) return { outcome: 'busy' }
+  const stored = PURCHASES.readInto({ store_id }, found)
+  const repeat = compareRepeat(stored, row)
+  if (repeat.outcome === 'conflict') return repeat
+  if (repeat.outcome === 'skipped') return { outcome: 'skipped', purchase: stored }
+  const seq = found.seq as number
+  db.run('DELETE FROM purchase_changes WHERE purchase = ?', seq)
+  db.run('UPDATE purchases SET status = ? WHERE seq = ?', statusCode(row.status), seq)
+  return { outcome: 'updated', purchase: { ...stored, status: row.status } }
+}
+
+/** The stored purchase of a transaction; whether an import under way has added or changed it. */
+const FIND_TRANSACTION = `
+  SELECT ${purchaseColumns(STATUS)}, i.owner IS NOT NULL OR ci.owner IS NOT NULL AS is_busy
+  FROM transactions tr JOIN purchases p ON p.seq = tr.purchase
+  JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
+  LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import
+  WHERE tr.store = ? AND tr.transaction_id = ?`
+
+/** The number of a new purchase: before the rows of an import under way; undefined when none is. */
+function nextPurchase(db: Connection, store: number): number | undefined {
+  const other = db.find(FIND_OTHER, store)
+  const end = other ? (other.first_purchase as number) : Number.MAX_SAFE_INTEGER
+  const last = db.find('SELECT max(seq) AS last FROM purchases WHERE seq < ?', end)?.last
+  const next = Number(last ?? 0) + 1
+  return next < end ? next : undefined
+}
+
+const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
+
+function insertRow(
+  db: Connection,
+  store: number,
+  import_id: string,
+  seq: number,
+  row: NewPurchase,
+  item: number,
+): void {
+  const now = new Date()
+  db.run(INSERT_IMPORT, import_id, store, now.getTime(), seq, seq, seq, now.toISOString())
+  const number = db.find('SELECT seq FROM imports WHERE import_id = ?', import_id)?.seq as number
+  insertRows(db, number, seq, [row], [item])
+  db.run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
+  const { user_id } = row
+  if (user_id !== undefined)
+    db.run('INSERT INTO purchase_users VALUES (?, ?, ?)', store, user_id, seq)
+}
+
+const INSERT_IMPORT = `
+  INSERT INTO imports
+    (import_id, store, alive_at, first_purchase, last_purchase, users_indexed, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+/** Clears the import in the way in the background, if its process has ended. */
+function clearIfAbandoned(db: Connection, store: number): void {
+  const other = db.find(FIND_OTHER, store) as unknown as ImportRow | undefined
+  if (other && !isAlive(other)) clearImport(db, other).catch(() => {})
+}

@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto'
+import type { Item } from '../domain/item.ts'
+import type { UpdateOptions, WriteOptions } from './port.ts'
+
+/** Completes an update: the next version of the item, and the write with the `data` of its entry. */
+export function nextVersion(
+  current: Item,
+  changed: Item,
+  { describe, ...write }: UpdateOptions<Item>,
+): { readonly item: Item; readonly write: WriteOptions } {
+  const item = { ...changed, version: current.version + 1 }
+  const { audit } = write
+  if (!audit || !describe) return { item, write }
+  return { item, write: { ...write, audit: { ...audit, data: describe(current, item) } } }
+}
+
+/** A value for the column `changed`: nine characters of the time, then 80 random bits. */
+export function newChange(): string {
+  const time = Date.now().toString(36).padStart(9, '0')
+  return `${time}${randomBytes(10).toString('base64url')}`
+}
+
+/** The row of a copied item. A changed item gets a new value for `changed`. */
+export function copiedItem(item: Item): Item & { readonly changed?: string } {
+  return item.version === 1 ? item : { ...item, changed: newChange() }
+}

@@ -1,0 +1,44 @@
+// Compiles lib, http, cli and test into a temporary folder: a test file then starts in half the time
+// that the tsx loader needs (0.5 s of CPU time instead of 1.0 s).
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { build } from 'esbuild'
+
+/** The folder, which is removed when this process ends. */
+export async function compile() {
+  const root = mkdtempSync(join(tmpdir(), 'tillkit-compiled-'))
+  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
+  symlinkSync(resolve('node_modules'), join(root, 'node_modules'), 'junction')
+  copyFileSync('package.json', join(root, 'package.json'))
+  const outdir = join(root, 'js') // `http` reads the version from `../package.json`, as in `dist`
+  const { outputFiles } = await build({
+    entryPoints: ['lib', 'http', 'cli', 'test'].flatMap(sources),
+    outdir,
+    outbase: '.',
+    format: 'esm',
+    target: 'node20',
+    sourcemap: 'inline',
+    sourcesContent: false,
+    write: false,
+  })
+  for (const { path, text } of outputFiles) {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text.replaceAll(/"(\.\.?\/[^"\n]*)\.ts"/g, '"$1.js"'))
+  }
+  return outdir
+}
+
+function sources(folder) {
+  return readdirSync(folder, { recursive: true })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file))
+}

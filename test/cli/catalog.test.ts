@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { tillkit, tillkitJson } from '../support/cli.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+async function shop(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const db = ['--db', join(folder, 'till.db')]
+  const json = (...args: string[]) => tillkitJson([...args, ...db])
+  const run = (...args: string[]) => tillkit([...args, ...db])
+  const { account_id } = await json('account', 'create', '--name', 'Studio')
+  const game = ['--name', 'Game', '--bundle-id', 'com.example.game', '--platform', 'web']
+  const project = await json('project', 'create', '--account', account_id, ...game)
+  const ofProject = ['--account', account_id, '--project', project.id]
+  await json('store', 'create', ...ofProject, '--type', 'web', '--store', 'main')
+  const file = join(folder, 'catalog.json')
+  const change = (from: string | RegExp, to: string) =>
+    writeFileSync(file, readFileSync(file, 'utf8').replace(from, to))
+  return { folder, file, run, json, project, change }
+}
+
+const GEM = '"items": [{"name":"gem","display_name":"Gem","price":"99","type":"consumable"}]'
+
+test('a catalog is exported, edited, planned, checked and applied', async (t) => {
+  const { file, run, json, project, change } = await shop(t)
+  assert.equal((await run('catalog', 'export', '--project', project.id, '--out', file)).code, 0)
+  assert.equal((await run('catalog', 'plan', file, '--check')).code, 0)
+  change('"items": []', GEM)
+
+  const checked = await run('catalog', 'plan', file, '--check')
+  assert.equal(checked.code, 1)
+  assert.equal(checked.stderr, '')
+  assert.match(checked.stdout, /create +main +gem +Gem, 99 consumable\n1 created, 0 updated/)
+  const { digest } = await json('catalog', 'plan', file)
+  const applied = await run('catalog', 'apply', file, '--digest', digest)
+  assert.match(applied.stdout, /^Applied\.\n/)
+  assert.match((await run('catalog', 'apply', file)).stdout, /^Nothing to change\.\n/)
+
+  change('"99"', '"199"')
+  const late = await run('catalog', 'apply', file, '--digest', digest)
+  assert.deepEqual(
+    [late.code, late.stderr],
+    [1, 'tillkit: The catalog changed since the plan was made\n'],
+  )
+  assert.match((await run('catalog', 'plan', file)).stdout, /price: 99 → 199/)
+})
+
+test('a mistake is named once with its JSON path', async (t) => {
+  const { file, run, project, change } = await shop(t)
+  await run('catalog', 'export', '--project', project.id, '--out', file)
+  change('"items": []', GEM.replace('"99"', '"4.99"'))
+
+  const { code, stderr } = await run('catalog', 'apply', file)
+
+  assert.equal(code, 1)
+  assert.match(stderr, /^tillkit: \$\.stores\[0\]\.items\[0\]\.price must be a string of digits/)
+})
+
+test('a spreadsheet needs a project, and is planned and applied', async (t) => {
+  const { folder, run, project } = await shop(t)
+  const file = join(folder, 'items.csv')
+  writeFileSync(file, 'sku,display_name,price,type\ngem,Gem,99,consumable\nruby,Ruby,4.99,gem\n')
+
+  const without = await run('catalog', 'plan', file, '--store', 'main')
+  const bad = await run('catalog', 'plan', file, '--store', 'main', '--project', project.id)
+  writeFileSync(file, 'sku,display_name,price,type\ngem,Gem,99,consumable\n')
+  const good = await run('catalog', 'apply', file, '--store', 'main', '--project', project.id)
+
+  assert.deepEqual([without.code, bad.code, good.code], [2, 1, 0])
+  assert.match(without.stderr, /--project ID is missing/)
+  assert.match(bad.stderr, /has 2 mistakes\n {2}line 3, price must .*\n {2}line 3, type must/)
+})
+
+test('catalog schema prints the schema without a database', async () => {
+  const { code, stdout } = await tillkit(['catalog', 'schema', '--db', 'missing/till.db'])
+
+  assert.equal(code, 0)
+  assert.equal(JSON.parse(stdout).title, 'tillkit catalog')
+})

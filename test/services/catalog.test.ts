@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { type Catalog, type CatalogRequest, readCatalog } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
+import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
+
+async function setup() {
+  const till = memoryTill()
+  const shop = await createShop(till)
+  const { account, project } = shop
+  const exported = async () =>
+    (await collect(till.catalog.export(account, { project_id: project.id }))).join('')
+  const plan = (stores: Catalog['stores'], more: Partial<CatalogRequest> = {}) =>
+    till.catalog.plan(account, { project_id: project.id, catalog: { stores }, ...more })
+  const apply = (stores: Catalog['stores'], more: Partial<CatalogRequest> = {}) =>
+    till.catalog.apply(account, { project_id: project.id, catalog: { stores }, ...more })
+  return { till, ...shop, exported, plan, apply }
+}
+
+const GEM = { name: 'gem', display_name: 'Gem', price: '99', type: 'consumable' as const }
+const main = (...items: { name: string }[]) => [{ store_id: 'main', items }]
+
+test('an exported catalog has no differences, also when the file comes byte by byte', async () => {
+  const { till, account, exported } = await setup()
+  const text = await exported()
+
+  const whole = await till.catalog.plan(account, await readCatalog(fileOf(text)))
+  const bytes = [...Buffer.from(text)].map((byte) => Buffer.from([byte]))
+  const split = await till.catalog.plan(account, await readCatalog(bytes))
+
+  assert.deepEqual(whole.changes, [])
+  assert.equal(whole.unchanged, 1)
+  assert.deepEqual(split, whole)
+})
+
+test('apply makes the changes of the plan, and a second one has nothing to do', async () => {
+  const { till, account, plan, apply } = await setup()
+  const stores = main({ name: 'gold', price: '599' } as never, GEM)
+
+  const planned = await plan(stores)
+  const { entries } = await till.operations.listAudit({})
+  assert.deepEqual(await apply(stores), planned)
+
+  const [update, create] = planned.changes
+  assert.deepEqual(update?.fields, { price: { from: 499, to: 599 } })
+  assert.deepEqual(create?.item, { ...GEM, price: 99 })
+  const items = (await till.items.list(account, { store_id: 'main' })).items
+  assert.deepEqual(
+    items.map(({ name, price, description }) => [name, price, description]),
+    [
+      ['gold', 599, ''],
+      ['gem', 99, ''],
+    ],
+  )
+  const added = (await till.operations.listAudit({})).entries.slice(entries.length)
+  assert.deepEqual(
+    added.map(({ action, subject }) => [action, subject]),
+    [['catalog.apply', planned.project_id]],
+  )
+  assert.deepEqual((await apply(stores)).changes, [])
+  assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 1)
+})
+
+test('a missing item stays, unless it is to be archived; a file restores it', async () => {
+  const { plan, apply, exported } = await setup()
+
+  assert.equal((await apply(main(GEM))).missing, 1)
+  const archived = await apply(main(GEM), { archiveMissing: true })
+  assert.deepEqual([archived.archived, archived.changes[0]?.name], [1, 'gold'])
+  assert.match(await exported(), /"name":"gold".*"archived":true/)
+  assert.equal((await plan(main(GEM), { archiveMissing: true })).archived, 0)
+
+  const { details } = await failureOf(plan(main({ name: 'gold' })))
+  assert.deepEqual(details[0]?.field, '$.stores[0].items[0].name')
+  assert.match(details[0]?.message ?? '', /taken by an archived item: "archived": false restores/)
+  assert.equal((await apply(main({ name: 'gold', archived: false } as never))).restored, 1)
+})
+
+test('a secret is a reference that is never exported in clear', async () => {
+  const { plan, apply, exported } = await setup()
+  const store = (store_config: object) => [{ store_id: 'main', store_config } as never]
+  const reference = { webhook_secret: { env: 'HOOK' } }
+
+  const missing = await failureOf(plan(store(reference)))
+  assert.match(missing.message, /store_config\.webhook_secret needs the variable HOOK/)
+  const clear = await failureOf(plan(store({ webhook_secret: 's3cret' })))
+  assert.match(clear.message, /must be a reference/)
+  const applied = await apply(store(reference), { env: { HOOK: 's3cret' } })
+  assert.ok(!JSON.stringify(applied).includes('s3cret'))
+  assert.deepEqual((await plan(store(reference), { env: { HOOK: 's3cret' } })).changes, [])
+  const unset = await plan(store(reference))
+  assert.deepEqual([unset.changes, unset.unset_variables], [[], ['HOOK']])
+  const text = await exported()
+  assert.match(text, /"env": "MAIN_WEBHOOK_SECRET"/)
+  assert.ok(!text.includes('s3cret'))
+})
+
+test('a plan is refused when the catalog changed since', async () => {
+  const { till, account, apply, plan } = await setup()
+  const { digest } = await plan(main(GEM))
+  await till.items.create(account, { ...GEM, name: 'late', store_id: 'main' })
+
+  const refused = await failureOf(apply(main(GEM), { digest } as never))
+
+  assert.equal(refused.code, 'catalog_changed')
+  const again = await plan(main(GEM))
+  await apply(main(GEM), { digest: again.digest } as never)
+})
+
+test('a new store is created only on demand, with its items', async () => {
+  const { till, account, apply, plan } = await setup()
+  const stores = [{ store_id: 'new', store_type: 'web' as const, items: [GEM] }]
+
+  const { message } = await failureOf(plan(stores))
+  await apply(stores, { createStores: true })
+
+  assert.equal(message, "$.stores[0].store_id 'new' is no store of this project")
+  assert.equal((await till.items.list(account, { store_id: 'new' })).items.length, 1)
+})
+
+test('every mistake is named with its JSON path, and nothing changes', async () => {
+  const { till, account, project, apply, exported } = await setup()
+  const other = await createShop(till, 'Other')
+  const before = await exported()
+
+  const stores = [
+    { store_id: 'nope', items: [{ ...GEM, price: '4.99' }] },
+    ...main(GEM, GEM, { ...GEM, name: 'a b' }, { name: 'new' }, {
+      name: 'gold',
+      type: 'subscription',
+    } as never),
+  ]
+  const { details, total } = await failureOf(apply(stores))
+  assert.deepEqual(details.map(({ field, code }) => [field, code]).sort(), [
+    ['$.stores[0].items[0].price', 'invalid'],
+    ['$.stores[0].store_id', 'unknown'],
+    ['$.stores[1].items[1].name', 'repeated'],
+    ['$.stores[1].items[2].name', 'invalid'],
+    ['$.stores[1].items[3].display_name', 'required'],
+    ['$.stores[1].items[3].price', 'required'],
+    ['$.stores[1].items[3].type', 'required'],
+    ['$.stores[1].items[4].type', 'fixed'],
+  ])
+  assert.equal(total, 8)
+  const request = { project_id: project.id, catalog: { project: { id: other.project.id } } }
+  const foreign = await failureOf(till.catalog.apply(account, request))
+  assert.deepEqual(foreign.details[0]?.field, '$.project.id')
+  assert.match(foreign.message, /is another project's/)
+  assert.equal(await exported(), before)
+})
+
+const badFiles: Record<string, RegExp> = {
+  '{"stores":[{"items":[{"name":1},\n{"name":}]}]}':
+    /^\$\.stores\[0\]\.items\[1\] is not JSON, line 2$/,
+  '{"stores":[{"items":[{}\n{}]}]}': /^The file is not JSON, line 2$/,
+  '{"stores":[{"items":[{}, 7]}]}': /^\$\.stores\[0\]\.items\[1\] must be an object$/,
+  '{"stores":[{"items":["a"]}]}': /must be an object$/,
+  '{"stores":[{"items":[{"name":"a"': /^The file ends within \$\.stores\[0\]\.items\[0\]$/,
+  '{"a": "\xff"}': /^The file is not UTF-8$/,
+}
+for (const [text, expected] of Object.entries(badFiles)) {
+  test(`a file that is no JSON is refused: ${JSON.stringify(text)}`, async () => {
+    const { message } = await failureOf(readCatalog([Buffer.from(text, 'latin1')]))
+    assert.match(message, expected)
+  })
+}
+
+test('a spreadsheet names all bad rows by line, and a good one is applied', async () => {
+  const { till, account, apply, project } = await setup()
+  const read = (...lines: string[]) => readCatalog(fileOf(lines.join('\n')), { store_id: 'main' })
+  const header = 'sku;display_name;price;type;metadata;Notes'
+  const bad = await read(
+    ...[header, 'gem;Gem;4.99;consumable;;', 'ruby;;5;gem;{};', 'gold;G;1;;;', 'gold;G;1;;;'],
+    ...['a;b', 'opal;O;1;consumable;{x;'],
+  )
+  const good = await read(header, 'gold;Gold!;;;;x', 'gem;Gem;99;consumable;"{""a"":1}";y')
+
+  const { details } = await failureOf(
+    till.catalog.plan(account, { project_id: project.id, ...bad }),
+  )
+  const applied = await apply(undefined, good)
+
+  assert.deepEqual(
+    details.map(({ line, column, code }) => [line, column, code]),
+    [
+      [2, 'price', 'invalid'],
+      [3, 'type', 'invalid'],
+      [5, 'name', 'repeated'],
+      [6, undefined, 'wrong_width'],
+      [7, 'metadata', 'invalid'],
+    ],
+  )
+  assert.equal(details[2]?.message, 'is listed twice: first in line 4')
+  assert.deepEqual([applied.created, applied.updated, good.ignored_columns], [1, 1, ['Notes']])
+})
+
+test("Google Play's product file is read unchanged", async () => {
+  const { apply } = await setup()
+  const play = readFileSync('test/services/fixtures/google-play-products.csv')
+  const file = await readCatalog([play], { store_id: 'main', currency: 'USD' })
+
+  const { changes } = await apply(undefined, { ...file, type: 'consumable' })
+
+  assert.deepEqual(
+    changes.map(({ item }) => [item?.name, item?.display_name, item?.description, item?.price]),
+    [
+      ['gas', 'Some Gas', 'Fulfil tank; for 1/4', 5000],
+      ['premium', 'Premium: Red', 'Red color, for your car', 99],
+    ],
+  )
+})
+
+test('a price of Google Play that can not be read is named with its line', async () => {
+  const { plan } = await setup()
+  const header =
+    'Product ID,Published State,Purchase Type,Auto Translate,Locale; Title; Description,Auto Fill Prices,Price,Pricing Template ID'
+  const row = (id: string, price: string) =>
+    `${id},published,managed_by_android,false,en_US; T; D,false,${price},`
+  const lines = [header, row('a', ''), row('b', '4999'), row('c', 'US; 4990000; DE; 3990000')]
+  const options = { store_id: 'main', currency: 'USD', country: 'FR' }
+  const file = await readCatalog(fileOf(lines.join('\n')), options)
+
+  const { details } = await failureOf(plan(undefined, { ...file, type: 'consumable' }))
+
+  assert.deepEqual(
+    details.map(({ line, column, message }) => [line, column, message]),
+    [
+      [2, 'Price', 'is empty: a pricing template is not in the file'],
+      [3, 'Price', 'has more decimals than USD'],
+      [4, 'Price', 'has no price for FR'],
+    ],
+  )
+})

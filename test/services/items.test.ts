@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ItemChange } from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
+import { describePlaces } from '../support/place.ts'
+import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
+
+const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
+const GEM = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
+
+await describePlaces('items', (newPlace) => {
+  const newShop = async (t: Parameters<typeof newPlace>[0]) => {
+    const clock = createClock(NOW)
+    const till = await newPlace(t).till({ now: clock.now })
+    return { till, clock, ...(await createShop(till)) }
+  }
+  type Shop = Awaited<ReturnType<typeof newShop>>
+
+  const namesOf = async ({ till, account }: Shop, archived?: boolean) =>
+    (await collect(till.items.all(account, { store_id: 'main', archived }))).map(({ name }) => name)
+
+  test('an update changes the given fields and counts the versions', async (t) => {
+    const { till, account, item } = await newShop(t)
+
+    const first = await till.items.update(account, { id: item.id, price: '599' })
+    const second = await till.items.update(account, {
+      id: item.id,
+      display_name: 'Bar',
+      description: 'of gold',
+      meta: { rare: true },
+    })
+
+    assert.deepEqual(first, { ...item, price: 599, version: 2 })
+    const texts = { display_name: 'Bar', description: 'of gold', metadata: { rare: true } }
+    assert.deepEqual(second, { ...first, ...texts, version: 3 })
+    assert.deepEqual(await till.items.get(account, item.id), second)
+  })
+
+  test('an update with the stored values keeps the version', async (t) => {
+    const { till, account, item } = await newShop(t)
+    const { id, display_name, description } = item
+
+    const same = [
+      await till.items.update(account, { id }),
+      await till.items.update(account, { id, price: '00499', meta: {} }),
+      await till.items.update(account, { id, display_name, description, version: 1 }),
+      await till.items.restore(account, id),
+    ]
+
+    for (const each of same) assert.deepEqual(each, item)
+  })
+
+  test('an update names every bad field, and none changes the item', async (t) => {
+    const { till, account, item } = await newShop(t)
+    const changes: [string, object][] = [
+      ['price', { price: '4.99' }],
+      ['price', { price: 499 }],
+      ['display_name', { display_name: '' }],
+      ['description', { description: 'x'.repeat(4097) }],
+      ['meta', { meta: [] }],
+      ['version', { version: 0 }],
+      ['name', { name: 'silver' }],
+      ['type', { type: 'consumable' }],
+    ]
+
+    for (const [field, change] of changes) {
+      const input = { id: item.id, ...change } as ItemChange
+      const { code, details } = await failureOf(till.items.update(account, input))
+      assert.deepEqual([code, details[0]?.field], ['invalid_request', field])
+    }
+    assert.deepEqual(await till.items.get(account, item.id), item)
+  })
+
+  test('of two updates based on one version the second is refused', async (t) => {
+    const { till, account, item } = await newShop(t)
+    const update = (price: string) =>
+      till.items.update(account, { id: item.id, price, version: 1 }).then(
+        () => 'done',
+        ({ code, message }) => `${code}: ${message}`,
+      )
+
+    const outcomes = await Promise.all([update('1'), update('2')])
+
+    assert.deepEqual(outcomes.toSorted(), [
+      'done',
+      'version_conflict: The item has version 2, not 1: read it again',
+    ])
+    assert.equal((await till.items.get(account, item.id)).version, 2)
+  })
+
+  test('an archived item leaves the list and returns to its place', async (t) => {
+    const shop = await newShop(t)
+    const { till, account, item, clock } = shop
+    await till.items.create(account, { ...GEM, type: 'consumable' })
+    clock.pass(1000)
+
+    const archived = await till.items.archive(account, item.id)
+    clock.pass(1000)
+    const again = await till.items.archive(account, item.id)
+
+    assert.deepEqual(archived, { ...item, version: 2, archived_at: '2024-03-01T12:34:57.789Z' })
+    assert.deepEqual(again, archived)
+    assert.deepEqual(await till.items.get(account, item.id), archived)
+    assert.deepEqual(await till.items.getByName(account, 'main', 'gold'), archived)
+    assert.deepEqual([await namesOf(shop), await namesOf(shop, true)], [['gem'], ['gold']])
+
+    const restored = await till.items.restore(account, item.id)
+
+    assert.deepEqual(restored, { ...item, version: 3 })
+    assert.deepEqual([await namesOf(shop), await namesOf(shop, true)], [['gold', 'gem'], []])
+  })
+
+  test('an archived item keeps its name, and the message says so', async (t) => {
+    const { till, account, item } = await newShop(t)
+    const fields = { ...GEM, name: 'gold', type: 'consumable' as const }
+    const taken = await failureOf(till.items.create(account, fields))
+    await till.items.archive(account, item.id)
+
+    const archived = await failureOf(till.items.create(account, fields))
+
+    assert.equal(taken.message, 'name is taken in this store')
+    const message = 'name is taken by an archived item in this store: restore that item'
+    assert.deepEqual(archived, { ...taken, message, details: archived.details })
+    assert.equal(archived.details[0]?.code, 'taken')
+  })
+
+  test('an archived item can be changed, and imports accept its purchases', async (t) => {
+    const { till, account, item } = await newShop(t)
+    await till.items.archive(account, item.id)
+    const csv = 'transaction_id,sku,purchased_at\nT-1,gold,2024-03-01T12:34:56Z\n'
+
+    const changed = await till.items.update(account, { id: item.id, price: '1' })
+    const { added } = await till.purchases.import(account, { store_id: 'main', file: fileOf(csv) })
+
+    assert.deepEqual([changed.price, changed.version, added], [1, 3, 1])
+    assert.notEqual(changed.archived_at, undefined)
+  })
+
+  test('a revoked key changes no item', async (t) => {
+    const { till, account, item } = await newShop(t)
+    const { account_key, key_id } = await till.accounts.addKey(account)
+    const holder = await till.accounts.authenticate(account_key)
+    await till.accounts.revokeKey(account, key_id)
+
+    for (const change of [
+      () => till.items.update(holder, { id: item.id, price: '1' }),
+      () => till.items.archive(holder, item.id),
+    ]) {
+      await assert.rejects(change(), { code: 'account_key_required' })
+    }
+
+    assert.deepEqual(await till.items.get(account, item.id), item)
+  })
+})

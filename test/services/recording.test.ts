@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  createMemoryStorage,
+  createTill,
+  type PurchaseInput,
+  type Session,
+  type Till,
+} from '../../lib/index.ts'
+import { collect } from '../support/collect.ts'
+import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
+
+const AT = '2024-03-01T12:34:56Z'
+const STORED_AT = '2024-03-01T12:34:56.000Z'
+const BASIC: PurchaseInput = {
+  store_id: 'main',
+  transaction_id: 'tx',
+  sku: 'gold',
+  purchased_at: AT,
+}
+
+test('one purchase is recorded by the rules of a file, and a repeated call changes nothing', async () => {
+  const till = memoryTill()
+  const { account } = await createShop(till)
+  const input = { ...BASIC, user_id: 'ann', price: 499, quantity: '2', metadata: { level: 3 } }
+
+  const added = await till.purchases.record(account, input)
+  const again = await till.purchases.record(account, { ...input, price: '499' })
+  const refunded = await till.purchases.record(account, { ...input, status: 'refunded' })
+
+  const { import_id, ...purchase } = added.purchase
+  assert.match(import_id, /^rec_/)
+  assert.deepEqual(purchase, {
+    store_id: 'main',
+    transaction_id: 'tx',
+    sku: 'gold',
+    purchased_at: STORED_AT,
+    user_id: 'ann',
+    quantity: 2,
+    price: 499,
+    currency: 'USD',
+    status: 'purchased',
+    metadata: { level: 3 },
+  })
+  assert.deepEqual(again, { outcome: 'skipped', purchase: added.purchase })
+  const changed = { ...added.purchase, status: 'refunded' }
+  assert.deepEqual(refunded, { outcome: 'updated', purchase: changed })
+  const { purchases } = await till.purchases.list(account, { store_id: 'main' })
+  assert.deepEqual(purchases, [changed])
+  const { entries } = await till.operations.listAudit({})
+  assert.deepEqual(
+    entries.filter(({ action }) => action === 'purchases.record').map(({ subject }) => subject),
+    ['main/tx', 'main/tx'],
+  )
+})
+
+test('an export has recorded purchases, and importing it again adds nothing', async () => {
+  const till = memoryTill()
+  const { account } = await createShop(till)
+  await till.purchases.record(account, { ...BASIC, purchased_at: 1_709_296_496 })
+
+  const csv = await collect(till.purchases.export(account, { store_id: 'main' }))
+  const again = { store_id: 'main', file: fileOf(...csv) }
+
+  assert.equal((await till.purchases.import(account, again)).skipped, 1)
+})
+
+const mistakes: readonly (readonly [input: object, fields: Record<string, string>])[] = [
+  [{ store_id: 'main' }, { transaction_id: 'required', sku: 'required', purchased_at: 'required' }],
+  [
+    { ...BASIC, price: 4.99, quantity: 0 },
+    { price: 'invalid', quantity: 'invalid' },
+  ],
+  [
+    { ...BASIC, price: -1, status: 'paid' },
+    { price: 'invalid', status: 'invalid' },
+  ],
+  [{ ...BASIC, purchased_at: '2024-03-01' }, { purchased_at: 'invalid' }],
+  [{ ...BASIC, transaction_id: '', user_id: 7 }, { user_id: 'invalid' }],
+  [{ ...BASIC, transaction_id: '' }, { transaction_id: 'required' }],
+  [{ ...BASIC, price: 1, currency: 'usd' }, { currency: 'invalid' }],
+  [{ ...BASIC, metadata: { at: new Date(0) } }, { metadata: 'invalid' }],
+  [{ ...BASIC, userid: 'ann' }, { userid: 'unknown' }],
+  [{ ...BASIC, sku: 'silver' }, { sku: 'unknown_sku' }],
+  [{ ...BASIC, transaction_id: 'taken', quantity: 2 }, { quantity: 'transaction_conflict' }],
+  [{ ...BASIC, store_id: 'none' }, { store_id: 'unknown' }],
+]
+
+for (const [input, expected] of mistakes) {
+  test(`a purchase is refused that has mistakes in ${Object.keys(expected).join(', ')}: ${JSON.stringify(input)}`, async () => {
+    const till = memoryTill()
+    const { account } = await createShop(till)
+    await till.purchases.record(account, { ...BASIC, transaction_id: 'taken' })
+
+    const { code, details } = await failureOf(
+      till.purchases.record(account, input as PurchaseInput),
+    )
+
+    assert.equal(code, 'invalid_request')
+    const found = details.map(({ field, code }) => [field, code])
+    assert.deepEqual(Object.fromEntries(found), expected)
+    const { purchases } = await till.purchases.list(account, { store_id: 'main' })
+    assert.equal(purchases.length, 1)
+  })
+}
+
+test('a closed store and a revoked account key record nothing', async () => {
+  const till = memoryTill()
+  const { account } = await createShop(till)
+  const { key_id, account_key } = await till.accounts.addKey(account)
+  const keyed = await till.accounts.authenticate(account_key)
+  await till.accounts.revokeKey(account, key_id)
+  const revoked = till.purchases.record(keyed, BASIC)
+  await assert.rejects(revoked, { code: 'account_key_required' })
+
+  await till.stores.update(account, { store_id: 'main', status: 'archived' })
+  await assert.rejects(till.purchases.record(account, BASIC), { code: 'store_inactive' })
+
+  const { purchases } = await till.purchases.list(account, { store_id: 'main' })
+  assert.deepEqual(purchases, [])
+})
+
+test('a record waits for an import that has the same transaction, and then is skipped', async () => {
+  const storage = createMemoryStorage()
+  const till = createTill({ storage })
+  const { account } = await createShop(till)
+  const store = { account_id: account.account_id, store_id: 'main' }
+  const running = await storage.openImport(store, 'imp_1')
+  const purchased_at = Date.parse(AT)
+  const row = { transaction_id: 'tx', sku: 'gold', quantity: 1, status: 'purchased' } as const
+  await running?.stage([{ ...row, line: 2, purchased_at, metadata: {} }])
+  const { recordPurchase } = storage
+  const outcomes: string[] = []
+  storage.recordPurchase = async (...call) => {
+    const result = await recordPurchase(...call)
+    outcomes.push(result.outcome)
+    if (result.outcome === 'busy') await running?.commit()
+    return result
+  }
+
+  const { outcome, purchase } = await till.purchases.record(account, BASIC)
+
+  assert.deepEqual(outcomes, ['busy', 'skipped'])
+  assert.equal(outcome, 'skipped')
+  assert.equal(purchase.import_id, 'imp_1')
+})
+
+async function sessionOf(till: Till, project_id: string, user_id: string): Promise<Session> {
+  const account = await till.accounts.list({}).then(({ accounts }) => accounts[0])
+  assert.ok(account)
+  const { token } = await till.sessions.issue(account, { project_id, user_id })
+  return till.sessions.authenticate(token)
+}
+
+test('an account sees what any user owns; a user sees its own with a token of the account', async () => {
+  const till = memoryTill()
+  const { account, project, token } = await createShop(till)
+  for (const user_id of ['player', 'ann']) {
+    await till.purchases.record(account, {
+      ...BASIC,
+      transaction_id: user_id,
+      user_id,
+      quantity: 2,
+    })
+  }
+  const query = { store_id: 'main', user_id: 'player' }
+  const gold = {
+    sku: 'gold',
+    quantity: 2,
+    first_purchased_at: STORED_AT,
+    last_purchased_at: STORED_AT,
+  }
+  const own = await sessionOf(till, project.id, 'player')
+
+  assert.deepEqual(await till.purchases.owned(account, query), { owned: [gold] })
+  assert.deepEqual(await till.purchases.owned(own, query), { owned: [gold] })
+  const refusal = { code: 'insufficient_scope' }
+  await assert.rejects(till.purchases.owned(own, { ...query, user_id: 'ann' }), refusal)
+  const chosen = await till.sessions.authenticate(token)
+  await assert.rejects(till.purchases.owned(chosen, query), refusal)
+  const scopes = ['purchases:import'] as const
+  const input = { project_id: project.id, user_id: 'player', scopes }
+  const narrow = await till.sessions.issue(account, input)
+  const importer = await till.sessions.authenticate(narrow.token)
+  await assert.rejects(till.purchases.owned(importer, query), refusal)
+})
+
+test('a foreign store and an unknown one look the same to what lists owned items', async () => {
+  const till = memoryTill()
+  const { account, project } = await createShop(till)
+  const other = await createShop(till, 'Other')
+  const foreign = { project_id: other.project.id, store_id: 'foreign', store_type: 'web' } as const
+  await till.stores.create(other.account, foreign)
+  const sibling = await till.projects.create(account, {
+    name: 'Second',
+    bundle_id: 'com.example.second',
+    platform: 'web',
+  })
+  await till.stores.create(account, {
+    project_id: sibling.id,
+    store_id: 'second',
+    store_type: 'web',
+  })
+  const session = await sessionOf(till, project.id, 'player')
+  const owned = (caller: typeof account | Session, store_id: string) =>
+    failureOf(till.purchases.owned(caller, { store_id, user_id: 'player' }))
+
+  assert.deepEqual(await owned(account, 'foreign'), await owned(account, 'nobody'))
+  assert.deepEqual(await owned(session, 'foreign'), await owned(session, 'nobody'))
+  assert.deepEqual(await owned(session, 'second'), await owned(session, 'nobody'))
+})

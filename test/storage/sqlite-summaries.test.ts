@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { createMemoryStorage } from '../../lib/index.ts'
+import type { Storage } from '../../lib/storage/port.ts'
+import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { raw } from '../support/connections.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { importRows } from './fixtures/imports.ts'
+import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
+import { newPath, open } from './fixtures/sqlite.ts'
+
+/** Node 20 runs no TypeScript in threads: the query runs in the calling thread. */
+const RUNS_THREADS = Boolean(process.features.typescript)
+
+/** More rows than are summarized in the calling thread. */
+const ROWS = Array.from({ length: 6_000 }, (_, i) =>
+  newRow(i + 2, {
+    user_id: `user_${i % 70}`,
+    purchased_at: 1_709_296_496_789 + i * 7_000_000,
+    price: i,
+    currency: i % 3 ? 'USD' : 'EUR',
+    sku: i % 5 ? 'gold' : 'gem',
+  }),
+)
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  describe(`summaries of many purchases in SQLite files with ${driver}`, { skip }, () => {
+    describeThreads(driver)
+  })
+}
+
+function describeThreads(driver: SqliteDriverName): void {
+  test('leave the event loop free and are those of few purchases', async (t) => {
+    const storage = await open(t, newPath(t), driver)
+    const memory = createMemoryStorage()
+    for (const each of [storage, memory]) await fill(each)
+
+    let turns = 0
+    let isDone = false
+    const counting = (async () => {
+      for (; !isDone; turns++) await setImmediate()
+    })()
+    const found = await storage
+      .summarizePurchases({ account_id: 'acc_1' }, {}, ['day', 'sku'])
+      .finally(() => {
+        isDone = true
+      })
+    await counting
+
+    if (RUNS_THREADS) assert.ok(turns > 1)
+    assert.ok(found.length > 400) // more than one batch of rows
+    const expected = await memory.summarizePurchases({ account_id: 'acc_1' }, {}, ['day', 'sku'])
+    assert.deepEqual(found, expected)
+  })
+
+  test('may run at the same time, with other filters', async (t) => {
+    const storage = await open(t, newPath(t), driver)
+    await fill(storage)
+
+    const of = (sku: string) => storage.summarizePurchases(MAIN, { sku }, [])
+    const found = await Promise.all([of('gold'), of('gem'), of('gold')])
+
+    assert.deepEqual(
+      found.map((rows) => rows.reduce((sum, { purchased }) => sum + purchased, 0)),
+      [4_800, 1_200, 4_800],
+    )
+  })
+
+  test('reject when the statement fails, and later ones succeed', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await fill(storage)
+    const db = await raw(t, path, driver)
+    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO hidden')
+    db.exec('ALTER TABLE purchases RENAME COLUMN price TO quantity')
+
+    await assert.rejects(storage.summarizePurchases(MAIN, {}, []), /price/)
+    db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO price')
+
+    assert.equal((await storage.summarizePurchases(MAIN, {}, [])).length, 2)
+  })
+}
+
+async function fill(storage: Storage): Promise<void> {
+  await insertShops(storage)
+  await importRows(storage, MAIN, 'imp_1', ROWS)
+  await importRows(storage, SIDE, 'imp_2', [newRow(2)])
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Storage } from '../../lib/storage/port.ts'
+import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
+import { raw } from '../support/connections.ts'
+import { sqliteDrivers } from '../support/drivers.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { importRows } from './fixtures/imports.ts'
+import { insertShops, MAIN, newRow } from './fixtures/records.ts'
+import { migrate, newPath, open } from './fixtures/sqlite.ts'
+
+for (const { driver, skip } of await sqliteDrivers()) {
+  describe(`the index of users in SQLite with ${driver}`, { skip }, () => describeIndex(driver))
+}
+
+const BEFORE_INDEX = MIGRATIONS.findIndex((step) => step.includes('CREATE TABLE purchase_users'))
+
+const OLD_DATA = `
+  INSERT INTO accounts VALUES (1, 'acc_1', '', '', 0);
+  INSERT INTO projects VALUES (1, 'prj_1', 'acc_1', '', '', '', 'active', '', 'pk', '{}', '');
+  INSERT INTO stores VALUES (1, 'acc_1', 'prj_1', 'main', 'web', 0, 'active', '{}', '');
+  INSERT INTO items VALUES (1, 'itm_gold', 1, 'gold', '', '', 1, 'consumable', '{}', '');
+  INSERT INTO imports VALUES (1, 'imp_1', 1, NULL, 0, 1, 2, ''), (2, 'imp_2', 1, NULL, 0, 3, 4, '');
+  INSERT INTO purchases (seq, import, transaction_id, item, purchased_at, user_id, quantity, status)
+    VALUES (1, 1, 'a', 1, 0, 'ann', 1, 0), (2, 1, 'b', 1, 0, NULL, 1, 0),
+      (3, 2, 'c', 1, 0, 'bob', 1, 0), (4, 2, 'd', 1, 0, 'ann', 1, 0);
+  INSERT INTO transactions SELECT 1, transaction_id, seq FROM purchases;
+`
+
+async function ofUser(storage: Storage, user_id: string): Promise<string[]> {
+  const { purchases } = await storage.listPurchases(MAIN, { user_id }, { limit: 1000 })
+  return purchases.map(({ transaction_id }) => transaction_id)
+}
+
+function indexed(db: SqliteDriver, user_id: string): number {
+  const row = db.prepare('SELECT count(*) AS n FROM purchase_users WHERE user_id = ?').get(user_id)
+  return (row as { n: number }).n
+}
+
+function describeIndex(driver: SqliteDriverName): void {
+  test('a file of an earlier version is indexed in the background', async (t) => {
+    const path = newPath(t)
+    const db = await raw(t, path, driver)
+    migrate(db, BEFORE_INDEX)
+    db.exec(OLD_DATA)
+
+    const storage = await open(t, path, driver)
+
+    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
+    await eventuallyHolds(() => assert.deepEqual([indexed(db, 'ann'), indexed(db, 'bob')], [2, 1]))
+    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a row that is deleted or loses its user leaves the index', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const rows = ['ann', 'ann', 'bob'].map((user_id, i) => newRow(i + 2, { user_id }))
+    await importRows(storage, MAIN, 'imp_1', rows)
+    const db = await raw(t, path, driver)
+    assert.equal(indexed(db, 'ann'), 2)
+
+    db.exec("UPDATE purchases SET user_id = NULL WHERE transaction_id = 'tx_2'")
+    db.exec("UPDATE purchases SET user_id = 'eve' WHERE transaction_id = 'tx_4'")
+    assert.deepEqual(await ofUser(storage, 'ann'), ['tx_3'])
+    assert.deepEqual(await ofUser(storage, 'bob'), [])
+    assert.deepEqual(await ofUser(storage, 'eve'), ['tx_4'])
+    db.exec("DELETE FROM transactions WHERE transaction_id = 'tx_3'")
+    db.exec("DELETE FROM purchases WHERE transaction_id = 'tx_3'")
+
+    assert.deepEqual([indexed(db, 'ann'), indexed(db, 'bob'), indexed(db, 'eve')], [0, 0, 1])
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a block that was interrupted is indexed again, and no row is listed twice', async (t) => {
+    const path = newPath(t)
+    const db = await raw(t, path, driver)
+    migrate(db)
+    const columns =
+      'seq, import_id, store, owner, alive_at, first_purchase, last_purchase, created_at'
+    db.exec(OLD_DATA.replace('INTO imports', `INTO imports (${columns})`))
+    db.exec("INSERT INTO purchase_users VALUES (1, 'ann', 4)")
+
+    const storage = await open(t, path, driver)
+
+    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
+    await storage.indexUsers?.()
+    assert.deepEqual(await ofUser(storage, 'ann'), ['a', 'd'])
+    assert.equal(indexed(db, 'ann'), 2)
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('check names rows that are missing from the index, and entries without a row', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    await importRows(storage, MAIN, 'imp_1', [newRow(2, { user_id: 'ann' })])
+    const db = await raw(t, path, driver)
+
+    db.exec("UPDATE purchase_users SET user_id = 'bob'")
+
+    const problems = await storage.check()
+    assert.equal(problems.length, 2)
+    assert.match(problems[0] ?? '', /^1 purchases are missing from the index of users/)
+    assert.match(problems[1] ?? '', /^1 entries of the index of users/)
+  })
+}
