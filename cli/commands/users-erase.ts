@@ -3,21 +3,22 @@ import { createInterface } from 'node:readline'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import type { Io } from '../io.ts'
-import { PROJECT_OPTION } from '../options.ts'
+import { accountOf, PROJECT_OPTIONS } from '../options.ts'
 import { createStatusLine } from '../progress.ts'
 
 export const usersErase = command({
   name: 'users erase',
   summary: 'Erase a user from all records of a project; repeat it if it is interrupted',
+  example: 'tillkit users erase player-1 --project prj_1 --yes',
   operand: 'USER',
   options: {
-    ...PROJECT_OPTION,
+    ...PROJECT_OPTIONS,
     delete: { help: 'also delete the purchases, which else keep their amounts' },
     yes: { help: 'do not ask; required without a terminal' },
   },
   async run({ till, operand, options, output, io }) {
     const { project, delete: deletes } = options
-    const account = await till.accounts.ownerOf(project)
+    const account = await accountOf(till, options)
     if (!options.yes) await confirm(io, operand)
     const line = createStatusLine(io.stderr)
     const user = { project_id: project, user_id: operand }

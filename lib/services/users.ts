@@ -1,4 +1,5 @@
 import type { Account } from '../domain/account.ts'
+import type { JsonObject } from '../domain/fields.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { parseUserQuery, replaceUser, type UserQuery } from '../domain/user.ts'
@@ -54,7 +55,16 @@ export function createUsers(context: Context): Users {
     user: UserKey,
     action: 'users.export' | 'users.erase',
     options: CallOptions,
-  ) => auditedWrite(context, account, action, `${user.project_id}/${pseudonymOf(user)}`, options)
+    data?: JsonObject,
+  ) => {
+    const { project_id } = user
+    const about = {
+      subject: `${project_id}/${pseudonymOf(user)}`,
+      project_id,
+      ...(data && { data }),
+    }
+    return auditedWrite(context, account, action, about, options)
+  }
 
   /** Holds the store's import lease, so that no import adds rows of the user meanwhile. */
   const erasePurchases = async (
@@ -148,7 +158,7 @@ export function createUsers(context: Context): Users {
       const user = parseUserQuery(input)
       const { account_id } = account
       await getNamedProject(storage, account, user.project_id, 'project_id')
-      const audited = write(account, user, 'users.erase', callOptions)
+      const audited = write(account, user, 'users.erase', callOptions, { delete: deletes })
       const authorized = { authority: authorityOf(account) }
       await storage.pseudonymizeWatermark(user, audited)
       let erased = 0

@@ -519,8 +519,8 @@ export interface PurchaseImport {
 export type RecordedRow =
   | {
       readonly outcome: 'added' | 'updated' | 'skipped'
-      /** The purchase as it is stored now. */
-      readonly purchase: StoredPurchase
+      /** The purchase as it is stored now. Absent when it was deleted with its user. */
+      readonly purchase?: StoredPurchase
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** The SKU is not an item of the store. */

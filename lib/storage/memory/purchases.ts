@@ -62,17 +62,18 @@ function recordRow(
   import_id: string,
   row: NewPurchase,
 ): RecordedRow {
-  const { items, purchases, staged } = state.recordsOf(store)
+  const { items, purchases, staged, erased } = state.recordsOf(store)
   const { transaction_id: id } = row
   if (!items.has(row.sku)) return { outcome: 'unknown' }
   if (staged?.has(id)) return { outcome: 'busy' }
   const stored = purchases.get(id)
+  if (!stored && erased.has(id)) return { outcome: 'skipped' }
   if (!stored) {
     const purchase = storedPurchase(row, store.store_id, import_id)
     purchases.set(id, keptPurchase(purchase))
     return { outcome: 'added', purchase }
   }
-  const repeat = compareRepeat(stored, row)
+  const repeat = compareRepeat({ ...stored, is_erased: erased.has(id) }, row)
   if (repeat.outcome === 'conflict') return repeat
   const status = repeat.outcome === 'updated' ? row.status : stored.status
   purchases.set(id, { ...stored, status })

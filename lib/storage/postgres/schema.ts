@@ -269,8 +269,11 @@ export const MIGRATIONS: readonly string[] = [
       IF EXISTS (SELECT 1 FROM audit_pseudonym
           WHERE (NEW.actor = OLD.actor OR strpos(NEW.actor, pseudonym) > 0)
             AND (NEW.subject = OLD.subject OR strpos(NEW.subject, pseudonym) > 0))
-        AND (NEW.seq, NEW.at, NEW.action, NEW.account_id, NEW.request_id)
-          = (OLD.seq, OLD.at, OLD.action, OLD.account_id, OLD.request_id)
+        AND (NEW.seq, NEW.at, NEW.action, NEW.account_id, NEW.request_id, NEW.project_id,
+            NEW.store_id, NEW.xid)
+          = (OLD.seq, OLD.at, OLD.action, OLD.account_id, OLD.request_id, OLD.project_id,
+            OLD.store_id, OLD.xid)
+        AND NEW.data::text IS NOT DISTINCT FROM OLD.data::text
       THEN RETURN NEW; END IF;
       RAISE 'the audit log is append-only';
     END $$;

@@ -43,7 +43,7 @@ export async function openImport(
   await applyChanges(db)
   const now = new Date()
   const inserted = await db.transaction(() =>
-    db.run(INSERT, import_id, store, OWNER, now.getTime(), now.toISOString()),
+    db.run(INSERT, import_id, store, OWNER, now.getTime(), store, now.toISOString()),
   )
   if (inserted === 0) return undefined
   const row = db.find('SELECT * FROM imports WHERE import_id = ?', import_id) as unknown
@@ -57,6 +57,7 @@ const INSERT = `
   INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at)
   VALUES (?, ?, ?, ?, ${RECORDED_GAP} + 1 + max(
     (SELECT coalesce(max(seq), 0) FROM purchases),
+    (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = ?),
     (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 

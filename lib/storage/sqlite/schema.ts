@@ -310,6 +310,8 @@ export const MIGRATIONS: readonly string[] = [
         AND (new.subject = old.subject OR instr(new.subject, pseudonym) > 0))
       OR new.seq <> old.seq OR new.at <> old.at OR new.action <> old.action
       OR new.account_id <> old.account_id OR new.request_id <> old.request_id
+      OR new.project_id <> old.project_id OR new.store_id <> old.store_id
+      OR new.data IS NOT old.data
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   `,
 ]

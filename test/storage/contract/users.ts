@@ -4,7 +4,7 @@ import type { NewPurchase } from '../../../lib/domain/purchase.ts'
 import type { Erasure, Storage, StoreKey } from '../../../lib/storage/port.ts'
 import { pseudonymOf } from '../../../lib/storage/pseudonym.ts'
 import { all } from '../../support/collect.ts'
-import { importRows, openImport, purchaseOf, statuses } from '../fixtures/imports.ts'
+import { importRows, openImport, purchaseOf, readPages, statuses } from '../fixtures/imports.ts'
 import {
   AT,
   FOREIGN,
@@ -126,6 +126,80 @@ export function describeErasure(open: OpenStorage): void {
     assert.deepEqual(ids, ['tx_3', 'tx_6'])
     assert.deepEqual(await statuses(storage, MAIN), ['purchased', 'purchased'])
     assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a recorded purchase is compared with an erased one without the user', async (t) => {
+    const storage = await openShops(t)
+    await erase(storage)
+    const stored = purchaseOf(newRow(2, { price: 499, currency: 'USD' }), 'imp_1')
+    const record = (change: object) =>
+      storage.recordPurchase(MAIN, 'rec_1', newRow(2, { ...PAID, ...change }))
+
+    assert.deepEqual(await record({}), { outcome: 'skipped', purchase: stored })
+    assert.deepEqual(await record({ user_id: 'bob' }), { outcome: 'skipped', purchase: stored })
+    assert.deepEqual(await record({ price: 1 }), { outcome: 'conflict', field: 'price' })
+    const refunded = { ...stored, status: 'refunded' as const }
+    assert.deepEqual(await record({ status: 'refunded' }), {
+      outcome: 'updated',
+      purchase: refunded,
+    })
+    assert.deepEqual((await purchasesOf(storage))[0], refunded)
+  })
+
+  test('a recorded purchase is skipped when it was deleted with its user', async (t) => {
+    const storage = await openShops(t)
+    await erase(storage, { transaction_ids: ['tx_2', 'tx_4'], deletes: true })
+    const audit = newEntry({ action: 'purchases.record' })
+    const record = (store: StoreKey, change: object) =>
+      storage.recordPurchase(store, 'rec_1', newRow(2, { ...PAID, ...change }), { audit })
+
+    assert.deepEqual(await record(MAIN, {}), { outcome: 'skipped' })
+    assert.deepEqual(await record(MAIN, { price: 1, status: 'refunded' }), { outcome: 'skipped' })
+    assert.deepEqual(await record(MAIN, { sku: 'none' }), { outcome: 'unknown' })
+    assert.equal((await record(SIDE, { status: 'refunded' })).outcome, 'updated')
+    const bob = purchaseOf(newRow(3, { user_id: 'bob' }), 'imp_1')
+    assert.deepEqual(await purchasesOf(storage), [bob])
+    assert.deepEqual(await auditOf(storage), [audit])
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  for (const deletes of [false, true]) {
+    test(`an erased user owns nothing and is not in the index, with deletes: ${deletes}`, async (t) => {
+      const storage = await openShops(t)
+      await storage.recordPurchase(MAIN, 'rec_1', newRow(9, PAID))
+      await storage.indexUsers?.()
+      const [page, ann] = [{ limit: 10 }, { user_id: 'ann' }]
+
+      await erase(storage, { transaction_ids: ['tx_2', 'tx_4', 'tx_9'], deletes })
+
+      assert.deepEqual(await storage.listOwned(MAIN, 'ann', page), { records: [] })
+      assert.deepEqual(await storage.listPurchases(MAIN, ann, page), { purchases: [] })
+      assert.equal((await storage.listPurchases(SIDE, ann, page)).purchases.length, 1)
+      assert.equal((await storage.listPurchases(FOREIGN, ann, page)).purchases.length, 1)
+      assert.deepEqual(await storage.check(), [])
+    })
+  }
+
+  test('purchases stay in order when the last ones of an import are deleted', async (t) => {
+    const storage = await openShops(t)
+    await importRows(storage, MAIN, 'imp_4', [
+      newRow(5),
+      ...[6, 7, 8].map((line) => newRow(line, PAID)),
+    ])
+
+    await erase(storage, { transaction_ids: ['tx_6', 'tx_7', 'tx_8'], deletes: true })
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(10))
+    await importRows(storage, MAIN, 'imp_5', [newRow(11)])
+    await storage.recordPurchase(MAIN, 'rec_2', newRow(12))
+
+    const expected = ['tx_2', 'tx_3', 'tx_4', 'tx_5', 'tx_10', 'tx_11', 'tx_12']
+    for (const limit of [1, 2, 100]) {
+      const purchases = (await readPages(storage, MAIN, limit)).flat()
+      assert.deepEqual(
+        purchases.map(({ transaction_id }) => transaction_id),
+        expected,
+      )
+    }
   })
 
   test('an erasure needs its authority, and writes its audit entry', async (t) => {
