@@ -111,14 +111,16 @@ describe('the erasure of a user', () => {
     const till = createTill({ storage })
     const { account, user } = await createUser(till)
     const progress: number[] = []
-    const before = await till.purchases.summarize(account, { store_id: 'main' })
+    const summarize = () => till.purchases.summarize(account, { store_id: 'main' })
+    const [before] = await summarize()
 
     const onProgress = (count: number) => void progress.push(count)
     const { pseudonym, purchases } = await till.users.erase(account, user, { onProgress })
 
     assert.equal(purchases, 4)
     assert.deepEqual(progress, [2, 4])
-    assert.deepEqual(await till.purchases.summarize(account, { store_id: 'main' }), before)
+    assert.equal(before?.buyers, 2)
+    assert.deepEqual(await summarize(), [{ ...before, buyers: 1 }])
     const [first] = (await till.purchases.list(account, { store_id: 'main' })).purchases
     assert.equal(first?.user_id, undefined)
     assert.deepEqual(first?.metadata, {})
@@ -154,6 +156,33 @@ describe('the erasure of a user', () => {
     const again = await till.purchases.import(account, { store_id: 'main', file })
     assert.deepEqual([again.added, again.skipped], [1, 1])
     assert.equal((await list()).length, 2)
+  })
+
+  test('leaves a user that owns nothing, whose purchases can not be recorded again', async () => {
+    const till = memoryTill()
+    const { account, user } = await createUser(till)
+    const store_id = 'main'
+    const row = { store_id, sku: 'gold', user_id: USER, price: 499, currency: 'USD' }
+    const record = (transaction_id: string) =>
+      till.purchases.record(account, {
+        ...row,
+        transaction_id,
+        purchased_at: '2024-03-01T12:34:56Z',
+      })
+    const owned = async () =>
+      (await till.purchases.owned(account, { store_id, user_id: USER })).owned.length
+
+    assert.equal(await owned(), 1)
+    await till.users.erase(account, user)
+    const { outcome, purchase } = await record('a')
+    assert.deepEqual([outcome, purchase?.user_id, purchase?.metadata], ['skipped', undefined, {}])
+    assert.equal(await owned(), 0)
+
+    assert.equal((await record('new')).outcome, 'added')
+    assert.equal(await owned(), 1)
+    await till.users.erase(account, user, { delete: true })
+    assert.deepEqual(await record('new'), { outcome: 'skipped' })
+    assert.equal(await owned(), 0)
   })
 
   test('leaves revoked tokens revoked', async () => {

@@ -117,6 +117,9 @@ describe('PostgreSQL databases that are shared', () => {
       'INSERT INTO audit SELECT * FROM audit',
       "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'nobody'",
       "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'erased:x', at = ''",
+      ...["project_id = 'x'", "store_id = 'x'", "data = '{}'", "xid = '1'"].map(
+        (change) => `INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET ${change}`,
+      ),
       'TRUNCATE audit',
     ]
 
