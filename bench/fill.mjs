@@ -27,6 +27,34 @@ export async function fill(path, sizes, total) {
   return { account_key, token, items: insertItems(path, stores) }
 }
 
+/** Creates a store `main` with one import, of which each user has purchases throughout. */
+export async function fillPurchases(path, purchases, users) {
+  const till = createTill({ storage: await openSqliteStorage(path) })
+  const account = await till.accounts.create({ name: 'Bench' })
+  const game = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+  const { id } = await till.projects.create(account, game)
+  await till.stores.create(account, { project_id: id, store_id: 'main', store_type: 'web' })
+  const item = { store_id: 'main', name: 'gold', display_name: 'Gold', price: '1' }
+  await till.items.create(account, { ...item, type: 'consumable' })
+  await till.close()
+  const db = new Database(path)
+  db.exec('PRAGMA synchronous = OFF')
+  db.prepare(`
+    INSERT INTO imports (import_id, store, alive_at, first_purchase, last_purchase, created_at)
+    VALUES ('imp_1', 1, 0, 1, ?, '')`).run(purchases)
+  db.prepare(`
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :purchases)
+    INSERT INTO purchases
+      (seq, import, transaction_id, item, purchased_at, user_id, quantity, status)
+    SELECT n, 1, 'tx_' || n, 1, n, 'user_' || (n * 7919 % CAST(:users AS INTEGER)), 1, 0 FROM numbers`).run({
+    purchases,
+    users,
+  })
+  db.close()
+  syncFile(path)
+  return account
+}
+
 /** Ascending ids, like real time-ordered ones. */
 export const idOf = (number) => `itm_${String(number).padStart(26, '0')}`
 

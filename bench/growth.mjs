@@ -3,7 +3,8 @@
 import { once } from 'node:events'
 import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
-import { fill, idOf } from './fill.mjs'
+import { createTill, openSqliteStorage } from '../dist/lib/index.js'
+import { fill, fillPurchases, idOf } from './fill.mjs'
 import { answerOf, inFolder, startTillkit } from './servers.mjs'
 import { count, median, printTable, ratio } from './table.mjs'
 
@@ -24,7 +25,45 @@ export async function bench() {
     }
     await latencies(databases)
     await wholeStore(databases.find(({ stores }) => stores.includes(LARGEST)))
+    await usersOf(folder)
   })
+}
+
+const USER_CALLS = 2_000
+const PURCHASES_A_USER = 10
+
+/** Shows whether the purchases of one user take longer in a larger store. */
+export async function usersOf(folder, sizes = DATABASES) {
+  const rows = []
+  for (const size of sizes) {
+    const path = join(folder, `users_${size}.db`)
+    const account = await fillPurchases(path, size, size / PURCHASES_A_USER)
+    const storage = await openSqliteStorage(path)
+    const till = createTill({ storage })
+    const before = process.cpuUsage()
+    await storage.indexUsers()
+    const { user, system } = process.cpuUsage(before)
+    const query = () => ({
+      store_id: 'main',
+      user_id: `user_${Math.floor((Math.random() * size) / PURCHASES_A_USER)}`,
+    })
+    const list = await timed(USER_CALLS, () => till.purchases.list(account, query()))
+    const owned = await timed(USER_CALLS, () => till.purchases.owned(account, query()))
+    await till.close()
+    rows.push({ size, list, owned, seconds: (user + system) / 1e6 })
+  }
+  printTable(
+    `The ${PURCHASES_A_USER} purchases of a user: medians of ${USER_CALLS} calls, ms (of the first)`,
+    ['purchases', 'list', 'owned', 'CPU of the index, s'],
+    rows.map(({ size, list, owned, seconds }) => [
+      count(size),
+      ...[
+        [list, rows[0].list],
+        [owned, rows[0].owned],
+      ].map(([ms, first]) => `${ms.toFixed(3)} (${ratio(ms / first)})`),
+      seconds.toFixed(1),
+    ]),
+  )
 }
 
 async function latencies(databases) {

@@ -14,6 +14,7 @@ const subjects = [
   'small',
   'csv',
   'import',
+  'catalog',
   'space',
   'summary',
   'postgres',

@@ -62,7 +62,7 @@ function parseStrictly(
   })
   const options = Object.fromEntries(types)
   const filled = fillBare(args, specs)
-  // Not strict, because the errors of a strict `parseArgs` name the option only in English text.
+  // Not strict, because strict errors name the option only in their English text.
   const { values, positionals, tokens } = parseArgs({
     args: filled,
     options,

@@ -1,4 +1,5 @@
 import { accessSync, constants, createReadStream, statSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
 import {
   type CatalogPlan,
   type CatalogRequest,
@@ -28,6 +29,8 @@ type Catalog = Invocation<typeof CATALOG_OPTIONS>
 
 /** Reads the file of a command. Resolves to the owner of its project and the request. */
 export async function readRequest({ till, operand, options, io, env }: Catalog) {
+  // Collects garbage earlier: a plan of 100,000 changes takes 150 MiB in place of 200 (bench/catalog.mjs).
+  setFlagsFromString('--optimize-for-size')
   const line = createStatusLine(io.stderr)
   line.update(() => 'Reading the catalog')
   try {
@@ -98,7 +101,10 @@ export function printPlan(output: Output, plan: CatalogPlan, ignored: readonly s
       .join(', '),
   )
   output.line(`digest ${plan.digest}`)
-  if (missing > 0) output.line(`Not in the file, and left as they are: ${count(missing)} items`)
+  if (missing > 0)
+    output.line(
+      `Not in the file, and left as they are: ${count(missing)} item${missing === 1 ? '' : 's'}`,
+    )
   if (unset_variables.length > 0) {
     output.line(wrapList('Not set, so the stored secrets stay', unset_variables))
   }

@@ -58,10 +58,11 @@ export function createStatusLine(stream: OutputStream): StatusLine {
   }
 }
 
-/** Shows the elapsed time of work that takes longer than a second. Silent unless on a terminal. */
+/** Shows a text, and the elapsed seconds unless the work blocks. Silent unless on a terminal. */
 export function createElapsed(stream: OutputStream, text: string): Pick<StatusLine, 'end'> {
   const line = createStatusLine(stream)
   const started = performance.now()
+  line.update(() => text)
   const timer = setInterval(() => {
     line.update(() => `${text}: ${Math.floor((performance.now() - started) / 1000)} s`)
   }, 1_000)

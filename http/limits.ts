@@ -28,22 +28,22 @@ export const limits = {
   uploadsOfProject: 4,
   /** Pipelined requests that wait on one connection; one more closes the connection. */
   pipelined: 100,
-  /** Bytes of all headers of a request together; more is 431. */
+  /** Bytes of all headers of a request together; more gets 431. */
   headerBytes: 16 * 1024,
   headersTimeout: 10_000,
-  /** Bytes and milliseconds for the body of a JSON endpoint; more is 413, slower is 408. */
+  /** Bytes and milliseconds for the body of a JSON endpoint; more gets 413, slower gets 408. */
   jsonBytes: 256 * 1024,
   jsonTimeout: 30_000,
-  /** Values and keys in a JSON body; more is 400. 64 KiB of `meta` may hold 32,768 of them. */
+  /** Values and keys in a JSON body; more gets 400. 64 KiB of `meta` may hold 32,768 of them. */
   jsonValues: 33_000,
   /**
-   * Levels of nesting in a JSON body; more is 400. `meta` and `config` may have 32. The limit is
+   * Levels of nesting in a JSON body; more gets 400. `meta` and `config` may have 32. The limit is
    * twice that, so the library can usually report the error with the field's name.
    */
   jsonDepth: 64,
-  /** Bytes in the body of an import; more is 413. */
+  /** Bytes in the body of an import; more gets 413. */
   uploadBytes: 1024 ** 3,
-  /** Milliseconds between two chunks of an upload; longer is 408. */
+  /** Milliseconds between two chunks of an upload; a longer pause gets 408. */
   uploadIdleTimeout: 30_000,
   /** Bytes of a form field other than the file. */
   fieldBytes: 4 * 1024,

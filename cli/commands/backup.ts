@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
 import { createOutputFile, databaseFiles } from '../output-file.ts'
+import { createElapsed } from '../progress.ts'
 
 export const backup = command({
   name: 'backup',
@@ -9,7 +10,8 @@ export const backup = command({
   options: {},
   async run({ till, operand, output, db, io }) {
     createOutputFile(io, 'FILE', operand, databaseFiles(db))
-    await till.operations.backup(operand)
+    const elapsed = createElapsed(io.stderr, 'Copying')
+    await till.operations.backup(operand).finally(elapsed.end)
     output.record({ backup: operand })
   },
 })

@@ -6,8 +6,8 @@ import { STORE_OPTIONS } from '../options.ts'
 export const purchasesRecord = command({
   name: 'purchases record',
   summary: 'Record one purchase; repeat it safely with the same transaction id',
-  example:
-    'tillkit purchases record --transaction-id T-1 --sku sword --purchased-at 2026-01-31T12:00:00Z --store main',
+  example: `tillkit purchases record --store main --transaction-id T-1 \\
+  --sku sword --purchased-at 2026-01-31T12:00:00Z`,
   options: {
     ...STORE_OPTIONS,
     'transaction-id': { value: 'ID', required: true, help: 'unique in the store' },

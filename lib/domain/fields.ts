@@ -277,6 +277,8 @@ function freeFormProblem(root: JsonObject): string | undefined {
     level = deeper
   }
   const json = JSON.stringify(root)
+  // A code unit takes at most three bytes. Encoding each small object would double the time.
+  if (json.length <= MAX_BYTES / 3) return undefined
   return json.length > MAX_BYTES || utf8Length(json) > MAX_BYTES ? TOO_LARGE : undefined
 }
 

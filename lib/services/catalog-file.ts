@@ -94,7 +94,9 @@ function createJsonReader(): Reader {
   // A list for each `items`, and in the rest its number in place of the items.
   const lists: PackedList[] = []
   const scanner = createScanner()
-  let rest = ''
+  // Joined for each chunk: a string that grows by each item takes 100 bytes an item.
+  const rest: string[] = []
+  let parts: string[] = []
   let open = ''
 
   let held = ''
@@ -108,21 +110,22 @@ function createJsonReader(): Reader {
       const part = text.slice(from, end)
       from = end
       if (!isItem) {
-        rest += part
+        parts.push(part)
         return
       }
       const item = open + part
       open = ''
       const lines = item.split('\n').length - 1
       const { list, isFirst } = scanner.place()
-      rest += isFirst ? list : 'null'
-      rest += '\n'.repeat(lines) // keeps the line numbers
-      parsePart(item, rest, lines, scanner.path())
+      parts.push(isFirst ? String(list) : 'null', '\n'.repeat(lines)) // keeps the line numbers
+      parsePart(item, () => [...rest, ...parts].join(''), lines, scanner.path())
       lists[list] ??= new PackedList()
       lists[list].push(item)
     })
-    if (!scanner.isInItem()) rest += text.slice(from)
+    if (!scanner.isInItem()) parts.push(text.slice(from))
     else open += text.slice(from)
+    rest.push(parts.join(''))
+    parts = []
     if (open.length > MAX_ITEM_LENGTH) {
       throw invalidFile(`${scanner.path()} is too long`, scanner.path())
     }
@@ -141,8 +144,14 @@ function createJsonReader(): Reader {
     end() {
       scan(decode())
       if (held !== '') throw invalidFile('The file ends within an escape')
+      const all = rest.join('')
       if (scanner.isInItem()) throw invalidFile(`The file ends within ${scanner.path()}`)
-      return { catalog: withItems(parsePart(rest, rest, 0, ''), lists) }
+      return {
+        catalog: withItems(
+          parsePart(all, () => all, 0, ''),
+          lists,
+        ),
+      }
     },
   }
 }
@@ -158,7 +167,7 @@ function withItems(catalog: unknown, lists: readonly PackedList[]): Catalog {
 }
 
 /** Parses a text of which `before` ends with as many `lines`. */
-function parsePart(text: string, before: string, lines: number, path: string): unknown {
+function parsePart(text: string, before: () => string, lines: number, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -166,7 +175,7 @@ function parsePart(text: string, before: string, lines: number, path: string): u
     const at = /at position (\d+)/.exec((error as Error).message)?.[1]
     const lineOf = (upTo: string) => upTo.split('\n').length
     const inText = at === undefined ? undefined : lineOf(text.slice(0, Number(at)))
-    const line = path === '' ? inText : lineOf(before) - lines + (inText ?? 1) - 1
+    const line = path === '' ? inText : lineOf(before()) - lines + (inText ?? 1) - 1
     const place = line === undefined ? '' : `, line ${line}`
     throw invalidFile(`${path || 'The file'} is not JSON${place}`, path)
   }

@@ -98,7 +98,7 @@ export function createProjects(context: Context): Projects {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
-      // No quota without a new config: encrypting an old secret may make the stored one larger.
+      // Checks no quota without a new config: encrypting an old secret may enlarge the stored one.
       const quota = change.config && { account_id, config_bytes }
       const about = { subject: change.id, project_id: change.id }
       const write = auditedWrite(context, caller, 'project.update', about, options)

@@ -89,7 +89,7 @@ export interface ProjectMethods {
   insertProject(project: Project, write?: WriteOptions): Promise<Insertion>
   findProject(id: string): Promise<Project | undefined>
   findProjectByPublicKey(public_key: string): Promise<Project | undefined>
-  /** Lists the projects of an account in order of creation. Large configs end a page early. */
+  /** Lists the projects of an account in order of creation. A page of large configs ends early. */
   listProjects(account_id: string, page: Page): Promise<RecordPage<Project>>
   /**
    * Replaces a project by the result of `change`. Concurrent updates run one after the other. If
@@ -116,7 +116,7 @@ export interface StoreMethods {
   insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
   /** Finds a store. With a `project_id`, does not read the stores of other projects. */
   findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
-  /** Lists the stores of a project in order of creation. Large configs end a page early. */
+  /** Lists the stores of a project in order of creation. A page of large configs ends early. */
   listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
   /** Lists the stores of a project like `listStores`, but without reading their configurations. */
   listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteStream } from 'node:tty'
-import { createProgress, createStatusLine } from '../../cli/progress.ts'
+import { createElapsed, createProgress, createStatusLine } from '../../cli/progress.ts'
 
 /** Records the output to a terminal of 80 columns. */
 function createTerminal() {
@@ -45,6 +45,18 @@ test('a status line fits the terminal and is removed at the end', () => {
   const [, first, last] = text().split('\r')
   assert.equal(first, `${'copying purchases: '.padEnd(79, '9')}\x1b[K`)
   assert.equal(last, '\x1b[K')
+})
+
+test('work without known progress shows its elapsed seconds', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  let now = 1_000
+  t.mock.method(performance, 'now', () => now)
+  const { stream, text } = createTerminal()
+  const elapsed = createElapsed(stream, 'Checking')
+  now += 2_000
+  t.mock.timers.tick(1_000)
+  elapsed.end()
+  assert.equal(text(), '\rChecking\x1b[K\rChecking: 2 s\x1b[K\r\x1b[K')
 })
 
 test('progress is only printed to a terminal', () => {

@@ -23,7 +23,7 @@ async function abandonedFile(t: TestContext) {
   const db = await openSqliteDriver(path)
   t.after(() => db.close())
   db.exec(`INSERT INTO purchases (seq, import, transaction_id, item, purchased_at, quantity, status)
-    ${NUMBERS} SELECT i, 1, 'tx_' || i, 1, 0, 1, 0 FROM n`)
+    ${NUMBERS} SELECT first_purchase + i, 1, 'tx_' || i, 1, 0, 1, 0 FROM n, imports`)
   giveAway(db)
   const rows = () => rowsIn(db) as typeof NO_ROWS
   return { path, rows, staged: rows().purchases }
@@ -95,7 +95,7 @@ test('PostgreSQL deletes an abandoned import in the background', async (t) => {
   const sql = rawPostgres(t, url)
   await sql.unsafe(`
     INSERT INTO purchases (store, import, seq, purchased_at, item, quantity, status, transaction_id)
-      ${NUMBERS} SELECT imports.store, imports.seq, i, 0, 1, 1, 0, 'tx_' || i FROM n, imports;
+      ${NUMBERS} SELECT imports.store, imports.seq, 1000000 + i, 0, 1, 1, 0, 'tx_' || i FROM n, imports;
     UPDATE imports SET owner = 'gone', alive_at = now() - interval '1 hour'`)
   const count = async () => Number((await sql`SELECT count(*) AS n FROM purchases`)[0]?.n)
 
