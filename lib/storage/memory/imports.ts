@@ -44,8 +44,11 @@ export function importMethods(state: State): Pick<PurchaseMethods, ImportMethods
       state.verify(write.authority)
       for (const [id, purchase] of records.purchases) {
         const status = undone.previous.get(id)
-        if (purchase.import_id === import_id) records.purchases.delete(id)
-        else if (status) records.purchases.set(id, { ...purchase, status })
+        if (purchase.import_id === import_id) {
+          records.purchases.delete(id)
+          const erased = records.erased.get(id)
+          if (erased) records.erased.set(id, { ...erased, is_deleted: true })
+        } else if (status) records.purchases.set(id, { ...purchase, status })
       }
       const record = { ...undone.record, undone_at }
       records.imports.set(import_id, { record, previous: new Map(), overlaps: new Map() })
