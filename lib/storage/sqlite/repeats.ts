@@ -35,7 +35,9 @@ export function compareEntries(
     if (result.outcome === 'conflict') conflicts.push({ line: repeat.line, field: result.field })
     else counts[result.outcome]++
     if (result.outcome === 'updated') stageChange(db, seq, repeat)
-    if (result.outcome === 'skipped') addOverlap(db, seq, repeat.storedImport, 1)
+    if (result.outcome === 'skipped' && repeat.stored) {
+      addOverlap(db, seq, repeat.storedImport, 1)
+    }
     db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
   }
   return { ...counts, added, conflicts, unknown: [] }
