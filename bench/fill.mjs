@@ -46,10 +46,12 @@ export async function fillPurchases(path, purchases, users) {
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :purchases)
     INSERT INTO purchases
       (seq, import, transaction_id, item, purchased_at, user_id, quantity, status)
-    SELECT n, 1, 'tx_' || n, 1, n, 'user_' || (n * 7919 % CAST(:users AS INTEGER)), 1, 0 FROM numbers`).run({
-    purchases,
-    users,
-  })
+    SELECT n, 1, 'tx_' || n, 1, n, 'user_' || (n * 7919 % CAST(:users AS INTEGER)), 1, 0 FROM numbers`).run(
+    {
+      purchases,
+      users,
+    },
+  )
   db.close()
   syncFile(path)
   return account

@@ -44,6 +44,8 @@ import { storeList } from './commands/store-list.ts'
 import { storeUpdate } from './commands/store-update.ts'
 import { tokenIssue } from './commands/token-issue.ts'
 import { tokenRevoke } from './commands/token-revoke.ts'
+import { usersErase } from './commands/users-erase.ts'
+import { usersExport } from './commands/users-export.ts'
 
 /** All commands, grouped as in the help text. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
@@ -79,6 +81,7 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
     purchasesExport,
     purchasesSummary,
   ],
+  Users: [usersExport, usersErase],
   'Catalog in a file': [catalogExport, catalogPlan, catalogApply, catalogSchema],
   Imports: [importsList, importsShow, importsUndo],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],

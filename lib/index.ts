@@ -37,6 +37,7 @@ export {
   type PurchaseIdentity,
   type PurchaseStatus,
   type Repeat,
+  type StoredIdentity,
   type StoredPurchase,
 } from './domain/purchase.ts'
 export type { PurchaseInput } from './domain/purchase-input.ts'
@@ -64,6 +65,7 @@ export type {
 } from './domain/session.ts'
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
+export type { UserQuery } from './domain/user.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
@@ -100,6 +102,7 @@ export type { RecordedPurchase } from './services/record-purchase.ts'
 export type { UnreadableSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
+export type { ErasedUser, EraseOptions, Users } from './services/users.ts'
 export { type CopyProgress, copyStorage } from './storage/copy.ts'
 export type { Inventory } from './storage/inventory.ts'
 export { createMemoryStorage } from './storage/memory.ts'
@@ -109,6 +112,8 @@ export type {
   BucketTimes,
   CatalogChanges,
   CatalogItemChange,
+  ErasedPurchase,
+  Erasure,
   FormerPublicKey,
   ImportUndo,
   Insertion,
@@ -119,6 +124,7 @@ export type {
   OwnedRow,
   Page,
   PoolState,
+  PseudonymizedEntries,
   PurchaseImport,
   Quota,
   RecordedRow,
@@ -136,6 +142,7 @@ export type {
   UndoOutcome,
   UpdatedFingerprints,
   UpdateOptions,
+  UserKey,
   Watermark,
   WriteOptions,
 } from './storage/port.ts'

@@ -11,6 +11,7 @@ import { parseQuotas, type Quotas } from './services/quotas.ts'
 import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
+import { createUsers, type Users } from './services/users.ts'
 import type { Storage } from './storage/port.ts'
 import {
   createFixedKeyring,
@@ -54,6 +55,7 @@ export interface Till extends AsyncDisposable {
   readonly sessions: Sessions
   readonly purchases: Purchases
   readonly imports: Imports
+  readonly users: Users
   readonly operations: Operations
   readonly rateLimits: RateLimits
   /** Closes the storage. `await using` calls it too. */
@@ -89,6 +91,7 @@ export function createTill(options: TillOptions): Till {
     sessions: createSessions(context),
     purchases: createPurchases(context),
     imports: createImports(context),
+    users: createUsers(context),
     operations: createOperations(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     close,

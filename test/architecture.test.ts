@@ -32,6 +32,7 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
       'lib/storage/port.ts',
       'lib/storage/open-import.ts',
       'lib/storage/pages.ts',
+      'lib/storage/pseudonym.ts',
       'lib/token/',
       'lib/csv/',
       'lib/errors.ts',

@@ -33,6 +33,7 @@ export const purchasesExport = command({
       }
     }
     await file.write(counted()).finally(line.end)
-    output.record({ purchases, file: out })
+    const rows = purchases.toLocaleString('en-US')
+    io.stderr.write(`Exported ${rows} purchases to ${out}\n`)
   },
 })

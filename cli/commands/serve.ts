@@ -117,7 +117,9 @@ export const serve = command({
       poolMetrics: isWorker ? poolMetrics : undefined,
       ...logOptions(options.log ?? 'all', logFormat, io),
     }
-    if (isWorker) return serveUntilStopped(await listen(till, settings), io)
+    // Before the URL is printed: whoever reads it may send the signal at once.
+    const stopped = stopSignal(io, isWorker)
+    if (isWorker) return serveUntil(stopped, await listen(till, settings))
     if (workers > 1 && options.metrics) serveWorkerMetrics()
     const demo = options.demo ? await createDemo(till) : undefined
     const log = (level: 'warn' | 'error', message: string) => {
@@ -138,7 +140,7 @@ export const serve = command({
     output.line(`tillkit listens on ${url}`)
     if (demo) output.line(formatDemo(demo, url))
     else if (options.demo) output.line('The database has accounts already: no demo was created')
-    await serveUntilStopped(server, io)
+    await serveUntil(stopped, server)
   },
 })
 
@@ -149,9 +151,9 @@ interface Served {
   stop(): Promise<void>
 }
 
-async function serveUntilStopped(server: Served, io: Io): Promise<void> {
+async function serveUntil(stopped: Promise<void>, server: Served): Promise<void> {
   const failed = server.failed?.then(() => true) ?? new Promise<never>(() => {})
-  const hasFailed = await Promise.race([stopSignal(io, isWorker), failed])
+  const hasFailed = await Promise.race([stopped, failed])
   await server.stop()
   if (hasFailed) throw new CommandFailure('The workers end as soon as they start')
 }

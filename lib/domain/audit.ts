@@ -24,10 +24,15 @@ export const AUDIT_ACTIONS = [
   'secrets.drop',
   'audit.archive',
   'catalog.apply',
+  'users.export',
+  'users.erase',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/** The audit entry of one change, written in its transaction and never edited. */
+/**
+ * The audit entry of one change, written in its transaction. Only the erasure of a user edits it:
+ * it replaces the user's id by a pseudonym.
+ */
 export interface AuditEntry {
   /** The time of the change; ISO 8601, UTC. */
   readonly at: string

@@ -272,12 +272,16 @@ const PROGRESS: Record<PurchaseStatus, number> = {
 /** The fields that are compared if a transaction is already stored. */
 export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
 
+/** A stored purchase. Once its user is erased, any `user_id` is the same. */
+export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }
+
 /**
  * Compares a row with the stored purchase of the same transaction. An identical row is skipped. A
  * row with an earlier status is skipped too, because it comes from an older export.
  */
-export function compareRepeat(stored: PurchaseIdentity, sent: PurchaseIdentity): Repeat {
-  const field = IDENTITY.find((each) => stored[each] !== sent[each])
+export function compareRepeat(stored: StoredIdentity, sent: PurchaseIdentity): Repeat {
+  const compared = stored.is_erased ? { ...stored, user_id: sent.user_id } : stored
+  const field = IDENTITY.find((each) => compared[each] !== sent[each])
   if (field) return { outcome: 'conflict', field }
   if (PROGRESS[sent.status] > PROGRESS[stored.status]) return { outcome: 'updated' }
   const sameEnd = PROGRESS[sent.status] < PROGRESS[stored.status] || sent.status === stored.status

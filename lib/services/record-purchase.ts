@@ -23,8 +23,8 @@ export interface RecordedPurchase {
    * before, with this status or a later one.
    */
   readonly outcome: 'added' | 'updated' | 'skipped'
-  /** The purchase as it is stored now. */
-  readonly purchase: Purchase
+  /** The purchase as it is stored now. Absent when it was deleted with its user. */
+  readonly purchase?: Purchase
 }
 
 const PAUSE_MS = 50
@@ -66,7 +66,10 @@ export async function recordPurchase(
       const message = 'differs from the stored purchase with the same transaction_id'
       throw invalidField(result.field, 'transaction_conflict', message)
     }
-    if (result.outcome !== 'busy') return { ...result, purchase: withTimeText(result.purchase) }
+    if (result.outcome !== 'busy') {
+      const { outcome, purchase } = result
+      return purchase ? { outcome, purchase: withTimeText(purchase) } : { outcome }
+    }
     if (performance.now() > latest) {
       const message = 'An import under way has this transaction_id: repeat the call later'
       throw new TillError('storage_unavailable', message)

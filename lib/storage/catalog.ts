@@ -70,7 +70,13 @@ export function catalogReads(db: Reader): Pick<CatalogMethods, 'findCatalogState
 
 /** A page of the rows of `PAGE_OF_CATALOG_ITEMS`. */
 export function catalogPage(rows: Iterable<Row>, page: Page): RecordPage<Item> {
-  return recordPage(rows, page, (row) => itemRecord(row), ({ seq }) => seq, textOf)
+  return recordPage(
+    rows,
+    page,
+    (row) => itemRecord(row),
+    ({ seq }) => seq,
+    textOf,
+  )
 }
 
 function textOf({ description, metadata }: Row): number {

@@ -173,6 +173,10 @@ async function copyStore(
   for await (const { purchases } of purchasePages(to, store)) done += purchases.length
   count('purchases', done)
   await copyPurchases(from, to, store, done, (number) => count('purchases', number))
+  for await (const { records } of pagesOf((page) => from.listErasedPurchases(store, page))) {
+    await to.insertErasedPurchases(store, records)
+    count('erased_purchases', records.length)
+  }
 }
 
 /** Copies the purchases after the first `done` ones. Keeps the ids of their imports. */

@@ -51,6 +51,8 @@ export async function takeInventory(
           add('items', items)
         }
         for await (const { purchases } of purchasePages(storage, store)) add('purchases', purchases)
+        const erased = pagesOf((page) => storage.listErasedPurchases(store, page))
+        for await (const { records } of erased) add('erased_purchases', records)
       }
     }
   }

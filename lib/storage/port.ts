@@ -39,6 +39,8 @@ export interface Storage
   backup?(path: string): Promise<void>
   /** Rewrites the file without replaced and deleted data. Missing unless the database is a file. */
   forget?(): Promise<void>
+  /** Empties the write-ahead log, which holds replaced data. Only for a database that is a file. */
+  emptyLog?(): Promise<void>
   /** Resolves to the size on disk. Missing for a storage in memory. */
   size?(): Promise<StorageSize>
   /** Returns the state of the connection pool. Missing without a pool. */
@@ -203,6 +205,10 @@ export interface PurchaseMethods {
   ): Promise<UndoOutcome | undefined>
   /** Lists the purchases of a store that match the filter, in the order of import. */
   listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
+  /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
+  listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
+  /** Marks purchases as erased, for a copy. */
+  insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
   /**
    * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are of one
    * moment and exact. Does not block the event loop for long.
@@ -249,6 +255,8 @@ export interface TokenMethods {
   findWatermark(project_id: string, user_id: string): Promise<number>
   /** Lists the revocation watermarks of a project and its users, sorted by bytes of `user_id`. */
   listWatermarks(project_id: string, page: Page): Promise<RecordPage<Watermark>>
+  /** Moves a user's watermark to the user's pseudonym. Revoked tokens stay revoked. */
+  pseudonymizeWatermark(user: UserKey, write?: WriteOptions): Promise<void>
 }
 
 export interface AuditMethods {
@@ -267,10 +275,19 @@ export interface AuditMethods {
    * include expired records.
    */
   listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
+  /** Deletes the record of `key`, and inserts another one of the same account unless it exists. */
+  replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
   /** Lists the audit log of one account or of all, oldest entries first. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
   /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
   archiveAudit(request: ArchiveRequest): Promise<number>
+  /** Replaces a user's id by the pseudonym in one page of an account's entries. */
+  pseudonymizeAudit(
+    account_id: string,
+    user: UserKey,
+    page: Page,
+    write?: WriteOptions,
+  ): Promise<PseudonymizedEntries>
 }
 
 export interface BucketMethods {
@@ -364,6 +381,33 @@ export interface Revocation {
   readonly user_id: string
   /** The time of the revocation in Unix seconds. */
   readonly at: number
+}
+
+/** Identifies a user: a user id is unique only within its project. */
+export interface UserKey {
+  readonly project_id: string
+  readonly user_id: string
+}
+
+export interface PseudonymizedEntries {
+  /** The number of changed entries. */
+  readonly changed: number
+  readonly next?: string
+}
+
+/** A purchase whose user was erased. */
+export interface ErasedPurchase {
+  readonly transaction_id: string
+  /** Whether the purchase was deleted. A later row with its transaction id is skipped. */
+  readonly is_deleted: boolean
+}
+
+/** Purchases of a user to erase. */
+export interface Erasure {
+  readonly user_id: string
+  readonly transaction_ids: readonly string[]
+  /** Whether to delete the purchases. Otherwise they lose only user and metadata. */
+  readonly deletes: boolean
 }
 
 /** A time in milliseconds for each bucket. */
@@ -480,6 +524,11 @@ export interface PurchaseImport {
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
+  /**
+   * Erases stored purchases of the store at once. A row of a later import with the same transaction
+   * id never restores them. Resolves to the number of erased purchases. For an import without rows.
+   */
+  erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
 
 export interface ImportUndo {
@@ -501,8 +550,8 @@ export type UndoOutcome =
 export type RecordedRow =
   | {
       readonly outcome: 'added' | 'updated' | 'skipped'
-      /** The purchase as it is stored now. */
-      readonly purchase: StoredPurchase
+      /** The purchase as it is stored now. Absent when it was deleted with its user. */
+      readonly purchase?: StoredPurchase
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** The SKU is not an item of the store. */

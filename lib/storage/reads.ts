@@ -11,6 +11,7 @@ import type {
   StoreMethods,
   TokenMethods,
 } from './port.ts'
+import { pseudonymOf } from './pseudonym.ts'
 import { IS_RECORDING } from './recorded.ts'
 import {
   FIND_ACCOUNT,
@@ -20,12 +21,14 @@ import {
   FIND_WATERMARK,
   ITEMS_WITH_STORES,
   PAGE_OF_AUDIT,
+  PAGE_OF_AUDIT_OF_ACCOUNT,
   pageOf,
 } from './statements.ts'
 import {
   ACCOUNT_KEYS,
   ACCOUNTS,
   AUDIT,
+  ERASED_PURCHASES,
   FORMER_PUBLIC_KEYS,
   IDEMPOTENCY_RECORDS,
   IMPORT_DETAILS,
@@ -180,6 +183,21 @@ export function purchasePage(
   return { purchases: [...records], ...further }
 }
 
+const PAGE_OF_ERASED_PURCHASES = `
+  SELECT ${ERASED_PURCHASES.list} FROM erased_purchases WHERE store =
+    (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?) AND transaction_id > ?
+  ORDER BY transaction_id LIMIT ?`
+
+export function erasedPurchaseReads(db: Reader): Pick<PurchaseMethods, 'listErasedPurchases'> {
+  return {
+    async listErasedPurchases({ account_id, store_id }, page) {
+      const { after = '', limit } = page
+      const rows = await db.all(PAGE_OF_ERASED_PURCHASES, account_id, store_id, after, limit + 1)
+      return recordPage(rows, page, ERASED_PURCHASES.read, (row) => row.transaction_id)
+    },
+  }
+}
+
 const watermarksFrom = (operator: '>' | '>=') => `
   SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
   ORDER BY user_id LIMIT ?`
@@ -189,7 +207,8 @@ const NEXT_WATERMARKS = watermarksFrom('>')
 export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'listWatermarks'> {
   return {
     async findWatermark(project_id, user_id) {
-      return numberOf((await db.find(FIND_WATERMARK, project_id, user_id))?.watermark)
+      const pseudonym = pseudonymOf({ project_id, user_id })
+      return numberOf((await db.find(FIND_WATERMARK, project_id, user_id, pseudonym))?.watermark)
     },
     async listWatermarks(project_id, page) {
       const sql = page.after === undefined ? FIRST_WATERMARKS : NEXT_WATERMARKS
@@ -204,7 +223,6 @@ const FIND_IDEMPOTENCY_RECORD = `
 const PAGE_OF_IDEMPOTENCY_RECORDS = `
   SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
-const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
 
 type AuditReads = 'findIdempotencyRecord' | 'listIdempotencyRecords' | 'listAudit'
 

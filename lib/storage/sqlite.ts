@@ -81,6 +81,7 @@ function storageOn(db: Connection): Storage {
       db.exec('VACUUM')
       await db.emptyLog()
     },
+    emptyLog: () => db.emptyLog(),
     size: () => db.size(),
     async close() {
       // At the same time: the connection then refuses the cleanup's next statement.

@@ -73,11 +73,24 @@ export const DELETE_OVERLAPS = 'DELETE FROM import_overlaps WHERE import = ? OR 
 
 export const FIND_WATERMARK = `
   SELECT coalesce(max(not_after), 0) AS watermark FROM ${WATERMARKS.name}
-  WHERE project_id = ? AND user_id IN ('', ?)`
+  WHERE project_id = ? AND user_id IN ('', ?, ?)`
+export const FIND_OWN_WATERMARK = `
+  SELECT not_after FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
+export const DELETE_WATERMARK = `
+  DELETE FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id = ?`
 
 export const PAGE_OF_AUDIT = pageOf(AUDIT)
+export const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
 export const BEGIN_ARCHIVE = 'INSERT INTO audit_archive (last_seq) VALUES (?)'
 export const END_ARCHIVE = 'DELETE FROM audit_archive'
+export const BEGIN_PSEUDONYM = 'INSERT INTO audit_pseudonym (pseudonym) VALUES (?)'
+export const PSEUDONYMIZE_ENTRY = 'UPDATE audit SET actor = ?, subject = ? WHERE seq = ?'
+export const END_PSEUDONYM = 'DELETE FROM audit_pseudonym'
+
+export const DELETE_IDEMPOTENCY_RECORD = `
+  DELETE FROM ${IDEMPOTENCY_RECORDS.name} WHERE account_id = ? AND key = ?`
+export const INSERT_NEW_IDEMPOTENCY_RECORD = `
+  ${IDEMPOTENCY_RECORDS.insertion} ON CONFLICT (account_id, key) DO NOTHING`
 
 export const PAGE_OF_FINGERPRINTS = `
   SELECT account_id, key, fingerprint FROM ${IDEMPOTENCY_RECORDS.name}

@@ -21,7 +21,13 @@ import {
   table,
   text,
 } from './columns.ts'
-import type { FormerPublicKey, OwnedRow, StoredSigningKey, Watermark } from './port.ts'
+import type {
+  ErasedPurchase,
+  FormerPublicKey,
+  OwnedRow,
+  StoredSigningKey,
+  Watermark,
+} from './port.ts'
 
 export const ACCOUNTS = table<Omit<Account, 'id' | 'project_id'>>('accounts', {
   account_id: text(),
@@ -211,6 +217,11 @@ export function importRecord(row: Row): ImportRecord {
   const record = IMPORT_DETAILS.readInto({ import_id, store_id, created_at }, row) as ImportRecord
   return row.undone_at === null ? record : { ...record, undone_at: row.undone_at as string }
 }
+
+export const ERASED_PURCHASES = table<ErasedPurchase>('erased_purchases', {
+  transaction_id: text(),
+  is_deleted: bool,
+})
 
 export const SIGNING_KEYS = table<StoredSigningKey>('signing_keys', {
   kid: text(),

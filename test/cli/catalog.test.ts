@@ -74,7 +74,7 @@ test('a spreadsheet needs a project, and is planned and applied', async (t) => {
 })
 
 test('catalog schema prints the schema without a database', async () => {
-  const { code, stdout } = await tillkit(['catalog', 'schema', '--db', 'missing/till.db'])
+  const { code, stdout } = await tillkit(['catalog', 'schema'])
 
   assert.equal(code, 0)
   assert.equal(JSON.parse(stdout).title, 'tillkit catalog')

@@ -556,6 +556,7 @@ async function createWatchedStorage(t: TestContext) {
         events.push('end')
         await opened.abort()
       },
+      erase: (erasure) => opened.erase(erasure),
     }
   }
   return { storage, events, gate }

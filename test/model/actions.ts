@@ -135,6 +135,13 @@ export type Action =
       readonly project: Index
       readonly user_id: string | undefined
     }
+  | {
+      readonly do: 'eraseUser'
+      readonly caller: AccountCaller
+      readonly project: Index
+      readonly user_id: string
+      readonly deletes: boolean
+    }
   | { readonly do: 'rotateSigningKeys' }
   | { readonly do: 'listAudit'; readonly limit: number }
 
@@ -313,6 +320,12 @@ const kinds = {
     project: index,
     user_id: fc.option(user, { nil: undefined }),
   }),
+  eraseUser: action('eraseUser', {
+    caller: account,
+    project: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, index),
+    user_id: pick('ann', 'ann', 'bob', ''),
+    deletes: fc.boolean(),
+  }),
   rotateSigningKeys: action('rotateSigningKeys', {}),
   listAudit: action('listAudit', { limit: pick(1, 7, 1000) }),
 }
@@ -366,6 +379,8 @@ const THEMES: readonly (readonly fc.Arbitrary<Action>[])[] = [
   [wait, wait, others.createProject, others.createStore, createItem, others.listAudit],
   [createItem, others.updateItem, others.archiveItem, others.restoreItem, others.listItems],
   [importFile, importFile, importFile, others.listPurchases, others.summarize, others.importExport],
+  [importFile, importFile, importFile, others.eraseUser, others.listPurchases],
+  [others.open, others.authenticate, others.revoke, others.eraseUser],
   [others.createAccount, others.addKey, others.revokeKey, others.listKeys, others.getProject],
   Object.values(kinds),
   Object.values(kinds),

@@ -209,6 +209,11 @@ export function playLibrary(till: Till): Player {
       const whose = { project_id: projectId(project), user_id }
       return till.sessions.revoke(await holderOf(caller), whose)
     },
+    async eraseUser({ caller, project, user_id, deletes }) {
+      const user = { project_id: projectId(project), user_id }
+      const erased = await till.users.erase(await holderOf(caller), user, { delete: deletes })
+      return erased.purchases
+    },
     rotateSigningKeys: async () => void (await till.operations.rotateSigningKeys()),
     listAudit: ({ limit }) =>
       pagesOf(async (cursor) => {

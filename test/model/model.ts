@@ -41,6 +41,9 @@ interface Store {
   readonly items: Item[]
   readonly skus: Set<string>
   readonly purchases: Purchase[]
+  /** Transaction ids of purchases whose user was erased, and of those deleted with the user. */
+  readonly erased: Set<string>
+  readonly deleted: Set<string>
 }
 
 interface Item {
@@ -324,7 +327,12 @@ export function createModel(): Player {
           (each) => each.account === account && each.store_id === store_id,
         )
         if (isTaken) throw new Refusal('invalid_request', 'store_id')
-        const lists = { items: [], skus: new Set<string>(), purchases: [] }
+        const sets = {
+          skus: new Set<string>(),
+          erased: new Set<string>(),
+          deleted: new Set<string>(),
+        }
+        const lists = { items: [], purchases: [], ...sets }
         const made = store_id ?? 'made'
         const about = { account, project, store_type, is_sandbox, status, config: config ?? {} }
         const store: Store = { store_id: made, ...about, ...lists }
@@ -502,6 +510,26 @@ export function createModel(): Player {
         if (token.project === project && isMeant) token.isRevoked = true
       }
       log('tokens.revoke', actorOf(caller), account)
+    },
+    eraseUser({ caller, project: index, user_id, deletes }) {
+      const holder = holderOf(caller)
+      assertValid({ user_id: user_id !== '' })
+      const { project, account } = named(holder, index, 'project_id')
+      let count = 0
+      for (const { purchases, erased, deleted } of stores.filter(
+        (each) => each.project === project,
+      )) {
+        const own = purchases.filter((each) => each.user_id === user_id)
+        for (const { transaction_id } of own) (deletes ? deleted : erased).add(transaction_id)
+        const left = deletes ? purchases.filter((each) => !own.includes(each)) : purchases
+        const kept = left.map((each) =>
+          own.includes(each) ? { ...each, user_id: undefined } : each,
+        )
+        purchases.splice(0, Number.POSITIVE_INFINITY, ...kept)
+        count += own.length
+      }
+      log('users.erase', actorOf(caller), account)
+      return count
     },
     rotateSigningKeys: () => log('signing_keys.rotate', 'operator', -1),
     listAudit: ({ limit }) => pagesOf(audit, limit),

@@ -29,7 +29,12 @@ const STEP: { readonly [status: string]: number } = {
 /** What becomes of a store's purchases when these rows are sent, and the lines that are wrong. */
 export function importRows(
   rows: readonly Row[],
-  store: { readonly skus: ReadonlySet<string>; readonly purchases: readonly Purchase[] },
+  store: {
+    readonly skus: ReadonlySet<string>
+    readonly purchases: readonly Purchase[]
+    readonly erased: ReadonlySet<string>
+    readonly deleted: ReadonlySet<string>
+  },
   rules: Rules,
 ) {
   const purchases = [...store.purchases]
@@ -41,14 +46,18 @@ export function importRows(
     const sent = readRow(row, rules)
     if (sent) good.push(sent)
     const place = purchases.findIndex(({ transaction_id }) => transaction_id === row.transaction_id)
-    const stored = purchases[place]
+    const found = purchases[place]
+    const isErased = store.erased.has(row.transaction_id)
+    const stored = found && isErased ? { ...found, user_id: sent?.user_id } : found
     if (!sent || !store.skus.has(sent.sku) || (stored && contradicts(stored, sent))) {
       lines.push(index + 2)
+    } else if (store.deleted.has(row.transaction_id)) {
+      counts.skipped++
     } else if (!stored) {
       purchases.push(sent)
       counts.added++
     } else if ((STEP[sent.status] ?? 0) > (STEP[stored.status] ?? 0)) {
-      purchases[place] = { ...stored, status: sent.status }
+      purchases[place] = { ...(found as Purchase), status: sent.status }
       counts.updated++
     } else {
       counts.skipped++

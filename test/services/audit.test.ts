@@ -13,7 +13,9 @@ import {
   type TillOptions,
 } from '../../lib/index.ts'
 import type { KeyedAccount } from '../../lib/storage/port.ts'
+import { pseudonymOf } from '../../lib/storage/pseudonym.ts'
 import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
+import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { describePlaces, type Place } from '../support/place.ts'
@@ -145,6 +147,27 @@ const accountChanges: Record<string, Change> = {
     },
     fail: ({ till, key, project: { id: project_id } }) =>
       till.sessions.revoke(key, { project_id, user_id: '' }, OPTIONS),
+  },
+  'users.export': {
+    action: 'users.export',
+    about: ofProject,
+    async make({ till, key, project: { id: project_id } }) {
+      await collect(till.users.export(key, { project_id, user_id: 'ann' }, OPTIONS))
+      return `${project_id}/${pseudonymOf({ project_id, user_id: 'ann' })}`
+    },
+    fail: ({ till, key }) =>
+      collect(till.users.export(key, { project_id: 'prj_nobody', user_id: 'ann' }, OPTIONS)),
+  },
+  'users.erase': {
+    action: 'users.erase',
+    about: (shop) => ({ ...ofProject(shop), data: { delete: true } }),
+    async make({ till, key, project: { id: project_id } }) {
+      const options = { ...OPTIONS, delete: true }
+      const { pseudonym } = await till.users.erase(key, { project_id, user_id: 'ann' }, options)
+      return `${project_id}/${pseudonym}`
+    },
+    fail: ({ till, key }) =>
+      till.users.erase(key, { project_id: 'prj_nobody', user_id: 'ann' }, OPTIONS),
   },
   // The last: the key makes no change after it.
   'accounts.revokeKey': {
@@ -451,9 +474,16 @@ async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promi
     `INSERT OR REPLACE INTO audit VALUES ${values}`,
     `INSERT INTO audit VALUES ${values} ON CONFLICT DO UPDATE SET actor = 'nobody'`,
     'UPDATE OR REPLACE audit SET seq = 6 WHERE seq = 7',
+    ...["project_id = 'x'", "store_id = 'x'", "data = '{}'"].map(
+      (change) =>
+        `BEGIN; INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET ${change}`,
+    ),
   ]
 
-  for (const sql of attacks) assert.throws(() => db.exec(sql), /append-only/, sql)
+  for (const sql of attacks) {
+    assert.throws(() => db.exec(sql), /append-only/, sql)
+    if (sql.startsWith('BEGIN')) db.exec('ROLLBACK')
+  }
 
   assert.deepEqual(await entriesOf(till), before)
   db.close()

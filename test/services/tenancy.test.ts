@@ -77,6 +77,10 @@ const accountOperations: typeof operations = {
     till.imports.undo(caller as Account, { import_id }),
   'purchases.summarize': (till, caller, { store }) =>
     till.purchases.summarize(caller as Account, { store_id: store }),
+  'users.export': (till, caller, { project }) =>
+    collect(till.users.export(caller as Account, { project_id: project, user_id: 'player' })),
+  'users.erase': (till, caller, { project }) =>
+    till.users.erase(caller as Account, { project_id: project, user_id: 'player' }),
 }
 
 const FILE = 'transaction_id,sku,purchased_at\nintruder,gold,2024-03-01T12:34:56Z\n'

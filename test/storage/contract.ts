@@ -19,6 +19,7 @@ import { describeSummaries } from './contract/summaries.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeImportRecords, describeUndo } from './contract/undo.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
+import { describeErasure } from './contract/users.ts'
 
 interface SuiteOptions {
   /** The reason to skip the suite. */
@@ -56,5 +57,6 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     if (options.isDatabase ?? true) describe('rollbacks', () => describeAtomicity(open))
     describe('buckets', () => describeBuckets(open))
     describe('upkeep', () => describeUpkeep(open))
+    describe('erased users', () => describeErasure(open))
   })
 }

@@ -114,8 +114,13 @@ describe('PostgreSQL databases that are shared', () => {
       'UPDATE audit SET actor = actor WHERE false',
       'DELETE FROM audit',
       'DELETE FROM audit WHERE seq = 2',
-      'TRUNCATE audit',
       'INSERT INTO audit SELECT * FROM audit',
+      "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'nobody'",
+      "INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET actor = 'erased:x', at = ''",
+      ...["project_id = 'x'", "store_id = 'x'", "data = '{}'", "xid = '1'"].map(
+        (change) => `INSERT INTO audit_pseudonym VALUES ('erased:x'); UPDATE audit SET ${change}`,
+      ),
+      'TRUNCATE audit',
     ]
 
     for (const attack of attacks) {

@@ -20,7 +20,8 @@ const OLD_DATA = `
   INSERT INTO accounts VALUES (1, 'acc_1', '', '', 0);
   INSERT INTO projects VALUES (1, 'prj_1', 'acc_1', '', '', '', 'active', '', 'pk', '{}', '');
   INSERT INTO stores VALUES (1, 'acc_1', 'prj_1', 'main', 'web', 0, 'active', '{}', '');
-  INSERT INTO items VALUES (1, 'itm_gold', 1, 'gold', '', '', 1, 'consumable', '{}', '');
+  INSERT INTO items (seq, id, store, name, display_name, description, price, type, metadata, created_at)
+    VALUES (1, 'itm_gold', 1, 'gold', '', '', 1, 'consumable', '{}', '');
   INSERT INTO imports VALUES (1, 'imp_1', 1, NULL, 0, 1, 2, ''), (2, 'imp_2', 1, NULL, 0, 3, 4, '');
   INSERT INTO purchases (seq, import, transaction_id, item, purchased_at, user_id, quantity, status)
     VALUES (1, 1, 'a', 1, 0, 'ann', 1, 0), (2, 1, 'b', 1, 0, NULL, 1, 0),

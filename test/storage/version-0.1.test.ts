@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { serve } from '../../http/index.ts'
@@ -15,7 +16,7 @@ import { rawPostgres, startPostgres } from '../support/postgres.ts'
 import { newPath } from './fixtures/sqlite.ts'
 
 // The databases were made by version 0.1.0: see fixtures/version-0.1.mjs.
-const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url))
+const fixture = (name: string) => readFileSync(join('test/storage/fixtures', name))
 const server = await startPostgres()
 
 const places: readonly {

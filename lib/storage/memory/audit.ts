@@ -1,7 +1,8 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
-import { archiveInto, splitPage } from '../archive.ts'
+import { archiveInto, type NumberedEntry, splitPage } from '../archive.ts'
 import type { AuditMethods } from '../port.ts'
+import { entriesOf } from '../pseudonym.ts'
 import { sortedPageOf } from './pages.ts'
 import { idempotencyKey, type State } from './state.ts'
 
@@ -47,6 +48,29 @@ export function auditMethods(state: State): AuditMethods {
         last = seq
       }
       return { entries }
+    },
+    async replaceIdempotencyRecord(key, by, write = {}) {
+      verify(write.authority)
+      idempotencyRecords.delete(idempotencyKey({ account_id: by.account_id, key }))
+      const target = idempotencyKey(by)
+      if (!idempotencyRecords.has(target)) idempotencyRecords.set(target, structuredClone(by))
+      recordWrite(write)
+    },
+    async pseudonymizeAudit(account_id, user, { limit, after = '0' }, write = {}) {
+      verify(write.authority)
+      const { pseudonymize } = entriesOf(user)
+      const isNext = (entry: NumberedEntry) =>
+        entry.account_id === account_id && entry.seq > Number(after)
+      const page = state.audit.filter(isNext).slice(0, limit + 1)
+      let changed = 0
+      for (const entry of page.slice(0, limit)) {
+        const names = pseudonymize(entry)
+        if (!names) continue
+        state.audit[state.audit.indexOf(entry)] = { ...entry, ...names }
+        changed++
+      }
+      if (changed > 0) recordWrite(write)
+      return page.length > limit ? { changed, next: String(page[limit - 1]?.seq) } : { changed }
     },
     async archiveAudit(request) {
       return archiveInto(request, async ({ before, page, keep, write }) => {

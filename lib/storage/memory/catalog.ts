@@ -49,7 +49,8 @@ export function catalogMethods(state: State): CatalogMethods {
       countUsage(state, { ...changes, project_id }, project, write.quota)
       if (project) projects.set(project_id, structuredClone(project))
       for (const store of changes.newStores) {
-        const records = { items: new Map(), purchases: new Map(), imports: new Map() }
+        const maps = { items: new Map(), purchases: new Map(), imports: new Map() }
+        const records = { ...maps, erased: new Map() }
         stores.set(storeKey(store), { store: structuredClone(store), ...records })
       }
       for (const store of changes.stores) state.recordsOf(store).store = structuredClone(store)

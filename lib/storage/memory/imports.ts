@@ -44,8 +44,11 @@ export function importMethods(state: State): Pick<PurchaseMethods, ImportMethods
       state.verify(write.authority)
       for (const [id, purchase] of records.purchases) {
         const status = undone.previous.get(id)
-        if (purchase.import_id === import_id) records.purchases.delete(id)
-        else if (status) records.purchases.set(id, { ...purchase, status })
+        if (purchase.import_id === import_id) {
+          records.purchases.delete(id)
+          const erased = records.erased.get(id)
+          if (erased) records.erased.set(id, { ...erased, is_deleted: true })
+        } else if (status) records.purchases.set(id, { ...purchase, status })
       }
       const record = { ...undone.record, undone_at }
       records.imports.set(import_id, { record, previous: new Map(), overlaps: new Map() })
@@ -96,7 +99,8 @@ function createImport(
     }
     const id = row.transaction_id
     const stored = staged.get(id) ?? records.purchases.get(id)
-    const repeat = stored && compareRepeat(stored, row)
+    const erased = records.erased.get(id)
+    const repeat = stored && compareRepeat({ ...stored, is_erased: erased !== undefined }, row)
     if (repeat?.outcome === 'conflict') {
       result.conflicts.push({ line, field: repeat.field })
     } else if (stored && repeat?.outcome === 'updated') {
@@ -104,8 +108,8 @@ function createImport(
       if (before) previous.set(id, before.status)
       staged.set(id, { ...stored, status: row.status })
       result.updated++
-    } else if (stored) {
-      const earlier = stored.import_id
+    } else if (stored || erased) {
+      const earlier = stored?.import_id ?? import_id
       if (earlier !== import_id) overlaps.set(earlier, (overlaps.get(earlier) ?? 0) + 1)
       result.skipped++
     } else {
@@ -134,6 +138,19 @@ function createImport(
     },
     async abort() {
       records.staged = undefined
+    },
+    async erase({ user_id, transaction_ids, deletes }, write = {}) {
+      state.verify(write.authority)
+      const found = transaction_ids.flatMap((id) => records.purchases.get(id) ?? [])
+      const own = found.filter((purchase) => purchase.user_id === user_id)
+      for (const { user_id: _, ...purchase } of own) {
+        const { transaction_id } = purchase
+        records.erased.set(transaction_id, { transaction_id, is_deleted: deletes })
+        if (deletes) records.purchases.delete(transaction_id)
+        else records.purchases.set(transaction_id, { ...purchase, metadata: Buffer.from('{}') })
+      }
+      state.recordWrite(write)
+      return own.length
     },
   }
 }

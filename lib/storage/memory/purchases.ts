@@ -12,13 +12,18 @@ import {
 } from './state.ts'
 import { summarizePurchases } from './summaries.ts'
 
-type Methods = Pick<
-  PurchaseMethods,
-  'recordPurchase' | 'listPurchases' | 'listOwned' | 'summarizePurchases'
->
+type Methods = Omit<PurchaseMethods, 'openImport' | 'findImport' | 'listImports' | 'undoImport'>
 
 export function purchaseMethods(state: State): Methods {
   return {
+    async listErasedPurchases(store, page) {
+      const all = [...state.recordsOf(store).erased.values()]
+      return sortedPageOf(all, page, ({ transaction_id }) => transaction_id)
+    },
+    async insertErasedPurchases(store, erased) {
+      const records = state.recordsOf(store)
+      for (const each of erased) records.erased.set(each.transaction_id, { ...each })
+    },
     async recordPurchase(store, import_id, row, write = {}) {
       state.verify(write.authority)
       const result = recordRow(state, store, import_id, row, write)
@@ -64,18 +69,19 @@ function recordRow(
   row: NewPurchase,
   write: WriteOptions,
 ): RecordedRow {
-  const { items, purchases, imports, staged } = state.recordsOf(store)
+  const { items, purchases, imports, staged, erased } = state.recordsOf(store)
   const { transaction_id: id } = row
   if (!items.has(row.sku)) return { outcome: 'unknown' }
   if (staged?.has(id)) return { outcome: 'busy' }
   const stored = purchases.get(id)
+  if (!stored && erased.has(id)) return { outcome: 'skipped' }
   if (!stored) {
     const purchase = storedPurchase(row, store.store_id, import_id)
     purchases.set(id, keptPurchase(purchase))
     imports.set(import_id, recordingOf(purchase, 'added', write))
     return { outcome: 'added', purchase }
   }
-  const repeat = compareRepeat(stored, row)
+  const repeat = compareRepeat({ ...stored, is_erased: erased.has(id) }, row)
   if (repeat.outcome === 'conflict') return repeat
   if (repeat.outcome === 'skipped') {
     const { import_id: earlier } = stored

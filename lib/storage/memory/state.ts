@@ -9,6 +9,7 @@ import type { PurchaseStatus, StoredPurchase } from '../../domain/purchase.ts'
 import type { Store } from '../../domain/store.ts'
 import type { NumberedEntry } from '../archive-file.ts'
 import type {
+  ErasedPurchase,
   FormerPublicKey,
   Insertion,
   Quota,
@@ -17,6 +18,7 @@ import type {
   Watermark,
   WriteOptions,
 } from '../port.ts'
+import { pseudonymOf } from '../pseudonym.ts'
 import { assertWithin, bytesOf, grows } from '../quota.ts'
 
 /** All records of a storage in memory, with the checks that its methods share. */
@@ -29,6 +31,7 @@ export interface StoreRecords {
   readonly purchases: Map<string, KeptPurchase>
   /** Finished imports by id. */
   readonly imports: Map<string, KeptImport>
+  readonly erased: Map<string, ErasedPurchase>
   /** The rows of the import under way. */
   staged?: Map<string, KeptPurchase> | undefined
 }
@@ -89,8 +92,9 @@ export function createState() {
     },
 
     watermarkOf(project_id: string, user_id: string): number {
-      const found = [watermarkKey(project_id, ''), watermarkKey(project_id, user_id)]
-      return Math.max(0, ...found.map((key) => state.watermarks.get(key)?.not_after ?? 0))
+      const users = ['', user_id, pseudonymOf({ project_id, user_id })]
+      const found = users.map((user) => state.watermarks.get(watermarkKey(project_id, user)))
+      return Math.max(0, ...found.map((watermark) => watermark?.not_after ?? 0))
     },
 
     /** Throws if a condition is not met. Call it before any change: nothing is rolled back. */

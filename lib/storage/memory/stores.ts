@@ -16,6 +16,7 @@ export function storeMethods(state: State): StoreMethods {
           items: new Map(),
           purchases: new Map(),
           imports: new Map(),
+          erased: new Map(),
         })
         return true
       })

@@ -7,8 +7,20 @@ import {
   FIRST_IDEMPOTENCY_RECORD,
 } from '../fingerprints.ts'
 import type { AuditMethods, Insertion, WriteOptions } from '../port.ts'
+import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
 import { auditReads } from '../reads.ts'
-import { BEGIN_ARCHIVE, END_ARCHIVE, PAGE_OF_AUDIT, PAGE_OF_FINGERPRINTS } from '../statements.ts'
+import {
+  BEGIN_ARCHIVE,
+  BEGIN_PSEUDONYM,
+  DELETE_IDEMPOTENCY_RECORD,
+  END_ARCHIVE,
+  END_PSEUDONYM,
+  INSERT_NEW_IDEMPOTENCY_RECORD,
+  PAGE_OF_AUDIT,
+  PAGE_OF_AUDIT_OF_ACCOUNT,
+  PAGE_OF_FINGERPRINTS,
+  PSEUDONYMIZE_ENTRY,
+} from '../statements.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { FIND_LOCKED_KEY, lockOf, verifyAuthority } from './authority.ts'
 import type { Connection, Database, Transaction } from './connection.ts'
@@ -153,8 +165,33 @@ export function auditMethods(db: Database): AuditMethods {
         return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       })
     },
+    replaceIdempotencyRecord(key, by, write = {}) {
+      return db.transaction(async (tx) => {
+        await verifyAuthority(tx, write.authority)
+        await tx.run(DELETE_IDEMPOTENCY_RECORD, by.account_id, key)
+        await tx.run(INSERT_NEW_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.values(by))
+        await recordWrite(tx, write)
+      })
+    },
     archiveAudit(request) {
       return archiveInto(request, (step) => db.transaction((tx) => archivePage(tx, step)))
+    },
+    async pseudonymizeAudit(account_id, user, page, write = {}) {
+      const { limit, after = '0' } = page
+      const rows = await db.all(PAGE_OF_AUDIT_OF_ACCOUNT, account_id, after, limit + 1)
+      const { records, ...further } = pseudonymizedPage(rows, page, user)
+      if (records.length > 0) {
+        await db.transaction(async (tx) => {
+          await verifyAuthority(tx, write.authority)
+          await tx.run(BEGIN_PSEUDONYM, pseudonymOf(user))
+          for (const { actor, subject, seq } of records) {
+            await tx.run(PSEUDONYMIZE_ENTRY, actor, subject, seq)
+          }
+          await tx.run(END_PSEUDONYM)
+          await recordWrite(tx, write)
+        })
+      }
+      return { changed: records.length, ...further }
     },
   }
 }

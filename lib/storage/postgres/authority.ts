@@ -1,6 +1,7 @@
 import { type Authority, assertAuthority } from '../../domain/authority.ts'
 import { numberOf } from '../columns.ts'
 import type { StoreKey } from '../port.ts'
+import { pseudonymOf } from '../pseudonym.ts'
 import { FIND_KEY, FIND_PROJECT_STATUS, FIND_STORE_STATUS, FIND_WATERMARK } from '../statements.ts'
 import type { Transaction } from './connection.ts'
 
@@ -26,7 +27,7 @@ export async function verifyAuthority(
     lockAuthority(tx, authority),
     key_id === undefined ? undefined : tx.find(`${FIND_KEY} FOR SHARE`, key_id),
     token && tx.find(`${FIND_PROJECT_STATUS} FOR SHARE`, token.project_id),
-    token && tx.find(FIND_WATERMARK, token.project_id, token.user_id),
+    token && tx.find(FIND_WATERMARK, token.project_id, token.user_id, pseudonymOf(token)),
     store && tx.find(`${FIND_STORE_STATUS} FOR SHARE`, store.account_id, store.store_id),
   ])
   assertAuthority(authority, {

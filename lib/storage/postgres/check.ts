@@ -27,6 +27,10 @@ const PROBLEMS: readonly (readonly [sentence: string, sql: string])[] = [
     'SELECT count(*) AS n FROM audit_archive',
   ],
   [
+    'pseudonyms are left, which open the audit log for changes',
+    'SELECT count(*) AS n FROM audit_pseudonym',
+  ],
+  [
     'changes name a purchase that is not there',
     `SELECT count(*) AS n FROM purchase_changes c
      WHERE NOT EXISTS (SELECT 1 FROM purchases p WHERE p.store = c.store AND p.seq = c.purchase)`,

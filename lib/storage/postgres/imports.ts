@@ -6,6 +6,7 @@ import { IMPORT_DETAILS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
+import { erasePurchases } from './erasure.ts'
 import {
   assertOwned,
   clearImport,
@@ -105,6 +106,14 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
       release()
       if (last - first > MANY_ROWS) await analyze(db)
     },
+    erase: (erasure, write = {}) =>
+      db.transaction(async (tx) => {
+        await verifyAuthority(tx, write.authority)
+        await assertOwned(tx, lease)
+        const erased = await erasePurchases(tx, lease.store, erasure)
+        await recordWrite(tx, write)
+        return erased
+      }),
     async abort() {
       release()
       await staging.settle()

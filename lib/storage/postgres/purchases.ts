@@ -1,9 +1,10 @@
 import { conditionsOf } from '../filter.ts'
 import { recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { importReads, purchasePage } from '../reads.ts'
+import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Database } from './connection.ts'
+import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import { recordPurchase } from './record.ts'
 import { summarizePurchases } from './summaries.ts'
@@ -28,6 +29,10 @@ const OF_STORE = `
 export function purchaseMethods(db: Database): PurchaseMethods {
   return {
     ...importReads(db, CREATED_AT),
+    ...erasedPurchaseReads(db),
+    async insertErasedPurchases(store, erased) {
+      await markErased(db, store, erased)
+    },
     openImport: (store, import_id) => openImport(db, store, import_id),
     undoImport: (store, undo, write) => undoImport(db, store, undo, write),
     recordPurchase: (store, import_id, purchase, write = {}) =>

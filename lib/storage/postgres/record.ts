@@ -54,8 +54,9 @@ async function recordRow(
   row: NewPurchase,
   write: WriteOptions,
 ): Promise<RecordedRow> {
-  const item = await tx.find('SELECT seq FROM items WHERE store = ? AND name = ?', store, row.sku)
+  const item = await tx.find(FIND_ITEM, row.transaction_id, store, row.sku)
   if (!item) return { outcome: 'unknown' }
+  if (item.is_deleted) return { outcome: 'skipped' }
   const found = await tx.find(FIND_TRANSACTION, store, row.transaction_id)
   if (!found) {
     const next = await tx.find(NEXT_PURCHASE, store)
@@ -68,7 +69,7 @@ async function recordRow(
   }
   if (found.is_busy) return { outcome: 'busy' }
   const stored = PURCHASES.readInto({ store_id }, found)
-  const repeat = compareRepeat(stored, row)
+  const repeat = compareRepeat({ ...stored, is_erased: item.is_deleted === false }, row)
   if (repeat.outcome === 'conflict') return repeat
   if (repeat.outcome === 'skipped') {
     await tx.run(SKIP_RECORDING, found.import as number)
@@ -81,6 +82,12 @@ async function recordRow(
   await tx.run(UPDATE_STATUS, status, store, found.seq as string)
   return { outcome: 'updated', purchase: { ...stored, status: row.status } }
 }
+
+/** `is_deleted` is null for a purchase that was not erased. */
+const FIND_ITEM = `
+  SELECT seq, (SELECT is_deleted FROM erased_purchases e
+    WHERE e.store = items.store AND e.transaction_id = ?) AS is_deleted
+  FROM items WHERE store = ? AND name = ?`
 
 /** The stored purchase of a transaction; whether an import under way has added or changed it. */
 const FIND_TRANSACTION = `

@@ -4,6 +4,7 @@ import {
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
+  type StoredIdentity,
 } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
 import type { StagedRows } from '../port.ts'
@@ -26,7 +27,7 @@ interface Known {
   readonly import: number
   /** Whether the running import added it, so it is still invisible. */
   readonly isOwn: boolean
-  identity: PurchaseIdentity
+  identity: StoredIdentity
 }
 
 /**
@@ -45,7 +46,8 @@ export async function findKnown(
 
 const FIND_KNOWN = `
   SELECT p.transaction_id, p.seq, p.import, p.item, p.user_id, p.price, p.currency, p.quantity,
-    coalesce(c.status, p.status) AS status
+    coalesce(c.status, p.status) AS status, EXISTS (
+      SELECT 1 FROM erased_purchases WHERE store = $1 AND transaction_id = p.transaction_id) AS erased
   FROM json_array_elements_text($2) AS sent (id)
   CROSS JOIN LATERAL (
     SELECT transaction_id, seq, import, item, user_id, price, currency, quantity, status
@@ -58,7 +60,10 @@ function knownOf(row: Row, lease: Lease): Known {
     seq: numberOf(row.seq),
     import: row.import as number,
     isOwn: row.import === lease.import,
-    identity: PURCHASE_IDENTITIES.readInto({ sku: String(row.item) }, row),
+    identity: PURCHASE_IDENTITIES.readInto(
+      { sku: String(row.item), is_erased: row.erased as boolean },
+      row,
+    ),
   }
 }
 

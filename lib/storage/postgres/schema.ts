@@ -294,4 +294,41 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX import_overlaps_earlier ON import_overlaps (earlier);
   `,
+  `
+  -- Purchases whose user was erased, also deleted ones.
+  CREATE TABLE erased_purchases (
+    store integer NOT NULL,
+    transaction_id text COLLATE "C" NOT NULL,
+    is_deleted boolean NOT NULL,
+    PRIMARY KEY (store, transaction_id)
+  );
+
+  -- Has a row only in the transaction that replaces a user's id in the audit log. No other
+  -- transaction sees the row.
+  CREATE TABLE audit_pseudonym (
+    pseudonym text NOT NULL
+  );
+  CREATE FUNCTION refuse_audit_update() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      IF EXISTS (SELECT 1 FROM audit_pseudonym
+          WHERE (NEW.actor = OLD.actor OR strpos(NEW.actor, pseudonym) > 0)
+            AND (NEW.subject = OLD.subject OR strpos(NEW.subject, pseudonym) > 0))
+        AND (NEW.seq, NEW.at, NEW.action, NEW.account_id, NEW.request_id, NEW.project_id,
+            NEW.store_id, NEW.xid)
+          = (OLD.seq, OLD.at, OLD.action, OLD.account_id, OLD.request_id, OLD.project_id,
+            OLD.store_id, OLD.xid)
+        AND NEW.data::text IS NOT DISTINCT FROM OLD.data::text
+      THEN RETURN NEW; END IF;
+      RAISE 'the audit log is append-only';
+    END $$;
+  CREATE OR REPLACE FUNCTION refuse_audit_change() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      IF TG_OP = 'UPDATE' AND EXISTS (SELECT 1 FROM audit_pseudonym) THEN RETURN NULL; END IF;
+      RAISE 'the audit log is append-only';
+    END $$;
+  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
+    FOR EACH ROW EXECUTE FUNCTION refuse_audit_update();
+  `,
 ]

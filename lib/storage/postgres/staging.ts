@@ -4,6 +4,7 @@ import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import type { Database, Transaction } from './connection.ts'
 import { copyCell } from './copy.ts'
 import { isUniqueViolation } from './drivers.ts'
+import { findDeleted, hasErased } from './erasure.ts'
 import { assertOwned, type Lease } from './leases.ts'
 import { createItemLookup } from './lookup.ts'
 import { addOverlaps, compareEntries, type Entry, findKnown, stageChanges } from './repeats.ts'
@@ -35,12 +36,30 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   let underWay: Promise<StagedRows> | undefined
   let last = lastPurchase
   let expectsRepeats = false
+  /** Stays true during the import: an erasure needs the store's lease. */
+  let hasErasures: boolean | undefined
+
+  const write = async (sent: readonly Entry[]): Promise<StagedRows> => {
+    const entries = await withoutDeleted(sent)
+    const deleted = sent.length - entries.length
+    const result = await writeBlock(entries)
+    return { ...result, skipped: result.skipped + deleted }
+  }
+
+  /** Leaves out the rows whose purchases were deleted with their user. */
+  const withoutDeleted = async (entries: readonly Entry[]) => {
+    hasErasures ??= await hasErased(db, lease.store)
+    if (!hasErasures) return entries
+    const ids = entries.map(({ transaction_id }) => transaction_id)
+    const deleted = await findDeleted(db, lease.store, ids)
+    return entries.filter(({ transaction_id }) => !deleted.has(transaction_id))
+  }
 
   /**
    * Copies the block as it is. Looks for repeats only if a transaction in it is already stored. A
    * file without repeats therefore takes no longer than a plain COPY (bench/).
    */
-  const write = async (entries: readonly Entry[]): Promise<StagedRows> => {
+  const writeBlock = async (entries: readonly Entry[]): Promise<StagedRows> => {
     if (!expectsRepeats) {
       try {
         await db.transaction(async (tx) => {

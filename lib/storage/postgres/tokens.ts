@@ -1,5 +1,8 @@
-import type { StoredSigningKey, TokenMethods } from '../port.ts'
+import { numberOf } from '../columns.ts'
+import type { StoredSigningKey, TokenMethods, WriteOptions } from '../port.ts'
+import { pseudonymOf } from '../pseudonym.ts'
 import { tokenReads } from '../reads.ts'
+import { DELETE_WATERMARK, FIND_OWN_WATERMARK } from '../statements.ts'
 import { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
@@ -33,24 +36,47 @@ export function tokenMethods(db: Database): TokenMethods {
     },
     revokeTokens({ project_id, user_id, at }, write = {}) {
       return db.transaction(async (tx) => {
-        await lockAuthority(tx, write.authority, lockOf.project(project_id))
-        // Locks the project's row, because there may be no row yet for the watermark.
-        await tx.find('SELECT 1 FROM projects WHERE id = ? FOR NO KEY UPDATE', project_id)
-        await verifyAuthority(tx, write.authority)
-        await tx.run(REVOKE, project_id, user_id, at)
+        await lockWatermarks(tx, project_id, write)
+        await tx.run(REVOKE, project_id, user_id, at, pseudonymOf({ project_id, user_id }))
         await recordWrite(tx, write)
       })
     },
     async insertWatermark(watermark) {
       await db.run(RAISE, ...WATERMARKS.values(watermark))
     },
+    pseudonymizeWatermark(user, write = {}) {
+      const { project_id, user_id } = user
+      return db.transaction(async (tx) => {
+        await lockWatermarks(tx, project_id, write)
+        const row = await tx.find(FIND_OWN_WATERMARK, project_id, user_id)
+        if (row) {
+          const not_after = numberOf(row.not_after)
+          const watermark = { project_id, user_id: pseudonymOf(user), not_after }
+          await tx.run(RAISE, ...WATERMARKS.values(watermark))
+          await tx.run(DELETE_WATERMARK, project_id, user_id)
+        }
+        await recordWrite(tx, write)
+      })
+    },
   }
+}
+
+/** Keeps others from changing the watermarks of a project, and verifies the authority. */
+async function lockWatermarks(
+  tx: Transaction,
+  project_id: string,
+  { authority }: WriteOptions,
+): Promise<void> {
+  await lockAuthority(tx, authority, lockOf.project(project_id))
+  // Locks the project's row, because a watermark may have none yet.
+  await tx.find('SELECT 1 FROM projects WHERE id = ? FOR NO KEY UPDATE', project_id)
+  await verifyAuthority(tx, authority)
 }
 
 const REVOKE = `
   INSERT INTO token_bounds (project_id, user_id, not_after)
   SELECT $1, $2, greatest($3, coalesce(max(not_after), 0) + 1) FROM token_bounds
-  WHERE project_id = $1 AND ($2 = '' OR user_id IN ('', $2))
+  WHERE project_id = $1 AND ($2 = '' OR user_id IN ('', $2, $4))
   ON CONFLICT (project_id, user_id) DO UPDATE SET not_after = excluded.not_after`
 
 const RAISE = `

@@ -39,6 +39,7 @@ export async function undoImport(
         await tx.run('DELETE FROM imports WHERE seq = ?', lease.import)
         const hidden = await tx.run(HIDE, undone.owner, undone_at, seq)
         if (hidden === 0) return UNDONE
+        await tx.run(MARK_DELETED, seq)
         await verifyAuthority(tx, write.authority)
         await recordWrite(tx, write)
         return UNDONE
@@ -67,6 +68,11 @@ const FIND_IMPORT = `
 const HIDE = `
   UPDATE imports SET owner = ?, alive_at = now(), undone_at = ?
   WHERE seq = ? AND undone_at IS NULL`
+
+// An erased purchase stays known, so that the same file never restores its user.
+const MARK_DELETED = `
+  UPDATE erased_purchases e SET is_deleted = TRUE FROM purchases p
+  WHERE p.store = e.store AND p.transaction_id = e.transaction_id AND p.import = ?`
 
 const RESTORE = `
   UPDATE purchases p SET status = c.before FROM status_changes c

@@ -6,8 +6,20 @@ import {
   FIRST_IDEMPOTENCY_RECORD,
 } from '../fingerprints.ts'
 import type { AuditMethods, Insertion, WriteOptions } from '../port.ts'
+import { pseudonymizedPage, pseudonymOf } from '../pseudonym.ts'
 import { auditReads } from '../reads.ts'
-import { BEGIN_ARCHIVE, END_ARCHIVE, PAGE_OF_AUDIT, PAGE_OF_FINGERPRINTS } from '../statements.ts'
+import {
+  BEGIN_ARCHIVE,
+  BEGIN_PSEUDONYM,
+  DELETE_IDEMPOTENCY_RECORD,
+  END_ARCHIVE,
+  END_PSEUDONYM,
+  INSERT_NEW_IDEMPOTENCY_RECORD,
+  PAGE_OF_AUDIT,
+  PAGE_OF_AUDIT_OF_ACCOUNT,
+  PAGE_OF_FINGERPRINTS,
+  PSEUDONYMIZE_ENTRY,
+} from '../statements.ts'
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
@@ -69,8 +81,33 @@ export function auditMethods(db: Connection): AuditMethods {
         return { updated: changed.length, ...afterIdempotencyRecords(rows, limit) }
       })
     },
+    replaceIdempotencyRecord(key, by, write = {}) {
+      return db.write(() => {
+        verifyAuthority(db, write.authority)
+        db.run(DELETE_IDEMPOTENCY_RECORD, by.account_id, key)
+        db.run(INSERT_NEW_IDEMPOTENCY_RECORD, ...IDEMPOTENCY_RECORDS.sqliteValues(by))
+        recordWrite(db, write)
+      })
+    },
     archiveAudit(request) {
       return archiveInto(request, (step) => db.transaction(() => archivePage(db, step)))
+    },
+    async pseudonymizeAudit(account_id, user, page, write = {}) {
+      const { limit, after = '0' } = page
+      const rows = db.all(PAGE_OF_AUDIT_OF_ACCOUNT, account_id, after, limit + 1)
+      const { records, ...further } = pseudonymizedPage(rows, page, user)
+      if (records.length > 0) {
+        await db.write(() => {
+          verifyAuthority(db, write.authority)
+          db.run(BEGIN_PSEUDONYM, pseudonymOf(user))
+          for (const { actor, subject, seq } of records) {
+            db.run(PSEUDONYMIZE_ENTRY, actor, subject, seq)
+          }
+          db.run(END_PSEUDONYM)
+          recordWrite(db, write)
+        })
+      }
+      return { changed: records.length, ...further }
     },
   }
 }

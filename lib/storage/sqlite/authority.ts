@@ -1,4 +1,5 @@
 import { type Authority, assertAuthority } from '../../domain/authority.ts'
+import { pseudonymOf } from '../pseudonym.ts'
 import { FIND_KEY, FIND_PROJECT_STATUS, FIND_STORE_STATUS, FIND_WATERMARK } from '../statements.ts'
 import type { Connection } from './connection.ts'
 
@@ -22,5 +23,6 @@ function statusOf(db: Connection, sql: string, ...ids: string[]): string | undef
 }
 
 function watermarkOf(db: Connection, project_id: string, user_id: string): number {
-  return db.find(FIND_WATERMARK, project_id, user_id)?.watermark as number
+  const pseudonym = pseudonymOf({ project_id, user_id })
+  return db.find(FIND_WATERMARK, project_id, user_id, pseudonym)?.watermark as number
 }

@@ -38,7 +38,13 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
   [
     'transactions name a purchase that is not there',
     `SELECT count(*) AS n FROM transactions t WHERE NOT EXISTS (SELECT 1 FROM purchases p
-       WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)`,
+       WHERE p.seq = t.purchase AND p.transaction_id = t.transaction_id)
+       AND NOT EXISTS (SELECT 1 FROM erased_purchases e WHERE t.purchase = 0 AND e.is_deleted
+         AND e.store = t.store AND e.transaction_id = t.transaction_id)`,
+  ],
+  [
+    'pseudonyms are left, which open the audit log for changes',
+    'SELECT count(*) AS n FROM audit_pseudonym',
   ],
   [
     'items have a version without the id of its change, or the reverse',

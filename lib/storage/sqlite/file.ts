@@ -70,6 +70,7 @@ async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   await enterWal(driver)
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
+  db.exec('PRAGMA secure_delete = ON') // erased users leave no trace in the file
   db.exec('PRAGMA cache_size = -4000') // in KiB; a larger cache makes imports no faster (bench/)
   // SQLite cuts a longer WAL when it starts to reuse it from the beginning.
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)

@@ -11,6 +11,7 @@ import { applyChanges } from './changes.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import type { Connection } from './connection.ts'
 import { createDiskSpaceCheck } from './diskspace.ts'
+import { erasePurchases } from './erasure.ts'
 import {
   assertOwned,
   clearImport,
@@ -58,7 +59,7 @@ export async function insertImport(
   await applyChanges(db)
   const now = new Date()
   const inserted = await db.transaction(() =>
-    db.run(INSERT, import_id, store, OWNER, now.getTime(), now.toISOString(), undoes),
+    db.run(INSERT, import_id, store, OWNER, now.getTime(), store, now.toISOString(), undoes),
   )
   if (inserted === 0) return undefined
   underWay.add(import_id)
@@ -71,6 +72,7 @@ const INSERT = `
   INSERT INTO imports (import_id, store, owner, alive_at, first_purchase, created_at, undoes)
   VALUES (?, ?, ?, ?, ${RECORDED_GAP} + 1 + max(
     (SELECT coalesce(max(seq), 0) FROM purchases),
+    (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = ?),
     (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
@@ -120,6 +122,13 @@ function createImport(db: Connection, row: ImportRow, users: UserIndexer): Purch
   const index = () => slices.run(() => staging.indexSlice())
 
   return {
+    erase: (erasure, write = {}) =>
+      slices.run(() => {
+        verifyAuthority(db, write.authority)
+        const erased = erasePurchases(db, row.store, erasure)
+        recordWrite(db, write)
+        return erased
+      }),
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slices.run(() => staging.append(rows))]
       // Indexes no more than necessary. V8 moves objects that live long to its old generation, and

@@ -150,8 +150,11 @@ async function deleteImport(
     db.lazyTransaction(() => {
       if (renewLease(db, seq, CLEARING) === 0) return undefined // another process is deleting it
       const rows = db.all(FIND_PURCHASES, from, end, seq, size)
+      const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
       for (const row of rows as { seq: number; transaction_id: string }[]) {
-        db.run(DELETE_TRANSACTION, store, row.transaction_id, row.seq)
+        const key = [store, row.transaction_id] as const
+        if (hasErased && db.run(KEEP_ERASED, ...key, row.seq) === 1) db.run(MARK_DELETED, ...key)
+        else db.run(DELETE_TRANSACTION, ...key, row.seq)
         db.run('DELETE FROM purchases WHERE seq = ?', row.seq)
       }
       return rows.at(-1)?.seq as number | undefined
@@ -204,5 +207,11 @@ const DELETE_UNDO = `
 const FIND_PURCHASES = `
   SELECT seq, transaction_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
   ORDER BY seq LIMIT ?`
+// An erased purchase stays known, so that the same file never restores its user.
+const KEEP_ERASED = `
+  UPDATE transactions SET purchase = 0 WHERE store = ? AND transaction_id = ? AND purchase = ?
+    AND (store, transaction_id) IN (SELECT store, transaction_id FROM erased_purchases)`
+const MARK_DELETED =
+  'UPDATE erased_purchases SET is_deleted = 1 WHERE store = ? AND transaction_id = ?'
 const DELETE_TRANSACTION =
   'DELETE FROM transactions WHERE store = ? AND transaction_id = ? AND purchase = ?'

@@ -2,10 +2,11 @@ import type { PurchaseFilter } from '../../domain/query.ts'
 import { conditionsOf } from '../filter.ts'
 import { recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
-import { importReads, purchasePage } from '../reads.ts'
+import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
+import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import { recordPurchase, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
@@ -18,6 +19,10 @@ const COLUMNS = purchaseColumns(STATUS)
 export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMethods {
   return {
     ...importReads(db, 'i.created_at'),
+    ...erasedPurchaseReads(db),
+    insertErasedPurchases(store, erased) {
+      return db.write(() => markErased(db, seqOfStore(db, store), erased))
+    },
     async openImport(store, import_id) {
       return openImport(db, seqOfStore(db, store), import_id, users)
     },

@@ -46,6 +46,7 @@ function recordRow(
   if (!item) return { outcome: 'unknown' }
   const found = db.find(FIND_TRANSACTION, store, row.transaction_id)
   if (!found) {
+    if (db.find(FIND_DELETED, store, row.transaction_id)) return { outcome: 'skipped' }
     const seq = nextPurchase(db, store)
     if (seq === undefined) return { outcome: 'busy' }
     const added = insertImport(
@@ -60,7 +61,7 @@ function recordRow(
   }
   if (found.is_busy) return { outcome: 'busy' }
   const stored = PURCHASES.readInto({ store_id }, found)
-  const repeat = compareRepeat(stored, row)
+  const repeat = compareRepeat({ ...stored, is_erased: found.is_erased === 1 }, row)
   if (repeat.outcome === 'conflict') return repeat
   if (repeat.outcome === 'skipped') {
     db.run(SKIP_RECORDING, found.import as number)
@@ -72,22 +73,37 @@ function recordRow(
   return { outcome: 'updated', purchase: { ...stored, status: row.status } }
 }
 
-/** The stored purchase of a transaction; whether an import under way has added or changed it. */
+const FIND_DELETED =
+  'SELECT 1 FROM erased_purchases WHERE store = ? AND transaction_id = ? AND is_deleted'
+
+/**
+ * The stored purchase of a transaction; whether an import under way has added or changed it, and
+ * whether its user was erased.
+ */
 const FIND_TRANSACTION = `
-  SELECT ${purchaseColumns(STATUS)}, p.import, i.owner IS NOT NULL OR ci.owner IS NOT NULL AS is_busy
+  SELECT ${purchaseColumns(STATUS)}, p.import,
+    i.owner IS NOT NULL OR ci.owner IS NOT NULL AS is_busy, e.store IS NOT NULL AS is_erased
   FROM transactions tr JOIN purchases p ON p.seq = tr.purchase
   JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
   LEFT JOIN purchase_changes c ON c.purchase = p.seq LEFT JOIN imports ci ON ci.seq = c.import
+  LEFT JOIN erased_purchases e ON e.store = tr.store AND e.transaction_id = tr.transaction_id
   WHERE tr.store = ? AND tr.transaction_id = ?`
 
 /** The number of a new purchase: before the rows of an import under way; undefined when none is. */
 function nextPurchase(db: Connection, store: number): number | undefined {
   const other = db.find(FIND_OTHER, store)
   const end = other ? (other.first_purchase as number) : Number.MAX_SAFE_INTEGER
-  const last = db.find('SELECT max(seq) AS last FROM purchases WHERE seq < ?', end)?.last
+  const last = db.find(FIND_LAST, end, store, end)?.last
   const next = Number(last ?? 0) + 1
   return next < end ? next : undefined
 }
+
+/** The last rows of an import may have been deleted with their user. Their numbers stay unused. */
+const FIND_LAST = `
+  SELECT max(
+    (SELECT coalesce(max(seq), 0) FROM purchases WHERE seq < ?),
+    (SELECT coalesce(max(last_purchase), 0) FROM imports WHERE store = ? AND last_purchase < ?)
+  ) AS last`
 
 const FIND_OTHER = 'SELECT * FROM imports WHERE store = ? AND owner IS NOT NULL'
 

@@ -4,6 +4,7 @@ import {
   type PurchaseField,
   type PurchaseIdentity,
   type PurchaseStatus,
+  type StoredIdentity,
 } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
@@ -30,11 +31,13 @@ export function compareEntries(
   const conflicts: { line: number; field: PurchaseField }[] = []
   if (added + identical === entries.length) return { ...NOTHING_STAGED, ...counts, added }
   for (const repeat of findRepeats(db, store, entries)) {
-    const result = compareRepeat(repeat.stored, repeat.sent)
+    const result = repeat.stored ? compareRepeat(repeat.stored, repeat.sent) : SKIPPED
     if (result.outcome === 'conflict') conflicts.push({ line: repeat.line, field: result.field })
     else counts[result.outcome]++
     if (result.outcome === 'updated') stageChange(db, seq, repeat)
-    if (result.outcome === 'skipped') addOverlap(db, seq, repeat.storedImport, 1)
+    if (result.outcome === 'skipped' && repeat.stored) {
+      addOverlap(db, seq, repeat.storedImport, 1)
+    }
     db.run('DELETE FROM purchases WHERE seq = ?', repeat.sentSeq)
   }
   return { ...counts, added, conflicts, unknown: [] }
@@ -84,12 +87,15 @@ const ADD_OVERLAP = `
 
 interface Repeat {
   readonly line: number
-  readonly stored: PurchaseIdentity
+  /** Absent for a transaction that was deleted with its user. */
+  readonly stored: StoredIdentity | undefined
   readonly storedSeq: number
   readonly storedImport: number
   readonly sent: PurchaseIdentity
   readonly sentSeq: number
 }
+
+const SKIPPED = { outcome: 'skipped' } as const
 
 /** Finds the entries whose transactions are stored, together with the stored purchases. */
 function* findRepeats(db: Connection, store: number, entries: readonly Entry[]): Generator<Repeat> {
@@ -97,10 +103,11 @@ function* findRepeats(db: Connection, store: number, entries: readonly Entry[]):
     // Queries one by one, because the first of two rows of a transaction may change the stored row.
     const row = db.find(
       `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
-         m.status AS sent_status, ${identity('m', 'sent')}
+         m.status AS sent_status, ${identity('m', 'sent')}, e.is_deleted AS erased
        FROM transactions t
-       JOIN purchases s ON s.seq = t.purchase
+       LEFT JOIN purchases s ON s.seq = t.purchase
        LEFT JOIN purchase_changes c ON c.purchase = s.seq
+       LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id
        JOIN purchases m ON m.seq = ?
        WHERE t.store = ? AND t.transaction_id = ? AND t.purchase <> m.seq`,
       purchase,
@@ -108,9 +115,10 @@ function* findRepeats(db: Connection, store: number, entries: readonly Entry[]):
       transaction_id,
     )
     if (!row) continue
+    const stored = identityOf(row, 'stored', row.status as number)
     yield {
       line,
-      stored: identityOf(row, 'stored', row.status as number),
+      stored: row.import === null ? undefined : { ...stored, is_erased: row.erased !== null },
       storedSeq: row.purchase as number,
       storedImport: row.import as number,
       sent: identityOf(row, 'sent', row.sent_status as number),

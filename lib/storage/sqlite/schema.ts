@@ -330,4 +330,29 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX import_overlaps_earlier ON import_overlaps (earlier);
   `,
+  `
+  -- Purchases whose user was erased. Of a deleted one, "transactions" keeps the id, with purchase 0.
+  CREATE TABLE erased_purchases (
+    store INTEGER NOT NULL,
+    transaction_id TEXT NOT NULL,
+    is_deleted INTEGER NOT NULL,
+    PRIMARY KEY (store, transaction_id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Has a row only in the transaction that replaces a user's id in the audit log. No other
+  -- transaction sees the row.
+  CREATE TABLE audit_pseudonym (
+    pseudonym TEXT NOT NULL
+  ) STRICT;
+  DROP TRIGGER audit_no_update;
+  CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
+    WHEN NOT EXISTS (SELECT 1 FROM audit_pseudonym
+      WHERE (new.actor = old.actor OR instr(new.actor, pseudonym) > 0)
+        AND (new.subject = old.subject OR instr(new.subject, pseudonym) > 0))
+      OR new.seq <> old.seq OR new.at <> old.at OR new.action <> old.action
+      OR new.account_id <> old.account_id OR new.request_id <> old.request_id
+      OR new.project_id <> old.project_id OR new.store_id <> old.store_id
+      OR new.data IS NOT old.data
+    BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
+  `,
 ]

@@ -1,5 +1,7 @@
-import type { StoredSigningKey, TokenMethods } from '../port.ts'
+import type { StoredSigningKey, TokenMethods, Watermark } from '../port.ts'
+import { pseudonymOf } from '../pseudonym.ts'
 import { tokenReads } from '../reads.ts'
+import { DELETE_WATERMARK, FIND_OWN_WATERMARK } from '../statements.ts'
 import { SIGNING_KEYS, WATERMARKS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
@@ -32,12 +34,25 @@ export function tokenMethods(db: Connection): TokenMethods {
     revokeTokens({ project_id, user_id, at }, write = {}) {
       return db.write(() => {
         verifyAuthority(db, write.authority)
-        db.run(REVOKE, project_id, user_id, at, project_id, user_id, user_id)
+        const pseudonym = pseudonymOf({ project_id, user_id })
+        db.run(REVOKE, project_id, user_id, at, project_id, user_id, user_id, pseudonym)
         recordWrite(db, write)
       })
     },
     insertWatermark(watermark) {
-      return db.write(() => void db.run(RAISE, ...WATERMARKS.sqliteValues(watermark)))
+      return db.write(() => raise(db, watermark))
+    },
+    pseudonymizeWatermark(user, write = {}) {
+      const { project_id, user_id } = user
+      return db.write(() => {
+        verifyAuthority(db, write.authority)
+        const row = db.find(FIND_OWN_WATERMARK, project_id, user_id)
+        const not_after = row?.not_after as number | undefined
+        if (not_after !== undefined)
+          raise(db, { project_id, user_id: pseudonymOf(user), not_after })
+        db.run(DELETE_WATERMARK, project_id, user_id)
+        recordWrite(db, write)
+      })
     },
   }
 }
@@ -45,8 +60,12 @@ export function tokenMethods(db: Connection): TokenMethods {
 const REVOKE = `
   INSERT INTO token_bounds (project_id, user_id, not_after)
   SELECT ?, ?, max(?, coalesce(max(not_after), 0) + 1) FROM token_bounds
-  WHERE project_id = ? AND (? = '' OR user_id IN ('', ?))
+  WHERE project_id = ? AND (? = '' OR user_id IN ('', ?, ?))
   ON CONFLICT (project_id, user_id) DO UPDATE SET not_after = excluded.not_after`
+
+function raise(db: Connection, watermark: Watermark): void {
+  db.run(RAISE, ...WATERMARKS.sqliteValues(watermark))
+}
 
 const RAISE = `
   ${WATERMARKS.insertion} ON CONFLICT (project_id, user_id)

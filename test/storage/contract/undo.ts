@@ -373,4 +373,19 @@ export function describeUndo(open: OpenStorage): void {
     )
     assert.deepEqual(await storage.check(), [])
   })
+
+  test('an undone import whose user was erased never comes back with the user', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const rows = [newRow(2, { user_id: 'ann' }), newRow(3, { user_id: 'bob' })]
+    await importInto(storage, 'imp_1', rows)
+    const lease = await openImport(storage, MAIN, 'imp_lease')
+    await lease.erase({ user_id: 'ann', transaction_ids: ['tx_2'], deletes: false })
+    await lease.abort()
+
+    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
+    await importInto(storage, 'imp_2', rows)
+
+    assert.deepEqual(await contents(storage), ['tx_3 purchased'])
+  })
 }

@@ -1,0 +1,219 @@
+import type { Account } from '../domain/account.ts'
+import type { JsonObject } from '../domain/fields.ts'
+import type { IdempotencyRecord } from '../domain/idempotency.ts'
+import { formatInstant } from '../domain/instant.ts'
+import { parseUserQuery, replaceUser, type UserQuery } from '../domain/user.ts'
+import { openImport } from '../storage/open-import.ts'
+import { pagesOf, recordsOf } from '../storage/pages.ts'
+import type { Page, StoreKey, UserKey, WriteOptions } from '../storage/port.ts'
+import { entriesOf, pseudonymOf } from '../storage/pseudonym.ts'
+import { assertAccount, authorityOf, getNamedProject } from './access.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
+import type { Context } from './context.ts'
+import { createId } from './ids.ts'
+
+export interface Users {
+  /**
+   * Everything stored about a user of a project, as the chunks of one JSON document: purchases,
+   * revocations, audit entries and idempotency records. At most one page is in memory.
+   */
+  export(account: Account, user: UserQuery, options?: CallOptions): AsyncIterable<string>
+  /**
+   * Removes a user from the purchases of a project, and replaces its id by a pseudonym in
+   * revocations, audit entries and idempotency records. Purchases keep their amounts. Imports into
+   * the same store wait meanwhile. Repeat the call after a crash: it continues.
+   */
+  erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
+}
+
+export interface EraseOptions extends CallOptions {
+  /** Deletes the purchases. Their transaction ids are kept and can not be imported again. */
+  readonly delete?: boolean | undefined
+  /** Called after each batch with the number of purchases erased so far. */
+  readonly onProgress?: ((purchases: number) => void) | undefined
+}
+
+export interface ErasedUser {
+  /** The name that now stands for the user. */
+  readonly pseudonym: string
+  /** The number of purchases that this call erased. */
+  readonly purchases: number
+}
+
+/** Erasing 100,000 purchases takes SQLite 5 s, and blocks the event loop for 0.1 s at most. */
+const BATCH = 500
+const MAX_WAIT_MS = 10 * 60_000
+
+export function createUsers(context: Context): Users {
+  const { storage, now } = context
+
+  const storesOf = (project_id: string) =>
+    recordsOf((page) => storage.listStoreSummaries(project_id, page))
+
+  const write = (
+    account: Account,
+    user: UserKey,
+    action: 'users.export' | 'users.erase',
+    options: CallOptions,
+    data?: JsonObject,
+  ) => {
+    const { project_id } = user
+    const about = {
+      subject: `${project_id}/${pseudonymOf(user)}`,
+      project_id,
+      ...(data && { data }),
+    }
+    return auditedWrite(context, account, action, about, options)
+  }
+
+  /** Holds the store's import lease, so that no import adds rows of the user meanwhile. */
+  const erasePurchases = async (
+    store: StoreKey,
+    { user_id }: UserKey,
+    deletes: boolean,
+    { authority }: WriteOptions,
+    onErased: (count: number) => void,
+  ) => {
+    const lease = await openImport(storage, store, createId('imp', now()), MAX_WAIT_MS)
+    try {
+      const list = (page: Page) => storage.listPurchases(store, { user_id }, page)
+      // Repeats until nothing is left, because a deletion may shift the later pages.
+      for (let isLeft = true; isLeft; ) {
+        isLeft = false
+        for await (const { purchases } of pagesOf(list, BATCH)) {
+          if (purchases.length === 0) continue
+          isLeft = true
+          const transaction_ids = purchases.map(({ transaction_id }) => transaction_id)
+          const erased = await lease.erase({ user_id, transaction_ids, deletes }, { authority })
+          if (erased === 0) throw new Error('listed purchases could not be erased')
+          onErased(erased)
+        }
+      }
+    } finally {
+      await lease.abort()
+    }
+  }
+
+  async function* purchasesOf(account_id: string, { project_id, user_id }: UserKey) {
+    for await (const { store_id } of storesOf(project_id)) {
+      const list = (page: Page) =>
+        storage.listPurchases({ account_id, store_id }, { user_id }, page)
+      for await (const { purchases } of pagesOf(list)) {
+        yield purchases.map((each) => ({
+          ...each,
+          purchased_at: formatInstant(each.purchased_at),
+        }))
+      }
+    }
+  }
+
+  async function* revocationsOf(user: UserKey) {
+    const names = [user.user_id, pseudonymOf(user)]
+    for await (const { records } of pagesOf((page) =>
+      storage.listWatermarks(user.project_id, page),
+    )) {
+      const own = records.filter(({ user_id }) => names.includes(user_id))
+      yield own.map((each) => ({ ...each, not_after: formatInstant(each.not_after * 1000) }))
+    }
+  }
+
+  async function* entriesAbout(account_id: string, user: UserKey) {
+    const { isAbout } = entriesOf(user)
+    for await (const { entries } of pagesOf((page) => storage.listAudit(account_id, page))) {
+      yield entries.filter(isAbout)
+    }
+  }
+
+  async function* idempotencyPages(account_id: string) {
+    const pages = pagesOf((page) => storage.listIdempotencyRecords(account_id, page))
+    for await (const { records } of pages) yield records
+  }
+
+  async function* idempotencyRecordsOf(account_id: string, user: UserKey) {
+    for await (const records of idempotencyPages(account_id)) {
+      const own = records.filter((each) => withoutUser(each, user) !== undefined)
+      yield own.map(({ fingerprint: _, ...each }) => each)
+    }
+  }
+
+  return {
+    async *export(account, input, options = {}) {
+      assertAccount(account)
+      const user = parseUserQuery(input)
+      const { account_id } = account
+      await getNamedProject(storage, account, user.project_id, 'project_id')
+      await storage.insertAudit(write(account, user, 'users.export', options))
+      const head = { ...user, exported_at: formatInstant(now()) }
+      yield* formatDocument(head, {
+        purchases: purchasesOf(account_id, user),
+        revocations: revocationsOf(user),
+        audit_entries: entriesAbout(account_id, user),
+        idempotency_records: idempotencyRecordsOf(account_id, user),
+      })
+    },
+
+    async erase(account, input, options = {}) {
+      assertAccount(account)
+      const { delete: deletes = false, onProgress, ...callOptions } = options
+      const user = parseUserQuery(input)
+      const { account_id } = account
+      await getNamedProject(storage, account, user.project_id, 'project_id')
+      const audited = write(account, user, 'users.erase', callOptions, { delete: deletes })
+      const authorized = { authority: authorityOf(account) }
+      await storage.pseudonymizeWatermark(user, audited)
+      let erased = 0
+      for await (const { store_id } of storesOf(user.project_id)) {
+        await erasePurchases({ account_id, store_id }, user, deletes, authorized, (count) => {
+          erased += count
+          onProgress?.(erased)
+        })
+      }
+      const pseudonymizeEntries = (page: Page) =>
+        storage.pseudonymizeAudit(account_id, user, page, authorized)
+      for await (const _page of pagesOf(pseudonymizeEntries));
+      for await (const records of idempotencyPages(account_id)) {
+        for (const record of records) {
+          const replaced = withoutUser(record, user)
+          if (replaced) await storage.replaceIdempotencyRecord(record.key, replaced, authorized)
+        }
+      }
+      await storage.emptyLog?.()
+      return { pseudonym: pseudonymOf(user), purchases: erased }
+    },
+  }
+}
+
+/** Writes a JSON document: the members of an object, then lists with a record per line. */
+async function* formatDocument(
+  head: object,
+  lists: { readonly [name: string]: AsyncIterable<readonly object[]> },
+): AsyncGenerator<string> {
+  yield JSON.stringify(head).slice(0, -1)
+  for (const [name, pages] of Object.entries(lists)) {
+    yield `,\n${JSON.stringify(name)}: [`
+    let separator = '\n'
+    for await (const records of pages) {
+      if (records.length === 0) continue
+      yield separator + records.map((record) => JSON.stringify(record)).join(',\n')
+      separator = ',\n'
+    }
+    yield ']'
+  }
+  yield '}\n'
+}
+
+/** Replaces a user's id in a record's key and answer; undefined when they do not name the user. */
+function withoutUser(record: IdempotencyRecord, user: UserKey): IdempotencyRecord | undefined {
+  const { user_id } = user
+  if (!record.key.includes(user_id) && !record.answer.includes(JSON.stringify(user_id))) {
+    return undefined
+  }
+  const pseudonym = pseudonymOf(user)
+  const key = replaceUser(record.key, user_id, pseudonym)
+  const answer = JSON.stringify(
+    JSON.parse(record.answer, (name, value) =>
+      name === 'user_id' && value === user_id ? pseudonym : value,
+    ),
+  )
+  return key === record.key && answer === record.answer ? undefined : { ...record, key, answer }
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import type { AuditEntry } from '../domain/audit.ts'
+import type { Row } from './columns.ts'
+import { recordPage } from './pages.ts'
+import type { Page, UserKey } from './port.ts'
+import { numberedEntry } from './tables.ts'
+
+/**
+ * The name that replaces the id of an erased user. It is a hash, because revoked tokens must stay
+ * revoked: their watermark is found by the `user_id` in the token. A project id is random, so a
+ * user has another pseudonym in each project. Whoever knows both ids can compute it.
+ */
+export function pseudonymOf({ project_id, user_id }: UserKey): string {
+  const hash = createHash('sha256').update(`${project_id}\n${user_id}`).digest('base64url')
+  return `erased:${hash.slice(0, 22)}`
+}
+
+type Names = Pick<AuditEntry, 'actor' | 'subject'>
+
+/** Finds the audit entries of a user. */
+export function entriesOf(user: UserKey) {
+  const names = namesOf(user)
+  const erased = namesOf({ ...user, user_id: pseudonymOf(user) })
+  return {
+    /** Whether an entry names the user, by id or by pseudonym. */
+    isAbout: ({ actor, subject }: Names) =>
+      [names, erased].some((each) => each.actor === actor || each.subject === subject),
+    /** Replaces the id by the pseudonym. Returns undefined for an entry without the id. */
+    pseudonymize({ actor, subject }: Names): Names | undefined {
+      if (actor !== names.actor && subject !== names.subject) return undefined
+      return {
+        actor: actor === names.actor ? erased.actor : actor,
+        subject: subject === names.subject ? erased.subject : subject,
+      }
+    },
+  }
+}
+
+/** The texts by which an entry names a user. Tokens of another tool may have any `jti`. */
+function namesOf({ project_id, user_id }: UserKey): Names {
+  return { actor: `token:${user_id}`, subject: `${project_id}/${user_id}` }
+}
+
+/** The changed entries of a page, with their numbers. */
+export function pseudonymizedPage(rows: readonly Row[], page: Page, user: UserKey) {
+  const { pseudonymize } = entriesOf(user)
+  const { records, ...further } = recordPage(rows, page, numberedEntry, ({ seq }) => seq)
+  const changed = records.flatMap(({ seq, ...entry }) => {
+    const names = pseudonymize(entry)
+    return names ? [{ seq, ...names }] : []
+  })
+  return { records: changed, ...further }
+}

@@ -1,0 +1,50 @@
+import type { ErasedPurchase, Erasure } from '../port.ts'
+import type { Connection } from './connection.ts'
+
+/** Erases purchases of a user in a store. Returns their number. */
+export function erasePurchases(
+  db: Connection,
+  store: number,
+  { user_id, transaction_ids, deletes }: Erasure,
+): number {
+  const rows = db.all(FIND_PURCHASES, JSON.stringify(transaction_ids), store, user_id)
+  const ids = JSON.stringify(rows.map(({ transaction_id }) => transaction_id))
+  const seqs = JSON.stringify(rows.map(({ seq }) => seq))
+  db.run(MARK, store, Number(deletes), ids)
+  db.run(`UPDATE purchases SET user_id = NULL, metadata = NULL WHERE seq IN ${LIST}`, seqs)
+  if (deletes) {
+    db.run(KEEP_ID, store, ids)
+    db.run(`DELETE FROM purchase_changes WHERE purchase IN ${LIST}`, seqs)
+    db.run(`DELETE FROM purchases WHERE seq IN ${LIST}`, seqs)
+  }
+  return rows.length
+}
+
+const LIST = '(SELECT value FROM json_each(?))'
+
+const FIND_PURCHASES = `
+  SELECT p.seq, p.transaction_id FROM json_each(?) e
+  CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = e.value
+  CROSS JOIN purchases p ON p.seq = t.purchase AND p.user_id = ?`
+
+const MARK = `
+  INSERT INTO erased_purchases (store, is_deleted, transaction_id)
+  SELECT ?, ?, value FROM json_each(?) WHERE true
+  ON CONFLICT (store, transaction_id) DO UPDATE SET is_deleted = excluded.is_deleted`
+
+/** Keeps the id of a deleted purchase in the index, where a later row finds it. */
+const KEEP_ID = `
+  INSERT INTO transactions (store, transaction_id, purchase)
+  SELECT ?, value, 0 FROM json_each(?) WHERE true
+  ON CONFLICT (store, transaction_id) DO UPDATE SET purchase = 0`
+
+/** Marks purchases as erased, for a copy. */
+export function markErased(db: Connection, store: number, erased: readonly ErasedPurchase[]): void {
+  const idsOf = (deleted: boolean) => {
+    const found = erased.filter(({ is_deleted }) => is_deleted === deleted)
+    return JSON.stringify(found.map(({ transaction_id }) => transaction_id))
+  }
+  db.run(MARK, store, 0, idsOf(false))
+  db.run(MARK, store, 1, idsOf(true))
+  db.run(KEEP_ID, store, idsOf(true))
+}
