@@ -62,7 +62,7 @@ function parseStrictly(
   })
   const options = Object.fromEntries(types)
   const filled = fillBare(args, specs)
-  // Not strict, because strict errors name the option only in their English text.
+  // `strict: false`, because the errors of strict mode name the option only in their message.
   const { values, positionals, tokens } = parseArgs({
     args: filled,
     options,

@@ -92,7 +92,7 @@ function inStore(
   return undefined
 }
 
-/** Returns text that is no JSON as it is: the rule of `metadata` rejects it. */
+/** Returns malformed JSON unchanged. The validation of `metadata` rejects it later. */
 function parseJson(text: string | undefined): unknown {
   if (text === undefined) return undefined
   try {

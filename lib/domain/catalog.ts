@@ -99,7 +99,7 @@ const itemList = rule(
 const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
   { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
 
-// The rules of a project and a store check the other fields.
+// Validates only these fields here. The parsers of projects and stores validate all others.
 const projectFields: Fields<Given<CatalogProject>> = {
   id: optional(text(1, 64)),
   name: optional(text(1, 255)),

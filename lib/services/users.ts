@@ -19,9 +19,9 @@ export interface Users {
    */
   export(account: Account, user: UserQuery, options?: CallOptions): AsyncIterable<string>
   /**
-   * Removes a user from the purchases of a project, and replaces its id by a pseudonym in
+   * Removes a user from the purchases of a project, and replaces the user's id by a pseudonym in
    * revocations, audit entries and idempotency records. Purchases keep their amounts. Imports into
-   * the same store wait meanwhile. Repeat the call after a crash: it continues.
+   * a store wait while its purchases are erased. After a crash, repeat the call to finish it.
    */
   erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
 }

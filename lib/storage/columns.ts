@@ -119,7 +119,7 @@ export function pick<R, Name extends keyof R>(
   return table(name, Object.fromEntries(entries) as Columns<Pick<R, Name>>)
 }
 
-/** Describes the same table without these columns. */
+/** Returns a description of the table that leaves out these columns. */
 export function omit<R, Name extends keyof R>(
   { name, columns }: Table<R>,
   ...names: readonly Name[]

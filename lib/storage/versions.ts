@@ -20,7 +20,7 @@ export function newChange(): string {
   return `${time}${randomBytes(10).toString('base64url')}`
 }
 
-/** The row of a copied item. A changed item gets a new value for `changed`. */
+/** The row to write for a copied item. An item with changes gets a new random `changed`. */
 export function copiedItem(item: Item): Item & { readonly changed?: string } {
   return item.version === 1 ? item : { ...item, changed: newChange() }
 }

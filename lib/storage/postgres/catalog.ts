@@ -74,7 +74,7 @@ const UPDATE_ITEMS = `
 
 const BATCH = 1_000
 
-/** Throws `catalog_changed` when a statement writes fewer records than it got. */
+/** Throws `catalog_changed` if a statement wrote only some of the records, as others had changed. */
 async function writeAll<T extends object>(
   records: Iterable<T>,
   run: (batch: T[]) => Promise<number>,

@@ -17,7 +17,7 @@ import { insertRows } from './rows.ts'
 export interface Staging {
   /** Appends rows. Returns the outcome of those whose ids are indexed at once. */
   append(rows: readonly NewPurchase[]): StagedRows
-  /** Whether enough ids wait to fill a block. */
+  /** Whether there are enough pending ids for a full block. */
   readonly isBlockFull: boolean
   /** Whether ids wait to be indexed. Duplicates among them are not detected yet. */
   readonly isWaiting: boolean

@@ -36,7 +36,8 @@ export async function undoImport(
       last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
     }
     await slices.finish()
-    underWay.add(import_id) // before its row has this owner
+    // Before this process owns the import's row: else it would count as abandoned in between.
+    underWay.add(import_id)
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
       verifyAuthority(db, write.authority)
