@@ -205,8 +205,8 @@ test('an export to a file or to standard output can be imported', async (t) => {
   const out = join(folder, 'out.csv')
   assert.deepEqual(await run('export', '--out', out), {
     code: 0,
-    stdout: `purchases  2\nfile       ${out}\n`,
-    stderr: '',
+    stdout: '',
+    stderr: `Exported 2 purchases to ${out}\n`,
   })
   const { stdout } = await run('export')
   assert.equal(readFileSync(out, 'utf8'), stdout)
