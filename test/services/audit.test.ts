@@ -30,6 +30,7 @@ const REQUEST = { request_id: OPTIONS.requestId }
 
 const ofProject = ({ project }: Shop) => ({ project_id: project.id })
 const ofStore = (shop: Shop) => ({ ...ofProject(shop), store_id: 'main' })
+const IMPORTED = { rows: 1, added: 1, skipped: 0, updated: 0, passed_over: 0 }
 
 type NewPlace = (t: TestContext) => Place
 
@@ -115,7 +116,7 @@ const accountChanges: Record<string, Change> = {
   },
   'purchases.import': {
     action: 'purchases.import',
-    about: ofStore,
+    about: (shop) => ({ ...ofStore(shop), data: IMPORTED }),
     make: async ({ till, key }) =>
       (await till.purchases.import(key, file(FILE), OPTIONS)).import_id,
     fail: ({ till, key }) => till.purchases.import(key, file(BAD_FILE), OPTIONS),
@@ -192,7 +193,7 @@ const sessionChanges: Record<string, Change> = {
   },
   'purchases.import': {
     action: 'purchases.import',
-    about: ofStore,
+    about: (shop) => ({ ...ofStore(shop), data: IMPORTED }),
     make: async ({ till, session }) =>
       (await till.purchases.import(session, file(FILE), OPTIONS)).import_id,
     fail: ({ till, session }) => till.purchases.import(session, file(BAD_FILE), OPTIONS),

@@ -43,6 +43,12 @@ const OTHERS = `
     SELECT store, seq, n, 0, 1, 1, 0, 'tx_' || n FROM imports, generate_series(100, 109) n;
   INSERT INTO purchase_changes (store, purchase, status)
     SELECT store, seq, 1 FROM purchases WHERE store > 100;
+  INSERT INTO status_changes (store, import, purchase, before, after)
+    SELECT store, import, seq, 1, 0 FROM purchases WHERE store > 100;
+  INSERT INTO import_overlaps (import, earlier, rows)
+    SELECT seq, seq - 1, 1 FROM imports WHERE seq > 100;
+  INSERT INTO erased_purchases (store, transaction_id, is_deleted)
+    SELECT store, transaction_id, false FROM purchases WHERE store > 100;
   INSERT INTO token_bounds (project_id, user_id, not_after)
     SELECT id, '', 1 FROM projects;
   INSERT INTO receipts (account_id, key, fingerprint, answer, created_at, expires_at)
