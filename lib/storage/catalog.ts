@@ -38,14 +38,14 @@ export interface ItemsState {
   readonly latest: string | null
 }
 
-/** A digest of a project with its stores and items. */
+/** A digest of a project with its stores and items. Hex: base64url may begin with -, as an option. */
 export function stateOf(
   project: Project,
   stores: readonly (readonly [Store, ItemsState])[],
 ): string {
   return createHash('sha256')
     .update(JSON.stringify([project, stores]))
-    .digest('base64url')
+    .digest('hex')
 }
 
 /** The same from the rows of `STATE_QUERY`. */
