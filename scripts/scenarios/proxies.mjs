@@ -42,7 +42,7 @@ const proxies = [
     version: 'version',
     file: 'Caddyfile',
     adapt: (text, port) =>
-      `{\n\tadmin off\n\tauto_https off\n}\n${text.replace('shop.example', `:${port}`)}`,
+      `{\n\tadmin off\n\tauto_https off\n}\n${text.replace(/^shop\.example/m, `:${port}`)}`,
     args: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
   },
 ]
@@ -74,7 +74,7 @@ async function runProxy({ name, version, file, adapt, args }, seconds, log) {
     writeFileSync(config, adapt(local, ports[2], folder))
     const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
     proxy = spawn(name, args(config), { env, stdio: 'ignore' })
-    await listening(ports[2])
+    await listening(name, ports[2])
     await setTimeout(3_000) // Caddy and HAProxy ask for /readyz first
     const load = startLoad(`http://127.0.0.1:${ports[2]}`, account_key, log)
     for (const index of [0, 1]) {
@@ -153,7 +153,7 @@ async function stopServer({ child }) {
   await once(child, 'exit')
 }
 
-async function listening(port) {
+async function listening(name, port) {
   for (let tries = 0; tries < 100; tries++) {
     const socket = connect(port, '127.0.0.1')
     const isOpen = await once(socket, 'connect').then(
@@ -164,7 +164,7 @@ async function listening(port) {
     if (isOpen) return
     await setTimeout(100)
   }
-  throw new Error('the proxy does not listen')
+  throw new Error(`${name} does not listen`)
 }
 
 function pathOf(path) {
