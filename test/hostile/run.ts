@@ -10,16 +10,16 @@ import { Worker } from 'node:worker_threads'
 import { type Attack, type HostileInput, inputs } from './inputs.ts'
 import { createTarget, HEAP_MIB, type Server, startServer } from './target.ts'
 
-/** The large size is four times the small one. A linear cost grows 4 times, a quadratic one 16. */
+/** The large size is twice the small one, twice over. Each doubling may cost 2.5 times as much. */
 const GROWTH = 4
-const MAX_RATIO = 8
+const MAX_RATIO = 2.5 ** 2
 /** Ratios of lower costs are not checked: compilation and garbage collection dominate them. */
 const FEW_MS = 80
 /** The small size is repeated until it costs this much, at most MAX_FACTOR times. */
 const MEASURABLE_MS = 40
 const MAX_FACTOR = 8
 const FEW_BYTES = 48 * 1024 ** 2
-const MAX_WAIT_MS = 2_000
+const MAX_WAIT_MS = 1_000
 /** The most measurements of a ratio that is too high. */
 const MAX_ROUNDS = 4
 const ANSWER_TIMEOUT_MS = 30_000
@@ -45,11 +45,17 @@ console.log(
   `${chosen.length} hostile inputs in two sizes, 1 and ${GROWTH}; heap of ${HEAP_MIB} MiB`,
 )
 console.log(`${'input'.padEnd(48)}     1 ms     4 ms   1 MiB   4 MiB  /healthz  statuses`)
-for (const input of chosen) await measure(input)
+for (const input of chosen) {
+  // Another process may have disturbed the first measurement.
+  const reasons = (await measure(input)).length > 0 ? await measure(input) : []
+  if (reasons.length > 0) broken.push(input.name)
+}
 console.log(`${chosen.length - broken.length} passed, ${broken.length} failed`)
 process.exitCode = broken.length > 0 || chosen.length === 0 ? 1 : 0
 
-async function measure(input: HostileInput): Promise<void> {
+/** The broken bounds. */
+async function measure(input: HostileInput): Promise<string[]> {
+  const reasons: string[] = []
   const folder = mkdtempSync(join(tmpdir(), 'tillkit-hostile-'))
   const log: string[] = []
   const db = join(folder, 'till.db')
@@ -79,16 +85,18 @@ async function measure(input: HostileInput): Promise<void> {
       }
     }
     const waited = await endProbe(probe)
-    report(input, costs, waited, statuses, server)
+    reasons.push(...report(input, costs, waited, statuses, server))
   } catch (error) {
     await setTimeout(500) // the end of a process is told after that of its connections
     const reason = server.isAlive() ? String(error) : `the server died: ${log.join('').slice(-300)}`
-    fail(input, reason)
+    reasons.push(reason)
     await probe.terminate()
   } finally {
     await server.stop()
     rmSync(folder, { recursive: true, force: true })
   }
+  for (const reason of reasons) console.log(`  FAILED ${input.name}: ${reason}`)
+  return reasons
 }
 
 async function endProbe(probe: Worker): Promise<{ longest: number; failure?: string }> {
@@ -187,7 +195,7 @@ function report(
   waited: { longest: number; failure?: string },
   statuses: ReadonlySet<number>,
   server: Server,
-): void {
+): string[] {
   const { small, large } = costs
   const mib = (bytes: number) => (bytes / 1024 ** 2).toFixed(1)
   const columns = [
@@ -199,22 +207,15 @@ function report(
     `  ${[...statuses].sort().join(' ')}`,
   ]
   console.log(input.name.padEnd(48) + columns.join(''))
-  const { failure } = waited
-  if (!server.isAlive()) fail(input, 'the server died')
-  if (failure) fail(input, `/healthz: ${failure}`)
-  if (waited.longest > MAX_WAIT_MS) fail(input, `/healthz waited ${Math.round(waited.longest)} ms`)
-  if (statuses.has(500)) fail(input, 'an answer was 500')
-  if (isTooSlow(costs)) {
-    const times = (large.ms / small.ms).toFixed(1)
-    fail(input, `${GROWTH} times the input took ${times} times the CPU time`)
-  }
-  if (isTooLarge(costs)) {
-    const times = (large.bytes / small.bytes).toFixed(1)
-    fail(input, `${GROWTH} times the input took ${times} times the memory`)
-  }
-}
-
-function fail(input: HostileInput, reason: string): void {
-  console.log(`  FAILED ${input.name}: ${reason}`)
-  if (!broken.includes(input.name)) broken.push(input.name)
+  const reasons: string[] = []
+  const { failure, longest } = waited
+  if (!server.isAlive()) reasons.push('the server died')
+  if (failure) reasons.push(`/healthz: ${failure}`)
+  if (longest > MAX_WAIT_MS) reasons.push(`/healthz waited ${Math.round(longest)} ms`)
+  if (statuses.has(500)) reasons.push('an answer was 500')
+  const growth = (what: string, ratio: number) =>
+    reasons.push(`${GROWTH} times the input took ${ratio.toFixed(1)} times the ${what}`)
+  if (isTooSlow(costs)) growth('CPU time', large.ms / small.ms)
+  if (isTooLarge(costs)) growth('memory', large.bytes / small.bytes)
+  return reasons
 }
