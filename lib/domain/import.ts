@@ -19,7 +19,7 @@ export interface ImportTotal {
   readonly total: string
 }
 
-/** What an import keeps about itself and its file. */
+/** The record of an import and its file. */
 export interface ImportDetails {
   /** Like `actor` of an audit entry. */
   readonly actor: string

@@ -254,7 +254,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What to do with a row whose transaction is already stored. */
+/** The action for a row whose transaction is already stored. */
 export type Repeat =
   | { readonly outcome: 'skipped' | 'updated' }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }

@@ -262,7 +262,7 @@ function sizeOf(record: SecretHolder | undefined): number {
 interface Found {
   readonly account: Account
   readonly record?: SecretHolder
-  /** Those secrets of the record that cannot be decrypted with any master key. */
+  /** Lists the secrets of the record that no master key decrypts. */
   readonly secrets: readonly UnreadableSecret[]
 }
 

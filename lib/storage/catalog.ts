@@ -10,7 +10,7 @@ import type { Reader } from './reads.ts'
 import { FIND_PROJECT } from './statements.ts'
 import { ITEMS, itemRecord, PROJECTS, STORES } from './tables.ts'
 
-// What the catalog methods of both SQL adapters share.
+// Helpers for the catalog methods of both SQL adapters.
 
 export const PAGE_OF_CATALOG_ITEMS = `
   SELECT i.seq AS seq, ${ITEMS.names.map((each) => `i.${each}`).join(', ')},

@@ -161,7 +161,7 @@ export const OWNED = table<OwnedRow>('purchases', {
   last_purchased_at: integer,
 })
 
-/** What `compareRepeat` compares, except the SKU. */
+/** The columns that `compareRepeat` compares, except the SKU. */
 export const PURCHASE_IDENTITIES = pick(
   PURCHASES,
   'user_id',
