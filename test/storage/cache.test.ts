@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
+import { createMemoryStorage, type Storage } from '../../lib/index.ts'
 import { createReadCache } from '../../lib/storage/cache.ts'
 import { openSqliteDriver, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { bePatient } from '../support/clock.ts'
@@ -12,6 +12,7 @@ import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { createRandom } from '../support/random.ts'
 import { createSignal } from '../support/server.ts'
+import { openSqlite } from '../support/sqlite.ts'
 import { startWorker } from '../support/worker.ts'
 import { insertStores, MAIN, newItem } from './fixtures/records.ts'
 import {
@@ -320,7 +321,7 @@ async function open(
   driver?: SqliteDriverName,
   cacheBytes?: number,
 ): Promise<Storage> {
-  const storage = await openSqliteStorage(path, {
+  const storage = await openSqlite(path, {
     ...(driver === undefined ? {} : { driver }),
     ...(cacheBytes === undefined ? {} : { cacheBytes }),
   })

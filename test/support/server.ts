@@ -11,14 +11,9 @@ import {
   type ServeOptions,
   serve,
 } from '../../http/index.ts'
-import {
-  createTill,
-  openSqliteStorage,
-  type Quotas,
-  type Storage,
-  type Till,
-} from '../../lib/index.ts'
+import { createTill, type Quotas, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from './folder.ts'
+import { openSqlite } from './sqlite.ts'
 
 export interface TestServer extends RunningServer {
   readonly till: Till
@@ -51,7 +46,7 @@ export async function startServer(
   t.after(async () => {
     for (const close of closing) await close()
   })
-  const kept = storage ?? (await openSqliteStorage(join(temporaryFolder(t), 'till.db')))
+  const kept = storage ?? (await openSqlite(join(temporaryFolder(t), 'till.db')))
   const till = createTill({ storage: kept, now, quotas })
   const log: LogEntry[] = []
   const settings = {
