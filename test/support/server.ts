@@ -217,6 +217,12 @@ export async function connectTo(url: string): Promise<RawClient> {
   let size = 0
   let isOver = false
   let wake = () => {}
+  /** Joins the chunks once: a long body comes in hundreds of them. */
+  const received = (): Buffer => {
+    if (chunks.length !== 1) chunks = [Buffer.concat(chunks)]
+    return chunks[0] as Buffer
+  }
+
   socket.on('data', (chunk) => {
     chunks.push(chunk)
     size += chunk.length
@@ -235,12 +241,6 @@ export async function connectTo(url: string): Promise<RawClient> {
   })
   await once(socket, 'connect')
   socket.on('error', () => {}) // a reset is what some tests are about
-
-  /** Joins the chunks once: a long body comes in hundreds of them. */
-  const received = (): Buffer => {
-    if (chunks.length !== 1) chunks = [Buffer.concat(chunks)]
-    return chunks[0] as Buffer
-  }
 
   const take = async (length: () => number): Promise<string> => {
     while (length() < 0 || size < length()) {
