@@ -3,7 +3,7 @@
 // Files are listed here because `node --test` takes globs only from Node 21 on.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -25,6 +25,7 @@ const found = readdirSync('test', { recursive: true })
   .filter((file) => !skipped.some((pattern) => pattern.test(file)))
   .sort()
 const files = named.length ? named : found
+useMemoryForFiles()
 const compiled = await compile()
 const scriptOf = (file) => join(compiled, file.replace(/\.ts$/, '.js'))
 // Node's own default is one less: on two cores, one file after the other.
@@ -44,6 +45,27 @@ process.on('SIGTERM', () => tests.kill('SIGTERM'))
 const [code] = await once(tests, 'close')
 await postgres?.stop()
 process.exit(code ?? 1)
+
+/**
+ * Puts the temporary files of the run into memory where there is room, because tests wait for a
+ * disk as long as they compute.
+ */
+function useMemoryForFiles() {
+  if (process.env.TMPDIR || !hasRoom('/dev/shm')) return
+  const folder = mkdtempSync('/dev/shm/tillkit-run-')
+  chmodSync(folder, 0o755) // PostgreSQL runs as another user
+  process.env.TMPDIR = folder
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+}
+
+function hasRoom(folder) {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize > 4 * 2 ** 30
+  } catch {
+    return false
+  }
+}
 
 /** One PostgreSQL for all files that use one; undefined where none or a single one does. */
 async function startPostgres() {

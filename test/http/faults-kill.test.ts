@@ -15,7 +15,7 @@ import { childrenOf, createServedShop, type ServedProcess } from '../support/ser
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
 
 /** How often the server is killed; 50 times in a full run. */
-const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 3)
+const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 2)
 
 const random = createRandom()
 
@@ -26,7 +26,7 @@ async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, shop.account_key, {
     prefix,
   })
-  const enough = 20 + random() * 200
+  const enough = 20 + random() * 100
   await eventually(() => acknowledged.size > enough || undefined, 'so many acknowledged items')
   await end()
   await stop()

@@ -5,7 +5,7 @@ import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { createServedShop, type ServedShop } from '../support/served.ts'
 import { connectTo, rawRequest } from '../support/server.ts'
 
-const ITEMS = 700
+const ITEMS = 350
 const META = 60_000
 
 /** A server with a heap smaller than its store, which has items of the maximum size. */
@@ -28,7 +28,7 @@ async function serveLargeStore(t: TestContext) {
   }))
   await storage.insertItems(items)
   await storage.close()
-  const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=128' })
+  const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=64' })
   const read = async (query: string) => {
     const headers = { authorization: `Bearer ${shop.token}` }
     const reply = await fetch(`${server.api}/items?store_id=main${query}`, { headers })
@@ -40,7 +40,7 @@ async function serveLargeStore(t: TestContext) {
 
 test('many simultaneous pages and whole lists of the largest items fit into a small heap', async (t) => {
   const { read, child, ended } = await serveLargeStore(t)
-  const cursors = Array.from({ length: 40 }, (_, i) => `&limit=1000&cursor=itm_large_${i * 10}`)
+  const cursors = Array.from({ length: 40 }, (_, i) => `&limit=1000&cursor=itm_large_${i * 5}`)
 
   const [pages, lists] = await Promise.all([
     Promise.all(cursors.map(read)),
@@ -92,7 +92,7 @@ test('four simultaneous imports of metadata that is large when parsed use little
   await createStores(shop, store_ids)
   const server = await shop.serve()
   const cell = `{""a"":[${Array(20_000).fill('{}').join()}]}`
-  const rows = Array.from({ length: 530 }, (_, i) => `T-${i},gold,2024-03-01T12:34:56Z,"${cell}"\n`)
+  const rows = Array.from({ length: 130 }, (_, i) => `T-${i},gold,2024-03-01T12:34:56Z,"${cell}"\n`)
   const file = `transaction_id,sku,purchased_at,metadata\n${rows.join('')}`
 
   const statuses = await Promise.all(

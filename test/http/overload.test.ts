@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createConnection, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { createMemoryStorage, type Till } from '../../lib/index.ts'
+import { createMemoryStorage, type Storage, type Till } from '../../lib/index.ts'
 import { createGatedStorage } from '../support/gated.ts'
 import {
   assertProblem,
@@ -102,19 +102,12 @@ async function refusedFor(
 }
 
 /** A store whose list is longer than one page and than the buffers of a connection. */
-async function createLargeShop(till: Till) {
+async function createLargeShop(till: Till, storage: Storage) {
   const shop = await createShop(till)
-  const meta = { text: 'x'.repeat(12_000) }
-  const fields = {
-    store_id: 'main',
-    display_name: 'Gold',
-    price: '1',
-    type: 'consumable' as const,
-    meta,
-  }
-  for (let i = 0; i < 1_100; i++) {
-    await till.items.create(shop.account, { ...fields, name: `gold_${i}` })
-  }
+  const { item } = shop
+  const metadata = { text: 'x'.repeat(12_000) }
+  const ids = Array.from({ length: 1_100 }, (_, i) => `itm_gold_${i}`)
+  await storage.insertItems(ids.map((id) => ({ ...item, id, name: id, metadata })))
   return shop
 }
 
@@ -122,7 +115,7 @@ test('a slow reader of a long list does not block others', async (t) => {
   const limits = { readsInFlight: 1, answerTimeout: 3_600_000 }
   const storage = createMemoryStorage()
   const { till, connect, send } = await startServer(t, { storage, limits })
-  const { token, item } = await createLargeShop(till)
+  const { token, item } = await createLargeShop(till, storage)
   const slow: RawClient[] = []
 
   for (let i = 0; i < 3; i++) {
@@ -139,13 +132,13 @@ test('a slow reader of a long list does not block others', async (t) => {
 })
 
 test('a client that requests many long lists and reads none is disconnected, and others get theirs', async (t) => {
-  const limits = { memoryBytes: 8 * 1024 ** 2, answerTimeout: 3_600_000 }
+  const limits = { memoryBytes: 4 * 1024 ** 2, answerTimeout: 3_600_000 }
   const storage = createMemoryStorage()
   const { till, connect, send, entryOf } = await startServer(t, { storage, limits })
-  const { token } = await createLargeShop(till)
+  const { token } = await createLargeShop(till, storage)
   const list = (id: string) =>
     rawRequest(LIST, [`authorization: Bearer ${token}`, `x-request-id: ${id}`])
-  for (let i = 0; i < 64; i++) {
+  for (let i = 0; i < 32; i++) {
     const greedy = await connect()
     greedy.socket.pause()
     greedy.write(list(`greedy-${i}`))
@@ -165,7 +158,7 @@ test('a client that reads nothing of a long list is disconnected', {
     storage,
     limits: { answerTimeout: 50 },
   })
-  const { token } = await createLargeShop(till)
+  const { token } = await createLargeShop(till, storage)
   const client = await connect()
   client.socket.pause()
 
@@ -178,7 +171,7 @@ test('a client that reads nothing of a long list is disconnected', {
 test('a reset by the client during a long list is not logged as a fault', async (t) => {
   const storage = createMemoryStorage()
   const { till, connect, entryOf } = await startServer(t, { storage })
-  const { token } = await createLargeShop(till)
+  const { token } = await createLargeShop(till, storage)
   const client = await connect()
   client.write(rawRequest(LIST, [`authorization: Bearer ${token}`, 'x-request-id: reset']))
   await once(client.socket, 'data')
@@ -194,7 +187,7 @@ test('a reset by the client during a long list is not logged as a fault', async 
 test('a list ends when its client disconnects before its turn', async (t) => {
   const storage = createMemoryStorage()
   const { till, connect, entryOf } = await startServer(t, { storage })
-  const { token } = await createLargeShop(till)
+  const { token } = await createLargeShop(till, storage)
   const { ping, listItems } = storage
   const opened = createSignal()
   const listed = createSignal()
@@ -306,7 +299,7 @@ test('connections over the limit are closed until another one closes', async (t)
   assert.fail('no connection was accepted')
 })
 
-test('2,500 connections with no request or half a request do not disturb others', {
+test('1,000 connections with no request or half a request do not disturb others', {
   timeout: 120_000,
 }, async (t) => {
   const hour = 3_600_000
@@ -319,7 +312,7 @@ test('2,500 connections with no request or half a request do not disturb others'
     for (const socket of sockets) socket.destroy()
   })
   const port = Number(new URL(url).port)
-  for (let i = 0; i < 25; i++) {
+  for (let i = 0; i < 10; i++) {
     const opened = Array.from({ length: 100 }, async (_, n) => {
       const socket = createConnection(port, '127.0.0.1')
       sockets.push(socket)

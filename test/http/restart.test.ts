@@ -57,60 +57,9 @@ function newItem(name: string): object {
   return { store_id: 'main', name, display_name: `Item ${name}`, price: '1', type: 'consumable' }
 }
 
-/** Creates items until the server is gone; `acknowledged` collects those answered with 200. */
-async function createItems(
-  send: Send,
-  account_key: string,
-  prefix: string,
-  acknowledged: Map<string, string>,
-): Promise<void> {
-  for (let number = 0; number < 10_000; number++) {
-    const name = `${prefix}_${number}`
-    const reply = await send('POST /api/v1/items', { account_key, json: newItem(name) }).catch(
-      () => undefined,
-    )
-    if (!reply) return
-    assert.equal(reply.status, 200, reply.text)
-    acknowledged.set(reply.json<{ id: string }>().id, name)
-  }
-  throw new Error('the server was never killed')
-}
-
-test('acknowledged records, tokens and keys survive kill -9', async (t) => {
-  const { path, account_key, public_key } = await createShopFile(t)
-  const acknowledged = new Map<string, string>()
-  const tokens: string[] = []
-
-  for (let round = 0; round < 4; round++) {
-    const { child, closed, send } = await startProcess(t, path)
-    tokens.push(await openSession(send, public_key))
-    const enough = acknowledged.size + 40
-    const clients = ['a', 'b', 'c', 'd'].map((client) =>
-      createItems(send, account_key, `${client}${round}`, acknowledged),
-    )
-    await eventually(() => acknowledged.size >= enough || undefined, 'enough items')
-    child.kill('SIGKILL')
-    await Promise.all(clients)
-    await closed
-  }
-
-  const { send } = await startProcess(t, path)
-  for (const token of tokens) {
-    const items = await itemsOf(send, token)
-    const kept = new Map(items.map(({ id, name }) => [id, name]))
-    for (const [id, name] of acknowledged) assert.equal(kept.get(id), name, `${name} is lost`)
-    assert.equal(new Set(kept.values()).size, items.length)
-    // An unacknowledged item is stored completely or not at all.
-    for (const { name, display_name } of items) {
-      assert.equal(display_name, name === 'gold' ? 'Gold' : `Item ${name}`)
-    }
-    assert.ok(items.length <= acknowledged.size + 1 + 4 * 4, 'more items than were sent')
-  }
-})
-
 test('an import interrupted by kill -9 is stored completely or not at all, and can be repeated', async (t) => {
   const { path, public_key, account } = await createShopFile(t)
-  const count = 60_000
+  const count = 30_000
   const rows = Array.from({ length: count }, (_, i) => `T-${i},gold,1709294400,Ä${i}\n`)
   const csv = `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
   const { child, closed, send } = await startProcess(t, path)
@@ -122,7 +71,7 @@ test('an import interrupted by kill -9 is stored completely or not at all, and c
     () => 0,
   )
   await eventually(
-    () => statSync(`${path}-wal`).size > sizeBefore + 500_000 || undefined,
+    () => statSync(`${path}-wal`).size > sizeBefore + 200_000 || undefined,
     'rows in the database',
   )
   child.kill('SIGKILL')
@@ -213,11 +162,13 @@ test('SIGTERM exits with 0 despite open idle connections', async (t) => {
   assert.equal(await idle.ended, '')
 })
 
+const CLIENTS = 16
+
 for (const args of [[], ['--drain-delay', '1'], ['--workers', '2']]) {
   test(`SIGTERM under load resets no connection: serve ${args.join(' ')}`, async (t) => {
     const { path, account_key } = await createShopFile(t)
     const { child, closed, url } = await startProcess(t, path, args)
-    const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+    const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
     t.after(() => agent.destroy())
     const headers = { 'x-account-key': account_key }
     const acknowledged: string[] = []
@@ -233,13 +184,13 @@ for (const args of [[], ['--drain-delay', '1'], ['--workers', '2']]) {
         if (reply.headers.connection === 'close') return closing.push(number)
       }
     }
-    const clients = Promise.all(Array.from({ length: 64 }, (_, number) => client(number)))
-    await eventually(() => acknowledged.length > 640 || undefined, 'ten rounds')
+    const clients = Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)))
+    await eventually(() => acknowledged.length > 10 * CLIENTS || undefined, 'ten rounds')
     child.kill('SIGTERM')
     await clients
 
     assert.equal(await closed, 0)
-    assert.equal(closing.length, 64)
+    assert.equal(closing.length, CLIENTS)
     const names = await withTill(path, (till) => namesIn(till, account_key))
     assert.deepEqual(new Set(names), new Set(['gold', ...acknowledged]))
   })

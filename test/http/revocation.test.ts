@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import {
-  type Account,
-  openPostgresStorage,
-  openSqliteStorage,
-  type Storage,
-} from '../../lib/index.ts'
+import { type Account, openPostgresStorage, type Storage } from '../../lib/index.ts'
 import { takeInventory } from '../../lib/storage/inventory.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { assertProblem, rawRequest, startServer, type TestServer } from '../support/server.ts'
+import { openSqlite } from '../support/sqlite.ts'
 import { createShop } from '../support/till.ts'
 
 const server = await startPostgres()
 
 const STORAGES: Record<string, (t: TestContext) => Promise<Storage>> = {
-  SQLite: (t) => openSqliteStorage(join(temporaryFolder(t), 'till.db')),
+  SQLite: (t) => openSqlite(join(temporaryFolder(t), 'till.db')),
   PostgreSQL: async (t) => openPostgresStorage(await server.createSchema(t)),
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { createTill, type Till } from '../../lib/index.ts'
 import { createBalancer } from '../support/balancer.ts'
 import { serveProcess } from '../support/cli.ts'
@@ -72,6 +73,9 @@ async function namesOf(till: Till, account: Parameters<Till['items']['list']>[0]
   return names
 }
 
+/** Between the requests of a client that waits for a change. */
+const PAUSE_MS = 10
+
 const AUTH = '/api/v1/identity/auth'
 const LIST = 'GET /api/v1/items?store_id=main'
 const CREATE = 'POST /api/v1/items'
@@ -116,10 +120,11 @@ test('all servers sign with a new key within its handover time, and no token fai
 
   const signers = new Set<number>()
   for (let turn = 0; signers.size < servers.length; turn++) {
-    assert.ok(turn < 10_000, 'some server never signs with the new key')
+    assert.ok(turn < 5_000, 'some server never signs with the new key')
     const made = await openSession(at(servers, turn), project.public_key)
     const head = JSON.parse(Buffer.from(made.split('.')[0] ?? '', 'base64url').toString())
     if (head.kid === kid) signers.add(turn % servers.length)
+    await setTimeout(PAUSE_MS)
     for (const each of [made, token]) {
       const replies = await everywhere(servers, LIST, { token: each })
       assert.deepEqual(statusesOf(replies), [200, 200, 200])
@@ -130,17 +135,18 @@ test('all servers sign with a new key within its handover time, and no token fai
   await storage.rotateSigningKeys(added, () => [before?.kid ?? ''])
   const refusing = new Set<number>()
   for (let turn = 0; refusing.size < servers.length; turn++) {
-    assert.ok(turn < 10_000, 'some server never lets go of the key')
+    assert.ok(turn < 5_000, 'some server never lets go of the key')
     const { status } = await at(servers, turn)(LIST, { token })
     if (status === 401) refusing.add(turn % servers.length)
     else assert.ok(!refusing.has(turn % servers.length), 'a key that was dropped is back')
+    await setTimeout(PAUSE_MS)
   }
 })
 
 test('an idempotency key used at one server creates no second record at another', async (t) => {
   const { servers, account_key, account, till } = await startServers(t)
 
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 6; round++) {
     const parts = {
       account_key,
       headers: { 'idempotency-key': `once_${round}` },
@@ -152,13 +158,13 @@ test('an idempotency key used at one server creates no second record at another'
     const other = { ...parts, json: newItem(`other_${round}`) }
     assertProblem(await at(servers, round)(CREATE, other), 400, 'invalid_request')
   }
-  assert.equal((await namesOf(till, account)).length, 21)
+  assert.equal((await namesOf(till, account)).length, 7)
 })
 
 test('exactly one of simultaneous creates of one SKU at several servers succeeds', async (t) => {
   const { servers, account_key, token } = await startServers(t)
 
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < 8; round++) {
     const parts = { account_key, json: newItem(`sku_${round}`) }
     const replies = (await Promise.all([0, 1].map(() => everywhere(servers, CREATE, parts)))).flat()
     const made = replies.filter(({ status }) => status === 200)
@@ -186,15 +192,15 @@ test('all servers see an import, and two imports into one store run one after an
   assert.equal(await load(0, fileOf(2_000)), 2_000)
   assert.equal(await load(1, fileOf(2_000)), 0)
   // Each import waits for the previous one and then sees its rows: one of them adds each row.
-  const sizes = [20_000, 12_000, 16_000]
+  const sizes = [12_000, 6_000, 9_000]
   const added = await Promise.all(sizes.map((size, server) => load(server, fileOf(size))))
   assert.equal(
     added.reduce((sum, each) => sum + each),
-    18_000,
+    10_000,
   )
   let count = 0
   for await (const _ of till.purchases.all(account, { store_id: 'main' })) count++
-  assert.equal(count, 20_000)
+  assert.equal(count, 12_000)
 })
 
 test('every read that starts after an acknowledged write shows it, at every server', async (t) => {
@@ -209,7 +215,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
       store_config: { currency: 'USD' },
     })
     const etags = new Map<number, string>()
-    for (let round = 1; round <= 125; round++) {
+    for (let round = 1; round <= 30; round++) {
       const json = newItem(`item_${round}`, store_id)
       const id = idOf(await at(servers, lane + round)(CREATE, { account_key, json }))
       const one = lane + round + 1
@@ -229,7 +235,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
     }
   }
   const rename = async () => {
-    for (let round = 1; round <= 125; round++) {
+    for (let round = 1; round <= 30; round++) {
       const name = `Game ${round}`
       const json = { id: project.id, name }
       const changed = await at(servers, round)('PUT /api/v1/projects', { token, json })
@@ -239,7 +245,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
       assert.equal(opened.json<{ project: { name: string } }>().project.name, name)
     }
   }
-  await Promise.all([rename(), ...[0, 1, 2, 3, 4, 5, 6, 7].map(client)])
+  await Promise.all([rename(), ...[0, 1, 2, 3].map(client)])
 })
 
 test('servers share a rate limit', async (t) => {
@@ -282,6 +288,7 @@ function createLoad(send: Send, account_key: string, prefix: string) {
         } else {
           load.unknown.push(name)
           load.refused.push(reply)
+          await setTimeout(PAUSE_MS)
         }
       } catch (error) {
         load.unknown.push(name)
@@ -323,13 +330,13 @@ test('a killed server loses no acknowledged write and does not affect others', a
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
-  await progress(loads, 30)
+  await progress(loads, 15)
 
   servers[0]?.child.kill('SIGKILL')
 
   const others = loads.slice(2)
   await servers[0]?.closed
-  await progress(others, 60)
+  await progress(others, 30)
   await stopAll(loads)
   for (const { refused, broken } of others) assert.deepEqual([refused, broken], [[], []])
   assertKept(await namesOf(till, account), loads)
@@ -342,7 +349,7 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
-  await progress(loads, 30)
+  await progress(loads, 15)
 
   await postgres.stop()
   await eventually(
@@ -354,7 +361,7 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
   const alive = await everywhere(servers, 'GET /healthz', {})
   await postgres.start()
 
-  await progress(loads, 30)
+  await progress(loads, 15)
   await stopAll(loads)
   assertProblem(read, 503, 'storage_unavailable')
   assert.deepEqual(statusesOf(ready), [503, 503, 503])
@@ -378,7 +385,7 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
 })
 
 test('a rolling restart under load fails no request', async (t) => {
-  const drained = ['--drain-delay', '2']
+  const drained = ['--drain-delay', '1']
   const { servers, db, account_key, token, till, account } = await startServers(t, drained)
   const balancer = createBalancer(servers.map(({ url }) => url))
   t.after(balancer.stop)
@@ -399,9 +406,10 @@ test('a rolling restart under load fails no request', async (t) => {
       created.push(name)
       const path = `/api/v1/items/${JSON.parse(made.text).id}`
       answers.push(await balancer.send('GET', path, { authorization: `Bearer ${token}` }))
+      await setTimeout(PAUSE_MS)
     }
   }
-  const loads = Promise.all([0, 1, 2, 3, 4, 5].map(load))
+  const loads = Promise.all([0, 1, 2, 3].map(load))
   // `loads` reports a failure later.
   loads.catch(() => {
     isStopped = true

@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
 import type { NewPurchase } from '../../lib/domain/purchase.ts'
-import { createMemoryStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
+import { createMemoryStorage, type Storage } from '../../lib/index.ts'
 import type { StagedRows } from '../../lib/storage/port.ts'
-import { openPostgres, startPostgres } from '../support/postgres.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { fc } from '../support/seeds.ts'
+import { openSqlite } from '../support/sqlite.ts'
 import { insertShops, MAIN, newRow } from './fixtures/records.ts'
+
+type OpenStorage = (t: Pick<TestContext, 'after'>) => Promise<Storage>
 
 type File = {
   readonly slices: readonly (readonly Partial<NewPurchase>[])[]
   readonly ends: boolean
 }
+
+const server = await startPostgres()
 
 // Few values, so that rows often repeat, update or conflict with each other.
 const row: fc.Arbitrary<Partial<NewPurchase>> = fc.record({
@@ -51,29 +58,30 @@ async function play(storage: Storage, files: readonly File[]) {
       purchases: (await storage.listPurchases(MAIN, {}, { limit: 1000 })).purchases,
     })
   }
-  await storage.close()
   return reported
 }
 
-test('memory and SQLite report the same outcome for any rows in any slices', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 4 }), async (files) => {
-      const inMemory = await play(createMemoryStorage(), files)
-      const inSqlite = await play(await openSqliteStorage(':memory:'), files)
-      assert.deepEqual(inSqlite, inMemory)
-    }),
-    { numRuns: 300 },
-  )
+test('memory and SQLite report the same outcome for any rows in any slices', async (t) => {
+  const folder = temporaryFolder(t)
+  let opened = 0
+  await assertAgreement(() => openSqlite(join(folder, `${opened++}.db`)), 200)
 })
 
-test('PostgreSQL reports the same outcome as memory', async (t) => {
-  const server = await startPostgres()
+test('PostgreSQL reports the same outcome as memory', () => assertAgreement(server.openEmpty, 40))
+
+/** Plays random files in memory and in the storages that `open` returns. */
+async function assertAgreement(open: OpenStorage, numRuns: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 4 }), async (files) => {
-      const inMemory = await play(createMemoryStorage(), files)
-      const storage = await openPostgres(t, await server.createSchema(t), { max: 2 })
-      assert.deepEqual(await play(storage, files), inMemory)
+      const closing: (() => unknown)[] = []
+      const storage = await open({ after: (close) => void closing.push(close as () => unknown) })
+      try {
+        assert.deepEqual(await play(storage, files), await play(createMemoryStorage(), files))
+      } finally {
+        for (const close of closing) await close()
+        await storage.close()
+      }
     }),
-    { numRuns: 40 },
+    { numRuns },
   )
-})
+}

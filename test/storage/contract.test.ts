@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { createMemoryStorage, openSqliteStorage } from '../../lib/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { openSqlite } from '../support/sqlite.ts'
 import { describeStorage } from './contract.ts'
 
 describeStorage(
@@ -19,7 +20,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
     `the SQLite storage with ${driver}`,
     async (t) => {
       const path = join(temporaryFolder(t), 'till.db')
-      const storage = await openSqliteStorage(path, { driver })
+      const storage = await openSqlite(path, { driver })
       t.after(() => storage.close())
       return storage
     },

@@ -1,8 +1,6 @@
-import { openPostgres, startPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { describeStorage } from './contract.ts'
 
 const server = await startPostgres()
 
-describeStorage('the PostgreSQL storage', async (t) => {
-  return openPostgres(t, await server.createSchema(t))
-})
+describeStorage('the PostgreSQL storage', server.openEmpty)

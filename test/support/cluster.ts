@@ -33,10 +33,13 @@ interface Place {
 
 const FLAGS = [
   // Killed and restarted in the tests, but never cut from its power.
-  ...['-c', 'fsync=off'],
-  ...['-c', 'unix_socket_directories='],
-  ...['-c', 'max_connections=200'],
-]
+  'fsync=off',
+  'full_page_writes=off',
+  'unix_socket_directories=',
+  'max_connections=200',
+  'autovacuum=off', // leaves the statistics as a test has made them
+  'jit=off',
+].flatMap((setting) => ['-c', setting])
 
 export async function startCluster(): Promise<Cluster> {
   const user = findUser()
@@ -123,6 +126,7 @@ function initialise({ folder, initdb }: Place, user: User): string {
       '--encoding=UTF8',
       '--locale=C',
       '--no-sync',
+      ...['-c', 'scram_iterations=1'], // of the password: most of a connection's CPU time
     ],
     { ...user, cwd: folder },
   )

@@ -1,15 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
-import {
-  createMemoryStorage,
-  createTill,
-  openSqliteStorage,
-  type Till,
-  type TillOptions,
-} from '../../lib/index.ts'
+import { createMemoryStorage, createTill, type Till, type TillOptions } from '../../lib/index.ts'
 import { sqliteDrivers } from './drivers.ts'
 import { temporaryFolder } from './folder.ts'
+import { openSqlite } from './sqlite.ts'
 
 /** Where several tills work on the same data, as several processes do. */
 export interface Place {
@@ -36,7 +31,7 @@ export async function describeFiles(
   suite: (newPlace: (t: TestContext) => Place) => void,
 ): Promise<void> {
   for (const { driver, skip } of await sqliteDrivers()) {
-    const open = (path: string) => openSqliteStorage(path, { driver })
+    const open = (path: string) => openSqlite(path, { driver })
     describe(`${what}, with ${driver}`, { skip }, () => suite((t) => filePlace(t, open)))
   }
 }
@@ -50,7 +45,7 @@ function memoryPlace(): Place {
   }
 }
 
-function filePlace(t: TestContext, open: typeof openSqliteStorage): Place {
+function filePlace(t: TestContext, open: typeof openSqlite): Place {
   const tills: Till[] = []
   // Hooks run in the order in which they are registered: the folder goes after what is in it.
   t.after(async () => {

@@ -10,6 +10,11 @@ export interface PostgresServer {
   createDatabase(t: TestContext, how?: string): Promise<string>
   /** The URL of an empty schema of the test's own: made in no time, where a schema is enough. */
   createSchema(t: Pick<TestContext, 'after'>): Promise<string>
+  /**
+   * Opens an empty storage in a schema of earlier tests, whose rows it deletes. This takes 30 ms of
+   * CPU time, a new schema 130 ms.
+   */
+  openEmpty(t: Pick<TestContext, 'after'>): Promise<Storage>
   stop(): Promise<void>
   start(): Promise<void>
 }
@@ -37,22 +42,73 @@ export async function startPostgres({ restarts = false } = {}): Promise<Postgres
     asAdmin(server, async (sql) => {
       for (const name of databases) await sql.unsafe(`DROP DATABASE ${name} (FORCE)`)
     })
-  after(own ? own.stop : dropDatabases)
   const base = await newDatabase('')
-  let schemas = 0
+  let created = 0
+  const createSchema = async () => {
+    const url = new URL(base)
+    const name = `schema_${++created}`
+    await asAdmin(base, (sql) => sql.unsafe(`CREATE SCHEMA ${name}`))
+    url.searchParams.set('search_path', name)
+    return url.href
+  }
+  const schemas = createSchemas(createSchema)
+  after(async () => {
+    await schemas.close()
+    await (own ?? { stop: dropDatabases }).stop()
+  })
 
   return {
     isForeign: foreign ? 'TILLKIT_TEST_PG is not to be stopped' : false,
     createDatabase: async (_t, how = '') => (await newDatabase(how)).href,
-    async createSchema() {
-      const url = new URL(base)
-      const name = `schema_${++schemas}`
-      await asAdmin(base, (sql) => sql.unsafe(`CREATE SCHEMA ${name}`))
-      url.searchParams.set('search_path', name)
-      return url.href
-    },
+    createSchema,
+    openEmpty: schemas.openEmpty,
     stop: async () => own?.stop(),
     start: async () => own?.start(),
+  }
+}
+
+interface Schema {
+  readonly url: string
+  readonly sql: Sql
+  /** Deletes all rows. */
+  readonly script: string
+}
+
+/** The schemas that tests use one after the other. */
+function createSchemas(createSchema: () => Promise<string>) {
+  const all: Schema[] = []
+  const unused: Schema[] = []
+  const create = async (): Promise<Schema> => {
+    const url = await createSchema()
+    await (await openPostgresStorage(url)).close()
+    const sql = postgres(url, { max: 1, onnotice: () => {} })
+    const tables = await sql`SELECT tablename AS name FROM pg_tables
+      WHERE schemaname = current_schema() AND tablename <> 'tillkit_migrations'`
+    const sequences = await sql`SELECT sequencename AS name FROM pg_sequences
+      WHERE schemaname = current_schema()`
+    const script = [
+      'SET session_replication_role = replica', // no foreign keys, no triggers
+      ...tables.map(({ name }) => `DELETE FROM ${name}`),
+      ...sequences.map(({ name }) => `SELECT setval('${name}', 1, false)`),
+    ].join(';')
+    const schema = { url, sql, script }
+    all.push(schema)
+    return schema
+  }
+  return {
+    async openEmpty(t: Pick<TestContext, 'after'>) {
+      const schema = unused.pop() ?? (await create())
+      await schema.sql.unsafe(schema.script)
+      const storage = await openPostgresStorage(schema.url)
+      t.after(async () => {
+        await storage.close()
+        unused.push(schema)
+      })
+      return storage
+    },
+    async close() {
+      for (const { sql } of all) await sql.end()
+    },
   }
 }
 

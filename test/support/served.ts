@@ -4,16 +4,17 @@ import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { createTill } from '../../lib/index.ts'
 import { serveProcess } from './cli.ts'
 import { temporaryFolder } from './folder.ts'
 import { ask, type ShownItem } from './load.ts'
+import { openSqlite } from './sqlite.ts'
 import { createShop } from './till.ts'
 
 /** A database file with a shop, and servers on it: processes of their own. */
 export async function createServedShop(t: TestContext, folder = temporaryFolder(t)) {
   const db = join(folder, 'till.db')
-  const till = createTill({ storage: await openSqliteStorage(db) })
+  const till = createTill({ storage: await openSqlite(db) })
   const { account, project, token } = await createShop(till)
   await till.close()
   return {

@@ -11,14 +11,9 @@ import {
   type ServeOptions,
   serve,
 } from '../../http/index.ts'
-import {
-  createTill,
-  openSqliteStorage,
-  type Quotas,
-  type Storage,
-  type Till,
-} from '../../lib/index.ts'
+import { createTill, type Quotas, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from './folder.ts'
+import { openSqlite } from './sqlite.ts'
 
 export interface TestServer extends RunningServer {
   readonly till: Till
@@ -51,7 +46,7 @@ export async function startServer(
   t.after(async () => {
     for (const close of closing) await close()
   })
-  const kept = storage ?? (await openSqliteStorage(join(temporaryFolder(t), 'till.db')))
+  const kept = storage ?? (await openSqlite(join(temporaryFolder(t), 'till.db')))
   const till = createTill({ storage: kept, now, quotas })
   const log: LogEntry[] = []
   const settings = {
@@ -218,11 +213,19 @@ export interface RawClient {
 export async function connectTo(url: string): Promise<RawClient> {
   const { hostname, port } = new URL(url)
   const socket = createConnection({ host: hostname, port: Number(port), allowHalfOpen: true })
-  let received = Buffer.alloc(0)
+  let chunks: Buffer[] = []
+  let size = 0
   let isOver = false
   let wake = () => {}
+  /** Joins the chunks once: a long body comes in hundreds of them. */
+  const received = (): Buffer => {
+    if (chunks.length !== 1) chunks = [Buffer.concat(chunks)]
+    return chunks[0] as Buffer
+  }
+
   socket.on('data', (chunk) => {
-    received = Buffer.concat([received, chunk])
+    chunks.push(chunk)
+    size += chunk.length
     wake()
   })
   for (const event of ['end', 'close']) {
@@ -233,22 +236,25 @@ export async function connectTo(url: string): Promise<RawClient> {
   }
   const ended = new Promise<string>((resolve) => {
     for (const event of ['end', 'close']) {
-      socket.on(event, () => setImmediate(() => resolve(received.toString())))
+      socket.on(event, () => setImmediate(() => resolve(received().toString())))
     }
   })
   await once(socket, 'connect')
   socket.on('error', () => {}) // a reset is what some tests are about
 
   const take = async (length: () => number): Promise<string> => {
-    while (length() < 0 || received.length < length()) {
-      if (isOver) throw new Error(`the connection ended with ${JSON.stringify(`${received}`)}`)
+    while (length() < 0 || size < length()) {
+      if (isOver) throw new Error(`the connection ended with ${JSON.stringify(`${received()}`)}`)
       await new Promise<void>((resolve) => {
         wake = resolve
       })
     }
-    const taken = received.subarray(0, length()).toString()
-    received = received.subarray(length())
-    return taken
+    const end = length()
+    const bytes = received()
+    const rest = bytes.subarray(end)
+    chunks = [rest]
+    size = rest.length
+    return bytes.subarray(0, end).toString()
   }
 
   return {
@@ -256,7 +262,7 @@ export async function connectTo(url: string): Promise<RawClient> {
     ended,
     write: (bytes) => void socket.write(bytes),
     async reply({ head = false } = {}) {
-      const lines = (await take(() => endOfHead(received))).trimEnd().split('\r\n')
+      const lines = (await take(() => endOfHead(received()))).trimEnd().split('\r\n')
       const status = Number(lines[0]?.split(' ')[1])
       const headers = new Headers(
         lines.slice(1).map((line) => line.split(/:(.*)/, 2) as [string, string]),

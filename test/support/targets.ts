@@ -1,14 +1,10 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import {
-  createMemoryStorage,
-  openPostgresStorage,
-  openSqliteStorage,
-  type Storage,
-} from '../../lib/index.ts'
+import { createMemoryStorage, type Storage } from '../../lib/index.ts'
 import { sqliteDrivers } from './drivers.ts'
 import { temporaryFolder } from './folder.ts'
 import { startPostgres } from './postgres.ts'
+import { openSqlite } from './sqlite.ts'
 
 export interface Target {
   readonly name: string
@@ -24,17 +20,12 @@ export async function allTargets(): Promise<Target[]> {
     name: `SQLite with ${driver}`,
     skip,
     make: (t: Pick<TestContext, 'after'>) =>
-      openSqliteStorage(join(temporaryFolder(t), 'till.db'), { driver }),
+      openSqlite(join(temporaryFolder(t), 'till.db'), { driver }),
   }))
   const targets = [
     { name: 'memory', skip: false as const, make: async () => createMemoryStorage() },
     ...sqlite,
-    {
-      name: 'PostgreSQL',
-      skip: false as const,
-      make: async (t: Pick<TestContext, 'after'>) =>
-        openPostgresStorage(await postgres.createSchema(t)),
-    },
+    { name: 'PostgreSQL', skip: false as const, make: postgres.openEmpty },
   ]
   return targets.map(({ make, ...target }) => ({
     ...target,
