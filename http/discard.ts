@@ -17,7 +17,8 @@ export function mustEndLater(response: ServerResponse): boolean {
  * Reads and discards the rest of the body of an answered request. The client can then read the
  * answer and send its next request. After `discardBytes`, stops reading and ends the server's side
  * of the connection; the client has until `discardTimeout` to read the answer. If the client waits
- * for `100 Continue`, ends the server's side at once.
+ * for `100 Continue`, ends the server's side at once. All earlier answers of the connection have been
+ * sent: see `pipelining.ts`.
  */
 export function discardRest(
   request: IncomingMessage,
@@ -31,15 +32,10 @@ export function discardRest(
     bytesLeft -= chunk.length
     if (bytesLeft >= 0) return
     request.off('data', count).pause()
-    endServerSide()
-  }
-  const endServerSide = () => {
-    if (isNext(response)) socket.end()
-    else response.once('socket', () => process.nextTick(() => socket.end()))
+    socket.end()
   }
   const giveUp = () => {
-    if (!isNext(response)) timer.refresh()
-    else if (!request.complete) socket.destroy()
+    if (!request.complete) socket.destroy()
   }
   const timer = setTimeout(giveUp, limits.discardTimeout).unref()
   request.on('data', count)
@@ -47,11 +43,6 @@ export function discardRest(
     if (!response.writableEnded) response.end()
   })
   request.once('close', () => clearTimeout(timer))
-  if (isWaitingToContinue(request)) endServerSide()
+  if (isWaitingToContinue(request)) socket.end()
   request.resume()
-}
-
-/** Whether all earlier answers of the connection have been sent. */
-function isNext({ socket, writableFinished }: ServerResponse): boolean {
-  return socket !== null || writableFinished
 }

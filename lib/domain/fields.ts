@@ -68,10 +68,9 @@ export function assertKnown(input: object, fields: object): void {
 }
 
 function unknownFields(input: object, fields: object): ErrorDetail[] {
-  const unknown = Object.entries(input).filter(
-    ([name, value]) => value !== undefined && !Object.hasOwn(fields, name),
-  )
-  return unknown.map(([field]) => {
+  const names = Object.keys(input).filter((name) => !Object.hasOwn(fields, name))
+  const unknown = names.filter((name) => (input as JsonObject)[name] !== undefined)
+  return unknown.map((field) => {
     const message = `is unknown. The fields are ${Object.keys(fields).join(', ')}`
     return { field, code: 'unknown', message }
   })

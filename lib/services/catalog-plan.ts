@@ -309,13 +309,19 @@ function createPlanner(
       isNew: boolean,
     ) {
       const listed = new Map<string, number>()
+      // By index, what an item lacks that is required for a new one. Few items are in it.
+      const lacking = new Map<number, readonly string[]>()
       let index = -1
       for (const each of items) {
         const item = parseCatalogItem(each, `${path}[${++index}]`, problems)
         const first = item && listed.get(item.name)
         if (first !== undefined) {
           problems.push(repeated(`${path}[${index}].name`, `${path}[${first}]`))
-        } else if (item) listed.set(item.name, index)
+        } else if (item) {
+          listed.set(item.name, index)
+          const lacks = REQUIRED.filter((field) => item[field] === undefined)
+          if (lacks.length > 0) lacking.set(index, lacks)
+        }
         if (index % 1000 === 999) await setImmediate()
       }
       if (!store) return
@@ -359,13 +365,12 @@ function createPlanner(
         }
       }
       for (const [name, index] of listed) {
-        const created = new CreatedItem(store_id, name, items, index, newType)
-        for (const field of ['display_name', 'price', 'type'] as const) {
-          if (created.item[field] !== undefined) continue
+        for (const field of lacking.get(index) ?? []) {
+          if (field === 'type' && newType !== undefined) continue
           const message = 'is required for a new item'
           problems.push({ field: `${path}[${index}].${field}`, code: 'required', message })
         }
-        note(created)
+        note(new CreatedItem(store_id, name, items, index, newType))
       }
     },
 
@@ -378,6 +383,9 @@ function createPlanner(
     },
   }
 }
+
+/** The fields that a new item must have, besides its name. */
+const REQUIRED = ['display_name', 'price', 'type'] as const
 
 /** Its `item` is parsed at each access, because all at once take as much memory as the catalog. */
 class CreatedItem implements PlannedChange {

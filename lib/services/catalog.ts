@@ -72,7 +72,10 @@ export function createCatalog(context: Context): Catalogs {
         throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
       }
       if (plan.changes.length === 0) return plan
-      const write = auditedWrite(context, account, 'catalog.apply', plan.project_id, options)
+      const { project_id, created, updated, archived, restored } = plan
+      const data = { created, updated, archived, restored }
+      const about = { subject: project_id, project_id, data }
+      const write = auditedWrite(context, account, 'catalog.apply', about, options)
       await storage.applyCatalog(writes, quota ? { ...write, quota } : write)
       return plan
     },

@@ -84,6 +84,42 @@ function textOf({ description, metadata }: Row): number {
   return (description as string).length + size
 }
 
+/** Records as a JSON array. All have the same owner. */
+export interface Batch<T> {
+  readonly first: T
+  readonly count: number
+  readonly rows: string
+}
+
+const BATCH = 1_000
+
+/**
+ * Cuts the records of a catalog into batches, before the transaction that writes them. `rowOf`
+ * returns the JSON of a record.
+ */
+export function batchesOf<T>(
+  records: Iterable<T>,
+  rowOf: (record: T) => unknown,
+  ownerOf: (record: T) => unknown = () => undefined,
+): Batch<T>[] {
+  const batches: Batch<T>[] = []
+  let taken: T[] = []
+  const flush = () => {
+    const [first] = taken
+    if (first === undefined) return
+    batches.push({ first, count: taken.length, rows: JSON.stringify(taken.map(rowOf)) })
+    taken = []
+  }
+  for (const record of records) {
+    const [first] = taken
+    const isFull = taken.length === BATCH
+    if (first !== undefined && (isFull || ownerOf(first) !== ownerOf(record))) flush()
+    taken.push(record)
+  }
+  flush()
+  return batches
+}
+
 /** For a catalog that another write changed meanwhile. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')

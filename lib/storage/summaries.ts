@@ -6,10 +6,12 @@ import type { StoresOfAccount } from './port.ts'
 
 /** The expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
-  /** Stores `s`, their visible purchases `p` and, as a left join, their items `t`. */
+  /** Stores `s` and their visible purchases `p`. */
   readonly from: string
   readonly status: string
-  /** The exact sum of prices with a status, as text. */
+  /** The columns of the sums of `p.price` in a group of purchases with the same status. */
+  readonly sums: string
+  /** The exact total of these columns over the groups with a status, as text. */
   total(status: number): string
   /** The period of `p.purchased_at` as text. */
   readonly periods: { readonly [P in 'day' | 'week' | 'month']: string }
@@ -20,39 +22,52 @@ interface Statement {
   readonly values: (string | number)[]
 }
 
-/** Writes the statement of a summary. `summaryOf` reads its rows. */
+/**
+ * Writes the statement of a summary. `summaryOf` reads its rows. Groups by status too, and then
+ * brings the statuses of a group into one row: a million rows take 0.85 of the time of counts and
+ * sums that each select their status (bench/).
+ */
 export function summaryStatement(
-  { from, status, total, periods }: SummaryDialect,
+  { from, status, sums, total, periods }: SummaryDialect,
   { account_id, store_id }: StoresOfAccount,
   filter: PurchaseFilter,
   by: readonly SummaryKey[],
 ): Statement {
   const isOneStore = store_id !== undefined || by.includes('store')
-  const keys: { readonly [K in SummaryKey]: readonly [grouped: string, shown?: string] } = {
-    day: [periods.day],
-    week: [periods.week],
-    month: [periods.month],
+  const keys: { readonly [K in SummaryKey]: string } = {
+    day: periods.day,
+    week: periods.week,
+    month: periods.month,
     // In one store a SKU is one item, and numbers sort faster than names (bench/: 0.7 of the time).
-    sku: isOneStore ? ['p.item', '(SELECT name FROM items WHERE seq = p.item)'] : ['t.name'],
-    currency: ['p.currency', "coalesce(p.currency, '')"],
-    store: ['s.store_id'],
+    sku: isOneStore ? 'p.item' : 't.name',
+    currency: 'p.currency',
+    store: 's.store_id',
+  }
+  const shown: { readonly [K in SummaryKey]?: (group: string) => string } = {
+    ...(isOneStore && { sku: (group) => `(SELECT name FROM items WHERE seq = ${group})` }),
+    currency: (group) => `coalesce(${group}, '')`,
   }
   // A user id belongs to a project.
   const user = isOneStore ? 'p.user_id' : "s.project_id || '/' || p.user_id"
-  const groups = groupsOf(by).map((key) => keys[key])
-  const shown = groups.map(([grouped, value = grouped], i) => `${value} AS group_${i}`)
+  const needsItems = filter.sku !== undefined || (by.includes('sku') && !isOneStore)
+  const groups = groupsOf(by)
   const conditions = conditionsOf(filter, status)
-  const count = (code: number) => `count(*) FILTER (WHERE ${status} = ${code})`
+  const sumOf = (column: string, code: number) =>
+    `coalesce(sum(${column}) FILTER (WHERE status = ${code}), 0)`
   return {
-    sql: `SELECT ${shown.join(', ')},
-      ${count(0)} AS purchased, ${count(1)} AS pending,
-      ${count(2)} AS refunded, ${count(3)} AS cancelled,
-      ${total(0)} AS revenue, ${total(2)} AS refunded_total,
-      count(DISTINCT ${user}) FILTER (WHERE ${status} = 0) AS buyers
-      ${from}
-      WHERE s.account_id = ? ${store_id === undefined ? '' : 'AND s.store_id = ?'}
-        ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
-      GROUP BY ${groups.map(([grouped]) => grouped).join(', ')}
+    sql: `SELECT ${groups.map((key, i) => `${shown[key]?.(`g.key_${i}`) ?? `g.key_${i}`} AS group_${i}`).join(', ')},
+      ${sumOf('purchases', 0)} AS purchased, ${sumOf('purchases', 1)} AS pending,
+      ${sumOf('purchases', 2)} AS refunded, ${sumOf('purchases', 3)} AS cancelled,
+      ${total(0)} AS revenue, ${total(2)} AS refunded_total, ${sumOf('users', 0)} AS buyers
+      FROM (
+        SELECT ${groups.map((key, i) => `${keys[key]} AS key_${i}`).join(', ')}, ${status} AS status,
+          count(*) AS purchases, count(DISTINCT ${user}) AS users, ${sums}
+        ${from} ${needsItems ? 'LEFT JOIN items t ON t.seq = p.item' : ''}
+        WHERE s.account_id = ? ${store_id === undefined ? '' : 'AND s.store_id = ?'}
+          ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
+        GROUP BY ${[...groups, 'status'].map((_, i) => i + 1).join(', ')}
+      ) g
+      GROUP BY ${groups.map((_, i) => `g.key_${i}`).join(', ')}
       ORDER BY ${groups.map((_, i) => `group_${i}`).join(', ')}`,
     values: [
       account_id,

@@ -55,8 +55,8 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
   )
   const added = (await till.operations.listAudit({})).entries.slice(entries.length)
   assert.deepEqual(
-    added.map(({ action, subject }) => [action, subject]),
-    [['catalog.apply', planned.project_id]],
+    added.map(({ action, project_id, data }) => [action, project_id, data]),
+    [['catalog.apply', planned.project_id, { created: 1, updated: 1, archived: 0, restored: 0 }]],
   )
   assert.deepEqual((await apply(stores)).changes, [])
   assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 1)

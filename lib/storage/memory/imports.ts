@@ -146,8 +146,10 @@ function createImport(
       for (const { user_id: _, ...purchase } of own) {
         const { transaction_id } = purchase
         records.erased.set(transaction_id, { transaction_id, is_deleted: deletes })
-        if (deletes) records.purchases.delete(transaction_id)
-        else records.purchases.set(transaction_id, { ...purchase, metadata: Buffer.from('{}') })
+        if (deletes) {
+          records.purchases.delete(transaction_id)
+          for (const { previous } of records.imports.values()) previous.delete(transaction_id)
+        } else records.purchases.set(transaction_id, { ...purchase, metadata: Buffer.from('{}') })
       }
       state.recordWrite(write)
       return own.length

@@ -39,7 +39,7 @@ export interface StoreRecords {
 export interface KeptImport {
   readonly record: ImportRecord
   /** The statuses that the import changed, by transaction id. */
-  readonly previous: ReadonlyMap<string, PurchaseStatus>
+  readonly previous: Map<string, PurchaseStatus>
   /** The number of skipped rows of earlier imports, by import id. */
   readonly overlaps: Map<string, number>
 }

@@ -1,4 +1,5 @@
 import {
+  batchesOf,
   catalogChanged,
   catalogPage,
   catalogReads,
@@ -13,7 +14,7 @@ import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
 import { assertQuota } from './quota.ts'
-import { insertionOfMany } from './statements.ts'
+import { insertionOfMany, JSON_TEXT } from './statements.ts'
 
 export function catalogMethods(db: Database): CatalogMethods {
   return {
@@ -22,7 +23,12 @@ export function catalogMethods(db: Database): CatalogMethods {
       const values = [account_id, store_id, page.after ?? '0', page.limit + 1]
       return catalogPage(await db.all(PAGE_OF_CATALOG_ITEMS, ...values), page)
     },
-    applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
+    async applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
+      const newItems = batchesOf(changes.newItems, (item) => item)
+      const itemChanges = batchesOf(changes.items, (change) => ({
+        ...change,
+        is_kept: change.archived_at === undefined,
+      }))
       return db.transaction(async (tx) => {
         const locks = [
           ...(project ? [lockOf.project(project_id)] : []),
@@ -44,11 +50,12 @@ export function catalogMethods(db: Database): CatalogMethods {
           const { account_id, store_id } = store
           await tx.run(UPDATE_STORE, ...STORE_CHANGES.values(store), account_id, store_id)
         }
-        await writeAll(changes.newItems, (items) => tx.run(INSERT_ITEMS, items))
-        await writeAll(changes.items, (items) => {
-          const sent = items.map((each) => ({ ...each, is_kept: each.archived_at === undefined }))
-          return tx.run(UPDATE_ITEMS, change_id, sent)
-        })
+        for (const { count, rows } of newItems) {
+          if ((await tx.run(INSERT_ITEMS, rows)) < count) throw catalogChanged()
+        }
+        for (const { count, rows } of itemChanges) {
+          if ((await tx.run(UPDATE_ITEMS, change_id, rows)) < count) throw catalogChanged()
+        }
         await assertQuota(tx, write.quota)
         await recordWrite(tx, write)
       })
@@ -60,7 +67,7 @@ export function catalogMethods(db: Database): CatalogMethods {
 // concurrent change of an item does not wait: the statements compare versions and names.
 const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR NO KEY UPDATE'
 
-const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
+const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, JSON_TEXT)
 
 const UPDATE_ITEMS = `
   UPDATE items i SET display_name = coalesce(c.display_name, i.display_name),
@@ -68,25 +75,6 @@ const UPDATE_ITEMS = `
     metadata = coalesce(c.metadata, i.metadata),
     archived_at = CASE WHEN c.is_kept THEN i.archived_at ELSE c.archived_at END,
     version = i.version + 1, changed = ?
-  FROM json_to_recordset(?) AS c (id text, version bigint, display_name text, description text,
+  FROM json_to_recordset(${JSON_TEXT}) AS c (id text, version bigint, display_name text, description text,
     price bigint, metadata json, is_kept boolean, archived_at text)
   WHERE i.id = c.id AND i.version = c.version`
-
-const BATCH = 1_000
-
-/** Throws `catalog_changed` if a statement wrote only some of the records, as others had changed. */
-async function writeAll<T extends object>(
-  records: Iterable<T>,
-  run: (batch: T[]) => Promise<number>,
-): Promise<void> {
-  let batch: T[] = []
-  const flush = async () => {
-    if (batch.length > 0 && (await run(batch)) < batch.length) throw catalogChanged()
-    batch = []
-  }
-  for (const record of records) {
-    batch.push(record)
-    if (batch.length === BATCH) await flush()
-  }
-  await flush()
-}

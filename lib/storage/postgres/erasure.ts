@@ -13,6 +13,7 @@ export async function erasePurchases(
   await tx.run(MARK, store, marks)
   const seqs = rows.map(({ seq }) => seq)
   await tx.run(deletes ? DELETE_PURCHASES : REMOVE_USER, store, seqs)
+  if (deletes) await tx.run(DELETE_CHANGES, store, seqs)
   return rows.length
 }
 
@@ -32,10 +33,11 @@ const markIn = (store: string) => `
 const MARK = markIn('?')
 const MARK_BY_ID = markIn('(SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)')
 
-const OF_SEQS =
-  'store = ? AND seq IN (SELECT value::bigint FROM json_array_elements_text(?) AS value)'
-const DELETE_PURCHASES = `DELETE FROM purchases WHERE ${OF_SEQS}`
-const REMOVE_USER = `UPDATE purchases SET user_id = NULL, metadata = NULL WHERE ${OF_SEQS}`
+const LIST = '(SELECT value::bigint FROM json_array_elements_text(?) AS value)'
+const DELETE_PURCHASES = `DELETE FROM purchases WHERE store = ? AND seq IN ${LIST}`
+const REMOVE_USER = `
+  UPDATE purchases SET user_id = NULL, metadata = NULL WHERE store = ? AND seq IN ${LIST}`
+const DELETE_CHANGES = `DELETE FROM status_changes WHERE store = ? AND purchase IN ${LIST}`
 
 /** Marks purchases as erased, for a copy. */
 export async function markErased(

@@ -12,8 +12,11 @@ export function numbered(sql: string): string {
   return made
 }
 
+/** The SQL for a value that is the text of JSON. The driver would write a string as a JSON string. */
+export const JSON_TEXT = 'CAST(? AS text)::json'
+
 /** The SQL to insert the records of a JSON array, in its order. */
-export function insertionOfMany<R>(table: Table<R>): string {
-  const rows = `ROWS FROM (json_to_recordset(?) AS (${table.typedFields})) WITH ORDINALITY AS r`
+export function insertionOfMany<R>(table: Table<R>, array = '?'): string {
+  const rows = `ROWS FROM (json_to_recordset(${array}) AS (${table.typedFields})) WITH ORDINALITY AS r`
   return table.insertionFrom(`${rows} ORDER BY ordinality`, (field) => `r.${field}`)
 }

@@ -6,15 +6,15 @@ import type { Database } from './connection.ts'
 
 const FROM = `
   FROM stores s JOIN purchases p ON p.store = s.seq AND p.seq <= s.last_purchase
-  JOIN imports i ON i.seq = p.import AND i.undone_at IS NULL
-  LEFT JOIN items t ON t.seq = p.item`
+  JOIN imports i ON i.seq = p.import AND i.undone_at IS NULL`
 
 const TIME = "to_timestamp(p.purchased_at / 1000.0) AT TIME ZONE 'UTC'"
 
 const DIALECT: SummaryDialect = {
   from: FROM,
   status: 'p.status',
-  total: (status) => `coalesce(sum(p.price) FILTER (WHERE p.status = ${status}), 0)::text`,
+  sums: 'sum(p.price) AS price',
+  total: (status) => `coalesce(sum(price) FILTER (WHERE status = ${status}), 0)::text`,
   periods: {
     day: `to_char(${TIME}, 'YYYY-MM-DD')`,
     week: `to_char(date_trunc('week', ${TIME}), 'YYYY-MM-DD')`,

@@ -1,4 +1,5 @@
 import {
+  batchesOf,
   catalogChanged,
   catalogPage,
   catalogReads,
@@ -6,12 +7,13 @@ import {
   STATE_QUERY,
   stateOfRows,
 } from '../catalog.ts'
-import type { CatalogMethods } from '../port.ts'
+import type { CatalogItemChange, CatalogMethods } from '../port.ts'
 import { UPDATE_PROJECT, UPDATE_STORE } from '../statements.ts'
 import { ITEM_ROWS, PROJECT_CHANGES, STORE_CHANGES, STORES } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
+import type { SqliteValue } from './drivers.ts'
 import { assertQuota } from './quota.ts'
 
 export function catalogMethods(db: Connection): CatalogMethods {
@@ -21,7 +23,10 @@ export function catalogMethods(db: Connection): CatalogMethods {
       const values = [account_id, store_id, page.after ?? '0', page.limit + 1]
       return db.some((rows) => catalogPage(rows, page), PAGE_OF_CATALOG_ITEMS, ...values)
     },
-    applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
+    async applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
+      // The lock is held for 1.0 s in place of 5 s with 100,000 new items (bench/catalog.mjs).
+      const newItems = batchesOf(changes.newItems, ITEM_ROWS.sqliteValues, (item) => item.store_id)
+      const itemChanges = batchesOf(changes.items, changeRow)
       return db.transaction(() => {
         verifyAuthority(db, write.authority)
         const current = db.find(STATE_QUERY.project, project_id)
@@ -35,15 +40,12 @@ export function catalogMethods(db: Connection): CatalogMethods {
           const { account_id, store_id } = store
           db.run(UPDATE_STORE, ...STORE_CHANGES.sqliteValues(store), account_id, store_id)
         }
-        for (const item of changes.newItems) {
-          if (db.insert(ITEM_ROWS, item) === 0) throw catalogChanged()
+        for (const { first, count, rows } of newItems) {
+          const { account_id, store_id } = first
+          if (db.run(INSERT_ITEMS, account_id, store_id, rows) < count) throw catalogChanged()
         }
-        for (const { id, version, archived_at, ...item } of changes.items) {
-          const { display_name = null, description = null, price = null } = item
-          const metadata = item.metadata ? JSON.stringify(item.metadata) : null
-          const isKept = archived_at === undefined ? 1 : 0
-          const values = [display_name, description, price, metadata, isKept, archived_at ?? null]
-          if (db.run(UPDATE_ITEM, ...values, change_id, id, version) === 0) throw catalogChanged()
+        for (const { count, rows } of itemChanges) {
+          if (db.run(UPDATE_ITEMS, change_id, rows) < count) throw catalogChanged()
         }
         assertQuota(db, write.quota)
         recordWrite(db, write)
@@ -52,9 +54,23 @@ export function catalogMethods(db: Connection): CatalogMethods {
   }
 }
 
-const UPDATE_ITEM = `
-  UPDATE items SET display_name = coalesce(?, display_name),
-    description = coalesce(?, description), price = coalesce(?, price),
-    metadata = coalesce(?, metadata), archived_at = CASE WHEN ? THEN archived_at ELSE ? END,
-    version = version + 1, changed = ?
-  WHERE id = ? AND version = ?`
+// `value` is a row of the JSON array, and `->>` an element of it.
+const INSERT_ITEMS = ITEM_ROWS.insertionFrom('json_each(?) WHERE true', (field) => {
+  const place = ITEM_ROWS.names.indexOf(field)
+  return place < 0 ? '?' : `value ->> ${place}`
+})
+
+function changeRow({ id, version, archived_at, ...item }: CatalogItemChange): SqliteValue[] {
+  const { display_name = null, description = null, price = null } = item
+  const metadata = item.metadata ? JSON.stringify(item.metadata) : null
+  const isKept = archived_at === undefined ? 1 : 0
+  return [id, version, display_name, description, price, metadata, isKept, archived_at ?? null]
+}
+
+const UPDATE_ITEMS = `
+  UPDATE items AS i SET display_name = coalesce(value ->> 2, i.display_name),
+    description = coalesce(value ->> 3, i.description), price = coalesce(value ->> 4, i.price),
+    metadata = coalesce(value ->> 5, i.metadata),
+    archived_at = CASE WHEN value ->> 6 THEN i.archived_at ELSE value ->> 7 END,
+    version = i.version + 1, changed = ?
+  FROM json_each(?) WHERE i.id = value ->> 0 AND i.version = value ->> 1`

@@ -15,6 +15,7 @@ export function erasePurchases(
   if (deletes) {
     db.run(KEEP_ID, store, ids)
     db.run(`DELETE FROM purchase_changes WHERE purchase IN ${LIST}`, seqs)
+    db.run(`DELETE FROM status_changes WHERE purchase IN ${LIST}`, seqs)
     db.run(`DELETE FROM purchases WHERE seq IN ${LIST}`, seqs)
   }
   return rows.length

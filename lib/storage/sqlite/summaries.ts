@@ -11,7 +11,6 @@ const FROM = `
   CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
   CROSS JOIN purchases p ON +p.import = i.seq
     AND p.seq BETWEEN i.first_purchase AND i.last_purchase
-  LEFT JOIN items t ON t.seq = p.item
   LEFT JOIN purchase_changes c ON c.purchase = p.seq
     AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
 
@@ -22,9 +21,10 @@ const DIALECT: SummaryDialect = {
   from: FROM,
   status: STATUS,
   // `sum` fails beyond 2^63. Sums the digits above and below 10^9 separately.
+  sums: 'sum(p.price / 1000000000) AS high, sum(p.price % 1000000000) AS low',
   total(status) {
-    const sum = (part: string) => `coalesce(sum(${part}) FILTER (WHERE ${STATUS} = ${status}), 0)`
-    const [high, low] = [sum('p.price / 1000000000'), sum('p.price % 1000000000')]
+    const sum = (part: string) => `coalesce(sum(${part}) FILTER (WHERE status = ${status}), 0)`
+    const [high, low] = [sum('high'), sum('low')]
     return `(${high} + ${low} / 1000000000) || printf('%09d', ${low} % 1000000000)`
   },
   periods: {

@@ -56,6 +56,31 @@ export function describeCatalog(open: OpenStorage): void {
     assert.equal((await storage.findItem('itm_gold'))?.price, 999)
   })
 
+  test('a thousand items and more keep their order, their stores and their text', async (t) => {
+    const storage = await open(t)
+    await insertStores(storage)
+    const metadata = { 'a "b"\\': ['\u2028😀', 1e21, -0.5, null, true, {}], deep: { x: [[]] } }
+    const odd = { display_name: '"\\n😀', description: "'\n\t", price: 2 ** 53 - 1, metadata }
+    const newItems = Array.from({ length: 1_002 }, (_, i) => ({
+      ...newItem(`item_${i}`, { ...odd, store_id: i < 1_001 ? 'main' : 'side' }),
+      version: 1,
+    }))
+    await storage.applyCatalog(await changesOf(storage, { newItems }))
+
+    const { records } = await storage.listCatalogItems(MAIN, { limit: 2_000 })
+    assert.deepEqual(records, newItems.slice(0, 1_001))
+    const side = await storage.listCatalogItems(SIDE, { limit: 10 })
+    assert.deepEqual(side.records, newItems.slice(1_001))
+
+    const items = records.map(({ id }) => ({ id, version: 1, metadata: { ...metadata, id } }))
+    await storage.applyCatalog(await changesOf(storage, { items }))
+    const changed = await storage.listCatalogItems(MAIN, { limit: 2_000 })
+    assert.deepEqual(
+      changed.records.map(({ metadata, version }) => [metadata, version]),
+      items.map(({ metadata }) => [metadata, 2]),
+    )
+  })
+
   test('null restores an archived item, and another change leaves it archived', async (t) => {
     const storage = await open(t)
     await insertStores(storage)

@@ -388,4 +388,22 @@ export function describeUndo(open: OpenStorage): void {
 
     assert.deepEqual(await contents(storage), ['tx_3 purchased'])
   })
+
+  test('a purchase that was deleted with its user keeps no import from being undone', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const ann = (status: 'pending' | 'purchased' | 'refunded') =>
+      newRow(2, { user_id: 'ann', status })
+    await importInto(storage, 'imp_1', [ann('pending'), pending(3)])
+    await importInto(storage, 'imp_2', [ann('purchased'), newRow(3)])
+    await importInto(storage, 'imp_3', [ann('refunded')])
+    const lease = await openImport(storage, MAIN, 'imp_lease')
+    await lease.erase({ user_id: 'ann', transaction_ids: ['tx_2'], deletes: true })
+    await lease.abort()
+
+    assert.deepEqual(await undo(storage, 'imp_2'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), ['tx_3 pending'])
+    assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'undone' })
+    assert.deepEqual(await contents(storage), [])
+  })
 }
