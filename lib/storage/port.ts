@@ -45,8 +45,13 @@ export interface Storage
   size?(): Promise<StorageSize>
   /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
+  /** See `Till.together`. Missing where each read is checked at no cost. */
+  together?(): Together
   close(): Promise<void>
 }
+
+/** Calls `work`, whose first reads may be as old as the request. See `Till.together`. */
+export type Together = <T>(work: () => T) => T
 
 /** The sizes of a database in bytes. */
 export interface StorageSize {
