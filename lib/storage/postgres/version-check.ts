@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../domain/audit.ts'
-import type { Database } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 
 /** What a check has seen. Data that was read after the check is true at it, or newer. */
@@ -33,7 +33,10 @@ export interface Checked {
  * Finds the changes that were committed after a version, exactly: no change of before is in the
  * result, and none is missing. Each change has an audit entry in its own transaction.
  */
-export async function checkVersion(db: Database, previous: Version = FIRST): Promise<Checked> {
+export async function checkVersion(
+  db: Pick<Connection, 'find'>,
+  previous: Version = FIRST,
+): Promise<Checked> {
   const { snapshot, last } = previous
   const row = (await db.find(CHECK, snapshot, last)) as Row
   const version = versionOf(row)
