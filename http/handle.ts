@@ -91,6 +91,7 @@ export function createHandler(
   ): Promise<Answer> => {
     const { request, response, headers, request_id } = current
     const { limitedBy } = credential
+    const together = till.together()
     const limit = limitedBy && concurrency[kind]
     let caller: unknown
     let account = ''
@@ -102,7 +103,7 @@ export function createHandler(
       assertRoom(limit) // fails early, because verifying a credential is expensive
       acquire(concurrency.verifications, address)
       try {
-        caller = await credential.verify(till, headers)
+        caller = await together(() => credential.verify(till, headers))
       } finally {
         release(concurrency.verifications, address)
       }
@@ -119,7 +120,8 @@ export function createHandler(
       const options = { requestId: request_id, idempotencyKey }
       // Calls the handler right after `readBody`: only the handler discards the uploaded file.
       const body = await readBody(request, limits, reservation)
-      return await handler({ till, caller, body, params, query, options, context })
+      const call = { till, caller, body, params, query, options, context }
+      return await together(() => handler(call))
     } finally {
       reservation.release()
       if (limit) release(limit, account, project)

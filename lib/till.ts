@@ -58,6 +58,12 @@ export interface Till extends AsyncDisposable {
   readonly users: Users
   readonly operations: Operations
   readonly rateLimits: RateLimits
+  /**
+   * Returns a function for the calls of one request. The reads that such a call begins at once may
+   * be as old as the request, so that they share a check of the database's version. All other reads
+   * are as new as their own call.
+   */
+  together(): <T>(call: () => T) => T
   /** Closes the storage. `await using` calls it too. */
   close(): Promise<void>
 }
@@ -94,6 +100,7 @@ export function createTill(options: TillOptions): Till {
     users: createUsers(context),
     operations: createOperations(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
+    together: () => options.storage.together?.() ?? ((call) => call()),
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -1,7 +1,7 @@
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
 import { invalidField, isText } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
-import type { Insertion, WriteOptions } from '../storage/port.ts'
+import type { AuditedWrite, Insertion } from '../storage/port.ts'
 import { authorityOf, type Caller, isSession } from './access.ts'
 import type { Context } from './context.ts'
 
@@ -42,7 +42,7 @@ export function auditedWrite(
   action: AuditAction,
   about: string | AuditSubject,
   options: CallOptions = {},
-): WriteOptions & { readonly audit: AuditEntry } {
+): AuditedWrite {
   assertCallOptions(options)
   const {
     subject,
@@ -91,7 +91,7 @@ export async function createOnce<T extends object>(
   action: AuditAction,
   { input, record, about }: Creation<T>,
   options: CreateOptions,
-  insert: (write: WriteOptions) => Promise<Insertion>,
+  insert: (write: AuditedWrite) => Promise<Insertion>,
 ): Promise<T | undefined> {
   const write = auditedWrite(context, caller, action, about, options)
   const key = options.idempotencyKey

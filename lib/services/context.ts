@@ -1,11 +1,11 @@
-import type { Storage } from '../storage/port.ts'
+import type { AuditedStorage } from '../storage/port.ts'
 import type { Keyring } from '../token/keyring.ts'
 import type { Quotas } from './quotas.ts'
 import type { Sealer } from './secrets.ts'
 
 /** The state that all services share: the storage, the clock and the settings. */
 export interface Context {
-  readonly storage: Storage
+  readonly storage: AuditedStorage
   /** Unix milliseconds. */
   readonly now: () => number
   readonly keyring: Keyring

@@ -15,7 +15,7 @@ import {
 import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
-import type { WriteOptions } from '../storage/port.ts'
+import type { AuditedWrite } from '../storage/port.ts'
 import {
   assertAccount,
   assertScope,
@@ -83,7 +83,7 @@ export function createProjects(context: Context): Projects {
       const about = { subject: project.id, project_id: project.id }
       const creation = { input: fields, record: project, about }
       const quota = { account_id, projects: maxProjects, config_bytes }
-      const insert = (write: WriteOptions) =>
+      const insert = (write: AuditedWrite) =>
         storage.insertProject(sealSecrets(project, sealer), { ...write, quota })
       const action = 'project.create'
       const created = await createOnce(context, account, action, creation, options, insert)

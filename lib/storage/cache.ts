@@ -2,7 +2,7 @@ import { BoundedMap } from '../bounded-map.ts'
 import type { Page, Storage } from './port.ts'
 
 /** The methods whose results are cached: the reads that frequent requests need. */
-const READS = [
+export const READS = [
   'findAccountByKeyHash',
   'findProject',
   'findProjectByPublicKey',
@@ -15,7 +15,7 @@ const READS = [
 ] as const satisfies readonly (keyof Storage)[]
 
 /** The methods that change results of `READS`, and therefore clear the cache. Imports do not. */
-const WRITES = [
+export const WRITES = [
   'insertAccount',
   'insertAccountKey',
   'revokeAccountKey',
@@ -119,7 +119,7 @@ export function createReadCache(
         const found = await method(...args)
         if (found === undefined || epoch !== begun) return found
         const value = known === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
-        cache.set(key, { value, size: ENTRY_BYTES + bytesOf(key) + freeze(value) })
+        cache.set(key, { value, size: sizeOf(key, value) })
         return found
       })
     }
@@ -158,14 +158,14 @@ export function createReadCache(
  * The value of a later page that was read only once; its second read caches the page. Otherwise one
  * client that reads a long list would fill the cache with pages that nobody reads again.
  */
-const READ_ONCE = Symbol('read once')
+export const READ_ONCE = Symbol('read once')
 
-function isLaterPage([, page]: readonly unknown[]): boolean {
+export function isLaterPage([, page]: readonly unknown[]): boolean {
   return typeof page === 'object' && (page as Page).after !== undefined
 }
 
 /** Prefixes the length of the first string: otherwise 'a', 'bc' and 'ab', 'c' have the same key. */
-function keyOf(name: string, args: readonly unknown[]): string {
+export function keyOf(name: string, args: readonly unknown[]): string {
   const [first, second] = args
   if (typeof first !== 'string' || typeof second === 'object' || args.length > 2) {
     return `${name}\n${JSON.stringify(args)}`
@@ -182,6 +182,11 @@ interface Entry {
 
 /** The bytes of a cache entry besides its key and value. */
 const ENTRY_BYTES = 128
+
+/** Returns an upper estimate of the bytes of a cache entry. Freezes the value deeply. */
+export function sizeOf(key: string, value: unknown): number {
+  return ENTRY_BYTES + bytesOf(key) + freeze(value)
+}
 
 /**
  * Freezes a value deeply. Returns an upper estimate of its bytes in memory, with the response text

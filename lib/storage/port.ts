@@ -45,8 +45,13 @@ export interface Storage
   size?(): Promise<StorageSize>
   /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
+  /** See `Till.together`. Missing where each read is checked at no cost. */
+  together?(): Together
   close(): Promise<void>
 }
+
+/** Calls `work`, whose first reads may be as old as the request. See `Till.together`. */
+export type Together = <T>(work: () => T) => T
 
 /** The sizes of a database in bytes. */
 export interface StorageSize {
@@ -321,6 +326,39 @@ export interface WriteOptions {
   readonly idempotency?: IdempotencyRecord
   /** A quota to check if the change increases the usage. */
   readonly quota?: Quota
+}
+
+/** The options of a change with its audit entry. */
+export type AuditedWrite = WriteOptions & { readonly audit: AuditEntry }
+
+/** The changes of records that a cache may hold. A cache on PostgreSQL finds them by their entries. */
+type CachedChange =
+  | 'insertAccount'
+  | 'insertAccountKey'
+  | 'revokeAccountKey'
+  | 'insertProject'
+  | 'updateProject'
+  | 'rotatePublicKey'
+  | 'insertStore'
+  | 'updateStore'
+  | 'insertItem'
+  | 'updateItem'
+  | 'applyCatalog'
+  | 'revokeTokens'
+  | 'pseudonymizeWatermark'
+
+/** The last parameter of a method, with an audit entry. */
+type Audited<Method extends (...args: never[]) => unknown> =
+  Required<Parameters<Method>> extends [...infer Others, infer Write]
+    ? (...args: [...Others, Write & { readonly audit: AuditEntry }]) => ReturnType<Method>
+    : never
+
+/**
+ * A storage as the services see it: each change of cached records needs its audit entry. Only a
+ * copy into an empty storage writes records without entries.
+ */
+export type AuditedStorage = Omit<Storage, CachedChange> & {
+  readonly [Name in CachedChange]: Audited<Storage[Name]>
 }
 
 /** The same for an update. */

@@ -15,10 +15,12 @@ import type { PostgresOptions } from './postgres/options.ts'
 import { createPool } from './postgres/pool.ts'
 import { projectMethods } from './postgres/projects.ts'
 import { purchaseMethods } from './postgres/purchases.ts'
+import { createPostgresCache } from './postgres/read-cache.ts'
 import { createSockets } from './postgres/socket.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
 import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
+import { checkVersion, type Version } from './postgres/version-check.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
 
@@ -41,7 +43,7 @@ export async function openPostgresStorage(
   try {
     await migrate(db)
     if (!options.forCopy) await assertWhole(db)
-    return storageOn(db)
+    return withCache(storageOn(db), db, cacheBytesOf(url, options))
   } catch (error) {
     await db.close()
     if ((error as { code?: string }).code === undefined) throw error
@@ -83,6 +85,27 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
     idle: idleTimeout,
   })
   return databaseOn(pool)
+}
+
+const CACHE_BYTES = 32 * 2 ** 20
+
+/**
+ * No cache during a copy, whose writes leave no audit entries, nor for several hosts of which some
+ * may be replicas.
+ */
+function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES, forCopy }: PostgresOptions): number {
+  const [address = '', query] = url.split('?')
+  const wanted = new URLSearchParams(query).get('target_session_attrs') ?? ''
+  const isOneServer = !address.includes(',') || /^(read-write|primary)$/.test(wanted)
+  return isOneServer && !forCopy ? cacheBytes : 0
+}
+
+function withCache(storage: Storage, db: Database, bytes: number): Storage {
+  if (bytes === 0) return storage
+  const check = (previous: Version | undefined) => checkVersion(db, previous)
+  const cache = createPostgresCache(storage, check, bytes)
+  db.onLost(cache.forget)
+  return cache.storage
 }
 
 /** Whether the URL has `?prepare=false`, in the spellings of postgres.js. It means a pooler. */

@@ -1,4 +1,6 @@
+import { invalidField } from '../../domain/fields.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import type { TillError } from '../../errors.ts'
 import { type ArchivePage, archiveInto, splitPage } from '../archive.ts'
 import { omit, type Table } from '../columns.ts'
 import {
@@ -206,6 +208,7 @@ async function archivePage(
   { before, page, keep, write }: Parameters<ArchivePage>[0],
 ): ReturnType<ArchivePage> {
   await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // only one archive run at a time
+  if (await tx.find(IS_TOO_LATE, before)) throw tooLate()
   const rows = await tx.all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
   const { old, ...further } = splitPage(rows.map(numberedEntry), before, page)
   if (old.length === 0) return { archived: 0, ...further }
@@ -216,6 +219,17 @@ async function archivePage(
   await tx.run(END_ARCHIVE)
   await recordWrite(tx, write)
   return { archived: old.length, ...further }
+}
+
+/**
+ * Caches on other servers find changes by their entries, at most a minute later. The hour is by the
+ * clock of the database, which also limits a version check.
+ */
+const IS_TOO_LATE = `
+  SELECT 1 WHERE ?::timestamptz > now() - interval '1 hour'`
+
+function tooLate(): TillError {
+  return invalidField('before', 'invalid', 'must be at least one hour ago')
 }
 
 const DELETE_ENTRIES =

@@ -39,6 +39,8 @@ export interface Database extends Connection {
    * outcome is unknown.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, limits?: Limits): Promise<T>
+  /** Calls `listener` whenever a connection is closed or lost. */
+  onLost(listener: () => void): void
   poolState(): PoolState
   close(): Promise<void>
 }
@@ -64,6 +66,7 @@ export function databaseOn(pool: Pool): Database {
     ...verbsOn(run, all),
     transaction: (work, limits) =>
       retried(() => pool.reserve((client) => inTransaction(client, work, limits))),
+    onLost: (listener) => pool.onLost(listener),
     poolState: () => pool.state(),
     close: () => pool.close(),
   }

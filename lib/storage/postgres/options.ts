@@ -14,6 +14,8 @@ export interface PostgresOptions {
   readonly statementTimeout?: number
   /** The time after which an idle connection is closed. Default: 60,000. */
   readonly idleTimeout?: number
+  /** The most bytes of memory for cached reads; 0 for no cache. Default: 32 MiB. */
+  readonly cacheBytes?: number
   /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
   readonly forCopy?: boolean
 }

@@ -31,6 +31,8 @@ export interface Pool {
   share<T>(work: Work<T>): Promise<T>
   /** Runs a transaction on a connection that nothing else uses. */
   reserve<T>(work: Work<T>): Promise<T>
+  /** Calls `listener` whenever a connection is closed or lost. */
+  onLost(listener: () => void): void
   state(): PoolState
   close(): Promise<void>
 }
@@ -50,6 +52,12 @@ export function createPool(
   const reservable = Math.max(1, size - 1)
   let reserved = 0
   let isClosed = false
+  let onLost = () => {}
+
+  const remove = (client: Client) => {
+    clients.delete(client)
+    onLost()
+  }
 
   /** Picks an idle connection, a new one, or the one with the fewest running statements. */
   const pick = (): Client | undefined => {
@@ -60,7 +68,7 @@ export function createPool(
       if (found.shares === 0) return found
     }
     if (clients.size >= size) return found
-    const opened = openClient(connect, patience, (client) => clients.delete(client))
+    const opened = openClient(connect, patience, remove)
     clients.add(opened)
     return opened
   }
@@ -117,6 +125,9 @@ export function createPool(
   return {
     share: (work) => use('share', work),
     reserve: (work) => use('reserve', work),
+    onLost(listener) {
+      onLost = listener
+    },
     state() {
       const used = [...clients].filter((client) => client.isReserved || client.shares > 0)
       return { size, open: clients.size, inUse: used.length, waiting: queue.length() }

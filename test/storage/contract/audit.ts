@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Item } from '../../../lib/domain/item.ts'
+import { WRITES } from '../../../lib/storage/cache.ts'
 import { takeInventory } from '../../../lib/storage/inventory.ts'
 import type { Page, Storage, WriteOptions } from '../../../lib/storage/port.ts'
 import { all } from '../../support/collect.ts'
@@ -51,6 +52,22 @@ export function describeAudit(open: OpenStorage): void {
       ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14', '15'],
     )
     assert.deepEqual(entries[8], newEntry({ subject: '9' }))
+  })
+
+  test('each method that changes cached records writes its audit entry', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const ofCopies = ['insertItems', 'insertWatermark'] // no other storage has a cache meanwhile
+    const audited = WRITES.filter((method) => !ofCopies.includes(method))
+    assert.deepEqual(
+      audited.filter((method) => !(method in CHANGES)),
+      [],
+    )
+
+    for (const [method, change] of Object.entries(CHANGES)) {
+      await change(storage, { audit: newEntry({ subject: method }) })
+      assert.equal((await auditOf(storage)).at(-1)?.subject, method)
+    }
   })
 
   test('a call that changes nothing writes no audit entry', async (t) => {
@@ -256,6 +273,14 @@ export const CHANGES: Record<string, (storage: Storage, write: WriteOptions) => 
     rotateSigningKeys: (storage, write) => storage.rotateSigningKeys(KEY, () => ['old'], write),
     revokeTokens: (storage, write) =>
       storage.revokeTokens({ project_id: 'prj_1', user_id: '', at: 9 }, write),
+    pseudonymizeWatermark: (storage, write) =>
+      storage.pseudonymizeWatermark({ project_id: 'prj_1', user_id: 'ann' }, write),
+    async applyCatalog(storage, write) {
+      const state = (await storage.findCatalogState('prj_1')) ?? assert.fail('no project')
+      const items = { newItems: [newItem('fresh')], items: [] }
+      const changes = { project_id: 'prj_1', state, change_id: 'c', newStores: [], stores: [] }
+      await storage.applyCatalog({ ...changes, ...items }, write)
+    },
   }
 
 /** For databases only: a write to memory cannot fail halfway. */

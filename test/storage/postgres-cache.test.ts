@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import type { Sql } from 'postgres'
+import type { Storage } from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { pgbouncerPath, startPgbouncer } from '../support/pgbouncer.ts'
+import { drivenBy, openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { createRandom } from '../support/random.ts'
+import { AT, insertProjects } from './fixtures/records.ts'
+import { findStale, insertLine, READS_PER_ROUND, readsOf, takeStep } from './fixtures/steps.ts'
+
+const server = await startPostgres()
+const random = createRandom()
+const READS = 3_000
+
+type Step = (step: number) => Promise<void>
+
+/**
+ * Reads from all storages while each writer takes steps of its own line, also with transactions
+ * that stay open across version checks. No read may show less than the steps acknowledged before.
+ */
+async function assertFresh(t: TestContext, storages: readonly Storage[], sql: Sql): Promise<void> {
+  const [first = assert.fail(), second = assert.fail()] = storages
+  const takers: Record<string, Step> = {
+    one: (step) => takeStep(first, 'one', step),
+    two: (step) => takeStep(second, 'two', step),
+  }
+  for (const line of [...Object.keys(takers), 'held']) await insertLine(first, line)
+  takers.held = (step) => renameSlowly(sql, 'held', step)
+  const steps: Record<string, number> = { one: 0, two: 0, held: 0 }
+  const stale: string[] = []
+  let reads = 0
+
+  const writing = Object.entries(takers).map(async ([line, take]) => {
+    while (reads < READS) {
+      await take((steps[line] as number) + 1)
+      steps[line] = (steps[line] as number) + 1
+      await setTimeout(random() * 20)
+    }
+  })
+  const reading = storages.flatMap((storage) =>
+    ['one', 'two'].map(async (line) => {
+      while (reads < READS) {
+        const held = steps.held as number
+        const name = storage.findProject('held')
+        stale.push(...(await findStale(storage, line, steps[line] as number)))
+        if (Number((await name)?.config.step) < held) stale.push(`held at ${held}`)
+        reads += READS_PER_ROUND
+      }
+    }),
+  )
+  await Promise.all([...writing, ...reading])
+
+  assert.deepEqual(stale, [])
+  assert.ok(Object.values(steps).every((step) => step > 0))
+  t.diagnostic(`${reads} reads, ${Object.values(steps).join(' + ')} steps`)
+}
+
+/** Changes a project in a transaction that stays open for a while after its audit entry. */
+async function renameSlowly(sql: Sql, id: string, step: number): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`UPDATE projects SET config = ${`{"step":${step}}`}::text::json WHERE id = ${id}`
+    await insertEntry(tx)
+    await setTimeout(random() * 40)
+  })
+}
+
+function insertEntry(sql: { unsafe: Sql['unsafe'] }, action = 'project.update') {
+  return sql.unsafe(`INSERT INTO audit (at, actor, action, subject, account_id, request_id)
+    VALUES ('${AT}', 'operator', '${action}', '', '', '')`)
+}
+
+describe('the read cache on PostgreSQL', () => {
+  test('no read is older than the last acknowledged write of any server', async (t) => {
+    const url = await server.createSchema(t)
+    const storages = [await openPostgres(t, url), await openPostgres(t, url)]
+
+    await assertFresh(t, storages, rawPostgres(t, url))
+  })
+
+  test('after each write of any server all reads return the same as without a cache', async (t) => {
+    const url = await server.createSchema(t)
+    const storages = [await openPostgres(t, url), await openPostgres(t, url)] as const
+    const plain = await openPostgres(t, url, { cacheBytes: 0 })
+    await insertLine(storages[0], 'one')
+
+    for (let step = 1; step <= 15; step++) {
+      await takeStep([...storages, plain][Math.floor(random() * 3)] as Storage, 'one', step)
+      for (const read of [1, 2]) {
+        const shown = await Promise.all(
+          storages.map((each) => Promise.all(readsOf(each, 'one', step))),
+        )
+        const truth = await Promise.all(readsOf(plain, 'one', step))
+        assert.deepEqual(shown, [truth, truth], `step ${step}, read ${read}`)
+      }
+    }
+  })
+
+  test('a cached read sends one small statement, and reads of one request share it', async (t) => {
+    const sent: string[] = []
+    const driver = drivenBy((sql, send) => {
+      sent.push(sql)
+      return send()
+    })
+    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    await insertProjects(storage)
+    const read = () => Promise.all([storage.findProject('prj_1'), storage.findProject('prj_2')])
+    await eventuallyHolds(async () => {
+      const [first] = await read()
+      assert.equal(first, (await read())[0])
+    })
+
+    sent.length = 0
+    await read()
+    const together = storage.together?.() ?? assert.fail()
+    await together(read)
+    await together(read)
+
+    assert.equal(sent.length, 2)
+    for (const sql of sent) assert.match(sql, /pg_current_snapshot/)
+  })
+
+  test('a lost connection empties it', async (t) => {
+    const url = await server.createDatabase(t)
+    const storage = await openPostgres(t, url)
+    await insertProjects(storage)
+    const sql = rawPostgres(t, url)
+    await eventuallyHolds(async () => {
+      const found = await storage.findProject('prj_1')
+      assert.equal(await storage.findProject('prj_1'), found)
+    })
+
+    await sql`UPDATE projects SET name = 'Without an entry' WHERE id = 'prj_1'`
+    assert.equal((await storage.findProject('prj_1'))?.name, 'Game')
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE application_name = 'tillkit' AND datname = current_database()`
+
+    await eventuallyHolds(async () => {
+      assert.equal((await storage.findProject('prj_1'))?.name, 'Without an entry')
+    })
+  })
+
+  test('several hosts, of which some may be replicas, are read without a cache', async (t) => {
+    const url = new URL(await server.createSchema(t))
+    const twice = url.href.replace(url.host, `${url.host},${url.host}`)
+    for (const [suffix, isCached] of [
+      ['', false],
+      ['&target_session_attrs=read-write', true],
+    ] as const) {
+      const storage = await openPostgres(t, twice + suffix)
+      assert.equal(storage.together !== undefined, isCached)
+    }
+  })
+})
+
+const skip = pgbouncerPath === undefined && 'pgbouncer is not installed'
+
+test('behind pgbouncer no read is older than the last acknowledged write', { skip }, async (t) => {
+  const url = await server.createDatabase(t)
+  const pgbouncer = await startPgbouncer(url, { size: 4 })
+  t.after(() => pgbouncer.stop())
+  const storages = [await openPostgres(t, pgbouncer.url), await openPostgres(t, pgbouncer.url)]
+
+  await assertFresh(t, storages, rawPostgres(t, url))
+
+  assert.doesNotMatch(pgbouncer.log(), /when not linked/)
+})
