@@ -1,50 +1,84 @@
 // Runs the suite, or the files named: `node scripts/test.mjs test/http/items.test.ts`. With
-// `--runtime` it passes over what another Node or SQLite driver can not change.
+// `--runtime` it runs only what another version of Node or its SQLite driver may change.
 // Files are listed here because `node --test` takes globs only from Node 21 on.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { compile } from './compile.mjs'
 
-/** About the documents, the package or PostgreSQL alone, which no SQLite driver has a part in. */
-const SAME_EVERYWHERE = [
-  /^test\/(architecture|deploy|readme)\.test/,
-  /^test\/domain\//,
-  /^test\/storage\/postgres/,
-  /^test\/support\//,
+/** What depends on the version of Node or on its SQLite driver. */
+const RUNTIME = [
+  /^test\/storage\/(contract|cache|folder|long-imports|sqlite|upkeep)/,
+  /^test\/http\/(endpoints|expectation|import|transport)\.test/,
+  /^test\/cli\/(commands|serve|workers)\.test/,
+]
+
+/** The longest start first, so that none of them runs alone at the end. */
+const LONGEST = [
+  /^test\/storage\/postgres-contract/,
+  /^test\/http\/(servers|faults-kill|memory|quotas|restart)/,
+  /^test\/storage\/(contract|cache|postgres)/,
+  /^test\/services\/(interleaving|purchases)/,
 ]
 
 const named = process.argv.slice(2).filter((word) => word !== '--runtime')
-const skipped = process.argv.includes('--runtime') ? SAME_EVERYWHERE : []
+const wanted = process.argv.includes('--runtime') ? RUNTIME : [/./]
 const found = readdirSync('test', { recursive: true })
   .filter((file) => file.endsWith('.test.ts'))
   .map((file) => `test/${file}`)
-  .filter((file) => !skipped.some((pattern) => pattern.test(file)))
+  .filter((file) => wanted.some((pattern) => pattern.test(file)))
   .sort()
 const files = named.length ? named : found
 useMemoryForFiles()
 const compiled = await compile()
 const scriptOf = (file) => join(compiled, file.replace(/\.ts$/, '.js'))
-// Node's own default is one less: on two cores, one file after the other.
-const concurrency = Math.max(2, availableParallelism())
+// One more than the processors, because some files mostly wait.
+const concurrency = availableParallelism() + 1
 
 const postgres = await startPostgres()
 const options = [
   ...['--enable-source-maps', '--test', '--test-timeout=900000'],
   ...[`--test-concurrency=${concurrency}`, '--test-reporter=./scripts/reporter.mjs'],
 ]
-const tests = spawn(process.execPath, [...options, ...files.map(scriptOf)], {
-  stdio: 'inherit',
-  env: { ...process.env, TILLKIT_TEST_COMPILED: compiled, ...postgres?.env },
-})
+const tests = spawn(
+  process.execPath,
+  [...options, ...(named.length ? files.map(scriptOf) : writeEntries())],
+  {
+    stdio: 'inherit',
+    env: { ...process.env, TILLKIT_TEST_COMPILED: compiled, ...postgres?.env },
+  },
+)
 process.on('SIGINT', () => {}) // from a terminal, which sends it to the tests too
 process.on('SIGTERM', () => tests.kill('SIGTERM'))
 const [code] = await once(tests, 'close')
 await postgres?.stop()
 process.exit(code ?? 1)
+
+/** Writes a module for each file. `node --test` runs them in the order of their names. */
+function writeEntries() {
+  const folder = join(compiled, 'run')
+  mkdirSync(folder)
+  const rank = (file) => LONGEST.findIndex((pattern) => pattern.test(file)) >>> 0 // -1 is last
+  return files
+    .toSorted((a, b) => rank(a) - rank(b))
+    .map((file, index) => {
+      const name = `${String(index).padStart(3, '0')}-${file.replaceAll('/', '-')}.js`
+      writeFileSync(join(folder, name), `import ${JSON.stringify(scriptOf(file))}\n`)
+      return join(folder, name)
+    })
+}
 
 /**
  * Puts the temporary files of the run into memory where there is room, because tests wait for a
