@@ -313,6 +313,31 @@ test('a list shows the user and the quantity', async (t) => {
   assert.match(stdout, /^T-1 +gold +2024-01-15T10:00:00\.000Z +ann +3 +499 +USD +purchased$/m)
 })
 
+test('one purchase is recorded, and its user owns it until it is refunded', async (t) => {
+  const { run } = await openShop(t)
+  const record = (...args: string[]) =>
+    run(
+      ...['record', '--transaction-id', 'T-1', '--sku', 'gold', '--user', 'ann', '--quantity', '2'],
+      ...['--purchased-at', '2024-01-15T10:00:00Z', '--price', '499', '--metadata', '{"a":1}'],
+      ...args,
+    )
+  const owned = (...args: string[]) => run('owned', '--user', 'ann', ...args)
+
+  const added = await record()
+  assert.match(added.stdout, /^outcome +added$/m)
+  assert.match(added.stdout, /^metadata +\{"a":1\}$/m)
+  assert.match((await owned()).stdout, /^gold +2 +2024-01-15T10:00:00\.000Z +2024-01-15T10:00/m)
+  const again = JSON.parse((await record('--json')).stdout)
+  assert.deepEqual([again.outcome, again.purchase.currency], ['skipped', 'USD'])
+  const [only] = JSON.parse((await owned('--json')).stdout).owned
+  assert.deepEqual([only.sku, only.quantity], ['gold', 2])
+
+  await record('--status', 'refunded')
+  assert.deepEqual(JSON.parse((await owned('--json')).stdout).owned, [])
+  const conflict = await record('--price', '1')
+  assert.deepEqual([conflict.code, /differs/.test(conflict.stderr)], [1, true])
+})
+
 test('the names of ignored columns wrap at 80 columns', async (t) => {
   const { run, write } = await openShop(t)
   const columns = Array.from({ length: 30 }, (_, i) => `Some column ${i}`)

@@ -18,6 +18,13 @@ export interface Row {
   readonly status: string
 }
 
+/** An item of a catalog file. A new one needs a price. */
+export interface CatalogItem {
+  readonly name: string
+  readonly price: string | undefined
+  readonly archived: boolean | undefined
+}
+
 type Config = { readonly [key: string]: unknown }
 
 /**
@@ -92,6 +99,15 @@ export type Action =
       readonly store_id: string
       readonly limit: number | undefined
       readonly archived: boolean | undefined
+    }
+  | {
+      readonly do: 'catalog'
+      readonly caller: AccountCaller
+      readonly project: Index
+      readonly store_id: string
+      readonly items: readonly CatalogItem[]
+      readonly archiveMissing: boolean
+      readonly applies: boolean
     }
   | {
       readonly do: 'import'
@@ -289,6 +305,21 @@ const kinds = {
     limit,
     archived: pick(undefined, undefined, false, true),
   }),
+  catalog: action('catalog', {
+    caller: account,
+    project: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, index),
+    store_id,
+    items: fc.array(
+      fc.record({
+        name: pick('gold', 'gem', 'Silver_1', 'a', 'b'),
+        price: pick('499', '599', '599', '0599', undefined, '4.99'),
+        archived: pick(undefined, undefined, false, true),
+      }),
+      { maxLength: 3 },
+    ),
+    archiveMissing: fc.boolean(),
+    applies: pick(true, true, true, false),
+  }),
   import: action('import', {
     caller,
     store_id: oddStoreId,
@@ -378,6 +409,7 @@ const THEMES: readonly (readonly fc.Arbitrary<Action>[])[] = [
   [wait, others.open, others.rotateKey, updateProject, others.authenticate],
   [wait, wait, others.createProject, others.createStore, createItem, others.listAudit],
   [createItem, others.updateItem, others.archiveItem, others.restoreItem, others.listItems],
+  [others.catalog, others.catalog, createItem, others.updateItem, others.listItems],
   [importFile, importFile, importFile, others.listPurchases, others.summarize, others.importExport],
   [importFile, importFile, importFile, others.eraseUser, others.listPurchases],
   [others.open, others.authenticate, others.revoke, others.eraseUser],

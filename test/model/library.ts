@@ -160,6 +160,19 @@ export function playLibrary(till: Till): Player {
         return { shown: page.items.map(shownItem), next: page.next }
       })
     },
+    async catalog({ caller, project, store_id, items: listed, archiveMissing, applies }) {
+      const who = await holderOf(caller)
+      const fixed = { display_name: 'An item', type: 'consumable' as const }
+      const stores = [{ store_id, items: listed.map((item) => ({ ...item, ...fixed })) }]
+      const request = { project_id: projectId(project), catalog: { stores }, archiveMissing }
+      const plan = await till.catalog[applies ? 'apply' : 'plan'](who, request)
+      const { project_id: _, digest: __, unset_variables: ___, changes, ...counts } = plan
+      for (const { action, name = '' } of applies ? changes : []) {
+        if (action !== 'create') continue
+        placeOf(items, (await till.items.getByName(who, store_id, name)).id)
+      }
+      return { ...counts, changes: changes.map(({ action, name }) => [action, name]) }
+    },
     async import({ caller, store_id, rows, dry_run }) {
       const file = fileOf(rows)
       return importFile(await callerOf(caller), { store_id, dryRun: dry_run, file })

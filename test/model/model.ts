@@ -1,20 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Scope } from '../../lib/index.ts'
 import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
+import { type Item, planCatalog } from './catalog.ts'
 import { nth, type Outcome, type Player, placeIn, plain, sorted, timeOf } from './library.ts'
 import { importRows, type Purchase, rowOf } from './purchases.ts'
-
-/** Why the model refuses an action. */
-export class Refusal extends Error {
-  readonly code: string
-  readonly at: readonly (string | number)[]
-
-  constructor(code: string, ...at: (string | number)[]) {
-    super(code)
-    this.code = code
-    this.at = at
-  }
-}
+import { Refusal } from './refusal.ts'
 
 type Config = { readonly [key: string]: unknown }
 
@@ -44,14 +34,6 @@ interface Store {
   /** Transaction ids of purchases whose user was erased, and of those deleted with the user. */
   readonly erased: Set<string>
   readonly deleted: Set<string>
-}
-
-interface Item {
-  readonly item: number
-  readonly name: string
-  price: number
-  version: number
-  isArchived: boolean
 }
 
 interface Token {
@@ -400,6 +382,27 @@ export function createModel(): Player {
       const { items } = namedStore(holder, store_id)
       const shown = items.filter(({ isArchived }) => isArchived === archived)
       return pagesOf(shown, limit ?? 100)
+    },
+    catalog({ caller, project: index, store_id, items: listed, archiveMissing, applies }) {
+      const { project, account } = named(holderOf(caller), index, 'project_id')
+      const store = stores.find((each) => each.project === project && each.store_id === store_id)
+      const plan = planCatalog(store, listed, archiveMissing)
+      if (!applies || !store) return plan.shown
+      for (const [item, { price = item.price, isArchived = item.isArchived }] of plan.changed) {
+        Object.assign(item, { price, isArchived, version: item.version + 1 })
+      }
+      for (const { name, price, archived = false } of plan.created) {
+        const shown = {
+          ...{ item: items.length, account, project, store_id, name, display_name: 'An item' },
+          ...{ description: '', price: Number(price), type: 'consumable', metadata: {} },
+          ...{ version: 1, isArchived: archived },
+        }
+        store.skus.add(name)
+        store.items.push(shown)
+        items.push({ store, shown })
+      }
+      if (plan.shown.changes.length > 0) log('catalog.apply', actorOf(caller), account)
+      return plan.shown
     },
     import({ caller, store_id, rows, dry_run }) {
       const holder = holderOf(caller)

@@ -49,9 +49,14 @@ test('one purchase is recorded by the rules of a file, and a repeated call chang
   const { purchases } = await till.purchases.list(account, { store_id: 'main' })
   assert.deepEqual(purchases, [changed])
   const { entries } = await till.operations.listAudit({})
+  const recorded = entries.filter(({ action }) => action === 'purchases.record')
+  const data = { sku: 'gold', quantity: 2, price: 499, currency: 'USD' }
   assert.deepEqual(
-    entries.filter(({ action }) => action === 'purchases.record').map(({ subject }) => subject),
-    ['main/tx', 'main/tx'],
+    recorded.map(({ subject, data: { import_id: _, ...rest } = {} }) => [subject, rest]),
+    [
+      ['main/tx', { ...data, status: 'purchased' }],
+      ['main/tx', { ...data, status: 'refunded' }],
+    ],
   )
 })
 

@@ -44,7 +44,7 @@ export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMet
     },
     async listOwned(store, user_id, page) {
       const filter = { status: 'purchased' } as const
-      const columns = 'p.seq, t.name, p.quantity, p.purchased_at'
+      const columns = 'p.seq AS seq, t.name, p.quantity, p.purchased_at'
       const found = purchasesOfUser(columns, seqOfStore(db, store), user_id, 1, filter)
       users.wake()
       const rows = db.all(
@@ -71,7 +71,7 @@ interface Query {
 const JOINS = `
   CROSS JOIN items t ON t.seq = p.item
   LEFT JOIN purchase_changes c ON c.purchase = p.seq
-    AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)
+    AND EXISTS (SELECT 1 FROM imports ci WHERE ci.seq = c.import AND ci.owner IS NULL)
   WHERE i.owner IS NULL`
 
 /** Reads the range of rows of each import, so that purchases need no index. */
@@ -96,8 +96,10 @@ function purchasesOfUser(
   filter: PurchaseFilter,
 ): Query {
   const { sql, values } = conditionsAfter(filter)
+  // In the order of the index, which SQLite does not see in `p.seq`: 0.76 of the time.
+  const indexed = columns.replace('p.seq', 'u.purchase')
   return {
-    sql: `SELECT ${columns} FROM purchase_users u
+    sql: `SELECT ${indexed} FROM purchase_users u
         CROSS JOIN purchases p ON p.seq = u.purchase
         CROSS JOIN imports i ON i.seq = p.import AND u.purchase <= i.users_indexed
         ${JOINS} AND u.store = ? AND u.user_id = ? AND u.purchase >= ? ${sql}

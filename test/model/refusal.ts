@@ -1,0 +1,11 @@
+/** Why the model refuses an action. */
+export class Refusal extends Error {
+  readonly code: string
+  readonly at: readonly (string | number)[]
+
+  constructor(code: string, ...at: (string | number)[]) {
+    super(code)
+    this.code = code
+    this.at = at
+  }
+}
