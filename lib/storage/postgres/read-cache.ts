@@ -128,7 +128,7 @@ export function createPostgresCache(
             rest.hit()
             return found
           }
-          rest.miss()
+          if (!pending.has(key)) rest.miss() // else it shares a read
         }
         if (!version) checkAfter(since).catch(() => {})
       }
