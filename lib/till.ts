@@ -5,6 +5,7 @@ import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
+import type { Outbox } from './services/outbox.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
 import { parseQuotas, type Quotas } from './services/quotas.ts'
@@ -12,6 +13,7 @@ import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
 import { createUsers, type Users } from './services/users.ts'
+import type { Webhooks } from './services/webhooks.ts'
 import type { Storage } from './storage/port.ts'
 import {
   createFixedKeyring,
@@ -41,8 +43,19 @@ export interface TillOptions {
   readonly platforms?: readonly string[]
   /** Limits of each account; see `Quotas` for the defaults. */
   readonly quotas?: Partial<Quotas>
+  readonly webhooks?: WebhookOptions
   /** Returns the current time in Unix milliseconds; for tests. */
   readonly now?: () => number
+}
+
+export interface WebhookOptions {
+  /**
+   * Milliseconds before each retry of a message; the last one repeats. Default: 5 s, 30 s, 2 min,
+   * 15 min, 1 h, 6 h.
+   */
+  readonly retries?: readonly number[] | undefined
+  /** Milliseconds after the first attempt in which a message is retried; default three days. */
+  readonly giveUpAfter?: number | undefined
 }
 
 /** Most methods take the caller first, an account or a session, and act only on its records. */
@@ -57,6 +70,9 @@ export interface Till extends AsyncDisposable {
   readonly imports: Imports
   readonly users: Users
   readonly operations: Operations
+  readonly webhooks: Webhooks
+  /** For the sender of webhooks. */
+  readonly outbox: Outbox
   readonly rateLimits: RateLimits
   /** Closes the storage. `await using` calls it too. */
   close(): Promise<void>
@@ -93,6 +109,8 @@ export function createTill(options: TillOptions): Till {
     imports: createImports(context),
     users: createUsers(context),
     operations: createOperations(context),
+    webhooks: {} as Webhooks,
+    outbox: {} as Outbox,
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     close,
     [Symbol.asyncDispose]: close,
@@ -109,6 +127,7 @@ function createContext(options: TillOptions): Context {
     lockdown = false,
     platforms = PLATFORMS,
     quotas = {},
+    webhooks: _webhooks,
     now = Date.now,
     ...others
   } = options
