@@ -14,6 +14,8 @@ export interface NewMessage extends MessageKey {
   readonly parts: number
   readonly type: WebhookEventType
   readonly webhook_id: string
+  /** The cursor before the records of a part, and their number: `<cursor>:<number>`. */
+  readonly part_range?: string
 }
 
 /** All times are Unix milliseconds. */

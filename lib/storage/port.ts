@@ -168,8 +168,9 @@ export interface CatalogMethods {
   /** Lists the items of a store in order of creation, archived ones too. Large texts end a page. */
   listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
   /**
-   * Writes all changes in one transaction. Throws `catalog_changed`, and writes nothing, when the
-   * state of the project is not `state`, or a new name is taken.
+   * Writes all changes in one transaction, with an audit entry for each changed record besides that
+   * of `write`. Throws `catalog_changed`, and writes nothing, when the state of the project is not
+   * `state`, or a new name is taken.
    */
   applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
@@ -364,10 +365,11 @@ export interface WebhookMethods {
   findEntries(sequences: readonly number[]): Promise<NumberedEntry[]>
   /** The number of the project's first entry that is not older than this time; ISO 8601, UTC. */
   findSequence(project_id: string, since: string): Promise<number | undefined>
-  /** The number of purchases that an import moved to refunded or cancelled. */
-  countRefunds(import_id: string): Promise<number>
-  /** Lists them in a fixed order. An undo of the import deletes them. */
-  listRefunds(import_id: string, page: { offset: number; limit: number }): Promise<Refund[]>
+  /**
+   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. An undo of
+   * the import deletes the list.
+   */
+  listRefunds(import_id: string, page: Page): Promise<RecordPage<Refund>>
   /** Finds the user of a stored purchase. Undefined without one. */
   findPurchaseUser(store: StoreKey, transaction_id: string): Promise<string | undefined>
 }
@@ -439,6 +441,8 @@ export type SettleMessages = (
 }
 
 export interface Refund {
+  /** The cursor of the next page. */
+  readonly cursor: string
   readonly transaction_id: string
   readonly user_id?: string
   readonly sku: string

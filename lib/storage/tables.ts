@@ -297,6 +297,7 @@ export const MESSAGES = table<StoredMessage>('webhook_messages', {
   parts: integer,
   type: text<WebhookEventType>(),
   webhook_id: text(),
+  part_range: optional(text()),
   state: text<WebhookDeliveryState>(),
   attempts: integer,
   created_at: integer,

@@ -10,6 +10,7 @@ import type {
   LeasedEndpoint,
   LeaseRequest,
   Page,
+  RecordPage,
   Refund,
   SettleMessages,
   TakeRequest,
@@ -120,14 +121,16 @@ export function webhookPrograms(dialect: WebhookDialect) {
       SELECT ${entryColumns} FROM webhook_endpoints e JOIN audit a ON ${isUnread}
       WHERE e.endpoint_id = ? AND ${isSettled} ORDER BY ${order} LIMIT ?`,
     insertMessages: `
-      INSERT INTO webhook_messages (endpoint_id, sequence, part, parts, type, webhook_id, state,
+      INSERT INTO webhook_messages (endpoint_id, sequence, part, parts, type, webhook_id, part_range,
+        state,
         attempts, created_at, next_at)
-      SELECT r.endpoint_id, r.sequence, r.part, r.parts, r.type, r.webhook_id, 'waiting', 0,
+      SELECT r.endpoint_id, r.sequence, r.part, r.parts, r.type, r.webhook_id, r.part_range,
+        'waiting', 0,
         r.now, r.now
-      FROM ${dialect.rows({ ...KEY_COLUMNS, parts: BIGINT, type: TEXT, webhook_id: TEXT, now: BIGINT })} r
+      FROM ${dialect.rows({ ...KEY_COLUMNS, parts: BIGINT, type: TEXT, webhook_id: TEXT, part_range: TEXT, now: BIGINT })} r
       WHERE true
       ON CONFLICT (endpoint_id, sequence, part) DO UPDATE SET state = 'waiting', attempts = 0,
-        created_at = excluded.created_at, next_at = excluded.next_at, holder = NULL`,
+        part_range = excluded.part_range, created_at = excluded.created_at, next_at = excluded.next_at, holder = NULL`,
     due: `
       SELECT ${messageColumns} FROM webhook_messages m
       WHERE m.endpoint_id = ? AND ${isWaiting} AND m.next_at <= ?
@@ -391,14 +394,16 @@ export function isRefundStatus(status: PurchaseStatus): boolean {
 /** Whether the column `after` has the code of a status that takes a purchase back. */
 export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
 
-/** Reads a refund from `transaction_id`, `user_id`, `sku` and the code of its `status`. */
-export function refundOf({ transaction_id, user_id, sku, status }: Row): Refund {
-  return {
+/** A page of rows with `purchase`, `transaction_id`, `user_id`, `sku` and a code as `status`. */
+export function refundPage(rows: readonly Row[], page: Page): RecordPage<Refund> {
+  const refundOf = ({ purchase, transaction_id, user_id, sku, status }: Row): Refund => ({
+    cursor: String(purchase),
     transaction_id: transaction_id as string,
     ...(user_id !== null && { user_id: user_id as string }),
     sku: sku as string,
     status: PURCHASE_STATUSES[numberOf(status)] as PurchaseStatus,
-  }
+  })
+  return recordPage(rows, page, refundOf, ({ purchase }) => purchase)
 }
 
 function keyOf({ endpoint_id, sequence, part }: MessageKey): MessageKey {

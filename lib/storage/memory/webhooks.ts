@@ -1,5 +1,6 @@
 import type { NumberedEntry } from '../../domain/audit.ts'
 import type { StoredMessage } from '../../domain/message.ts'
+import { recordPage } from '../pages.ts'
 import type { Refund, WebhookMethods } from '../port.ts'
 import { isRefundStatus } from '../webhooks.ts'
 import { type KeptEndpoint, keyOf, moveEndpoint } from './endpoints.ts'
@@ -156,11 +157,15 @@ export function webhookMethods(state: State): WebhookMethods {
     async findSequence(project_id, since) {
       return state.audit.find((each) => each.project_id === project_id && each.at >= since)?.seq
     },
-    async countRefunds(import_id) {
-      return refundsOf(state, import_id).length
-    },
-    async listRefunds(import_id, { offset, limit }) {
-      return refundsOf(state, import_id).slice(offset, offset + limit)
+    async listRefunds(import_id, page) {
+      return recordPage(
+        refundsOf(state, import_id).filter(
+          ({ cursor }) => Number(cursor) > Number(page.after ?? 0),
+        ),
+        page,
+        (refund) => refund,
+        ({ cursor }) => cursor,
+      )
     },
     async findPurchaseUser(store, transaction_id) {
       return state.stores.get(storeKey(store))?.purchases.get(transaction_id)?.user_id
@@ -172,11 +177,19 @@ function refundsOf(state: State, import_id: string): Refund[] {
   for (const { imports, purchases } of state.stores.values()) {
     const found = imports.get(import_id)
     if (!found) continue
-    return [...found.previous.keys()].flatMap((transaction_id) => {
+    return [...found.previous.keys()].flatMap((transaction_id, i) => {
       const purchase = purchases.get(transaction_id)
       if (!purchase || !isRefundStatus(purchase.status)) return []
       const { user_id, sku, status } = purchase
-      return [{ transaction_id, ...(user_id !== undefined && { user_id }), sku, status }]
+      return [
+        {
+          cursor: String(i + 1),
+          transaction_id,
+          ...(user_id !== undefined && { user_id }),
+          sku,
+          status,
+        },
+      ]
     })
   }
   return []

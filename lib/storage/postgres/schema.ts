@@ -367,6 +367,8 @@ export const MIGRATIONS: readonly string[] = [
     parts integer NOT NULL,
     type text NOT NULL,
     webhook_id text NOT NULL,
+    -- The cursor and the number of the records of a part.
+    part_range text,
     state text NOT NULL,
     attempts integer NOT NULL,
     created_at bigint NOT NULL,

@@ -1,6 +1,5 @@
-import { numberOf } from '../columns.ts'
 import type { WebhookMethods } from '../port.ts'
-import { IS_REFUND, type Program, refundOf } from '../webhooks.ts'
+import { IS_REFUND, type Program, refundPage } from '../webhooks.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -39,11 +38,9 @@ export function webhookMethods(db: Database): WebhookMethods {
     },
     findEntries: (sequences) => read(programs.findEntries(sequences)),
     findSequence: (project_id, since) => read(programs.findSequence(project_id, since)),
-    async countRefunds(import_id) {
-      return numberOf((await db.find(COUNT_REFUNDS, import_id))?.count)
-    },
-    async listRefunds(import_id, { offset, limit }) {
-      return (await db.all(LIST_REFUNDS, import_id, limit, offset)).map(refundOf)
+    async listRefunds(import_id, page) {
+      const rows = await db.all(LIST_REFUNDS, import_id, page.after ?? '0', page.limit + 1)
+      return refundPage(rows, page)
     },
     async findPurchaseUser({ account_id, store_id }, transaction_id) {
       const row = await db.find(FIND_USER, account_id, store_id, transaction_id)
@@ -52,16 +49,13 @@ export function webhookMethods(db: Database): WebhookMethods {
   }
 }
 
-const COUNT_REFUNDS = `
-  SELECT count(*) AS count FROM status_changes c
-  WHERE c.import = (SELECT seq FROM imports WHERE import_id = ?) AND ${IS_REFUND}`
-
 const LIST_REFUNDS = `
-  SELECT p.transaction_id, p.user_id, t.name AS sku, c.after AS status
+  SELECT c.purchase, p.transaction_id, p.user_id, t.name AS sku, c.after AS status
   FROM status_changes c JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
   JOIN items t ON t.seq = p.item
-  WHERE c.import = (SELECT seq FROM imports WHERE import_id = ?) AND ${IS_REFUND}
-  ORDER BY c.purchase LIMIT ? OFFSET ?`
+  WHERE c.import = (SELECT seq FROM imports WHERE import_id = ? AND undone_at IS NULL)
+    AND c.purchase > CAST(? AS bigint) AND c.${IS_REFUND}
+  ORDER BY c.purchase LIMIT ?`
 
 const FIND_USER = `
   SELECT p.user_id FROM stores s JOIN purchases p ON p.store = s.seq

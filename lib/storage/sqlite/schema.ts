@@ -389,6 +389,8 @@ export const MIGRATIONS: readonly string[] = [
     parts INTEGER NOT NULL,
     type TEXT NOT NULL,
     webhook_id TEXT NOT NULL,
+    -- The cursor and the number of the records of a part.
+    part_range TEXT,
     state TEXT NOT NULL,
     attempts INTEGER NOT NULL,
     created_at INTEGER NOT NULL,

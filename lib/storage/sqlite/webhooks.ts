@@ -5,7 +5,7 @@ import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
 import { execute, programs } from './endpoints.ts'
-import { countRefunds, listRefunds } from './refunds.ts'
+import { listRefunds } from './refunds.ts'
 
 export function webhookMethods(db: Connection): WebhookMethods {
   const read = async <T>(program: Program<T>) => execute(db, program)
@@ -41,9 +41,6 @@ export function webhookMethods(db: Connection): WebhookMethods {
     },
     findEntries: (sequences) => read(programs.findEntries(sequences)),
     findSequence: (project_id, since) => read(programs.findSequence(project_id, since)),
-    async countRefunds(import_id) {
-      return countRefunds(db, import_id)
-    },
     async listRefunds(import_id, page) {
       return listRefunds(db, import_id, page)
     },
