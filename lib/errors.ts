@@ -31,6 +31,7 @@ const codes = {
   store_not_found: { kind: 'not_found', title: 'There is no such store' },
   import_not_found: { kind: 'not_found', title: 'There is no such import' },
   item_not_found: { kind: 'not_found', title: 'There is no such item' },
+  webhook_not_found: { kind: 'not_found', title: 'There is no such webhook endpoint' },
   version_conflict: { kind: 'conflict', title: 'The record has changed since it was read' },
   master_key_mismatch: {
     kind: 'unavailable',

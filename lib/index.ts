@@ -66,6 +66,16 @@ export type {
 export type { NewStore, Store, StoreChange, StoreType } from './domain/store.ts'
 export type { PurchaseSummary, SummaryKey, SummaryQuery } from './domain/summary.ts'
 export type { UserQuery } from './domain/user.ts'
+export {
+  WEBHOOK_EVENTS,
+  type WebhookBody,
+  type WebhookDelivery,
+  type WebhookDeliveryState,
+  type WebhookEndpoint,
+  type WebhookEventType,
+  type WebhookFailure,
+  type WebhookState,
+} from './domain/webhook.ts'
 export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
@@ -78,17 +88,27 @@ export type {
   CatalogRequest,
   PlannedChange,
 } from './services/catalog-plan.ts'
+export type { ChangeEvent, ChangeListener } from './services/changes.ts'
 export type { ImportPage, Imports } from './services/import-records.ts'
 export type { ImportSummary } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,
+  FollowedAudit,
   Operations,
   RotatedKeys,
   RotationOptions,
   SealedSecrets,
   SigningKeyInfo,
 } from './services/operations.ts'
+export type {
+  AttemptResult,
+  Backlog,
+  Claim,
+  ClaimRequest,
+  Outbox,
+  OutgoingMessage,
+} from './services/outbox.ts'
 export type { OwnedItem, OwnedPage } from './services/owned-purchases.ts'
 export type { ProjectPage, Projects } from './services/projects.ts'
 export type {
@@ -103,6 +123,14 @@ export type { UnreadableSecret } from './services/secrets.ts'
 export type { InitializedSession, IssuedToken, Sessions } from './services/sessions.ts'
 export type { StorePage, Stores } from './services/stores.ts'
 export type { ErasedUser, EraseOptions, Users } from './services/users.ts'
+export type {
+  WebhookLogPage,
+  WebhookLogQuery,
+  WebhookPage,
+  WebhookQuery,
+  WebhookReplay,
+  Webhooks,
+} from './services/webhooks.ts'
 export { type CopyProgress, copyStorage } from './storage/copy.ts'
 export type { Inventory } from './storage/inventory.ts'
 export { createMemoryStorage } from './storage/memory.ts'
@@ -148,4 +176,10 @@ export type {
 } from './storage/port.ts'
 export { openPostgresStorage, type PostgresOptions } from './storage/postgres.ts'
 export { openSqliteStorage, type SqliteOptions } from './storage/sqlite.ts'
-export { createTill, type RateLimits, type Till, type TillOptions } from './till.ts'
+export {
+  createTill,
+  type RateLimits,
+  type Till,
+  type TillOptions,
+  type WebhookOptions,
+} from './till.ts'

@@ -1,10 +1,13 @@
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog.ts'
+import { type ChangeListener, createChanges } from './services/changes.ts'
+import { observeCommits } from './services/commits.ts'
 import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
+import { createOutbox, type Outbox } from './services/outbox.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
 import { parseQuotas, type Quotas } from './services/quotas.ts'
@@ -12,6 +15,7 @@ import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
 import { createUsers, type Users } from './services/users.ts'
+import { createWebhooks, type Webhooks } from './services/webhooks.ts'
 import type { Storage } from './storage/port.ts'
 import {
   createFixedKeyring,
@@ -41,8 +45,19 @@ export interface TillOptions {
   readonly platforms?: readonly string[]
   /** Limits of each account; see `Quotas` for the defaults. */
   readonly quotas?: Partial<Quotas>
+  readonly webhooks?: WebhookOptions
   /** Returns the current time in Unix milliseconds; for tests. */
   readonly now?: () => number
+}
+
+export interface WebhookOptions {
+  /**
+   * Milliseconds before each retry of a message; the last one repeats. Default: 5 s, 30 s, 2 min,
+   * 15 min, 1 h, 6 h.
+   */
+  readonly retries?: readonly number[] | undefined
+  /** Milliseconds after the first attempt in which a message is retried; default three days. */
+  readonly giveUpAfter?: number | undefined
 }
 
 /** Most methods take the caller first, an account or a session, and act only on its records. */
@@ -57,6 +72,9 @@ export interface Till extends AsyncDisposable {
   readonly imports: Imports
   readonly users: Users
   readonly operations: Operations
+  readonly webhooks: Webhooks
+  /** For the sender of webhooks. */
+  readonly outbox: Outbox
   readonly rateLimits: RateLimits
   /**
    * Returns a function for the calls of one request. The reads that such a call begins at once may
@@ -64,6 +82,12 @@ export interface Till extends AsyncDisposable {
    * are as new as their own call.
    */
   together(): <T>(call: () => T) => T
+  /**
+   * Calls the listener for each change that is committed from now on, by any process on the
+   * storage. A change of this process is read after its commit, one of another within a second. The
+   * listener delays no write, and its errors are ignored. Returns a function that removes it.
+   */
+  on(name: 'change', listener: ChangeListener): () => void
   /** Closes the storage. `await using` calls it too. */
   close(): Promise<void>
 }
@@ -87,7 +111,11 @@ export interface RateLimits {
  */
 export function createTill(options: TillOptions): Till {
   const context = createContext(options)
-  const close = () => options.storage.close()
+  const changes = createChanges(context)
+  const close = () => {
+    changes.close()
+    return options.storage.close()
+  }
   return {
     accounts: createAccounts(context),
     projects: createProjects(context),
@@ -99,8 +127,11 @@ export function createTill(options: TillOptions): Till {
     imports: createImports(context),
     users: createUsers(context),
     operations: createOperations(context),
+    webhooks: createWebhooks(context),
+    outbox: createOutbox(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     together: () => options.storage.together?.() ?? ((call) => call()),
+    on: changes.on,
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -116,6 +147,7 @@ function createContext(options: TillOptions): Context {
     lockdown = false,
     platforms = PLATFORMS,
     quotas = {},
+    webhooks = {},
     now = Date.now,
     ...others
   } = options
@@ -139,7 +171,8 @@ function createContext(options: TillOptions): Context {
     tokenSecret === undefined ? createStoredKeyring(keyStore, now) : createFixedKeyring(tokenSecret)
   const sealer = createSealer(masterKeys)
   return {
-    storage,
+    ...observeCommits(storage),
+    ...parseRetries(webhooks),
     now,
     keyring,
     platforms,
@@ -149,4 +182,18 @@ function createContext(options: TillOptions): Context {
     sealer,
     quotas: parseQuotas(quotas),
   }
+}
+
+const HOUR_MS = 3_600_000
+const RETRIES = [5_000, 30_000, 2 * 60_000, 15 * 60_000, HOUR_MS, 6 * HOUR_MS]
+
+function parseRetries({ retries = RETRIES, giveUpAfter = 3 * DAY_MS, ...others }: WebhookOptions) {
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new TypeError(`webhooks has no option ${unknown}`)
+  const isTime = (each: unknown) => Number.isInteger(each) && (each as number) >= 0
+  if (!Array.isArray(retries) || retries.length === 0 || !retries.every(isTime)) {
+    throw new TypeError('webhooks.retries must be whole milliseconds')
+  }
+  if (!isTime(giveUpAfter)) throw new TypeError('webhooks.giveUpAfter must be whole milliseconds')
+  return { retries: retries as readonly number[], giveUpAfter }
 }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { maybe, numberOf, type Row } from './columns.ts'
 import { recordPage } from './pages.ts'
-import type { CatalogMethods, Page, RecordPage } from './port.ts'
+import type { CatalogItemChange, CatalogMethods, Page, RecordPage, WriteOptions } from './port.ts'
 import type { Reader } from './reads.ts'
 import { FIND_PROJECT } from './statements.ts'
 import { ITEMS, itemRecord, PROJECTS, STORES } from './tables.ts'
@@ -84,30 +85,36 @@ function textOf({ description, metadata }: Row): number {
   return (description as string).length + size
 }
 
-/** Records as a JSON array. All have the same owner. */
+/** Records and their audit entries as JSON arrays. All records have the same owner. */
 export interface Batch<T> {
   readonly first: T
   readonly count: number
   readonly rows: string
+  readonly entries: string
 }
 
 const BATCH = 1_000
 
-/**
- * Cuts the records of a catalog into batches, before the transaction that writes them. `rowOf`
- * returns the JSON of a record.
- */
+/** The JSON of a record and of its audit entries. Batches never have records of two owners. */
+export interface BatchOptions<T> {
+  readonly rowOf: (record: T) => unknown
+  readonly entriesOf: (record: T) => readonly unknown[]
+  readonly ownerOf?: (record: T) => unknown
+}
+
+/** Cuts the records of a catalog into batches, before the transaction that writes them. */
 export function batchesOf<T>(
   records: Iterable<T>,
-  rowOf: (record: T) => unknown,
-  ownerOf: (record: T) => unknown = () => undefined,
+  { rowOf, entriesOf, ownerOf = () => undefined }: BatchOptions<T>,
 ): Batch<T>[] {
   const batches: Batch<T>[] = []
   let taken: T[] = []
   const flush = () => {
     const [first] = taken
     if (first === undefined) return
-    batches.push({ first, count: taken.length, rows: JSON.stringify(taken.map(rowOf)) })
+    const rows = JSON.stringify(taken.map(rowOf))
+    const entries = JSON.stringify(taken.flatMap(entriesOf))
+    batches.push({ first, count: taken.length, rows, entries })
     taken = []
   }
   for (const record of records) {
@@ -123,4 +130,18 @@ export function batchesOf<T>(
 /** For a catalog that another write changed meanwhile. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
+}
+
+/** The audit entries of the records that a catalog changes, made from the entry of the whole. */
+export function entryMaker({ audit }: WriteOptions) {
+  const entries = (change: Partial<AuditEntry>): AuditEntry[] =>
+    audit ? [{ ...audit, ...change }] : []
+  return {
+    project: ({ id: subject }: Project) => entries({ action: 'project.update', subject }),
+    store: (action: 'store.create' | 'store.update', { store_id }: Store) =>
+      entries({ action, subject: store_id, store_id }),
+    newItem: ({ id: subject, store_id }: Item) =>
+      entries({ action: 'item.create', subject, store_id }),
+    item: ({ audit: change }: CatalogItemChange) => (change ? entries(change) : []),
+  }
 }

@@ -21,6 +21,7 @@ import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
 import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
 import { checkVersion, type Version } from './postgres/version-check.ts'
+import { webhookMethods } from './postgres/webhooks.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
 
@@ -128,6 +129,7 @@ function storageOn(db: Database): Storage {
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
+    ...webhookMethods(db),
     ...unfinishedMethods(db),
     check: () => findProblems(db),
     async size() {

@@ -54,12 +54,18 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
     ],
   )
   const added = (await till.operations.listAudit({})).entries.slice(entries.length)
+  const price = { old: 499, new: 599 }
+  const goldData = { name: 'gold', version: 2, changed: ['price'], price }
   assert.deepEqual(
-    added.map(({ action, project_id, data }) => [action, project_id, data]),
-    [['catalog.apply', planned.project_id, { created: 1, updated: 1, archived: 0, restored: 0 }]],
+    added.map(({ action, subject, data }) => [action, subject, data]),
+    [
+      ['item.create', items[1]?.id, undefined],
+      ['item.update', items[0]?.id, goldData],
+      ['catalog.apply', planned.project_id, { created: 1, updated: 1, archived: 0, restored: 0 }],
+    ],
   )
   assert.deepEqual((await apply(stores)).changes, [])
-  assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 1)
+  assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 3)
 })
 
 test('a missing item stays, unless it is to be archived; a file restores it', async () => {

@@ -1,15 +1,17 @@
+import type { AuditEntry } from '../../domain/audit.ts'
 import {
   batchesOf,
   catalogChanged,
   catalogPage,
   catalogReads,
+  entryMaker,
   PAGE_OF_CATALOG_ITEMS,
   STATE_QUERY,
   stateOfRows,
 } from '../catalog.ts'
 import type { CatalogMethods } from '../port.ts'
 import { UPDATE_PROJECT, UPDATE_STORE } from '../statements.ts'
-import { ITEM_ROWS, PROJECT_CHANGES, STORE_CHANGES, STORES } from '../tables.ts'
+import { AUDIT, ITEM_ROWS, PROJECT_CHANGES, STORE_CHANGES, STORES } from '../tables.ts'
 import { recordWrite } from './audit.ts'
 import { lockAuthority, lockOf, verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -24,11 +26,18 @@ export function catalogMethods(db: Database): CatalogMethods {
       return catalogPage(await db.all(PAGE_OF_CATALOG_ITEMS, ...values), page)
     },
     async applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
-      const newItems = batchesOf(changes.newItems, (item) => item)
-      const itemChanges = batchesOf(changes.items, (change) => ({
-        ...change,
-        is_kept: change.archived_at === undefined,
-      }))
+      const entries = entryMaker(write)
+      const newItems = batchesOf(changes.newItems, {
+        rowOf: (item) => item,
+        entriesOf: entries.newItem,
+      })
+      const itemChanges = batchesOf(changes.items, {
+        rowOf: ({ audit: _, ...change }) => ({
+          ...change,
+          is_kept: change.archived_at === undefined,
+        }),
+        entriesOf: entries.item,
+      })
       return db.transaction(async (tx) => {
         const locks = [
           ...(project ? [lockOf.project(project_id)] : []),
@@ -40,21 +49,28 @@ export function catalogMethods(db: Database): CatalogMethods {
         await verifyAuthority(tx, write.authority)
         const stores = await tx.all(STATE_QUERY.stores, project_id, project_id)
         if (!current || stateOfRows(current, stores) !== state) throw catalogChanged()
+        const note = (all: readonly AuditEntry[]) =>
+          recordWrite(tx, ...all.map((audit) => ({ audit })))
         if (project) {
+          await note(entries.project(project))
           await tx.run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(project), project_id)
         }
         for (const store of changes.newStores) {
           if ((await tx.insert(STORES, store)) === 0) throw catalogChanged()
+          await note(entries.store('store.create', store))
         }
         for (const store of changes.stores) {
           const { account_id, store_id } = store
           await tx.run(UPDATE_STORE, ...STORE_CHANGES.values(store), account_id, store_id)
+          await note(entries.store('store.update', store))
         }
-        for (const { count, rows } of newItems) {
+        for (const { count, rows, entries } of newItems) {
           if ((await tx.run(INSERT_ITEMS, rows)) < count) throw catalogChanged()
+          await tx.run(INSERT_ENTRIES, entries)
         }
-        for (const { count, rows } of itemChanges) {
+        for (const { count, rows, entries } of itemChanges) {
           if ((await tx.run(UPDATE_ITEMS, change_id, rows)) < count) throw catalogChanged()
+          await tx.run(INSERT_ENTRIES, entries)
         }
         await assertQuota(tx, write.quota)
         await recordWrite(tx, write)
@@ -68,6 +84,7 @@ export function catalogMethods(db: Database): CatalogMethods {
 const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR NO KEY UPDATE'
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, JSON_TEXT)
+const INSERT_ENTRIES = insertionOfMany(AUDIT, JSON_TEXT)
 
 const UPDATE_ITEMS = `
   UPDATE items i SET display_name = coalesce(c.display_name, i.display_name),

@@ -1,0 +1,103 @@
+import type { JsonObject } from './fields.ts'
+
+/** The events that a webhook receives. */
+export const WEBHOOK_EVENTS = [
+  'project.updated',
+  'store.created',
+  'store.updated',
+  'item.created',
+  'item.updated',
+  'item.archived',
+  'item.restored',
+  'purchases.imported',
+  'purchases.undone',
+  'purchase.recorded',
+  'purchases.refunded',
+  'user.erased',
+  'webhook.test',
+] as const
+export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number]
+
+/** The body of a webhook message. As JSON it has at most 64 KiB. */
+export interface WebhookBody {
+  readonly type: WebhookEventType
+  /** The time of the change; ISO 8601, UTC. */
+  readonly timestamp: string
+  /** The unique number of the change. It is not the order of the commits on PostgreSQL. */
+  readonly sequence: number
+  /** The number of this part and of all parts, in a message that had to be split. */
+  readonly part?: number
+  readonly parts?: number
+  readonly data: JsonObject
+}
+
+/**
+ * `unconfirmed`: a session set the URL, and the account has not confirmed it. `paused`: by the
+ * account. `disabled`: the receiver answered 410, or no master key opens the secret.
+ */
+export type WebhookState = 'active' | 'unconfirmed' | 'paused' | 'disabled'
+
+/** A URL that receives the events of a project or of one of its stores. */
+export interface WebhookEndpoint {
+  /** `<project_id>` for the endpoint of a project, `<project_id>/<store_id>` for one of a store. */
+  readonly endpoint_id: string
+  readonly project_id: string
+  /** The store; '' for the endpoint of a project. */
+  readonly store_id: string
+  /** The URL that receives the messages; '' while only an unconfirmed one is set. */
+  readonly url: string
+  readonly state: WebhookState
+  /** The reason for `disabled`. */
+  readonly reason?: 'gone' | 'secret'
+  /** A URL that a session set. It receives nothing until `confirm`. */
+  readonly unconfirmed_url?: string
+  /** Whether messages are signed. They are not while no `webhook_secret` is set. */
+  readonly is_signed: boolean
+  /** All changes with a number below this one are delivered or given up. */
+  readonly cursor: number
+  /** The number of messages and changes that are not delivered yet, counted up to 10,000. */
+  readonly lag: number
+  /** The age in seconds of the oldest of them; 0 without one. */
+  readonly lag_seconds: number
+  /** The time of the first failure since the last success; ISO 8601, UTC. */
+  readonly failing_since?: string
+  readonly last_failure?: WebhookFailure
+}
+
+export interface WebhookFailure {
+  /** ISO 8601, UTC. */
+  readonly at: string
+  /** The HTTP status; missing without an answer. */
+  readonly status?: number
+  /** Why there was no answer: `timeout`, `ECONNREFUSED`, … */
+  readonly error?: string
+}
+
+/**
+ * `waiting`: not delivered yet; retried at `next_at`. `failed`: given up after the last retry;
+ * `replay` sends it again.
+ */
+export type WebhookDeliveryState = 'waiting' | 'delivered' | 'failed'
+
+/** A message in the delivery log. */
+export interface WebhookDelivery {
+  readonly endpoint_id: string
+  /** The header `webhook-id`, the same in each attempt. */
+  readonly webhook_id: string
+  readonly sequence: number
+  readonly type: WebhookEventType
+  readonly state: WebhookDeliveryState
+  /** The number of finished attempts. */
+  readonly attempts: number
+  /** The time of the last attempt; ISO 8601, UTC. Missing before the first. */
+  readonly at?: string
+  /** The time of the next attempt; ISO 8601, UTC. Only while `waiting`. */
+  readonly next_at?: string
+  /** The HTTP status of the last attempt. */
+  readonly status?: number
+  readonly error?: string
+  /** The first 4 KiB of the last answer that was not 2xx. */
+  readonly answer?: string
+  /** Milliseconds of the last attempt. */
+  readonly duration_ms?: number
+}
