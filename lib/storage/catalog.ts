@@ -134,8 +134,11 @@ export function catalogChanged(): TillError {
 
 /** The audit entries of the records that a catalog changes, made from the entry of the whole. */
 export function entryMaker({ audit }: WriteOptions) {
-  const entries = (change: Partial<AuditEntry>): AuditEntry[] =>
-    audit ? [{ ...audit, ...change }] : []
+  const entries = (change: Partial<AuditEntry>): AuditEntry[] => {
+    if (!audit) return []
+    const { data: _, ...entry } = audit
+    return [{ ...entry, ...change }]
+  }
   return {
     project: ({ id: subject }: Project) => entries({ action: 'project.update', subject }),
     store: (action: 'store.create' | 'store.update', { store_id }: Store) =>
