@@ -7,9 +7,9 @@ import type { Limits } from './limits.ts'
  * `Connection: close` closes the connection. If unread bytes are left, the kernel resets the
  * connection, and the client loses the answer.
  */
-export function mustEndLater(response: ServerResponse): boolean {
-  const { req: request, shouldKeepAlive } = response
-  if (shouldKeepAlive || request.method === 'HEAD') return false
+export function mustEndLater(request: IncomingMessage, response: ServerResponse): boolean {
+  const { shouldKeepAlive } = response
+  if (shouldKeepAlive !== false || request.method === 'HEAD') return false
   return !request.complete && !request.destroyed
 }
 
@@ -24,7 +24,7 @@ export function discardRest(
   response: ServerResponse,
   limits: Limits,
 ): void {
-  if (request.complete || request.destroyed) return
+  if (request.complete || request.destroyed || request.readableEnded) return
   const { socket } = request
   let bytesLeft = limits.discardBytes
   const count = (chunk: Buffer) => {
@@ -34,12 +34,12 @@ export function discardRest(
     endServerSide()
   }
   const endServerSide = () => {
-    if (isNext(response)) socket.end()
-    else response.once('socket', () => process.nextTick(() => socket.end()))
+    if (isNext(response)) socket.end?.()
+    else response.once('socket', () => process.nextTick(() => socket.end?.()))
   }
   const giveUp = () => {
     if (!isNext(response)) timer.refresh()
-    else if (!request.complete) socket.destroy()
+    else if (!request.complete) socket.destroy?.()
   }
   const timer = setTimeout(giveUp, limits.discardTimeout).unref()
   request.on('data', count)

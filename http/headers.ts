@@ -5,6 +5,12 @@ import { TransportFault } from './problems.ts'
 /** A header's value: undefined if the header is missing, null if it was sent more than once. */
 export type HeaderValue = string | null | undefined
 
+/** Headers that are set before the rest of an answer is known. */
+export interface AnswerHeaders {
+  getHeader(name: string): unknown
+  setHeader(name: string, value: string): unknown
+}
+
 /** The request headers that the server uses, apart from those of the body. */
 export interface RequestHeaders {
   host: HeaderValue
@@ -48,6 +54,30 @@ export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
   return headers
 }
 
+/**
+ * Reads the headers of a request that middleware may have changed. One that the client repeated
+ * stays null, whatever middleware made of it. HTTP/2 has `:authority` in the place of `host`.
+ */
+export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
+  const sent = readHeaders(request)
+  const { headers } = request
+  const read = (field: keyof RequestHeaders, name: string): HeaderValue => {
+    const value = headers[name]
+    return value !== undefined && (sent[field] === null || Array.isArray(value)) ? null : value
+  }
+  return {
+    host: read('host', 'host') ?? (headers[':authority'] as HeaderValue),
+    request_id: read('request_id', 'x-request-id'),
+    public_key: read('public_key', 'x-public-project-key'),
+    account_key: read('account_key', 'x-account-key'),
+    authorization: read('authorization', 'authorization'),
+    if_none_match: read('if_none_match', 'if-none-match'),
+    idempotency_key: read('idempotency_key', 'idempotency-key'),
+    origin: read('origin', 'origin'),
+    forwarded_for: headers['x-forwarded-for'] as string | undefined,
+  }
+}
+
 /** The client's request id if it sent a well-formed one, else a new id. */
 export function requestIdOf({ request_id }: RequestHeaders): string {
   return request_id && /^[\w-]{1,64}$/.test(request_id) ? request_id : randomUUID()
@@ -59,9 +89,9 @@ export function singleValueOf(value: HeaderValue, name: string): string | undefi
   throw new TransportFault('malformed_request', `The ${name} may be sent only once`)
 }
 
-/** RFC 9112 section 3.2: HTTP/1.1 needs exactly one Host. HTTP/1.0 may have none. */
+/** RFC 9112 section 3.2: HTTP/1.1 needs exactly one Host. Other versions may have none. */
 export function assertHost({ httpVersion }: IncomingMessage, { host }: RequestHeaders): void {
-  if (typeof host === 'string' || (httpVersion === '1.0' && host === undefined)) return
+  if (typeof host === 'string' || (httpVersion !== '1.1' && host === undefined)) return
   throw new TransportFault('malformed_request', 'An HTTP/1.1 request needs exactly one Host header')
 }
 
