@@ -47,7 +47,7 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
     if (TAKEN in response) {
       throw new TypeError('this request already has a handler of tillkit: mount only one')
     }
-    Object.assign(response, { [TAKEN]: true })
+    ;(response as { [TAKEN]?: true })[TAKEN] = true
     if (!response.headersSent) start(request, response, target)
   }
   const drain = () => {
