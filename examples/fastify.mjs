@@ -6,7 +6,7 @@ export function createApp(till) {
   const app = fastify()
   const handler = createHandler(till, {
     basePath: '/shop',
-    log: (entry) => app.log[entry.level](entry),
+    log: (entry) => app.log[entry.level](entry, 'tillkit'),
   })
   app.register(async (shop) => {
     shop.removeAllContentTypeParsers()
