@@ -5,7 +5,7 @@ import type { Limits } from './limits.ts'
 export class FetchBody implements RequestBody {
   readonly #request: Request
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
-  #error: unknown
+  #hangUp: Error | undefined
   #isAtEnd = false
 
   constructor(request: Request) {
@@ -25,8 +25,8 @@ export class FetchBody implements RequestBody {
   }
 
   get hangUp(): Error | undefined {
-    if (this.#error === undefined && !this.#request.signal.aborted) return undefined
-    return new Error('the client hung up', { cause: this.#error })
+    if (this.#request.signal.aborted) this.#hangUp ??= new Error('the client hung up')
+    return this.#hangUp
   }
 
   /** Like that of a `node:http` body. The host decides how long a paused sender may wait. */
@@ -69,8 +69,8 @@ export class FetchBody implements RequestBody {
       this.#isAtEnd = value === undefined
       return value
     } catch (error) {
-      this.#error = error ?? new Error('the body ended early')
-      throw this.#error
+      this.#hangUp = new Error('the client hung up', { cause: error })
+      throw this.#hangUp
     }
   }
 
@@ -80,7 +80,7 @@ export class FetchBody implements RequestBody {
    */
   async discardRest({ discardBytes, discardTimeout }: Limits): Promise<void> {
     const reader = this.#reader
-    if (!reader || this.#isAtEnd || this.#error !== undefined) return
+    if (!reader || this.#isAtEnd || this.#hangUp) return
     const cancel = () => void reader.cancel().catch(() => {})
     const timer = setTimeout(cancel, discardTimeout).unref()
     try {

@@ -52,7 +52,9 @@ export function createFetchHandler(
 
     const finish = (status: number, failure?: unknown) => {
       if (!record) return
-      const isHangUp = exchange.body?.hangUp !== undefined && failure !== undefined
+      // Some hosts end the body of a client that disconnects, as if it were whole.
+      const isCut = request.signal.aborted && status < 500
+      const isHangUp = failure !== undefined && (isCut || failure === exchange.body?.hangUp)
       const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined
       const ms = performance.now() - started
       const outcome = { ...outcomeOf(exchange, ms), status: isHangUp ? 499 : status, fault }
