@@ -53,7 +53,7 @@ export function parseBasePath(basePath: unknown = ''): string {
   )
 }
 
-// A client chooses the path of its request, so the prefix must not get any text into a header.
+// The client chooses the path. Only a well-formed path may get into the Link header.
 function removedPrefix({ url = '/', baseUrl }: MountedRequest, originalUrl: string): string {
   const removed = originalUrl.endsWith(url) ? originalUrl.slice(0, -url.length) : ''
   const prefix = typeof baseUrl === 'string' ? baseUrl : removed
