@@ -10,11 +10,19 @@ import type { RequestHeaders } from './headers.ts'
  */
 export function clientAddress(
   { socket }: IncomingMessage,
-  { forwarded_for }: RequestHeaders,
+  headers: RequestHeaders,
   hops: number,
 ): string {
+  return forwardedAddress(headers, hops) ?? connectionAddress(socket)
+}
+
+/** The address that a trusted proxy reports; undefined without one. */
+export function forwardedAddress(
+  { forwarded_for }: RequestHeaders,
+  hops: number,
+): string | undefined {
   const hop = hops > 0 && forwarded_for ? hopOf(forwarded_for, hops) : undefined
-  return hop === undefined ? connectionAddress(socket) : unmapped(hop)
+  return hop && unmapped(hop)
 }
 
 /** The remote address of a connection. */

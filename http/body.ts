@@ -1,15 +1,36 @@
-import type { IncomingMessage } from 'node:http'
 import { TillError } from '../lib/index.ts'
-import { sendContinue } from './expect-continue.ts'
-import { countJsonValues } from './json-scan.ts'
+import { countJsonValues, countValues, type JsonCount } from './json-scan.ts'
 import type { Limits } from './limits.ts'
 import type { Reservation } from './memory-budget.ts'
 import { TransportFault } from './problems.ts'
 import { waitForTurn } from './scheduler.ts'
 
+/** The body of a request, of `node:http` or of fetch. */
+export interface RequestBody {
+  header(name: string): string | undefined
+  /** Whether code of the host has read the body, all of it or a part. */
+  readonly isRead: boolean
+  /** The result of the host's body parser; undefined unless it has read the whole body. */
+  readonly parsed: unknown
+  /** The client's hang-up; undefined while it is connected. */
+  readonly hangUp: Error | undefined
+  /**
+   * Passes each chunk to `take`, and waits for its promise. Rejects when `take` throws, when a limit
+   * is exceeded, and when the client hangs up.
+   */
+  receive(limits: BodyLimits, take: (chunk: Buffer) => Promise<void> | undefined): Promise<void>
+}
+
+/** `timeout`, in milliseconds, is for the whole body, or between chunks if `isTimedByChunk`. */
+export interface BodyLimits {
+  readonly bytes: number
+  readonly timeout: number
+  readonly isTimedByChunk?: boolean
+}
+
 /** Reads a request's body for its handler, and reserves the memory for it. */
 export type BodyReader<Body> = (
-  request: IncomingMessage,
+  body: RequestBody,
   limits: Limits,
   memory: Reservation,
 ) => Promise<Body> | Body
@@ -19,24 +40,49 @@ export const noBody: BodyReader<undefined> = () => undefined
 
 /** Reads a JSON object. The library validates its fields. */
 export async function json<Body>(
-  request: IncomingMessage,
+  body: RequestBody,
   limits: Limits,
   memory: Reservation,
 ): Promise<Body> {
-  assertMediaType(request, 'application/json')
-  const bytes = await collect(request, limits, memory)
+  assertMediaType(body, 'application/json')
+  if (body.isRead) return parsedByHost(body, limits, memory) as Body
+  const bytes = await collect(body, limits, memory)
   if (bytes.length > LARGE_BYTES) {
     await waitForTurn(memory.account) // parsing the largest body takes 20 ms
-    if (request.socket.destroyed) throw hangUpError(request)
+    if (body.hangUp) throw body.hangUp
   }
+  return parseBytes(bytes, limits, memory) as Body
+}
+
+/** The body that a parser of the host has read, under the same limits. */
+function parsedByHost({ parsed }: RequestBody, limits: Limits, memory: Reservation): object {
+  if (parsed === undefined) throw bodyAlreadyRead()
+  const bytes = typeof parsed === 'string' ? Buffer.from(parsed) : parsed
+  if (bytes instanceof Uint8Array) {
+    assertSize(bytes.length, limits.jsonBytes)
+    return parseBytes(bytes, limits, memory)
+  }
+  const values = countValues(parsed, limits.jsonValues, limits.jsonDepth)
+  memory.reserve(checkCount(values, limits) * VALUE_BYTES)
+  return assertObject(parsed)
+}
+
+function parseBytes(bytes: Uint8Array, limits: Limits, memory: Reservation): object {
   const values = countJsonValues(bytes, limits.jsonValues, limits.jsonDepth)
+  memory.reserve(checkCount(values, limits) * VALUE_BYTES + bytes.length * TEXT_BYTES)
+  return assertObject(parseJson(bytes))
+}
+
+function checkCount(values: JsonCount, { jsonValues, jsonDepth }: Limits): number {
   if (values === 'too_many_values') {
-    throw invalid(`The body may have at most ${limits.jsonValues} values, keys included`)
+    throw invalid(`The body may have at most ${jsonValues} values, keys included`)
   }
-  if (values === 'too_deep') throw invalid(`The body may nest at most ${limits.jsonDepth} deep`)
-  memory.reserve(values * VALUE_BYTES + bytes.length * TEXT_BYTES)
-  const body = parseJson(bytes)
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Body
+  if (values === 'too_deep') throw invalid(`The body may nest at most ${jsonDepth} deep`)
+  return values
+}
+
+function assertObject(body: unknown): object {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
   throw invalid('The body must be a JSON object')
 }
 
@@ -56,8 +102,9 @@ const TEXT_BYTES = 2
 const LARGE_BYTES = 4 * 1024
 
 /** Throws 415 for another Content-Type or a Content-Encoding. The Content-Type may be missing. */
-export function assertMediaType(request: IncomingMessage, wanted: string): void {
-  const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
+export function assertMediaType(body: RequestBody, wanted: string): void {
+  const type = body.header('content-type')
+  const coding = body.header('content-encoding') ?? 'identity'
   const essence = type?.split(';', 1)[0]?.trim().toLowerCase()
   if (essence !== undefined && essence !== wanted) {
     throw new TransportFault('unsupported_media_type', `The Content-Type must be ${wanted}`)
@@ -67,77 +114,12 @@ export function assertMediaType(request: IncomingMessage, wanted: string): void 
   }
 }
 
-/** `timeout`, in milliseconds, is for the whole body, or between chunks if `isTimedByChunk`. */
-export interface BodyLimits {
-  readonly bytes: number
-  readonly timeout: number
-  readonly isTimedByChunk?: boolean
-}
-
-/**
- * Passes each chunk of the body to `take`. While the promise of `take` is pending, the request is
- * paused. Rejects when `take` throws; the caller can then still discard the rest of the body. Uses
- * events, because an async iterator takes a quarter longer and destroys the request when a loop
- * ends early.
- */
-export function receive(
-  request: IncomingMessage,
-  { bytes, timeout, isTimedByChunk = false }: BodyLimits,
-  take: (chunk: Buffer) => Promise<void> | undefined,
-): Promise<void> {
-  assertSize(Number(request.headers['content-length'] ?? 0), bytes)
-  if (request.destroyed) throw hangUpError(request) // a destroyed request emits no more events
-  sendContinue(request)
-  return new Promise((resolve, reject) => {
-    let received = 0
-    let isSettled = false
-    let isPaused = false
-    const settle = (error?: unknown) => {
-      isSettled = true
-      clearTimeout(timer)
-      request.off('data', onData).off('end', settle).off('error', settle).off('close', onClose)
-      if (error) reject(error)
-      else resolve()
-    }
-    const onData = (chunk: Buffer) => {
-      received += chunk.length
-      if (isTimedByChunk) timer.refresh()
-      try {
-        assertSize(received, bytes)
-        const taking = take(chunk)
-        if (taking) pauseFor(taking)
-      } catch (error) {
-        settle(error)
-      }
-    }
-    const pauseFor = async (taking: Promise<void>) => {
-      isPaused = true
-      request.pause()
-      try {
-        await taking
-        isPaused = false
-        if (isSettled) return
-        timer.refresh()
-        request.resume()
-      } catch (error) {
-        if (!isSettled) settle(error)
-      }
-    }
-    const onClose = () => settle(hangUpError(request))
-    const onTimeout = () => {
-      if (!isPaused) settle(tooSlow())
-    }
-    const timer = setTimeout(onTimeout, timeout)
-    request.on('data', onData).on('end', settle).on('error', settle).on('close', onClose)
-  })
-}
-
 /**
  * Reads the whole body. Reserves memory as bytes arrive, not by the Content-Length. Copies the
  * chunks after the first into one buffer: a chunk of one byte would take 400 bytes of memory.
  */
 async function collect(
-  request: IncomingMessage,
+  body: RequestBody,
   { jsonBytes, jsonTimeout }: Limits,
   memory: Reservation,
 ): Promise<Buffer> {
@@ -154,7 +136,7 @@ async function collect(
     length = size
     return undefined
   }
-  await receive(request, { bytes: jsonBytes, timeout: jsonTimeout }, take)
+  await body.receive({ bytes: jsonBytes, timeout: jsonTimeout }, take)
   return buffer.subarray(0, length)
 }
 
@@ -164,17 +146,21 @@ function grow(buffer: Buffer, length: number, capacity: number): Buffer {
   return grown
 }
 
-function assertSize(size: number, limit: number): void {
+/** Throws 413 for too many bytes. */
+export function assertSize(size: number, limit: number): void {
   if (size <= limit) return
   throw new TransportFault('body_too_large', `The body may have at most ${limit} bytes`)
 }
 
-function hangUpError({ errored }: IncomingMessage): Error {
-  return errored ?? new Error('the client hung up')
+/** The 408 for a body that took too long. */
+export function tooSlow(): TransportFault {
+  return new TransportFault('request_timeout', 'The body took too long to arrive')
 }
 
-function tooSlow(): TransportFault {
-  return new TransportFault('request_timeout', 'The body took too long to arrive')
+/** The error for a body that a middleware of the host has read. */
+export function bodyAlreadyRead(): TransportFault {
+  const message = 'A middleware has read the body: mount tillkit before body parsers'
+  return new TransportFault('body_already_read', message)
 }
 
 function invalid(message: string): TillError {

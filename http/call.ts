@@ -12,6 +12,8 @@ export interface Call<Caller, Body> {
   readonly params: { readonly [name: string]: string | undefined }
   /** The query parameters. Of a repeated parameter, only the first value. */
   readonly query: { readonly [name: string]: string }
+  /** The path under which the host mounted the handler; '' at the root. */
+  readonly prefix: string
   readonly options: CallOptions
   readonly context: ServerContext
 }

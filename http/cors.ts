@@ -1,12 +1,11 @@
-import type { ServerResponse } from 'node:http'
-import type { HeaderValue } from './headers.ts'
+import type { AnswerHeaders, HeaderValue } from './headers.ts'
 
 /** CORS: lets scripts of other origins call routes (Fetch Standard, section 3.2). */
 export interface Cors {
   /** Adds the header that lets a script of this origin read the answer. */
-  expose(response: ServerResponse, origin: HeaderValue): void
+  expose(answer: AnswerHeaders, origin: HeaderValue): void
   /** Answers a preflight request for a path that has `methods`. */
-  permit(response: ServerResponse, origin: HeaderValue, methods: string): void
+  permit(answer: AnswerHeaders, origin: HeaderValue, methods: string): void
 }
 
 const REQUEST_HEADERS =
@@ -28,23 +27,23 @@ export function createCors(origins: readonly string[]): Cors {
   const any = origins.includes('*')
   const known = new Set(origins)
 
-  const allow = (response: ServerResponse, origin: HeaderValue): boolean => {
-    if (!any) response.setHeader('vary', 'Origin')
+  const allow = (answer: AnswerHeaders, origin: HeaderValue): boolean => {
+    if (!any) answer.setHeader('vary', 'Origin')
     if (typeof origin !== 'string' || !(any || known.has(origin))) return false
-    response.setHeader('access-control-allow-origin', any ? '*' : origin)
+    answer.setHeader('access-control-allow-origin', any ? '*' : origin)
     return true
   }
 
   return {
-    expose(response, origin) {
-      if (!allow(response, origin)) return
-      response.setHeader('access-control-expose-headers', EXPOSED_HEADERS)
+    expose(answer, origin) {
+      if (!allow(answer, origin)) return
+      answer.setHeader('access-control-expose-headers', EXPOSED_HEADERS)
     },
-    permit(response, origin, methods) {
-      if (!allow(response, origin)) return
-      response.setHeader('access-control-allow-methods', methods)
-      response.setHeader('access-control-allow-headers', REQUEST_HEADERS)
-      response.setHeader('access-control-max-age', MAX_AGE)
+    permit(answer, origin, methods) {
+      if (!allow(answer, origin)) return
+      answer.setHeader('access-control-allow-methods', methods)
+      answer.setHeader('access-control-allow-headers', REQUEST_HEADERS)
+      answer.setHeader('access-control-max-age', MAX_AGE)
     },
   }
 }

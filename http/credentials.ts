@@ -4,7 +4,11 @@ import type { RequestHeaders } from './headers.ts'
 /** The kind of credential that a route requires. */
 export interface Credential<Caller> {
   /** Verifies the credential before the body is read. Returns the caller. */
-  readonly verify: (till: Till, headers: RequestHeaders) => Promise<Caller>
+  readonly verify: (
+    till: Till,
+    headers: RequestHeaders,
+    hostAccount?: () => Promise<Account>,
+  ) => Promise<Caller>
   /** Missing for credentials whose routes have no rate and concurrency limits. */
   readonly limitedBy?: LimitedBy<Caller>
   /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
@@ -38,9 +42,15 @@ export const publicKey: Credential<Project> = {
   isForBrowsers: true,
 }
 
-/** An account key. All keys of an account share one bucket. */
+/**
+ * An account key, or an account that the host has authenticated. All keys of an account share one
+ * bucket.
+ */
 export const accountKey: Credential<Account> = {
-  verify: (till, headers) => till.accounts.authenticate(headers.account_key ?? undefined),
+  verify: (till, { account_key }, hostAccount) =>
+    account_key === undefined && hostAccount
+      ? hostAccount()
+      : till.accounts.authenticate(account_key ?? undefined),
   limitedBy: {
     bucketOf: ({ account_id }) => account_id,
     accountOf: ({ account_id }) => account_id,

@@ -7,9 +7,9 @@ import type { Limits } from './limits.ts'
  * `Connection: close` closes the connection. If unread bytes are left, the kernel resets the
  * connection, and the client loses the answer.
  */
-export function mustEndLater(response: ServerResponse): boolean {
-  const { req: request, shouldKeepAlive } = response
-  if (shouldKeepAlive || request.method === 'HEAD') return false
+export function mustEndLater(request: IncomingMessage, response: ServerResponse): boolean {
+  const { shouldKeepAlive } = response
+  if (shouldKeepAlive !== false || request.method === 'HEAD') return false
   return !request.complete && !request.destroyed
 }
 
@@ -25,17 +25,17 @@ export function discardRest(
   response: ServerResponse,
   limits: Limits,
 ): void {
-  if (request.complete || request.destroyed) return
+  if (request.complete || request.destroyed || request.readableEnded) return
   const { socket } = request
   let bytesLeft = limits.discardBytes
   const count = (chunk: Buffer) => {
     bytesLeft -= chunk.length
     if (bytesLeft >= 0) return
     request.off('data', count).pause()
-    socket.end()
+    socket.end?.()
   }
   const giveUp = () => {
-    if (!request.complete) socket.destroy()
+    if (!request.complete) socket.destroy?.()
   }
   const timer = setTimeout(giveUp, limits.discardTimeout).unref()
   request.on('data', count)
@@ -43,6 +43,6 @@ export function discardRest(
     if (!response.writableEnded) response.end()
   })
   request.once('close', () => clearTimeout(timer))
-  if (isWaitingToContinue(request)) socket.end()
+  if (isWaitingToContinue(request)) socket.end?.()
   request.resume()
 }

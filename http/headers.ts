@@ -5,6 +5,12 @@ import { TransportFault } from './problems.ts'
 /** A header's value: undefined if the header is missing, null if it was sent more than once. */
 export type HeaderValue = string | null | undefined
 
+/** Headers that are set before the rest of an answer is known. */
+export interface AnswerHeaders {
+  getHeader(name: string): unknown
+  setHeader(name: string, value: string): unknown
+}
+
 /** The request headers that the server uses, apart from those of the body. */
 export interface RequestHeaders {
   host: HeaderValue
@@ -20,9 +26,8 @@ export interface RequestHeaders {
 }
 
 /**
- * Reads the headers in one pass: 0.1 µs, where `request.headers` takes 0.25. A repeated header
- * becomes null. Node would join its values or keep the first, but a proxy in front may have checked
- * another one.
+ * Reads the headers as the client sent them. A repeated header becomes null. Node would join its
+ * values or keep the first, but a proxy in front may have checked another one.
  */
 export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
   const headers: RequestHeaders = {
@@ -48,6 +53,30 @@ export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
   return headers
 }
 
+/**
+ * Reads the headers of a request that middleware may have changed. One that the client repeated
+ * stays null. HTTP/2 has `:authority` in the place of `host`.
+ */
+export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
+  const sent = readHeaders(request)
+  const { headers } = request
+  sent.host = changed(sent.host, headers.host ?? headers[':authority'])
+  sent.request_id = changed(sent.request_id, headers['x-request-id'])
+  sent.public_key = changed(sent.public_key, headers['x-public-project-key'])
+  sent.account_key = changed(sent.account_key, headers['x-account-key'])
+  sent.authorization = changed(sent.authorization, headers.authorization)
+  sent.if_none_match = changed(sent.if_none_match, headers['if-none-match'])
+  sent.idempotency_key = changed(sent.idempotency_key, headers['idempotency-key'])
+  sent.origin = changed(sent.origin, headers.origin)
+  sent.forwarded_for = changed(undefined, headers['x-forwarded-for']) ?? undefined
+  return sent
+}
+
+function changed(sent: HeaderValue, value: string | string[] | undefined): HeaderValue {
+  if (value === undefined) return undefined
+  return sent === null || typeof value !== 'string' ? null : value
+}
+
 /** The client's request id if it sent a well-formed one, else a new id. */
 export function requestIdOf({ request_id }: RequestHeaders): string {
   return request_id && /^[\w-]{1,64}$/.test(request_id) ? request_id : randomUUID()
@@ -59,9 +88,9 @@ export function singleValueOf(value: HeaderValue, name: string): string | undefi
   throw new TransportFault('malformed_request', `The ${name} may be sent only once`)
 }
 
-/** RFC 9112 section 3.2: HTTP/1.1 needs exactly one Host. HTTP/1.0 may have none. */
+/** RFC 9112 section 3.2: HTTP/1.1 needs exactly one Host. Other versions may have none. */
 export function assertHost({ httpVersion }: IncomingMessage, { host }: RequestHeaders): void {
-  if (typeof host === 'string' || (httpVersion === '1.0' && host === undefined)) return
+  if (typeof host === 'string' || (httpVersion !== '1.1' && host === undefined)) return
   throw new TransportFault('malformed_request', 'An HTTP/1.1 request needs exactly one Host header')
 }
 

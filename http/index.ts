@@ -1,5 +1,7 @@
 export { isOrigin } from './cors.ts'
+export { createFetchHandler, type FetchHandler, type FetchInfo } from './fetch.ts'
 export { createHandler, type RequestHandler } from './handle.ts'
+export type { AccountHook } from './host-account.ts'
 export type { Limits } from './limits.ts'
 export type { LogEntry } from './log.ts'
 export type { PoolMetrics } from './metrics.ts'

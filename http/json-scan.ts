@@ -1,16 +1,12 @@
-/** The limit that a JSON text exceeds. */
-export type JsonExcess = 'too_many_values' | 'too_deep'
+/** The number of values and keys, or the limit that it exceeds. */
+export type JsonCount = number | 'too_many_values' | 'too_deep'
 
 /**
  * Counts the values and keys of a JSON text in UTF-8 before it is parsed: 3 bytes (`{},`) become 64
  * in memory. Takes one pass, allocates nothing, and stops when a limit is exceeded. Does not
  * validate: the count of invalid JSON is meaningless, but `JSON.parse` then rejects the text.
  */
-export function countJsonValues(
-  bytes: Uint8Array,
-  maxValues: number,
-  maxDepth: number,
-): number | JsonExcess {
+export function countJsonValues(bytes: Uint8Array, maxValues: number, maxDepth: number): JsonCount {
   let values = 0
   let depth = 0
   let isInScalar = false
@@ -32,6 +28,26 @@ export function countJsonValues(
     if (++values > maxValues) return 'too_many_values'
   }
   return values
+}
+
+/** Counts the values and keys of a parsed body. Stops when a limit is exceeded. */
+export function countValues(body: unknown, maxValues: number, maxDepth: number): JsonCount {
+  let values = 0
+  let isTooDeep = false
+  const count = (value: unknown, depth: number) => {
+    values++
+    if (typeof value !== 'object' || value === null) return
+    if (depth > maxDepth) isTooDeep = true
+    const isArray = Array.isArray(value)
+    for (const key in value) {
+      if (isTooDeep || values > maxValues) return
+      if (!isArray) values++
+      count((value as { [key: string]: unknown })[key], depth + 1)
+    }
+  }
+  count(body, 1)
+  if (isTooDeep) return 'too_deep'
+  return values > maxValues ? 'too_many_values' : values
 }
 
 /** The index of the closing quote; an index past the end if there is none. */

@@ -24,8 +24,8 @@ export interface LogEntry {
 }
 
 export interface LogOptions {
-  /** Called once for each request. If missing, nothing is logged. */
-  readonly log?: ((entry: LogEntry) => void) | undefined
+  /** Called once for each request. If missing, nothing is logged. A failure is only a warning. */
+  readonly log?: ((entry: LogEntry) => unknown) | undefined
   /** Logs only status 500 and above. */
   readonly logOnlyErrors?: boolean | undefined
 }
@@ -50,7 +50,19 @@ export function createRecorder({ log, logOnlyErrors }: LogOptions, metrics?: Met
   return (outcome) => {
     const { method, route, status, ms } = outcome
     metrics?.observe(method, route, status, ms / 1000)
-    if (log && (status >= 500 || !logOnlyErrors)) log(entryOf(outcome))
+    if (log && (status >= 500 || !logOnlyErrors)) writeTo(log, entryOf(outcome))
+  }
+}
+
+/** A log that fails is reported as a warning of the process, and never affects a request. */
+function writeTo(log: (entry: LogEntry) => unknown, entry: LogEntry): void {
+  const warn = (error: unknown) =>
+    process.emitWarning(error instanceof Error ? error : String(error))
+  try {
+    const writing = log(entry)
+    if (writing instanceof Promise) writing.catch(warn)
+  } catch (error) {
+    warn(error)
   }
 }
 

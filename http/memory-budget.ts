@@ -1,5 +1,11 @@
-import type { Socket } from 'node:net'
 import { overloaded } from './problems.ts'
+
+/** The connection or stream of a client that reads an answer. */
+export interface Reader {
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+  destroy(): unknown
+}
 
 /** The memory that one request reserves for its body and then for the parsed values. */
 export interface Reservation {
@@ -25,7 +31,7 @@ export interface MemoryBudget {
    * Counts an unsent answer until the returned function is called or the client disconnects. When
    * several clients wait for the same `body`, each is charged an equal part.
    */
-  reserveAnswer(socket: Socket, body: object, bytes: number): () => void
+  reserveAnswer(reader: Reader, body: object, bytes: number): () => void
 }
 
 /** Memory of an unsent answer besides its body: 5 KB for a minimal request, plus its headers. */
@@ -72,9 +78,9 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
         release: () => add(-own),
       }
     },
-    reserveAnswer(socket, body, length) {
-      if (socket.destroyed) return () => {}
-      const release = answers.add(socket, body, length)
+    reserveAnswer(reader, body, length) {
+      if (reader.destroyed) return () => {}
+      const release = answers.add(reader, body, length)
       makeRoom()
       return release
     },
@@ -90,38 +96,38 @@ type Waiting = Set<{ readonly body: object }>
 
 /** Tracks the unsent answers by client and by body. */
 function createUnsentAnswers() {
-  const clients = new Map<Socket, Waiting>()
-  const watched = new WeakSet<Socket>()
+  const clients = new Map<Reader, Waiting>()
+  const watched = new WeakSet<Reader>()
   const bodies = new Map<object, { readonly bytes: number; readers: number }>()
   let held = 0
 
-  const add = (socket: Socket, body: object, bytes: number) => {
-    if (!watched.has(socket)) {
-      watched.add(socket)
-      socket.once('close', () => forget(socket))
+  const add = (reader: Reader, body: object, bytes: number) => {
+    if (!watched.has(reader)) {
+      watched.add(reader)
+      reader.once('close', () => forget(reader))
     }
     const answer = { body }
-    const waiting = clients.get(socket)
+    const waiting = clients.get(reader)
     if (waiting) waiting.add(answer)
-    else clients.set(socket, new Set([answer]))
+    else clients.set(reader, new Set([answer]))
     const shared = bodies.get(body)
     if (shared) shared.readers++
     else bodies.set(body, { bytes, readers: 1 })
     held += ANSWER_BYTES + (shared ? 0 : bytes)
-    return () => remove(socket, answer)
+    return () => remove(reader, answer)
   }
-  const remove = (socket: Socket, answer: { readonly body: object }) => {
-    const waiting = clients.get(socket)
+  const remove = (reader: Reader, answer: { readonly body: object }) => {
+    const waiting = clients.get(reader)
     if (!waiting?.delete(answer)) return
-    if (waiting.size === 0) clients.delete(socket)
+    if (waiting.size === 0) clients.delete(reader)
     held -= ANSWER_BYTES
     const shared = bodies.get(answer.body)
     if (!shared || --shared.readers > 0) return
     bodies.delete(answer.body)
     held -= shared.bytes
   }
-  const forget = (socket: Socket) => {
-    for (const answer of clients.get(socket) ?? []) remove(socket, answer)
+  const forget = (reader: Reader) => {
+    for (const answer of clients.get(reader) ?? []) remove(reader, answer)
   }
   const bytesOf = (waiting: Waiting) => {
     let sum = 0
@@ -142,12 +148,12 @@ function createUnsentAnswers() {
      * unsent. Of clients with equally many, the one that has waited longest is first.
      */
     disconnectUntil(bytes: number) {
-      const sizes = Array.from(clients, ([socket, waiting]) => ({ socket, size: bytesOf(waiting) }))
+      const sizes = Array.from(clients, ([reader, waiting]) => ({ reader, size: bytesOf(waiting) }))
       sizes.sort((a, b) => b.size - a.size)
-      for (const { socket } of sizes) {
+      for (const { reader } of sizes) {
         if (held <= bytes) return
-        socket.destroy()
-        forget(socket)
+        reader.destroy()
+        forget(reader)
       }
     },
   }

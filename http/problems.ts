@@ -10,6 +10,7 @@ const faults = {
   unsupported_media_type: { status: 415, title: 'The media type is not supported' },
   rate_limited: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The request headers are too large' },
+  body_already_read: { status: 500, title: 'A middleware has read the body' },
   overloaded: { status: 503, title: 'There is too much to do right now' },
   stopping: { status: 503, title: 'The server is stopping' },
 } as const

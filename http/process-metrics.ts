@@ -9,7 +9,7 @@ export function processMetrics(): Family[] {
   return [
     {
       ...gauge('tillkit_build_info', 'Versions of tillkit and Node, as labels; always 1.', {
-        labels: { version: readVersion(), node: process.version },
+        labels: { version: versionOf(), node: process.version },
         value: 1,
       }),
       aggregate: 'min',
@@ -38,15 +38,24 @@ export function processMetrics(): Family[] {
 const STARTED = performance.timeOrigin / 1000
 let version: string | undefined
 
+function versionOf(): string {
+  version ??= readVersion()
+  return version
+}
+
 /**
  * Reads the version in package.json, one directory above the source and two above the built file.
+ * In a bundle, these files are missing.
  */
 function readVersion(): string {
-  if (version !== undefined) return version
-  const depth = import.meta.url.endsWith('.ts') ? '..' : '../..'
-  const text = readFileSync(new URL(`${depth}/package.json`, import.meta.url), 'utf8')
-  version = (JSON.parse(text) as { version: string }).version
-  return version
+  try {
+    const { url } = import.meta
+    const depth = url.endsWith('.ts') ? '..' : '../..'
+    const text = readFileSync(new URL(`${depth}/package.json`, url), 'utf8')
+    return (JSON.parse(text) as { version: string }).version
+  } catch {
+    return 'unknown'
+  }
 }
 
 /** How often the event loop delay is sampled. A timer of 20 ms has no measurable cost. */

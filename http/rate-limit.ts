@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http'
 import { BoundedMap } from '../lib/bounded-map.ts'
+import type { AnswerHeaders } from './headers.ts'
 import { TransportFault } from './problems.ts'
 
 /** The result of consuming one request from a bucket. */
@@ -90,11 +90,11 @@ export function createRateLimit(name: string, quota: number | undefined): RateLi
  * Consumes a request from the key's bucket. Sets the headers of draft-ietf-httpapi-ratelimit-headers.
  * Throws 429 when the bucket is empty.
  */
-export function consume(limit: RateLimit, key: string, response: ServerResponse): void {
+export function consume(limit: RateLimit, key: string, answer: AnswerHeaders): void {
   const { name, policy, limiter, unshared } = limit
   const { isAllowed, remaining, seconds } = limiter.consume(key)
-  addToList(response, 'ratelimit-policy', policy)
-  addToList(response, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
+  addToList(answer, 'ratelimit-policy', policy)
+  addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
   // Adds a refused key with 0: the next synchronization then asks for its bucket too.
   unshared?.set(key, (unshared.get(key) ?? 0) + (isAllowed ? 1 : 0))
   if (isAllowed) return
@@ -103,7 +103,7 @@ export function consume(limit: RateLimit, key: string, response: ServerResponse)
   throw new TransportFault('rate_limited', message, { 'retry-after': String(seconds) })
 }
 
-function addToList(response: ServerResponse, name: string, item: string): void {
-  const before = response.getHeader(name)
-  response.setHeader(name, before === undefined ? item : `${before}, ${item}`)
+function addToList(answer: AnswerHeaders, name: string, item: string): void {
+  const before = answer.getHeader(name)
+  answer.setHeader(name, before === undefined ? item : `${before}, ${item}`)
 }

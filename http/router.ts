@@ -22,6 +22,8 @@ export interface Router<R> {
   find(method: string, path: string): Match<R>
   /** Returns the routes of a path, or all routes for `*`. Throws 404 for an unknown path. */
   on(path: string): readonly R[]
+  /** Whether a path has a route. */
+  has(path: string): boolean
 }
 
 const noParams: Params = Object.freeze({})
@@ -41,6 +43,7 @@ export function createRouter<R extends Routable>(routes: readonly R[]): Router<R
 
   return {
     on: (path) => (path === '*' ? routes : on(path)),
+    has: (path) => compiled.some(({ pattern }) => pattern.test(path)),
     find(method, path) {
       const wanted = method === 'HEAD' ? 'GET' : method
       for (const { route, pattern, names } of compiled) {

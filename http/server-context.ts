@@ -1,14 +1,29 @@
-import type { Till } from '../lib/index.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Account, Till } from '../lib/index.ts'
 import { type ConcurrencyLimits, createConcurrencyLimits } from './concurrency.ts'
 import { type Cors, createCors } from './cors.ts'
+import type { Exchange } from './exchange.ts'
+import { type AccountHook, createHostAccount } from './host-account.ts'
 import { limits as defaultLimits, type Limits } from './limits.ts'
 import { createRecorder, type LogOptions, type Recorder } from './log.ts'
 import { createMemoryBudget, type MemoryBudget } from './memory-budget.ts'
 import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
 import { createRateLimit, type RateLimit } from './rate-limit.ts'
+import { parseBasePath } from './target.ts'
 
 /** Optional features. All default to off. */
-export interface HandlerOptions extends LogOptions {
+export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
+  /**
+   * The path below which all routes are, such as `/shop`. Not needed where the host removes the
+   * prefix from the request's path, as Express does for `app.use`.
+   */
+  readonly basePath?: string | undefined
+  /**
+   * Returns the id of the account that the host has authenticated by its own means, such as a
+   * session cookie; undefined for none. Called for requests to the account's routes without an
+   * account key. Browsers' cross-site requests get 401 instead.
+   */
+  readonly authenticateAccount?: AccountHook<Request> | undefined
   readonly limits?: Partial<Limits>
   /** The origins whose scripts may call the routes for browsers; `*` for all. */
   readonly corsOrigins?: readonly string[] | undefined
@@ -31,6 +46,8 @@ export interface HandlerOptions extends LogOptions {
 export interface ServerContext {
   isStopping: boolean
   readonly connections: { open: number; dropped: number }
+  readonly basePath: string
+  readonly hostAccount: ((exchange: Exchange) => Promise<Account>) | undefined
   readonly limits: Limits
   readonly concurrency: ConcurrencyLimits
   readonly memory: MemoryBudget
@@ -46,6 +63,8 @@ export interface ServerContext {
 }
 
 const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
+  basePath: true,
+  authenticateAccount: true,
   limits: true,
   corsOrigins: true,
   rateLimit: true,
@@ -58,7 +77,11 @@ const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
 }
 
 /** Throws a TypeError for an unknown or wrong option: a misspelt limit would not protect. */
-export function createServerContext(till: Till, options: HandlerOptions): ServerContext {
+export function createServerContext<Request>(
+  till: Till,
+  options: HandlerOptions<Request>,
+): ServerContext {
+  assertTill(till)
   assertNames('option', options, optionNames)
   assertNames('limit', options.limits ?? {}, defaultLimits)
   const { corsOrigins = [], trustProxy = false } = options
@@ -74,6 +97,8 @@ export function createServerContext(till: Till, options: HandlerOptions): Server
   const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,
+    basePath: parseBasePath(options.basePath),
+    hostAccount: createHostAccount(till, options.authenticateAccount),
     connections,
     limits,
     concurrency,
@@ -86,6 +111,11 @@ export function createServerContext(till: Till, options: HandlerOptions): Server
     metrics,
     record: createRecorder(options, metrics),
   }
+}
+
+function assertTill(till: Till): void {
+  if (typeof till?.accounts?.authenticate === 'function') return
+  throw new TypeError('a handler needs a till: createTill({ storage })')
 }
 
 function assertNames(kind: string, given: object, known: object): void {

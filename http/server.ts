@@ -5,7 +5,7 @@ import type { Till } from '../lib/index.ts'
 import { handleClientErrors } from './client-errors.ts'
 import { type Connections, createIdleCloser, watchConnections } from './connections.ts'
 import { deferContinue } from './expect-continue.ts'
-import { createHandler } from './handle.ts'
+import { createServerListener } from './handle.ts'
 import { synchronizeRateLimits } from './rate-limit-sync.ts'
 import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
 
@@ -34,7 +34,7 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
   const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
   const context = createServerContext(till, handlerOptions)
   const { limits } = context
-  const handler = createHandler(till, handlerOptions, context)
+  const handler = createServerListener(till, context)
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,

@@ -1,18 +1,63 @@
 /** A parsed request target. Of a repeated query parameter, only the first value. */
 export interface Target {
+  /** The path under which the host mounted the handler; '' at the root. */
+  readonly prefix: string
+  /** The path below the prefix; '' for a request outside of the base path. */
   readonly path: string
   readonly query: { readonly [name: string]: string }
+}
+
+/** A request, with the properties that Express and Connect add below a prefix. */
+interface MountedRequest {
+  readonly url?: string | undefined
+  readonly originalUrl?: unknown
+  readonly baseUrl?: unknown
+}
+
+/** Parses the target of a request. The host may have removed the prefix, also the base path. */
+export function targetOf(request: MountedRequest, basePath: string): Target {
+  const { url = '/', originalUrl } = request
+  const isMounted = typeof originalUrl === 'string'
+  if (basePath !== '') return below(basePath, parseTarget(isMounted ? originalUrl : url))
+  const target = parseTarget(url)
+  return isMounted ? { ...target, prefix: removedPrefix(request, originalUrl) } : target
+}
+
+/** The target below the base path. The target `*` of OPTIONS is below every path. */
+export function below(basePath: string, { path, query }: Target): Target {
+  const isBelow = path.startsWith(basePath) && (path[basePath.length] ?? '/') === '/'
+  if (isBelow) return { prefix: basePath, path: path.slice(basePath.length) || '/', query }
+  return { prefix: basePath, path: path === '*' ? path : '', query }
 }
 
 /** Parses a request target. Not `new URL`, which throws for "//" and normalizes other targets. */
 export function parseTarget(target: string): Target {
   const origin = target.startsWith('/') ? '' : originOf(target)
   const mark = target.indexOf('?', origin.length)
-  if (mark < 0) return { path: target.slice(origin.length) || '/', query: noQuery }
+  if (mark < 0) return { prefix: '', path: target.slice(origin.length) || '/', query: noQuery }
   return {
+    prefix: '',
     path: target.slice(origin.length, mark) || '/',
     query: parseQuery(target.slice(mark + 1)),
   }
+}
+
+const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+,;=:@%-]+)+$/
+
+/** Returns the base path. Throws a TypeError unless it is empty or a path like `/shop`. */
+export function parseBasePath(basePath: unknown = ''): string {
+  if (typeof basePath === 'string' && (basePath === '' || PATH.test(basePath))) return basePath
+  const given = JSON.stringify(basePath)
+  throw new TypeError(
+    `basePath must be a path like /shop, without a slash at its end, not ${given}`,
+  )
+}
+
+// The client chooses the path. Only a well-formed path may get into the Link header.
+function removedPrefix({ url = '/', baseUrl }: MountedRequest, originalUrl: string): string {
+  const removed = originalUrl.endsWith(url) ? originalUrl.slice(0, -url.length) : ''
+  const prefix = typeof baseUrl === 'string' ? baseUrl : removed
+  return PATH.test(prefix) ? prefix : ''
 }
 
 const noQuery: Target['query'] = Object.freeze(Object.create(null))

@@ -1,6 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import { excerpt, TillError } from '../lib/index.ts'
-import { assertMediaType, type BodyReader, receive } from './body.ts'
+import { assertMediaType, type BodyReader, type RequestBody } from './body.ts'
 import type { Limits } from './limits.ts'
 import { createMultipartParser, MultipartError, parseBoundary } from './multipart.ts'
 import { TransportFault } from './problems.ts'
@@ -23,14 +22,14 @@ export interface Upload {
  * parts may therefore come in any order, and an import begins only after a well-formed body. A slow
  * sender uses only a file descriptor. Pauses the request while the disk is slower.
  */
-export const form: BodyReader<Upload> = async (request, limits, memory) => {
-  assertMediaType(request, 'multipart/form-data')
-  const boundary = parseBoundary(request.headers['content-type'])
+export const form: BodyReader<Upload> = async (body, limits, memory) => {
+  assertMediaType(body, 'multipart/form-data')
+  const boundary = parseBoundary(body.header('content-type'))
   if (!boundary) throw new TransportFault('malformed_request', 'The Content-Type has no boundary')
   memory.reserve(limits.uploadMemory)
   const file = await createTemporaryFile()
   try {
-    return await readParts(request, boundary, file, limits)
+    return await readParts(body, boundary, file, limits)
   } catch (error) {
     await file.discard()
     throw error instanceof MultipartError
@@ -40,7 +39,7 @@ export const form: BodyReader<Upload> = async (request, limits, memory) => {
 }
 
 async function readParts(
-  request: IncomingMessage,
+  body: RequestBody,
   boundary: string,
   file: TemporaryFile,
   limits: Limits,
@@ -79,7 +78,7 @@ async function readParts(
     timeout: limits.uploadIdleTimeout,
     isTimedByChunk: true,
   }
-  await receive(request, bounds, (chunk) => {
+  await body.receive(bounds, (chunk) => {
     arrived = []
     parser.push(chunk)
     return file.write(arrived)

@@ -30,6 +30,7 @@ export async function listItems({
   till,
   caller,
   query,
+  prefix,
   context,
 }: Call<Session, undefined>): Promise<Answer> {
   const { limit = MAX_PAGE, cursor } = query
@@ -38,7 +39,10 @@ export async function listItems({
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }
   if (query.limit !== undefined) {
-    return { body: represent(items, listDto, next), headers: { link: nextLink(query, next) } }
+    return {
+      body: represent(items, listDto, next),
+      headers: { link: nextLink(prefix, query, next) },
+    }
   }
   const { limits, concurrency } = context
   const read = (cursor: string | undefined, limit: number) =>
@@ -74,10 +78,11 @@ function listDto(items: readonly Item[]) {
 
 /** The value of a `Link` header (RFC 8288) for the next page. */
 function nextLink(
+  prefix: string,
   { store_id = '', limit = '' }: Call<Session, undefined>['query'],
   cursor: string,
 ) {
-  return `</api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
+  return `<${prefix}/api/v1/items?${new URLSearchParams({ store_id, limit, cursor })}>; rel="next"`
 }
 
 /** The JSON of one page of a list. */

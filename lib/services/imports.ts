@@ -37,6 +37,7 @@ export function createLoader(
   rules: PurchaseRules,
   options: LayoutOptions,
   onMistake: (mistake: ErrorDetail) => void = () => {},
+  signal?: AbortSignal,
 ): Loader {
   const mistakes = createMistakes(onMistake)
   const badRows = createBadRows()
@@ -85,6 +86,7 @@ export function createLoader(
   }
 
   const stage = async () => {
+    signal?.throwIfAborted()
     const isLarge = pendingBytes >= SLICE_BYTES
     const areLargeRows = pendingBytes > LARGE_ROW_BYTES * pending.length
     const slice = areLargeRows ? pending.map(copyText) : pending

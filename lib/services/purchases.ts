@@ -82,6 +82,8 @@ export interface ImportRequest {
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
   /** Called with every mistake; the thrown error has only the first 100. */
   readonly onMistake?: (mistake: ErrorDetail) => void
+  /** Aborts the import: it throws the signal's reason and stores nothing. */
+  readonly signal?: AbortSignal | undefined
 }
 
 const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
@@ -94,6 +96,7 @@ const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
   priceUnit: true,
   onProgress: true,
   onMistake: true,
+  signal: true,
 }
 
 export interface ImportResult extends ImportSummary {
@@ -107,7 +110,7 @@ export function createPurchases(context: Context): Purchases {
       assertScope(caller, 'purchases:import')
       assertKnown(request, importFields)
       assertCallOptions(options)
-      const { preset, map, priceUnit } = request
+      const { preset, map, priceUnit, signal } = request
       const choice = parseLayoutChoice({ preset, map, priceUnit })
       const store_id = parseStoreId(request)
       const store = await getNamedStore(storage, caller, store_id)
@@ -117,10 +120,10 @@ export function createPurchases(context: Context): Purchases {
       const file_name = parseFileName(request.fileName)
       const rules = await rulesOf(storage, store)
       const import_id = createId('imp', now())
-      const staged = await openImport(storage, store, import_id, MAX_WAIT_MS)
+      const staged = await openImport(storage, store, import_id, MAX_WAIT_MS, signal)
       try {
         const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
-        const loader = createLoader(staged, rules, layout, request.onMistake)
+        const loader = createLoader(staged, rules, layout, request.onMistake, signal)
         const hash = createHash('sha256')
         let bytes = 0
         for await (const chunk of request.file) {
@@ -130,6 +133,7 @@ export function createPurchases(context: Context): Purchases {
           request.onProgress?.({ bytes, rows: loader.rows })
         }
         const summary = await loader.end()
+        signal?.throwIfAborted()
         if (request.dryRun || summary.rows === 0) {
           await storage.verifyAuthority(authority)
           await staged.abort()

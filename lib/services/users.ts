@@ -32,6 +32,8 @@ export interface EraseOptions extends CallOptions {
   readonly delete?: boolean | undefined
   /** Called after each batch with the number of purchases erased so far. */
   readonly onProgress?: ((purchases: number) => void) | undefined
+  /** Stops after a batch and throws the signal's reason. Repeat the call to finish the erasure. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface ErasedUser {
@@ -74,14 +76,17 @@ export function createUsers(context: Context): Users {
     deletes: boolean,
     { authority }: WriteOptions,
     onErased: (count: number) => void,
+    signal: AbortSignal | undefined,
   ) => {
-    const lease = await openImport(storage, store, createId('imp', now()), MAX_WAIT_MS)
+    const id = createId('imp', now())
+    const lease = await openImport(storage, store, id, MAX_WAIT_MS, signal)
     try {
       const list = (page: Page) => storage.listPurchases(store, { user_id }, page)
       // Repeats until nothing is left, because a deletion may shift the later pages.
       for (let isLeft = true; isLeft; ) {
         isLeft = false
         for await (const { purchases } of pagesOf(list, BATCH)) {
+          signal?.throwIfAborted()
           if (purchases.length === 0) continue
           isLeft = true
           const transaction_ids = purchases.map(({ transaction_id }) => transaction_id)
@@ -155,7 +160,7 @@ export function createUsers(context: Context): Users {
 
     async erase(account, input, options = {}) {
       assertAccount(account)
-      const { delete: deletes = false, onProgress, ...callOptions } = options
+      const { delete: deletes = false, onProgress, signal, ...callOptions } = options
       const user = parseUserQuery(input)
       const { account_id } = account
       await getNamedProject(storage, account, user.project_id, 'project_id')
@@ -164,10 +169,12 @@ export function createUsers(context: Context): Users {
       await storage.pseudonymizeWatermark(user, audited)
       let erased = 0
       for await (const { store_id } of storesOf(user.project_id)) {
-        await erasePurchases({ account_id, store_id }, user, deletes, authorized, (count) => {
+        const store = { account_id, store_id }
+        const onErased = (count: number) => {
           erased += count
           onProgress?.(erased)
-        })
+        }
+        await erasePurchases(store, user, deletes, authorized, onErased, signal)
       }
       const pseudonymizeEntries = (page: Page) =>
         storage.pseudonymizeAudit(account_id, user, page, authorized)

@@ -13,15 +13,16 @@ const PAUSE_MS = 50
 
 /**
  * Starts an import after the running one in the same store has ended. Throws `storage_unavailable`
- * after waiting for `patience` milliseconds.
+ * after waiting for `patience` milliseconds, and the signal's reason when it aborts.
  */
 export function openImport(
   storage: Storage,
   store: StoreKey,
   import_id: string,
   patience: number,
+  signal?: AbortSignal,
 ): Promise<PurchaseImport> {
-  return inTurn(() => storage.openImport(store, import_id), patience)
+  return inTurn(() => storage.openImport(store, import_id), patience, signal)
 }
 
 /** Undoes an import, after the one under way in the same store has ended. Throws the same. */
@@ -35,9 +36,14 @@ export function undoImport(
   return inTurn(() => storage.undoImport(store, undo, write), patience)
 }
 
-async function inTurn<T>(attempt: () => Promise<T | undefined>, patience: number): Promise<T> {
+async function inTurn<T>(
+  attempt: () => Promise<T | undefined>,
+  patience: number,
+  signal?: AbortSignal,
+): Promise<T> {
   const latest = performance.now() + patience
   for (;;) {
+    signal?.throwIfAborted()
     const result = await attempt()
     if (result) return result
     if (performance.now() > latest) break

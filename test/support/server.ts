@@ -1,17 +1,26 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createConnection, type Socket } from 'node:net'
+import type { Server as HttpServer } from 'node:http'
+import { type AddressInfo, createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import {
+  createFetchHandler,
+  type HandlerOptions,
   type Limits,
   type LogEntry,
   type RunningServer,
   type ServeOptions,
   serve,
 } from '../../http/index.ts'
-import { createTill, type Quotas, type Storage, type Till } from '../../lib/index.ts'
+import {
+  createMemoryStorage,
+  createTill,
+  type Quotas,
+  type Storage,
+  type Till,
+} from '../../lib/index.ts'
 import { temporaryFolder } from './folder.ts'
 import { openSqlite } from './sqlite.ts'
 
@@ -27,7 +36,7 @@ export interface TestServer extends RunningServer {
 }
 
 export interface TestServerOptions {
-  /** A SQLite file of the test's own unless given. */
+  /** A SQLite file of the test's own unless given; over fetch, memory. */
   readonly storage?: Storage
   readonly limits?: Partial<Limits>
   /** What is off unless told. */
@@ -46,7 +55,9 @@ export async function startServer(
   t.after(async () => {
     for (const close of closing) await close()
   })
-  const kept = storage ?? (await openSqlite(join(temporaryFolder(t), 'till.db')))
+  const openStorage = async () =>
+    overFetch ? createMemoryStorage() : openSqlite(join(temporaryFolder(t), 'till.db'))
+  const kept = storage ?? (await openStorage())
   const till = createTill({ storage: kept, now, quotas })
   const log: LogEntry[] = []
   const settings = {
@@ -55,7 +66,7 @@ export async function startServer(
     log: (entry: LogEntry) => void log.push(entry),
     ...options,
   }
-  const server = await serve(till, settings)
+  const server = await (overFetch ? serveFetch(till, settings) : serve(till, settings))
   closing.push(server.stop, till.close)
   const entryOf = (id: string) =>
     eventually(() => log.find(({ request_id }) => request_id === id), `a log entry of ${id}`)
@@ -64,7 +75,31 @@ export async function startServer(
     closing.unshift(() => client.socket.destroy())
     return client
   }
-  return { ...server, till, log, send: createClient(server.url), connect, entryOf }
+  const { url, handle } = { handle: undefined, ...server }
+  const send = createClient(url, handle)
+  return { ...server, till, log, send, connect, entryOf }
+}
+
+/** Whether the tests of this process run over the fetch handler. */
+export const overFetch = process.env.TILLKIT_TEST_TRANSPORT === 'fetch'
+
+/** The fetch handler. `connect` reaches it over the server of Hono, `send` calls it directly. */
+async function serveFetch(till: Till, options: ServeOptions) {
+  const { port: _, host: __, shareRateLimits: ___, ...handlerOptions } = options
+  const handler = createFetchHandler(till, handlerOptions as HandlerOptions<Request>)
+  const { createAdaptorServer } = await import('@hono/node-server')
+  const server = createAdaptorServer({
+    fetch: (request, { incoming }) =>
+      handler(request, { client: incoming.socket.remoteAddress as string }),
+  }) as HttpServer
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const stop = async () => {
+    server.close()
+    server.closeAllConnections()
+  }
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const handle = (request: Request) => handler(request, { client: '127.0.0.1' })
+  return { url, stop, handle, [Symbol.asyncDispose]: stop }
 }
 
 /** Looks every few milliseconds, a bounded number of times, until there is something to see. */
@@ -109,15 +144,19 @@ export interface Reply {
 export type Send = (request: string, parts?: Parts) => Promise<Reply>
 
 /** Sends requests as `send('GET /healthz')`. */
-export function createClient(url: string): Send {
-  return async (request, parts = {}) => {
-    const [method = '', path = ''] = request.split(' ')
+export function createClient(
+  url: string,
+  handle: (request: Request) => Promise<Response> = fetch,
+): Send {
+  return async (line, parts = {}) => {
+    const [method = '', path = ''] = line.split(' ')
     const body = parts.json === undefined ? parts.body : JSON.stringify(parts.json)
-    const response = await fetch(url + path, {
+    const request = new Request(url + path, {
       method,
       headers: { ...(typeof body === 'string' ? JSON_TYPE : {}), ...headersOf(parts) },
       ...(body === undefined ? {} : { body }),
     })
+    const response = await handle(request)
     return createReply(response.status, response.headers, await response.text())
   }
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { TillError } from '../../errors.ts'
+import { importOptional } from '../optional-package.ts'
 import type { Address } from './socket.ts'
 
 /** The members of postgres.js's default export that the adapter uses. */
@@ -39,7 +40,7 @@ export type PostgresValue = string | number | boolean | null | Uint8Array | obje
 
 export async function loadPostgresDriver(): Promise<PostgresDriver> {
   try {
-    return (await import('postgres')).default
+    return (await importOptional<{ default: typeof import('postgres') }>('postgres')).default
   } catch (error) {
     if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
     const message = 'No PostgreSQL driver: install postgres (npm install postgres)'

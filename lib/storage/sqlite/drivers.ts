@@ -1,4 +1,5 @@
 import { TillError } from '../../errors.ts'
+import { importOptional } from '../optional-package.ts'
 
 /** The members of node:sqlite and better-sqlite3 that the adapter uses. */
 export interface SqliteDriver {
@@ -25,7 +26,9 @@ const openers: Record<SqliteDriverName, (path: string) => Promise<SqliteDriver>>
     return new DatabaseSync(path)
   },
   'better-sqlite3': async (path) => {
-    const { default: Database } = await import('better-sqlite3')
+    const { default: Database } = await importOptional<{
+      default: typeof import('better-sqlite3')
+    }>('better-sqlite3')
     return new Database(path)
   },
 }

@@ -1,17 +1,20 @@
+import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 /**
  * Starts a module of this directory, or its compiled file, in a thread. Undefined where threads are
- * not permitted.
+ * not permitted, and in a bundle, which does not have the file.
  */
 export function startThread(
   module: string,
   workerData: object,
   maxYoungGenerationSizeMb: number,
 ): Worker | undefined {
-  const extension = import.meta.url.slice(-3)
   try {
-    return new Worker(new URL(`./${module}${extension}`, import.meta.url), {
+    const { url } = import.meta // undefined in a CommonJS bundle
+    const file = new URL(`./${module}${url.slice(-3)}`, url)
+    if (!existsSync(file)) return undefined
+    return new Worker(file, {
       workerData,
       resourceLimits: { maxYoungGenerationSizeMb },
     })

@@ -1,0 +1,123 @@
+import type { Till } from '../lib/index.ts'
+import { networkOf } from './address.ts'
+import type { Answer } from './call.ts'
+import { acquire, assertRoom, release } from './concurrency.ts'
+import type { Exchange } from './exchange.ts'
+import { singleValueOf } from './headers.ts'
+import type { Outcome } from './log.ts'
+import type { Reservation } from './memory-budget.ts'
+import { TransportFault } from './problems.ts'
+import { consume } from './rate-limit.ts'
+import { type Reply, reply, replyTo } from './reply.ts'
+import { createRouter, methodsOf, type Params } from './router.ts'
+import { type AnyRoute, metricsRoute, routes } from './routes.ts'
+import type { ServerContext } from './server-context.ts'
+
+/** Answers requests, of `node:http` and of fetch alike. */
+export interface Core {
+  /** Whether a path has a route. */
+  has(path: string): boolean
+  /** Throws an error that becomes a problem document. */
+  respond(exchange: Exchange): Promise<Reply>
+}
+
+export function createCore(till: Till, context: ServerContext): Core {
+  const { limits, concurrency, memory, cors, keyLimit, addressLimit, hostAccount } = context
+  const router = createRouter(context.metrics ? [...routes, metricsRoute] : routes)
+
+  const respond = async (exchange: Exchange): Promise<Reply> => {
+    const { method, target, answer, headers, request_id } = exchange
+    if (target.path === '') throw outsideOf(target.prefix)
+    if (method === 'OPTIONS') return answerOptions(exchange, router.on(target.path))
+    const { route, params } = router.find(method, target.path)
+    exchange.route = route
+    if (route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
+    // Releases the concurrency limit before sending: a slow reader must not occupy it.
+    const result = await handle(exchange, route, params)
+    return replyTo(result, { request_id, method, ifNoneMatch: headers.if_none_match })
+  }
+
+  // One function instead of several, because each additional promise adds 1 µs to a read.
+  const handle = async (
+    exchange: Exchange,
+    { credential, kind, readBody, handler }: AnyRoute,
+    params: Params,
+  ): Promise<Answer> => {
+    const { answer, headers, request_id, target } = exchange
+    const { limitedBy } = credential
+    const limit = limitedBy && concurrency[kind]
+    const together = till.together()
+    let caller: unknown
+    let account = ''
+    let project: string | undefined
+    if (limit) {
+      // Counts the request for its address until the credential names the caller.
+      const address = networkOf(exchange.client)
+      if (addressLimit) consume(addressLimit, address, answer)
+      assertRoom(limit) // fails early, because verifying a credential is expensive
+      acquire(concurrency.verifications, address)
+      try {
+        const ask = hostAccount && (() => hostAccount(exchange))
+        caller = await together(() => credential.verify(till, headers, ask))
+      } finally {
+        release(concurrency.verifications, address)
+      }
+      account = limitedBy.accountOf(caller)
+      project = limitedBy.projectOf?.(caller)
+      exchange.account_id = account
+      exchange.project_id = project
+      if (keyLimit) consume(keyLimit, limitedBy.bucketOf(caller, address), answer)
+      acquire(limit, account, project)
+    }
+    const reservation = kind === 'reads' ? noMemory : memory.createReservation(account)
+    try {
+      const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
+      const options = { requestId: request_id, idempotencyKey }
+      // Calls the handler right after `readBody`: only the handler discards the uploaded file.
+      const body =
+        kind === 'reads' ? undefined : await readBody(exchange.openBody(), limits, reservation)
+      const { query, prefix } = target
+      const call = { till, caller, body, params, query, prefix, options, context }
+      return await together(() => handler(call))
+    } finally {
+      reservation.release()
+      if (limit) release(limit, account, project)
+    }
+  }
+
+  /** Lists the methods of a path. Answers CORS preflights for routes that browsers may call. */
+  const answerOptions = (exchange: Exchange, onPath: readonly AnyRoute[]): Reply => {
+    const wanted = exchange.header('access-control-request-method')
+    const open = onPath.filter(({ credential }) => credential.isForBrowsers)
+    // Permits only methods of routes for browsers. Listing these methods would not protect the
+    // others: browsers send a cross-origin POST even if `Access-Control-Allow-Methods` does not
+    // list it.
+    if (wanted && open.some(({ method }) => method === wanted || wanted === 'HEAD')) {
+      cors?.permit(exchange.answer, exchange.headers.origin, methodsOf(open))
+    }
+    return reply(204, ['allow', methodsOf(onPath), 'x-request-id', exchange.request_id])
+  }
+
+  return { has: router.has, respond }
+}
+
+/** Logs a request, and counts it in the metrics. */
+export function recordOutcome(
+  { record, metrics }: ServerContext,
+  { route, account_id }: Exchange,
+  outcome: Outcome,
+  failure: unknown,
+): void {
+  record?.(outcome)
+  if (failure === undefined || route?.kind !== 'uploads' || !account_id) return
+  metrics?.observeFailedImport(outcome.status)
+}
+
+function outsideOf(basePath: string): TransportFault {
+  return new TransportFault('route_not_found', `All routes are below ${basePath}`)
+}
+
+function ignore(): void {}
+
+/** The reservation for routes that read no body. */
+const noMemory: Reservation = { account: '', reserve: ignore, release: ignore }

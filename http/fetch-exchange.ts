@@ -1,0 +1,76 @@
+import type { RequestBody } from './body.ts'
+import type { Exchange } from './exchange.ts'
+import { FetchBody } from './fetch-body.ts'
+import type { AnswerHeaders, HeaderValue, RequestHeaders } from './headers.ts'
+import type { Target } from './target.ts'
+
+/** A fetch `Request`, and the headers that are set before its `Response` is created. */
+export class FetchExchange implements Exchange {
+  readonly request: Request
+  readonly answer = new EarlyHeaders()
+  readonly method: string
+  readonly target: Target
+  readonly headers: RequestHeaders
+  readonly request_id: string
+  readonly client: string
+  route: Exchange['route'] = undefined
+  account_id: string | undefined = undefined
+  project_id: string | undefined = undefined
+  body: FetchBody | undefined = undefined
+
+  constructor(
+    request: Request,
+    target: Target,
+    headers: RequestHeaders,
+    request_id: string,
+    client: string,
+  ) {
+    this.request = request
+    this.method = request.method
+    this.target = target
+    this.headers = headers
+    this.request_id = request_id
+    this.client = client
+  }
+
+  header(name: string): string | undefined {
+    return this.request.headers.get(name) ?? undefined
+  }
+
+  openBody(): RequestBody {
+    this.body = new FetchBody(this.request)
+    return this.body
+  }
+}
+
+class EarlyHeaders implements AnswerHeaders {
+  readonly list = new Headers()
+
+  getHeader(name: string): string | undefined {
+    return this.list.get(name) ?? undefined
+  }
+
+  setHeader(name: string, value: string): void {
+    this.list.set(name, value)
+  }
+}
+
+/**
+ * Reads the headers of a `Request`, which joins repeated ones with a comma. No valid credential has
+ * a comma, so a repeated one is refused. An idempotency key with a comma counts as repeated.
+ */
+export function readFetchHeaders(headers: Headers): RequestHeaders {
+  const read = (name: string): HeaderValue => headers.get(name) ?? undefined
+  const key = read('idempotency-key')
+  return {
+    host: undefined,
+    request_id: read('x-request-id'),
+    public_key: read('x-public-project-key'),
+    account_key: read('x-account-key'),
+    authorization: read('authorization'),
+    if_none_match: read('if-none-match'),
+    idempotency_key: key?.includes(', ') ? null : key,
+    origin: read('origin'),
+    forwarded_for: headers.get('x-forwarded-for') ?? undefined,
+  }
+}

@@ -1,0 +1,94 @@
+import type { Till } from '../lib/index.ts'
+import { forwardedAddress } from './address.ts'
+import { createCore, recordOutcome } from './core.ts'
+import { hasCause, outcomeOf } from './exchange.ts'
+import { FetchExchange, readFetchHeaders } from './fetch-exchange.ts'
+import { createStream } from './fetch-stream.ts'
+import { requestIdOf } from './headers.ts'
+import { problemReply, type Reply } from './reply.ts'
+import { createServerContext, type HandlerOptions } from './server-context.ts'
+import { below, parseTarget } from './target.ts'
+
+/** Facts about one request that a `Request` does not have. All are optional. */
+export interface FetchInfo {
+  /** The client's address, for the limits and the log. */
+  readonly client?: string | undefined
+  /** Answers paths that are not of tillkit; without it they get 404. */
+  readonly next?: (() => Response | Promise<Response>) | undefined
+}
+
+/** A fetch handler, as Hono, Next.js, Bun and Deno use it. */
+export interface FetchHandler {
+  (request: Request, info?: FetchInfo): Promise<Response>
+  /** Answers `/readyz` with 503 from now on: load balancers then send requests elsewhere. */
+  drain(): void
+}
+
+/**
+ * Creates a handler that turns a fetch `Request` into a `Response`, with the routes, limits and
+ * answers of `createHandler`. The host limits connections, header sizes and unsent answers.
+ *
+ * @example
+ * const handler = createFetchHandler(till, { basePath: '/shop' })
+ * app.all('/shop/*', (c) => handler(c.req.raw)) // Hono
+ */
+export function createFetchHandler(
+  till: Till,
+  options: HandlerOptions<Request> = {},
+): FetchHandler {
+  const context = createServerContext(till, options)
+  const { limits, trustProxy, basePath, record } = context
+  const { has, respond } = createCore(till, context)
+
+  const handler = async (request: Request, info: FetchInfo = {}): Promise<Response> => {
+    const target = below(basePath, parseTarget(request.url.replace(/#.*/s, '')))
+    if (info.next && !has(target.path)) return info.next()
+    const started = performance.now()
+    const headers = readFetchHeaders(request.headers)
+    const request_id = requestIdOf(headers)
+    const connection = typeof info.client === 'string' ? info.client : ''
+    const client = forwardedAddress(headers, trustProxy) ?? connection
+    const exchange = new FetchExchange(request, target, headers, request_id, client)
+
+    const finish = (status: number, failure?: unknown) => {
+      if (!record) return
+      // Some hosts end the body of a client that disconnects, as if it were whole.
+      const isCut = request.signal.aborted && status < 500
+      const isHangUp = failure !== undefined && (isCut || failure === exchange.body?.hangUp)
+      const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined
+      const ms = performance.now() - started
+      const outcome = { ...outcomeOf(exchange, ms), status: isHangUp ? 499 : status, fault }
+      recordOutcome(context, exchange, outcome, failure)
+    }
+
+    let reply: Reply
+    let failure: unknown
+    try {
+      reply = await respond(exchange)
+    } catch (error) {
+      failure = error
+      reply = problemReply(error, request_id, limits.problemBytes)
+    }
+    exchange.body?.discardRest(limits)
+    const { status, content = null, stream } = reply
+    const all = exchange.answer.list
+    for (let i = 0; i < reply.headers.length; i += 2) {
+      all.set(String(reply.headers[i]), String(reply.headers[i + 1]))
+    }
+    if (!stream) {
+      finish(status, failure)
+      const isEmpty = request.method === 'HEAD' || content === null
+      return new Response(isEmpty ? null : content, { status, headers: all })
+    }
+    const body = createStream(stream, context, (isWhole, error) => {
+      if (isWhole) finish(status)
+      else finish(error === undefined ? 499 : 500, error)
+    })
+    return new Response(body, { status, headers: all })
+  }
+
+  const drain = () => {
+    context.isStopping = true
+  }
+  return Object.assign(handler, { drain })
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect, createServer as createServer2 } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { createHandler, type RequestHandler } from '../../http/index.ts'
+import { assertProblem, connectTo, rawRequest } from '../support/server.ts'
+import { createExpress, createHost, listen, load, NEW_ITEM } from './host.ts'
+
+const LIST = '/api/v1/items?store_id=main&limit=1'
+
+/** The target of the `Link` header. */
+function nextOf(headers: Headers): string {
+  return /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] ?? ''
+}
+
+test('under a prefix, the Link header leads to the next page', async (t) => {
+  const { handler, till, token } = await createHost()
+  const mounted = createHandler(till, { basePath: '/plain/shop' })
+  const app = await createExpress()
+  const nested = (await load<{ Router(): typeof app }>('express')).Router()
+  nested.use('/shop', handler)
+  app.use('/a', nested as never)
+  app.use('/plain/shop', mounted)
+  const inExpress = await listen(t, createServer(app))
+  const plain = await listen(t, createServer(mounted))
+
+  for (const [{ send }, prefix] of [
+    [inExpress, '/a/shop'],
+    [inExpress, '/plain/shop'],
+    [plain, '/plain/shop'],
+  ] as const) {
+    const first = await send(`GET ${prefix}${LIST}`, { token })
+    const next = await send(`GET ${nextOf(first.headers)}`, { token })
+    assert.match(first.text, /"gold"/)
+    assert.match(next.text, /"silver"/)
+  }
+  assertProblem(await plain.send(`GET ${LIST}`, { token }), 404, 'route_not_found')
+  assertProblem(await plain.send(`GET /plain/shopping`), 404, 'route_not_found')
+  assert.equal((await plain.send('GET /plain/shop/healthz')).status, 200)
+})
+
+test('a middleware may set and remove credentials, but a repeated one is refused', async (t) => {
+  const { handler, token } = await createHost()
+  const app = await createExpress()
+  app.use((request, _, next) => {
+    if (request.headers.cookie === 'token') request.headers.authorization = `Bearer ${token}`
+    if (request.headers.cookie === 'none') delete request.headers.authorization
+    next()
+  })
+  app.use(handler)
+  const { send, url } = await listen(t, createServer(app))
+  const headers = (cookie: string) => ({ headers: { cookie } })
+
+  assert.equal((await send(`GET ${LIST}`, headers('token'))).status, 200)
+  const removed = await send(`GET ${LIST}`, { token, ...headers('none') })
+  assertProblem(removed, 401, 'token_required')
+  const client = await connectTo(url)
+  t.after(() => client.socket.destroy())
+  for (const repeated of [
+    [`authorization: Bearer ${token}`, 'authorization: Bearer x'],
+    ['cookie: token', `authorization: Bearer ${token}`, `authorization: Bearer ${token}`],
+  ]) {
+    client.write(rawRequest(`GET ${LIST}`, repeated))
+    assertProblem(await client.reply(), 401, 'token_required')
+  }
+  client.write(rawRequest(`GET ${LIST}`, ['host: other', `authorization: Bearer ${token}`]))
+  assertProblem(await client.reply(), 400, 'malformed_request')
+})
+
+test('the handler works in serverless-http', async () => {
+  const { handler, token, account_key } = await createHost()
+  type Result = { statusCode: number; headers: Record<string, string>; body: string }
+  const wrap =
+    await load<(app: RequestHandler) => (event: object) => Promise<Result>>('serverless-http')
+  const invoke = wrap(handler)
+  const event = { httpMethod: 'GET', path: '/api/v1/items', headers: { host: 'api.example' } }
+  const queryStringParameters = { store_id: 'main' }
+
+  const list = await invoke({
+    ...event,
+    queryStringParameters,
+    headers: { ...event.headers, authorization: `Bearer ${token}` },
+  })
+  const created = await invoke({
+    ...event,
+    httpMethod: 'POST',
+    headers: { ...event.headers, 'x-account-key': account_key, 'content-type': 'application/json' },
+    body: JSON.stringify(NEW_ITEM),
+  })
+
+  assert.equal(list.statusCode, 200, list.body)
+  assert.equal(JSON.parse(list.body).items.length, 2)
+  assert.equal(list.headers['content-type'], 'application/json')
+  assert.equal(created.statusCode, 200, created.body)
+})
+
+test('the handler works in node:http2', async (t) => {
+  const { handler, token, account_key } = await createHost()
+  const server = createServer2(handler as never)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  t.after(() => {
+    session.destroy()
+    server.close()
+  })
+  const send = async (path: string, headers: object, body?: object) => {
+    const stream = session.request({ ':path': path, ...headers })
+    stream.end(body && JSON.stringify(body))
+    const [head] = await once(stream, 'response')
+    let text = ''
+    for await (const chunk of stream) text += chunk
+    return { status: head[':status'], type: head['content-type'], text }
+  }
+
+  const list = await send(LIST, { authorization: `Bearer ${token}` })
+  const post = { ':method': 'POST', 'x-account-key': account_key }
+  const created = await send('/api/v1/items', post, NEW_ITEM)
+  const refused = await send('/api/v1/items', { ':method': 'POST' }, NEW_ITEM)
+
+  assert.deepEqual([list.status, list.type], [200, 'application/json'])
+  assert.equal(JSON.parse(list.text).items.length, 1)
+  assert.equal(created.status, 200, created.text)
+  assert.equal(refused.status, 401)
+})
+
+/** The part of Fastify that the tests use. */
+interface Fastify {
+  all(
+    path: string,
+    handler: (
+      request: { raw: IncomingMessage },
+      reply: { raw: ServerResponse; hijack(): void },
+    ) => void,
+  ): void
+  removeAllContentTypeParsers(): void
+  addContentTypeParser(type: string, parse: (...args: unknown[]) => void): void
+  inject(request: object): Promise<{ statusCode: number; body: string }>
+}
+
+test('the handler works in app.inject() of Fastify', async () => {
+  const { handler, token, account_key, till, account } = await createHost()
+  const meta = { text: 'x'.repeat(60_000) }
+  await till.items.create(account, { ...NEW_ITEM, name: 'large', type: 'consumable', meta })
+  const app = (await load<() => Fastify>('fastify'))()
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => (done as (e: null) => void)(null))
+  app.all('/*', ({ raw }, reply) => {
+    reply.hijack()
+    handler(raw, reply.raw)
+  })
+  const authorization = `Bearer ${token}`
+
+  const list = await app.inject({ url: '/api/v1/items?store_id=main', headers: { authorization } })
+  const url = '/api/v1/items'
+  const headers = { 'x-account-key': account_key }
+  const created = await app.inject({ method: 'POST', url, headers, payload: NEW_ITEM })
+  const refused = await app.inject({ method: 'POST', url, payload: NEW_ITEM })
+
+  assert.equal(JSON.parse(list.body).items.length, 3)
+  assert.equal(created.statusCode, 200, created.body)
+  assert.equal(refused.statusCode, 401, refused.body)
+})
+
+test('at the root, unknown paths reach the routes of the application', async (t) => {
+  const { handler, token, log } = await createHost()
+  const app = await createExpress()
+  app.use(handler)
+  app.get('/shop', (_, response) => response.send('welcome'))
+  const { send } = await listen(t, createServer(app))
+
+  assert.equal((await send('GET /shop')).text, 'welcome')
+  assert.equal((await send(`GET ${LIST}`, { token })).status, 200)
+  assertProblem(await send('DELETE /api/v1/items'), 405, 'method_not_allowed')
+  assert.equal((await send('GET /api/v1/nowhere')).status, 404)
+  assert.deepEqual(
+    log.map(({ status }) => status),
+    [200, 405],
+  )
+})
+
+test('after drain(), /readyz is 503 and everything else still works', async (t) => {
+  const { handler, token } = await createHost()
+  const { send } = await listen(t, createServer(handler))
+  assert.equal((await send('GET /readyz')).status, 200)
+
+  handler.drain()
+
+  assertProblem(await send('GET /readyz'), 503, 'stopping')
+  assert.equal((await send(`GET ${LIST}`, { token })).status, 200)
+})
+
+test('a base path is checked when the handler is created', async () => {
+  const { till } = await createHost()
+  const wrong = [
+    'shop',
+    '/shop/',
+    '/',
+    '//shop',
+    '/a//b',
+    '/a?b',
+    '/a#b',
+    '/../a',
+    '/./a',
+    '/a b',
+    7,
+  ]
+  for (const basePath of wrong) {
+    assert.throws(() => createHandler(till, { basePath: basePath as string }), TypeError)
+  }
+  createHandler(till, { basePath: '' })
+  createHandler(till, { basePath: '/a-b/c_d/%7Ee' })
+})
+
+test('two handlers for one request are a TypeError that says so', async (t) => {
+  const { handler, till } = await createHost()
+  const other = createHandler(till)
+  let thrown: unknown
+  const server = createServer((request, response) => {
+    handler(request, response)
+    try {
+      other(request, response)
+    } catch (error) {
+      thrown = error
+    }
+  })
+  const { send } = await listen(t, server)
+
+  assert.equal((await send('GET /healthz')).status, 200)
+  assert.match(String(thrown), /^TypeError: .*already/)
+})
+
+test('a request whose answer another handler has begun is left to it', async (t) => {
+  const { handler } = await createHost()
+  const server = createServer((request, response) => {
+    response.writeHead(200)
+    handler(request, response)
+    response.end('own')
+  })
+  const { send } = await listen(t, server)
+
+  assert.equal((await send('GET /healthz')).text, 'own')
+})

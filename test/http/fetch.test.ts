@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createFetchHandler, type HandlerOptions, type LogEntry } from '../../http/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { assertProblem, createClient, importForm } from '../support/server.ts'
+import { createShop, memoryTill } from '../support/till.ts'
+
+const LIST = '/api/v1/items?store_id=main'
+const ORIGIN = 'http://shop.example'
+
+/** A shop in memory behind a fetch handler. */
+async function start(options: HandlerOptions<Request> = {}) {
+  const storage = createMemoryStorage()
+  const till = memoryTill({ storage })
+  const shop = await createShop(till)
+  const log: LogEntry[] = []
+  const handler = createFetchHandler(till, { log: (entry) => void log.push(entry), ...options })
+  const send = createClient(ORIGIN, (request) => handler(request))
+  const withToken = { headers: { authorization: `Bearer ${shop.token}` } }
+  return { ...shop, storage, till, log, handler, send, withToken }
+}
+
+/** Adds so many large items that the list is streamed. */
+async function fill({ storage, item }: Awaited<ReturnType<typeof start>>, items = 40) {
+  const metadata = { text: 'x'.repeat(60_000) }
+  for (let i = 0; i < items; i++) {
+    await storage.insertItem({ ...item, id: `itm_${i}`, name: `item_${i}`, metadata })
+  }
+}
+
+test('below a base path the routes and the Link header have it, and other paths are 404', async () => {
+  const { send, till, token, account } = await start({ basePath: '/shop' })
+  const silver = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
+  await till.items.create(account, { ...silver, type: 'consumable' })
+
+  const first = await send(`GET /shop${LIST}&limit=1`, { token })
+  const [, next = ''] = /^<([^>]+)>/.exec(first.headers.get('link') ?? '') ?? []
+  const second = await send(`GET ${next}`, { token })
+
+  assert.match(second.text, /"silver"/)
+  assert.equal((await send('GET /shop/healthz#fragment')).status, 200)
+  for (const path of [LIST, '/shopping/healthz', '/shop', '/shop/nowhere']) {
+    assertProblem(await send(`GET ${path}`, { token }), 404, 'route_not_found')
+  }
+})
+
+test('next answers the paths that have no route, and nothing is logged for them', async () => {
+  const { handler, log } = await start()
+  const next = () => new Response('own', { status: 201 })
+
+  const own = await handler(new Request(`${ORIGIN}/shop`, { method: 'POST', body: 'x' }), { next })
+  const known = await handler(new Request(`${ORIGIN}/healthz`), { next })
+
+  assert.deepEqual([own.status, await own.text()], [201, 'own'])
+  assert.equal(known.status, 200)
+  assert.deepEqual(
+    log.map(({ route }) => route),
+    ['/healthz'],
+  )
+})
+
+test('after drain(), /readyz is 503', async () => {
+  const { handler, send } = await start()
+  assert.equal((await send('GET /readyz')).status, 200)
+  handler.drain()
+  assertProblem(await send('GET /readyz'), 503, 'stopping')
+})
+
+test('the limits and the log use the address that the host passes', async () => {
+  const { handler, log, withToken } = await start({ rateLimitAddress: 1 })
+  const ask = async (client: string) =>
+    (await handler(new Request(ORIGIN + LIST, withToken), { client })).status
+
+  assert.deepEqual([await ask('192.0.2.1'), await ask('192.0.2.1')], [200, 429])
+  assert.equal(await ask('192.0.2.2'), 200)
+  assert.equal(log.at(-1)?.client, '192.0.2.2')
+})
+
+test('a body that the host has read is refused with advice', async () => {
+  const { handler, account } = await start()
+  const type = { 'content-type': 'application/json' }
+  const headers = { 'x-account-key': account.account_key, ...type }
+  const request = new Request(`${ORIGIN}/api/v1/items`, { method: 'POST', headers, body: '{}' })
+  await request.text()
+
+  const answer = await handler(request)
+
+  assert.equal(answer.status, 500)
+  assert.match(await answer.text(), /body_already_read.*mount/)
+})
+
+test('a list is read from the storage only as fast as the host reads the answer', async () => {
+  const shop = await start()
+  await fill(shop)
+  const { handler, log, storage, withToken } = shop
+  let pages = 0
+  const { listItems } = storage
+  storage.listItems = (...args) => {
+    pages++
+    return listItems(...args)
+  }
+
+  const answer = await handler(new Request(ORIGIN + LIST, withToken))
+  const before = pages
+  const { items } = (await answer.json()) as { items: object[] }
+
+  assert.equal(items.length, 41)
+  assert.ok(before < 3 && pages > before, `${before} of ${pages} pages`)
+  assert.deepEqual(
+    log.map(({ status, level }) => [status, level]),
+    [[200, 'info']],
+  )
+})
+
+test('an answer that nobody reads, or not to its end, is logged as 499', async () => {
+  const shop = await start({ limits: { answerTimeout: 50 } })
+  await fill(shop)
+  const { handler, log, withToken } = shop
+
+  await handler(new Request(ORIGIN + LIST, withToken))
+  const cancelled = await handler(new Request(ORIGIN + LIST, withToken))
+  await cancelled.body?.cancel()
+
+  await eventuallyHolds(() => assert.equal(log.length, 2))
+  assert.deepEqual(
+    log.map(({ status, level }) => [status, level]),
+    [
+      [499, 'info'],
+      [499, 'info'],
+    ],
+  )
+})
+
+test('a storage that fails in the middle of a list fails the body, and the log says why', async () => {
+  const shop = await start()
+  await fill(shop)
+  const { handler, log, storage, withToken } = shop
+  const { listItems } = storage
+  let pages = 0
+  storage.listItems = (...args) => {
+    if (++pages > 2) throw new Error('the disk is gone')
+    return listItems(...args)
+  }
+
+  const answer = await handler(new Request(ORIGIN + LIST, withToken))
+  await assert.rejects(answer.text())
+
+  assert.equal(log[0]?.status, 500)
+  assert.match(log[0]?.error ?? '', /the disk is gone/)
+})
+
+/** The body of an import with this many rows, made while it is read. `ahead` is the most unread. */
+function createUpload(rows: number) {
+  const boundary = 'boundary'
+  const part = (name: string) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"`
+  let row = 0
+  const upload = { pulled: 0, cancelled: false }
+  const encode = (text: string) => new TextEncoder().encode(text)
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        controller.enqueue(encode(`${part('store_id')}\r\n\r\nmain\r\n`))
+        controller.enqueue(encode(`${part('file')}; filename="a.csv"\r\n\r\n`))
+        controller.enqueue(encode('transaction_id,sku,purchased_at\n'))
+      },
+      pull(controller) {
+        upload.pulled++
+        if (row === rows) {
+          controller.enqueue(encode(`\r\n--${boundary}--\r\n`))
+          controller.close()
+          return
+        }
+        const last = Math.min(rows, row + 1000)
+        let text = ''
+        while (row < last) text += `T-${row++},gold,1709294400\n`
+        controller.enqueue(encode(text))
+      },
+      cancel() {
+        upload.cancelled = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const type = `multipart/form-data; boundary=${boundary}`
+  return { upload, body, type }
+}
+
+function importRequest(token: string, { body, type }: ReturnType<typeof createUpload>) {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': type }
+  const init = { method: 'POST', headers, body, duplex: 'half' as const }
+  return new Request(`${ORIGIN}/api/v1/purchases/import`, init)
+}
+
+test('an import is read as a stream', async () => {
+  const { handler, token } = await start()
+  const upload = createUpload(20_000)
+
+  const answer = await handler(importRequest(token, upload))
+
+  assert.equal(await answer.text(), '{"ok":true}')
+  assert.equal(answer.headers.get('import-rows'), '20000')
+})
+
+test('an upload over the limit gets 413, and at most discardBytes of the rest are read', async () => {
+  const limits = { uploadBytes: 100_000, discardBytes: 200_000 }
+  const { handler, token } = await start({ limits })
+  const upload = createUpload(1_000_000)
+
+  const answer = await handler(importRequest(token, upload))
+
+  assert.equal(answer.status, 413)
+  await eventuallyHolds(() => assert.ok(upload.upload.cancelled))
+  assert.ok(upload.upload.pulled < 30, `${upload.upload.pulled} chunks`)
+})
+
+test('an upload that pauses too long is 408', async () => {
+  const { handler, token, till, account } = await start({ limits: { uploadIdleTimeout: 50 } })
+  const upload = createUpload(10)
+  const body = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('--')) })
+
+  const answer = await handler(importRequest(token, { ...upload, body }))
+
+  assert.equal(answer.status, 408)
+  assert.equal((await till.purchases.list(account, { store_id: 'main' })).purchases.length, 0)
+})
+
+test('a client that hangs up during its upload is logged as 499, not as an error', async () => {
+  const { handler, token, log } = await start()
+  const upload = createUpload(10)
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(Buffer.from('--')),
+    pull: (controller) => controller.error(new Error('reset')),
+  })
+
+  await handler(importRequest(token, { ...upload, body }))
+
+  assert.deepEqual([log[0]?.status, log[0]?.level], [499, 'info'])
+})
+
+test('HEAD has the headers of GET, and no body', async () => {
+  const shop = await start()
+  await fill(shop)
+  const { send, token, item } = shop
+
+  for (const path of [LIST, `/api/v1/items/${item.id}`]) {
+    const get = await send(`GET ${path}`, { token })
+    const head = await send(`HEAD ${path}`, { token })
+    const names = ['etag', 'content-type', 'content-length', 'cache-control']
+    const of = ({ headers }: typeof get) => names.map((name) => headers.get(name))
+    assert.deepEqual([head.status, head.text, of(head)], [200, '', of(get)])
+  }
+})
+
+test('a handler needs a till and known options', () => {
+  const till = memoryTill()
+  assert.throws(() => createFetchHandler({} as never), /TypeError: a handler needs a till/)
+  assert.throws(() => createFetchHandler(till, { basePath: 'shop' }), /basePath must be a path/)
+  assert.throws(() => createFetchHandler(till, { port: 1 } as never), /no option port/)
+})
+
+test('an import form of the host reaches the handler', async () => {
+  const { send, token } = await start()
+  const csv = 'transaction_id,sku,purchased_at\nT-1,gold,1709294400\n'
+  const reply = await send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
+  assert.equal(reply.text, '{"ok":true}')
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { createFetchHandler, createHandler, type LogEntry } from '../../http/index.ts'
+import { collect } from '../support/collect.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { assertProblem, createClient } from '../support/server.ts'
+import { createShop, memoryTill } from '../support/till.ts'
+
+const POST = 'POST /api/v1/items'
+const itemOf = (name: string) => ({
+  store_id: 'main',
+  name,
+  display_name: 'Potion',
+  price: '1',
+  type: 'consumable',
+})
+
+for (const kind of ['createHandler', 'createFetchHandler'] as const) {
+  test(`${kind} uses the account that the host has authenticated`, async (t) => {
+    const till = memoryTill()
+    const { account, token } = await createShop(till)
+    const stranger = await till.accounts.create({ name: 'Stranger' })
+    const log: LogEntry[] = []
+    const accounts: { readonly [cookie: string]: string } = {
+      studio: account.account_id,
+      stranger: stranger.account_id,
+      wrong: 'acc_none',
+    }
+    const accountOf = (cookie: string | null | undefined) => accounts[cookie ?? '']
+    const options = { log: (entry: LogEntry) => void log.push(entry) }
+    const handler = createFetchHandler(till, {
+      ...options,
+      authenticateAccount: ({ headers }) => accountOf(headers.get('cookie')),
+    })
+    const server = createServer(
+      createHandler(till, {
+        ...options,
+        authenticateAccount: async ({ headers }) => accountOf(headers.cookie),
+      }),
+    )
+    t.after(() => server.close().closeAllConnections())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const handle = kind === 'createHandler' ? fetch : (request: Request) => handler(request)
+    const send = createClient(`http://127.0.0.1:${port}`, handle)
+    const { account_key } = account
+    const withCookie = (cookie: string, more = {}) => ({ headers: { cookie, ...more } })
+
+    const created = await send(POST, { ...withCookie('studio'), json: itemOf('potion') })
+    assert.equal(created.status, 200, created.text)
+    assert.equal(log[0]?.account_id, account.account_id)
+    const [entry] = (await collect(till.operations.allAudit({}))).slice(-1)
+    assert.deepEqual([entry?.action, entry?.actor], ['item.create', 'operator'])
+
+    const foreign = await send(POST, { ...withCookie('stranger'), json: itemOf('theirs') })
+    assertProblem(foreign, 400, 'invalid_request')
+    const unknown = await send(POST, { ...withCookie('nobody'), json: itemOf('none') })
+    assertProblem(unknown, 401, 'account_key_required')
+    const wrong = await send(POST, { ...withCookie('wrong'), json: itemOf('none') })
+    assertProblem(wrong, 500, 'internal_error')
+    assert.match(log.at(-1)?.error ?? '', /authenticateAccount must return the id/)
+
+    const crossSite = withCookie('studio', { 'sec-fetch-site': 'cross-site' })
+    assertProblem(
+      await send(POST, { ...crossSite, json: itemOf('none') }),
+      401,
+      'account_key_required',
+    )
+    const badKey = { ...withCookie('studio'), account_key: `${account_key}x`, json: itemOf('none') }
+    assertProblem(await send(POST, badKey), 401, 'account_key_required')
+    const withKey = { ...withCookie('stranger'), account_key, json: itemOf('by_key') }
+    assert.equal((await send(POST, withKey)).status, 200)
+
+    const list = 'GET /api/v1/items?store_id=main'
+    assertProblem(await send(list, withCookie('studio')), 401, 'token_required')
+    const { items } = (await send(list, { token })).json<{ items: { name: string }[] }>()
+    assert.deepEqual(
+      items.map(({ name }) => name),
+      ['gold', 'potion', 'by_key'],
+    )
+  })
+
+  test(`${kind} answers although the logger fails`, async (t) => {
+    const till = memoryTill()
+    const warnings: Error[] = []
+    const onWarning = (warning: Error) => void warnings.push(warning)
+    process.on('warning', onWarning)
+    t.after(() => process.off('warning', onWarning))
+    const failures = [
+      () => {
+        throw new Error('the log is full')
+      },
+      async () => {
+        throw new Error('the log is full')
+      },
+    ]
+    for (const log of failures) {
+      const handler = createFetchHandler(till, { log })
+      const server = createServer(createHandler(till, { log }))
+      t.after(() => server.close().closeAllConnections())
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as AddressInfo
+      const handle = kind === 'createHandler' ? fetch : (request: Request) => handler(request)
+      const send = createClient(`http://127.0.0.1:${port}`, handle)
+
+      assert.equal((await send('GET /healthz')).status, 200)
+      assert.equal((await send('GET /healthz')).status, 200)
+    }
+    await eventuallyHolds(() => assert.equal(warnings.length, 4))
+    assert.match(String(warnings[0]), /the log is full/)
+  })
+}
