@@ -89,7 +89,9 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
     accessSync(operand, constants.R_OK)
     const stat = statSync(operand)
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
-    return { stream: createReadStream(operand), size: stat.size }
+    const stream = createReadStream(operand)
+    stream.on('error', () => {}) // the import reports it, unless wrong usage ends the command before
+    return { stream, size: stat.size }
   } catch (error) {
     throw new UsageError(describeSystemError(error))
   }

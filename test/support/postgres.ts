@@ -67,6 +67,9 @@ export async function startPostgres({ restarts = false } = {}): Promise<Postgres
   }
 }
 
+/** For a connection, on a busy machine. */
+const PATIENCE_MS = 60_000
+
 interface Schema {
   readonly url: string
   readonly sql: Sql
@@ -99,7 +102,7 @@ function createSchemas(createSchema: () => Promise<string>) {
     async openEmpty(t: Pick<TestContext, 'after'>) {
       const schema = unused.pop() ?? (await create())
       await schema.sql.unsafe(schema.script)
-      const storage = await openPostgresStorage(schema.url)
+      const storage = await openPostgresStorage(schema.url, { poolTimeout: PATIENCE_MS })
       t.after(async () => {
         await storage.close()
         unused.push(schema)
