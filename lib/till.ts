@@ -100,10 +100,14 @@ export function createTill(options: TillOptions): Till {
     users: createUsers(context),
     operations: createOperations(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
-    together: () => options.storage.together?.() ?? ((call) => call()),
+    together: () => options.storage.together?.() ?? callOnly,
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+function callOnly<T>(call: () => T): T {
+  return call()
 }
 
 function createContext(options: TillOptions): Context {

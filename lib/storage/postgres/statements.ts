@@ -12,8 +12,9 @@ export function numbered(sql: string): string {
   return made
 }
 
-/** The SQL to insert the records of a JSON array, in its order. */
-export function insertionOfMany<R>(table: Table<R>): string {
+/** The SQL to insert the records of a JSON array, in its order, for each row of `under`. */
+export function insertionOfMany<R>(table: Table<R>, under = ''): string {
   const rows = `ROWS FROM (json_to_recordset(?) AS (${table.typedFields})) WITH ORDINALITY AS r`
-  return table.insertionFrom(`${rows} ORDER BY ordinality`, (field) => `r.${field}`)
+  const source = under === '' ? rows : `${under}, ${rows}`
+  return table.insertionFrom(`${source} ORDER BY ordinality`, (field) => `r.${field}`)
 }
