@@ -130,11 +130,15 @@ export function createTill(options: TillOptions): Till {
     webhooks: createWebhooks(context),
     outbox: createOutbox(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
-    together: () => options.storage.together?.() ?? ((call) => call()),
+    together: () => options.storage.together?.() ?? callOnly,
     on: changes.on,
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+function callOnly<T>(call: () => T): T {
+  return call()
 }
 
 function createContext(options: TillOptions): Context {

@@ -41,7 +41,9 @@ function createCounter() {
 test('independent statements share a round trip to the database', async (t) => {
   const { driver, countOf } = createCounter()
   const url = await server.createSchema(t)
-  const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
+  const till = createTill({
+    storage: await openPostgres(t, url, { postgres: driver, cacheBytes: 0 }),
+  })
   const { account, project, item, token } = await createShop(till)
   const session = await till.sessions.authenticate(token)
   const query = { store_id: 'main' }
@@ -68,6 +70,36 @@ test('independent statements share a round trip to the database', async (t) => {
   })
 })
 
+test('the cached calls of one request take one statement together', async (t) => {
+  const { driver, countOf } = createCounter()
+  const url = await server.createSchema(t)
+  const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
+  const { account, item, token } = await createShop(till)
+  const read = async () => {
+    const together = till.together()
+    const session = await together(() => till.sessions.authenticate(token))
+    await together(() => till.items.get(session, item.id))
+    await together(() => till.items.list(session, { store_id: 'main' }))
+  }
+  const create = async () => {
+    const together = till.together()
+    const caller = await together(() => till.accounts.authenticate(account.account_key))
+    const silver = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
+    await together(() => till.items.create(caller, { ...silver, type: 'consumable' }))
+    return caller
+  }
+  for (let i = 0; i < 3; i++) await read()
+  await till.accounts.authenticate(account.account_key)
+  await till.stores.get(account, 'main')
+
+  const counts = { read: await countOf(read), create: await countOf(create) }
+
+  assert.deepEqual(counts, {
+    read: { statements: 1, roundTrips: 1 },
+    create: { statements: 2, roundTrips: 2 },
+  })
+})
+
 test('a store of another project takes the same statements and rows as an unknown store', async (t) => {
   const work: [statement: string, rows: number][] = []
   const driver = drivenBy((sql, send) => {
@@ -79,7 +111,8 @@ test('a store of another project takes the same statements and rows as an unknow
     return sent
   })
   const url = await server.createSchema(t)
-  const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
+  const storage = await openPostgres(t, url, { postgres: driver, cacheBytes: 0 })
+  const till = createTill({ storage })
   const { account, item, token } = await createShop(till)
   const session = await till.sessions.authenticate(token)
   const other = await till.projects.create(account, {

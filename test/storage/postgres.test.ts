@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import type { Item } from '../../lib/domain/item.ts'
 import { openPostgresStorage, type Storage } from '../../lib/index.ts'
 import { all } from '../support/collect.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
@@ -158,6 +159,46 @@ describe('PostgreSQL databases that are shared', () => {
     assert.equal(outcomes.filter((outcome) => outcome === 'inserted').length, 1)
     assert.equal(outcomes.filter((outcome) => outcome === 'taken').length, 29)
     assert.equal((await itemsOf(servers[2] as Storage, MAIN)).length, 1)
+  })
+
+  test('concurrent new items of one key share statements, and fail alone', async (t) => {
+    let ids = 0
+    let statements = 0
+    const driver = drivenBy((_, send) => {
+      statements++
+      return send()
+    })
+    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    await insertStores(storage)
+    const insert = (name: string, change: Partial<Item>) => {
+      const item = newItem(name, { id: `itm_${ids++}`, ...change })
+      const authority = { key_id: 'key_hash-1' }
+      return storage.insertItem(item, { audit: newEntry({ subject: item.id }), authority })
+    }
+    statements = 0
+
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 40 }, (_, i) =>
+        i === 20 ? insert('bad', { description: '\0' }) : insert(`sku_${i % 30}`, { price: i }),
+      ),
+    )
+    const found = await itemsOf(storage, MAIN)
+    const counts = [0, 0, 0]
+    for (const outcome of outcomes) {
+      const kind = outcome.status === 'rejected' ? 2 : outcome.value === 'inserted' ? 0 : 1
+      counts[kind] = (counts[kind] as number) + 1
+    }
+
+    assert.deepEqual(counts, [29, 10, 1])
+    assert.equal(found.length, 29)
+    const entries = await auditOf(storage)
+    assert.deepEqual(
+      entries.map(({ subject }) => subject).toSorted(),
+      found.map(({ id }) => id).toSorted(),
+    )
+    statements = 0
+    await Promise.all(Array.from({ length: 40 }, (_, i) => insert(`more_${i}`, {})))
+    assert.ok(statements < 10, `${statements} statements`)
   })
 
   test('of many senders of one idempotency record on three servers one inserts', async (t) => {

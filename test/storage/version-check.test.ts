@@ -144,6 +144,10 @@ describe('the cache above version checks', () => {
     await readAll()
     assert.equal(reads.length, 4)
     reads.length = 0
+    answer([{ ...entryOf('item.create'), store_id: '' }]) // by version 0.1
+    await readAll()
+    assert.equal(reads.length, 4)
+    reads.length = 0
     answer(undefined)
     await readAll()
     assert.equal(reads.length, 4)

@@ -32,18 +32,20 @@ import { insertionOfMany } from './statements.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
- * already. Throws if the caller's authority does not hold.
+ * already. Throws if the caller's authority does not hold. `insert` is for a write that only needs
+ * its account key verified.
  */
 export async function insertOnce<R>(
   db: Database,
   write: WriteOptions,
   table: Table<R>,
   record: R,
+  insert = () => insertAudited(db, write, table, record),
 ): Promise<Insertion> {
   const { authority, idempotency, quota, endpoints = [] } = write
   const isPlain = !idempotency && !quota && endpoints.length === 0
   if (isPlain && !authority?.token && !authority?.store) {
-    if (await insertAudited(db, write, table, record)) return 'inserted'
+    if (await insert()) return 'inserted'
     await db.transaction((tx) => verifyAuthority(tx, authority)) // otherwise the name is taken
     return 'taken'
   }

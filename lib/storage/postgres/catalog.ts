@@ -83,8 +83,8 @@ export function catalogMethods(db: Database): CatalogMethods {
 // concurrent change of an item does not wait: the statements compare versions and names.
 const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR NO KEY UPDATE'
 
-const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, JSON_TEXT)
-const INSERT_ENTRIES = insertionOfMany(AUDIT, JSON_TEXT)
+const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, { array: JSON_TEXT })
+const INSERT_ENTRIES = insertionOfMany(AUDIT, { array: JSON_TEXT })
 
 const UPDATE_ITEMS = `
   UPDATE items i SET display_name = coalesce(c.display_name, i.display_name),

@@ -33,6 +33,8 @@ export interface Transaction extends Connection {
 }
 
 export interface Database extends Connection {
+  /** Runs a statement that writes. Resolves to the rows that it returns. */
+  write(sql: string, ...values: PostgresValue[]): Promise<Row[]>
   /**
    * Runs `work` in a transaction. Repeats it a few times after conflicts with other transactions.
    * If it fails, it has changed nothing, unless the connection was lost during the commit: then the
@@ -64,6 +66,8 @@ export function databaseOn(pool: Pool): Database {
     retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {
     ...verbsOn(run, all),
+    write: (...statement) =>
+      retried(() => pool.reserve((client) => connectionOn(client).all(...statement))),
     transaction: (work, limits) =>
       retried(() => pool.reserve((client) => inTransaction(client, work, limits))),
     onLost: (listener) => pool.onLost(listener),

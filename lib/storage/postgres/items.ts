@@ -8,12 +8,19 @@ import { copiedItem, newChange, nextVersion } from '../versions.ts'
 import { insertOnce, recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
+import { createItemQueue } from './item-queue.ts'
 import { insertionOfMany } from './statements.ts'
 
 export function itemMethods(db: Database): ItemMethods {
+  const queue = createItemQueue(db)
   return {
     ...itemReads(db),
-    insertItem: (item, write = {}) => insertOnce(db, write, ITEM_ROWS, item),
+    insertItem(item, write = {}) {
+      const { audit, authority } = write
+      const key_id = authority?.key_id
+      if (!audit || key_id === undefined) return insertOnce(db, write, ITEM_ROWS, item)
+      return insertOnce(db, write, ITEM_ROWS, item, () => queue(key_id)(item, audit))
+    },
     async insertItems(items) {
       await db.run(INSERT_ITEMS, items.map(copiedItem))
     },

@@ -64,8 +64,10 @@ export function createPostgresCache(
 
   const apply = ({ action, account_id, store_id, subject }: Change) => {
     const effect = EFFECTS[action] ?? 'everything'
-    if (effect === 'everything') clear()
-    if (effect === 'items' || effect === 'item') touch(nameOf({ account_id, store_id }))
+    if (effect === 'nothing') return
+    // Servers of version 0.1, which may still run during an upgrade, leave `store_id` empty.
+    if (effect === 'everything' || store_id === '') return clear()
+    touch(nameOf({ account_id, store_id }))
     if (effect === 'item') touch(subject)
   }
 

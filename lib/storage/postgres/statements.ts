@@ -15,8 +15,12 @@ export function numbered(sql: string): string {
 /** The SQL for a value that is the text of JSON. The driver would write a string as a JSON string. */
 export const JSON_TEXT = 'CAST(? AS text)::json'
 
-/** The SQL to insert the records of a JSON array, in its order. */
-export function insertionOfMany<R>(table: Table<R>, array = '?'): string {
+/**
+ * The SQL to insert the records of a JSON array, in its order, for each row of `under`. `array` is
+ * the placeholder of the array.
+ */
+export function insertionOfMany<R>(table: Table<R>, { under = '', array = '?' } = {}): string {
   const rows = `ROWS FROM (json_to_recordset(${array}) AS (${table.typedFields})) WITH ORDINALITY AS r`
-  return table.insertionFrom(`${rows} ORDER BY ordinality`, (field) => `r.${field}`)
+  const source = under === '' ? rows : `${under}, ${rows}`
+  return table.insertionFrom(`${source} ORDER BY ordinality`, (field) => `r.${field}`)
 }

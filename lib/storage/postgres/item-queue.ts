@@ -1,0 +1,78 @@
+import type { AuditEntry } from '../../domain/audit.ts'
+import type { Item } from '../../domain/item.ts'
+import { TillError } from '../../errors.ts'
+import { AUDIT, ITEM_ROWS } from '../tables.ts'
+import { FIND_LOCKED_KEY, lockOf } from './authority.ts'
+import type { Database } from './connection.ts'
+import { insertionOfMany } from './statements.ts'
+
+/** Inserts an item under an account key, with its audit entry. Resolves to whether it was inserted. */
+export type InsertUnderKey = (item: Item, audit: AuditEntry) => Promise<boolean>
+
+interface Waiting {
+  readonly item: Item
+  readonly audit: AuditEntry
+  resolve(isInserted: boolean): void
+  reject(error: unknown): void
+}
+
+/** An item may have 64 KiB of metadata. */
+const BATCH = 64
+
+/**
+ * Collects the items that arrive while others of the same key are being written, and inserts them
+ * with one statement. It verifies the key once and commits once. A new item alone is sent at once.
+ */
+export function createItemQueue(db: Database): (key_id: string) => InsertUnderKey {
+  const queues = new Map<string, Waiting[]>()
+
+  const insert = async (key_id: string, batch: readonly Waiting[]) => {
+    try {
+      const items = batch.map(({ item }) => item)
+      const entries = batch.map(({ audit }, i) => ({ ...audit, item: items[i]?.id }))
+      const rows = await db.write(INSERT, lockOf.key(key_id), key_id, items, entries)
+      const inserted = new Set(rows.map(({ id }) => id))
+      for (const { item, resolve } of batch) resolve(inserted.has(item.id))
+    } catch (error) {
+      // Any other error may be about one of the items.
+      const isForAll = batch.length === 1 || error instanceof TillError
+      if (isForAll) for (const { reject } of batch) reject(error)
+      else for (const each of batch) await insert(key_id, [each])
+    }
+  }
+
+  const run = async (key_id: string, queue: Waiting[]) => {
+    while (queue.length > 0) await insert(key_id, queue.splice(0, BATCH).sort(byName))
+    queues.delete(key_id)
+  }
+
+  return (key_id) => (item, audit) =>
+    new Promise((resolve, reject) => {
+      const waiting = { item, audit, resolve, reject }
+      const queue = queues.get(key_id)
+      if (queue) queue.push(waiting)
+      else {
+        const own = [waiting]
+        queues.set(key_id, own)
+        void run(key_id, own)
+      }
+    })
+}
+
+/** In one order, so that two servers that insert the same names do not wait for each other. */
+function byName({ item: a }: Waiting, { item: b }: Waiting): number {
+  const [first, second] = [a, b].map(({ store_id, name }) => `${store_id} ${name}`) as [
+    string,
+    string,
+  ]
+  return first < second ? -1 : Number(first > second)
+}
+
+const INSERT = `
+  WITH authority AS (${FIND_LOCKED_KEY}),
+    changed AS (${insertionOfMany(ITEM_ROWS, { under: 'authority' })} RETURNING id),
+    audited AS (${AUDIT.insertionFrom(
+      `changed JOIN json_to_recordset(?) AS a (${AUDIT.typedFields}, item text) ON a.item = changed.id`,
+      (field) => `a.${field}`,
+    )})
+  SELECT id FROM changed`
