@@ -16,6 +16,7 @@ import { createPool } from './postgres/pool.ts'
 import { projectMethods } from './postgres/projects.ts'
 import { purchaseMethods } from './postgres/purchases.ts'
 import { createPostgresCache } from './postgres/read-cache.ts'
+import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
@@ -43,6 +44,7 @@ export async function openPostgresStorage(
   const db = await connect(url, options)
   try {
     await migrate(db)
+    await renumberRestored(db)
     if (!options.forCopy) await assertWhole(db)
     return withCache(storageOn(db), db, cacheBytesOf(url, options))
   } catch (error) {
