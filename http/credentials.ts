@@ -5,6 +5,10 @@ import type { RequestHeaders } from './headers.ts'
 export interface Credential<Caller> {
   /** Verifies the credential before the body is read. Returns the caller. */
   readonly verify: (till: Till, headers: RequestHeaders) => Promise<Caller>
+  /** The name of its security scheme in the OpenAPI document; missing for no credential. */
+  readonly scheme?: 'publicKey' | 'accountKey' | 'token'
+  /** The scope that a token needs. */
+  readonly scope?: Scope
   /** Missing for credentials whose routes have no rate and concurrency limits. */
   readonly limitedBy?: LimitedBy<Caller>
   /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
@@ -29,6 +33,7 @@ export const anyone: Credential<undefined> = { verify: async () => undefined, is
  * common bucket, a single client could lock out all others.
  */
 export const publicKey: Credential<Project> = {
+  scheme: 'publicKey',
   verify: (till, headers) => till.projects.authenticate(headers.public_key ?? undefined),
   limitedBy: {
     bucketOf: ({ public_key }, address) => `${public_key} ${address}`,
@@ -40,6 +45,7 @@ export const publicKey: Credential<Project> = {
 
 /** An account key. All keys of an account share one bucket. */
 export const accountKey: Credential<Account> = {
+  scheme: 'accountKey',
   verify: (till, headers) => till.accounts.authenticate(headers.account_key ?? undefined),
   limitedBy: {
     bucketOf: ({ account_id }) => account_id,
@@ -54,6 +60,8 @@ export const accountKey: Credential<Account> = {
  */
 export function bearer(scope: Scope): Credential<Session> {
   return {
+    scheme: 'token',
+    scope,
     verify: (till, headers) => till.sessions.authenticate(tokenOf(headers), scope),
     limitedBy: {
       bucketOf: ({ project_id, user_id, issued_by }, address) =>

@@ -6,6 +6,7 @@ import { acquire, assertRoom, release } from './concurrency.ts'
 import { discardRest } from './discard.ts'
 import { assertHost, readHeaders, requestIdOf, singleValueOf } from './headers.ts'
 import type { Reservation } from './memory-budget.ts'
+import { openApiRoute } from './openapi.ts'
 import { createPipelining } from './pipelining.ts'
 import { consume } from './rate-limit.ts'
 import { outcomeOf, type RequestContext } from './request-context.ts'
@@ -31,7 +32,8 @@ export function createHandler(
 ): RequestHandler {
   const { limits, concurrency, memory, cors, keyLimit, addressLimit, trustProxy, record } = context
   const startPipelined = createPipelining(limits.pipelined)
-  const router = createRouter(context.metrics ? [...routes, metricsRoute] : routes)
+  const served = [...routes, openApiRoute]
+  const router = createRouter(context.metrics ? [...served, metricsRoute] : served)
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const started = record ? performance.now() : 0

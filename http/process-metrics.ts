@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { counter, type Family, gauge } from './prometheus.ts'
+import { readVersion } from './version.ts'
 
 /** The metrics of the process, under their standard Prometheus names, and of its event loop. */
 export function processMetrics(): Family[] {
@@ -36,19 +37,6 @@ export function processMetrics(): Family[] {
 }
 
 const STARTED = performance.timeOrigin / 1000
-let version: string | undefined
-
-/**
- * Reads the version in package.json, one directory above the source and two above the built file.
- */
-function readVersion(): string {
-  if (version !== undefined) return version
-  const depth = import.meta.url.endsWith('.ts') ? '..' : '../..'
-  const text = readFileSync(new URL(`${depth}/package.json`, import.meta.url), 'utf8')
-  version = (JSON.parse(text) as { version: string }).version
-  return version
-}
-
 /** How often the event loop delay is sampled. A timer of 20 ms has no measurable cost. */
 const RESOLUTION_MS = 20
 let delays: ReturnType<typeof monitorEventLoopDelay> | undefined

@@ -127,11 +127,17 @@ export function parseListQuery(input: unknown): ParsedPage {
   return parseObject(input, listFields)
 }
 
-const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
+/** The parameters of `GET /items`, where a missing limit means the whole list. */
+export const itemQueryFields = {
   store_id: required(storeId),
+  limit: optional(limit),
+  cursor: optional(text(1, 64)), // as long as the id of an item
+}
+
+const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
+  ...itemQueryFields,
   archived: optional(boolean, () => false),
   limit: listFields.limit,
-  cursor: optional(text(1, 64)), // as long as the id of an item
 }
 
 export function parseItemQuery(input: unknown) {
