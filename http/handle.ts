@@ -9,6 +9,7 @@ import type { Reservation } from './memory-budget.ts'
 import { openApiRoute } from './openapi.ts'
 import { createPipelining } from './pipelining.ts'
 import { consume } from './rate-limit.ts'
+import { referenceRoutes } from './reference.ts'
 import { outcomeOf, type RequestContext } from './request-context.ts'
 import { createRouter, methodsOf, type Params } from './router.ts'
 import { type AnyRoute, metricsRoute, routes } from './routes.ts'
@@ -32,8 +33,11 @@ export function createHandler(
 ): RequestHandler {
   const { limits, concurrency, memory, cors, keyLimit, addressLimit, trustProxy, record } = context
   const startPipelined = createPipelining(limits.pipelined)
-  const served = [...routes, openApiRoute]
-  const router = createRouter(context.metrics ? [...served, metricsRoute] : served)
+  const router = createRouter([
+    ...[...routes, openApiRoute],
+    ...(context.metrics ? [metricsRoute] : []),
+    ...(context.docs ? referenceRoutes : []),
+  ])
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const started = record ? performance.now() : 0

@@ -66,6 +66,7 @@ export function createBodySchemas() {
     Store: pick(store, ...STORE),
     Health: exactly({ status: { const: 'ok' } }),
     Metrics: text,
+    Page: text,
     Document: { type: 'object', description: 'An OpenAPI document.' },
     Problem: problem,
   } satisfies Properties
