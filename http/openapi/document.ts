@@ -60,15 +60,21 @@ const DESCRIPTION = `The commerce API of tillkit.
 
 const securitySchemes = {
   publicKey: {
-    ...{ type: 'apiKey', in: 'header', name: 'x-public-project-key' },
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-public-project-key',
     description: 'The public key of a project, `pk_…`.',
   },
   accountKey: {
-    ...{ type: 'apiKey', in: 'header', name: 'x-account-key' },
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-account-key',
     description: 'An account key, `ak_…`. Keep it on your servers.',
   },
   token: {
-    ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
     description:
       'A token of a session. Its scopes are `items:read`, `projects:write` and `purchases:import`; ' +
       'in lockdown, tokens from a public key have only `items:read`.',
@@ -85,13 +91,16 @@ const parameters = {
     description: 'A request id of your own. The server replaces one that does not match.',
   },
   idempotencyKey: {
-    ...{ name: 'Idempotency-Key', in: 'header' },
+    name: 'Idempotency-Key',
+    in: 'header',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
     description:
       'The same request with the same key, within 24 hours, gets the first answer again.',
   },
   ifNoneMatch: {
-    ...{ name: 'If-None-Match', in: 'header', schema: { type: 'string' } },
+    name: 'If-None-Match',
+    in: 'header',
+    schema: { type: 'string' },
     description: 'The ETag of an earlier answer. If it is still current, the answer is 304.',
   },
 }

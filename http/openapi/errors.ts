@@ -11,11 +11,16 @@ const OF_CREDENTIAL = {
 } as const satisfies { readonly [scheme: string]: readonly ProblemCode[] }
 
 const OF_LIMITS: readonly ProblemCode[] = [
-  ...(['rate_limited', 'internal_error', 'overloaded', 'storage_unavailable'] as const),
+  'rate_limited',
+  'internal_error',
+  'overloaded',
+  'storage_unavailable',
 ]
 
 const OF_BODY: readonly ProblemCode[] = [
-  ...(['invalid_request', 'body_too_large', 'unsupported_media_type'] as const),
+  'invalid_request',
+  'body_too_large',
+  'unsupported_media_type',
 ]
 
 /** The errors of paths and methods that no route has. */

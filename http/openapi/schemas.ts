@@ -32,11 +32,13 @@ export function createBodySchemas() {
         file: { type: 'string', contentMediaType: 'text/csv', description: 'The CSV file.' },
         store_id: { ...store.store_id, description: "An active store of the token's project." },
         dry_run: {
-          ...{ type: 'boolean', default: false },
+          type: 'boolean',
+          default: false,
           description: '`true` checks everything and stores nothing.',
         },
         preset: {
-          ...{ type: 'string', enum: PRESET_NAMES },
+          type: 'string',
+          enum: PRESET_NAMES,
           description: 'The vendor format, if the header line does not tell it.',
         },
       },
