@@ -11,12 +11,12 @@ export const referenceRoutes = [
   route('GET', '/docs', anyone, noBody, page, {
     id: 'getReference',
     summary: 'Return the reference page',
-    answer: 'Page',
+    answer: 'Text',
   }),
   route('GET', '/docs/:file', anyone, noBody, asset, {
     id: 'getReferenceFile',
     summary: 'Return a script or a style sheet of the reference page',
-    answer: 'Page',
+    answer: 'Text',
   }),
 ]
 

@@ -119,7 +119,7 @@ export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics, {
   id: 'getMetrics',
   summary: 'Return the metrics in the text format of Prometheus',
   description: 'Only if the operator has enabled metrics.',
-  answer: 'Metrics',
+  answer: 'Text',
 })
 
 export interface Route<Caller, Body> {

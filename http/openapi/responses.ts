@@ -19,7 +19,7 @@ export function responsesOf(route: AnyRoute): object {
   const { answer, isCached, headers: own = [] } = route.description
   const limits = route.credential.limitedBy ? RATE_LIMITS : []
   const headers = headersOf([...own, ...(isCached ? (['ETag'] as const) : []), ...limits])
-  const type = answer === 'Metrics' ? METRICS_CONTENT_TYPE : 'application/json'
+  const type = answer === 'Text' ? METRICS_CONTENT_TYPE : 'application/json'
   const unchanged = { description: 'The client has the current answer already.', headers }
   return {
     200: { description: 'OK', headers, content: contentOf(type, answer) },

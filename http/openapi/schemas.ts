@@ -67,8 +67,7 @@ export function createBodySchemas() {
     Project: pick(project, ...PROJECT, 'public_key'),
     Store: pick(store, ...STORE),
     Health: exactly({ status: { const: 'ok' } }),
-    Metrics: text,
-    Page: text,
+    Text: text,
     Document: { type: 'object', description: 'An OpenAPI document.' },
     Problem: problem,
   } satisfies Properties
