@@ -25,6 +25,7 @@ import { itemShow } from './commands/item-show.ts'
 import { itemUpdate } from './commands/item-update.ts'
 import { keysList } from './commands/keys-list.ts'
 import { keysRotate } from './commands/keys-rotate.ts'
+import { openapi } from './commands/openapi.ts'
 import { projectCreate } from './commands/project-create.ts'
 import { projectList } from './commands/project-list.ts'
 import { projectRotateKey } from './commands/project-rotate-key.ts'
@@ -49,7 +50,7 @@ import { usersExport } from './commands/users-export.ts'
 
 /** All commands, grouped as in the help text. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
-  Server: [serve],
+  Server: [serve, openapi],
   'Accounts and their keys': [
     accountCreate,
     accountList,

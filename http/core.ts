@@ -6,8 +6,10 @@ import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
 import type { Reservation } from './memory-budget.ts'
+import { openApiRoute } from './openapi.ts'
 import { TransportFault } from './problems.ts'
 import { consume } from './rate-limit.ts'
+import { referenceRoutes } from './reference.ts'
 import { type Reply, reply, replyTo } from './reply.ts'
 import { createRouter, methodsOf, type Params } from './router.ts'
 import { type AnyRoute, metricsRoute, routes } from './routes.ts'
@@ -23,7 +25,11 @@ export interface Core {
 
 export function createCore(till: Till, context: ServerContext): Core {
   const { limits, concurrency, memory, cors, keyLimit, addressLimit, hostAccount } = context
-  const router = createRouter(context.metrics ? [...routes, metricsRoute] : routes)
+  const router = createRouter([
+    ...[...routes, openApiRoute],
+    ...(context.metrics ? [metricsRoute] : []),
+    ...(context.docs ? referenceRoutes : []),
+  ])
 
   const respond = async (exchange: Exchange): Promise<Reply> => {
     const { method, target, answer, headers, request_id } = exchange

@@ -9,6 +9,10 @@ export interface Credential<Caller> {
     headers: RequestHeaders,
     hostAccount?: () => Promise<Account>,
   ) => Promise<Caller>
+  /** The name of its security scheme in the OpenAPI document; missing for no credential. */
+  readonly scheme?: 'publicKey' | 'accountKey' | 'token'
+  /** The scope that a token needs. */
+  readonly scope?: Scope
   /** Missing for credentials whose routes have no rate and concurrency limits. */
   readonly limitedBy?: LimitedBy<Caller>
   /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
@@ -33,6 +37,7 @@ export const anyone: Credential<undefined> = { verify: async () => undefined, is
  * common bucket, a single client could lock out all others.
  */
 export const publicKey: Credential<Project> = {
+  scheme: 'publicKey',
   verify: (till, headers) => till.projects.authenticate(headers.public_key ?? undefined),
   limitedBy: {
     bucketOf: ({ public_key }, address) => `${public_key} ${address}`,
@@ -47,6 +52,7 @@ export const publicKey: Credential<Project> = {
  * bucket.
  */
 export const accountKey: Credential<Account> = {
+  scheme: 'accountKey',
   verify: (till, { account_key }, hostAccount) =>
     account_key === undefined && hostAccount
       ? hostAccount()
@@ -64,6 +70,8 @@ export const accountKey: Credential<Account> = {
  */
 export function bearer(scope: Scope): Credential<Session> {
   return {
+    scheme: 'token',
+    scope,
     verify: (till, headers) => till.sessions.authenticate(tokenOf(headers), scope),
     limitedBy: {
       bucketOf: ({ project_id, user_id, issued_by }, address) =>

@@ -15,12 +15,18 @@ const faults = {
   stopping: { status: 503, title: 'The server is stopping' },
 } as const
 
+export type FaultCode = keyof typeof faults
+
+export function isFaultCode(code: string): code is FaultCode {
+  return Object.hasOwn(faults, code)
+}
+
 /** An error of the HTTP transport, with the headers for its answer. */
 export class TransportFault extends Error {
-  readonly code: keyof typeof faults
+  readonly code: FaultCode
   readonly headers: ResponseHeaders
 
-  constructor(code: keyof typeof faults, message: string, headers: ResponseHeaders = {}) {
+  constructor(code: FaultCode, message: string, headers: ResponseHeaders = {}) {
     super(message)
     this.code = code
     this.headers = headers

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { counter, type Family, gauge } from './prometheus.ts'
+import { readVersion } from './version.ts'
 
 /** The metrics of the process, under their standard Prometheus names, and of its event loop. */
 export function processMetrics(): Family[] {
@@ -9,7 +10,7 @@ export function processMetrics(): Family[] {
   return [
     {
       ...gauge('tillkit_build_info', 'Versions of tillkit and Node, as labels; always 1.', {
-        labels: { version: versionOf(), node: process.version },
+        labels: { version: readVersion(), node: process.version },
         value: 1,
       }),
       aggregate: 'min',
@@ -36,28 +37,6 @@ export function processMetrics(): Family[] {
 }
 
 const STARTED = performance.timeOrigin / 1000
-let version: string | undefined
-
-function versionOf(): string {
-  version ??= readVersion()
-  return version
-}
-
-/**
- * Reads the version in package.json, one directory above the source and two above the built file.
- * In a bundle, these files are missing.
- */
-function readVersion(): string {
-  try {
-    const { url } = import.meta
-    const depth = url.endsWith('.ts') ? '..' : '../..'
-    const text = readFileSync(new URL(`${depth}/package.json`, url), 'utf8')
-    return (JSON.parse(text) as { version: string }).version
-  } catch {
-    return 'unknown'
-  }
-}
-
 /** How often the event loop delay is sampled. A timer of 20 ms has no measurable cost. */
 const RESOLUTION_MS = 20
 let delays: ReturnType<typeof monitorEventLoopDelay> | undefined

@@ -8,28 +8,119 @@ import { createProject, updateProject } from './handlers/projects.ts'
 import { importPurchases } from './handlers/purchases.ts'
 import { accessToken, init, token } from './handlers/sessions.ts'
 import { createStore } from './handlers/stores.ts'
+import type { RouteDescription } from './openapi/description.ts'
 import { form } from './upload.ts'
 
 const AUTH = '/api/v1/identity/auth'
 
-/** All endpoints: method, path, credential, body reader, handler. */
+/** All endpoints: method, path, credential, body reader, handler, description. */
 export const routes = [
-  route('GET', `${AUTH}/access-token`, publicKey, noBody, accessToken),
-  route('POST', `${AUTH}/init`, publicKey, json, init),
-  route('POST', `${AUTH}/token`, publicKey, json, token),
-  route('POST', '/api/v1/items', accountKey, json, createItem),
-  route('GET', '/api/v1/items', bearer('items:read'), noBody, listItems),
-  route('GET', '/api/v1/items/:item_id', bearer('items:read'), noBody, getItem),
-  route('POST', '/api/v1/purchases/import', bearer('purchases:import'), form, importPurchases),
-  route('POST', '/api/v1/projects', accountKey, json, createProject),
-  route('PUT', '/api/v1/projects', bearer('projects:write'), json, updateProject),
-  route('POST', '/api/v1/stores', accountKey, json, createStore),
-  route('GET', '/healthz', anyone, noBody, health),
-  route('GET', '/readyz', anyone, noBody, ready),
+  route('GET', `${AUTH}/access-token`, publicKey, noBody, accessToken, {
+    id: 'getAccessToken',
+    summary: 'Issue a token for the project',
+    description: 'The token belongs to the project, not to a user.',
+    answer: 'AccessToken',
+  }),
+  route('POST', `${AUTH}/init`, publicKey, json, init, {
+    id: 'initSession',
+    summary: 'Open a session of a user',
+    description: 'The answer has the stores that are neither `disabled` nor `archived`.',
+    body: 'SessionRequest',
+    answer: 'InitializedSession',
+  }),
+  route('POST', `${AUTH}/token`, publicKey, json, token, {
+    id: 'createToken',
+    summary: 'Open a session of a user, and return only its token',
+    body: 'SessionRequest',
+    answer: 'Session',
+  }),
+  route('POST', '/api/v1/items', accountKey, json, createItem, {
+    id: 'createItem',
+    summary: 'Create an item',
+    body: 'NewItem',
+    answer: 'CreatedItem',
+    takesIdempotencyKey: true,
+  }),
+  route('GET', '/api/v1/items', bearer('items:read'), noBody, listItems, {
+    id: 'listItems',
+    summary: 'List the items of a store',
+    description:
+      'In order of creation, except archived items. Without `limit`, the answer has all items. ' +
+      'With `limit`, it has one page, and a `Link` to the next page if there is one.',
+    query: 'ItemQuery',
+    answer: 'ItemList',
+    isCached: true,
+    headers: ['Link'],
+    errors: ['invalid_request'],
+  }),
+  route('GET', '/api/v1/items/:item_id', bearer('items:read'), noBody, getItem, {
+    id: 'getItem',
+    summary: 'Read one item',
+    description: 'Also answers for archived items.',
+    answer: 'Item',
+    isCached: true,
+    errors: ['invalid_request', 'item_not_found'],
+  }),
+  route('POST', '/api/v1/purchases/import', bearer('purchases:import'), form, importPurchases, {
+    id: 'importPurchases',
+    summary: 'Import a purchase file',
+    description:
+      'Imports every row or none. Rows that are already stored are skipped, so a file can be sent ' +
+      'again. Imports into the same store run one after the other.',
+    body: 'ImportForm',
+    answer: 'ImportResult',
+    headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated'],
+    errors: ['invalid_purchases', 'store_inactive'],
+  }),
+  route('POST', '/api/v1/projects', accountKey, json, createProject, {
+    id: 'createProject',
+    summary: 'Create a project',
+    description: 'A secret appears only in the answer to the request that sent it.',
+    body: 'NewProject',
+    answer: 'CreatedProject',
+    takesIdempotencyKey: true,
+    headers: ['X-Public-Project-Key'],
+    errors: ['quota_exceeded'],
+  }),
+  route('PUT', '/api/v1/projects', bearer('projects:write'), json, updateProject, {
+    id: 'updateProject',
+    summary: 'Change the project of the token',
+    description:
+      'Changes the fields that are sent. `config` is replaced as a whole, but a stored ' +
+      '`webhook_secret` stays if the new `config` has none.',
+    body: 'ProjectChange',
+    answer: 'Project',
+    errors: ['quota_exceeded'],
+  }),
+  route('POST', '/api/v1/stores', accountKey, json, createStore, {
+    id: 'createStore',
+    summary: 'Create a store',
+    description: 'A secret appears only in the answer to the request that sent it.',
+    body: 'NewStore',
+    answer: 'Store',
+    takesIdempotencyKey: true,
+    errors: ['quota_exceeded'],
+  }),
+  route('GET', '/healthz', anyone, noBody, health, {
+    id: 'getHealth',
+    summary: 'Tell whether the process is alive',
+    answer: 'Health',
+  }),
+  route('GET', '/readyz', anyone, noBody, ready, {
+    id: 'getReadiness',
+    summary: 'Tell whether the server should get requests',
+    answer: 'Health',
+    errors: ['stopping', 'storage_unavailable'],
+  }),
 ]
 
 /** The route for the metrics, which is served only when metrics are enabled. */
-export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics)
+export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics, {
+  id: 'getMetrics',
+  summary: 'Return the metrics in the text format of Prometheus',
+  description: 'Only if the operator has enabled metrics.',
+  answer: 'Text',
+})
 
 export interface Route<Caller, Body> {
   readonly method: string
@@ -39,20 +130,22 @@ export interface Route<Caller, Body> {
   /** Selects the concurrency limit of the route. */
   readonly kind: RequestKind
   readonly handler: (call: Call<Caller, Body>) => Promise<Answer>
+  readonly description: RouteDescription
 }
 
 export type AnyRoute = Route<unknown, unknown>
 
 /** Creates a route. The compiler checks that credential, body and handler fit together. */
-function route<Caller, Body>(
+export function route<Caller, Body>(
   method: string,
   path: string,
   credential: Credential<Caller>,
   readBody: BodyReader<Body>,
   handler: (call: Call<Caller, Body>) => Promise<Answer>,
+  description: RouteDescription,
 ): AnyRoute {
   const kind = kindOf(readBody as BodyReader<unknown>)
-  return { method, path, credential, readBody, kind, handler } as AnyRoute
+  return { method, path, credential, readBody, kind, handler, description } as AnyRoute
 }
 
 function kindOf(readBody: BodyReader<unknown>): RequestKind {

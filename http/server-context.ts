@@ -36,6 +36,8 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
    * means one. If set, the client's address is taken from that header.
    */
   readonly trustProxy?: boolean | number | undefined
+  /** Serves a reference page of the API at `/docs`. */
+  readonly docs?: boolean | undefined
   /** Collects metrics and serves `/metrics`. */
   readonly metrics?: boolean | undefined
   /** Combines the metrics of several worker processes. */
@@ -59,6 +61,8 @@ export interface ServerContext {
   /** The enabled ones of the two rate limits, by key and by address. */
   readonly rateLimits: readonly RateLimit[]
   readonly metrics: Metrics | undefined
+  /** Whether to serve the reference page. */
+  readonly docs: boolean
   readonly record: Recorder
 }
 
@@ -70,6 +74,7 @@ const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
   rateLimit: true,
   rateLimitAddress: true,
   trustProxy: true,
+  docs: true,
   metrics: true,
   poolMetrics: true,
   log: true,
@@ -109,6 +114,7 @@ export function createServerContext<Request>(
     addressLimit,
     rateLimits,
     metrics,
+    docs: options.docs ?? false,
     record: createRecorder(options, metrics),
   }
 }

@@ -12,7 +12,7 @@ export {
 export type { Catalog, CatalogFileItem, CatalogProject, CatalogStore } from './domain/catalog.ts'
 export { CATALOG_SCHEMA } from './domain/catalog-schema.ts'
 export { formatAmount } from './domain/currency.ts'
-export type { JsonObject } from './domain/fields.ts'
+export type { JsonObject, JsonSchema } from './domain/fields.ts'
 export type { IdempotencyRecord } from './domain/idempotency.ts'
 export type {
   ImportDetails,
@@ -54,6 +54,7 @@ export {
   type PurchaseSelection,
   type StoreQuery,
 } from './domain/query.ts'
+export { createSchemas } from './domain/schemas.ts'
 export type {
   DeviceInfo,
   NewToken,

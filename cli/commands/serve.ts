@@ -76,6 +76,7 @@ export const serve = command({
       parse: wholeNumber(0, 999),
       help: 'time to keep serving after the signal, with /readyz at 503 (default 0)',
     },
+    docs: { help: 'serve a reference page of the API at /docs' },
     metrics: { help: 'serve /metrics of all workers for Prometheus; no proxy may forward it' },
     log: {
       value: 'WHICH',
@@ -113,6 +114,7 @@ export const serve = command({
         ...(accountShare === undefined ? {} : { accountShare }),
         ...(keepAlive === undefined ? {} : { keepAliveTimeout: keepAlive * 1000 }),
       },
+      docs: options.docs,
       metrics: options.metrics,
       poolMetrics: isWorker ? poolMetrics : undefined,
       ...logOptions(options.log ?? 'all', logFormat, io),

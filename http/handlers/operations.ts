@@ -15,8 +15,10 @@ export async function health() {
 
 /** `GET /readyz`: answers 200 if the storage answers and the server is not stopping. */
 export async function ready({ till, context }: OperatorCall) {
-  if (context.isStopping)
-    throw new TransportFault('stopping', 'Send no more requests to this server')
+  if (context.isStopping) {
+    const headers = { 'retry-after': '1' }
+    throw new TransportFault('stopping', 'Send no more requests to this server', headers)
+  }
   await inTime(till.operations.ready())
   return { body: { status: 'ok' } }
 }

@@ -1,4 +1,11 @@
-import { type Fields, isObject, oneOf, optional, parseObject, type Rule } from '../domain/fields.ts'
+import {
+  type Fields,
+  isObject,
+  oneOf,
+  optional,
+  parseObject,
+  withSchema,
+} from '../domain/fields.ts'
 import { PURCHASE_FIELDS, type PurchaseField } from '../domain/purchase.ts'
 import { PRESET_NAMES } from './presets.ts'
 
@@ -19,7 +26,7 @@ export function normalize(name: string): string {
   return name.trim().toLowerCase()
 }
 
-const columnMap: Rule<ColumnMap> = (value, field, problems) => {
+const columnMap = withSchema<ColumnMap>({ type: 'object' }, (value, field, problems) => {
   const isMap =
     isObject(value) &&
     Object.keys(value).every((key) => (PURCHASE_FIELDS as readonly string[]).includes(key)) &&
@@ -29,7 +36,7 @@ const columnMap: Rule<ColumnMap> = (value, field, problems) => {
     problems.push({ field, code: 'invalid', message })
   }
   return value as ColumnMap
-}
+})
 
 const fields: Fields<LayoutChoice> = {
   preset: optional(oneOf(PRESET_NAMES)),

@@ -1,8 +1,9 @@
-import { ITEM_TYPES } from './item.ts'
+import { currency as currencyCode, text as textRule } from './fields.ts'
+import { ITEM_TYPES, itemName, price } from './item.ts'
 import { PLATFORMS } from './project.ts'
-import { STORE_TYPES } from './store.ts'
+import { STORE_TYPES, storeId } from './store.ts'
 
-const text = (minLength: number, maxLength: number) => ({ type: 'string', minLength, maxLength })
+const text = (min: number, max: number) => textRule(min, max).schema
 
 const secret = {
   description: 'A reference to the environment variable that holds the secret.',
@@ -17,23 +18,15 @@ const secret = {
   ],
 }
 
-const currency = { type: 'string', pattern: '^[A-Z]{3}$' }
+const currency = currencyCode.schema
 
 const item = {
   type: 'object',
   description: 'A field that is left out stays as it is. A new item needs the first four.',
   properties: {
-    name: {
-      type: 'string',
-      pattern: '^[A-Za-z0-9_]{1,255}$',
-      description: 'The SKU, unique in the store. It never changes.',
-    },
+    name: { ...itemName.schema, description: 'The SKU, unique in the store. It never changes.' },
     display_name: text(1, 255),
-    price: {
-      type: 'string',
-      pattern: '^[0-9]{1,32}$',
-      description: 'Minor currency units: "499" for 4.99.',
-    },
+    price: price.schema,
     type: { enum: ITEM_TYPES, description: 'It never changes.' },
     description: text(0, 4096),
     metadata: { type: 'object' },
@@ -47,7 +40,7 @@ const store = {
   type: 'object',
   description: 'A field that is left out stays as it is.',
   properties: {
-    store_id: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
+    store_id: storeId.schema,
     store_type: { enum: STORE_TYPES, description: 'It never changes.' },
     is_sandbox: { type: 'boolean' },
     status: text(1, 64),

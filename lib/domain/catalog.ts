@@ -9,10 +9,10 @@ import {
   oneOf,
   optional,
   parseAt,
-  type Rule,
   required,
   rule,
   text,
+  withSchema,
 } from './fields.ts'
 import { ITEM_TYPES, type ItemType, itemName, price } from './item.ts'
 import { STORE_TYPES, type StoreType, storeId } from './store.ts'
@@ -87,13 +87,18 @@ export interface ParsedCatalog {
 
 type ParsedStore = Given<Omit<CatalogStore, 'items'>> & { readonly items: ItemList<unknown> }
 
-const anything: Rule<unknown> = (value) => value
-const array = rule((value): value is readonly unknown[] => Array.isArray(value), 'must be an array')
+const anything = withSchema<unknown>({}, (value) => value)
+const array = rule(
+  (value): value is readonly unknown[] => Array.isArray(value),
+  'must be an array',
+  { type: 'array' },
+)
 
 const itemList = rule(
   (value): value is ItemList<unknown> =>
     Array.isArray(value) || (isObject(value) && typeof value.at === 'function'),
   'must be an array',
+  { type: 'array' },
 )
 
 const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
@@ -123,7 +128,7 @@ const itemFields: Fields<ParsedItem> = {
   name: required(itemName),
   display_name: optional(text(1, 255)),
   description: optional(text(0, 4096)),
-  price: optional(price()),
+  price: optional(price),
   type: optional(oneOf(ITEM_TYPES)),
   metadata: optional(freeForm),
   archived: optional(boolean),

@@ -1,10 +1,21 @@
 import { type ErrorDetail, excerpt, TillError } from '../errors.ts'
 
+/** A JSON Schema, draft 2020-12. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
 /**
  * Validates a value and returns it as a `T`. For an invalid value, adds to `problems` and returns
  * anything; the caller must ignore it. `field` is the path of the value: `config.webhook_url`.
  */
-export type Rule<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
+type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
+
+/** A check, with the schema of the values that it accepts. */
+export interface Rule<T> extends Check<T> {
+  /** As exact as JSON Schema allows. It cannot express the bytes of an object, for example. */
+  readonly schema: JsonSchema
+  /** Whether an object must have the field. */
+  readonly isRequired?: true
+}
 
 /** A rule for each field of `T`. */
 export type Fields<T> = { readonly [K in keyof Required<T>]: Rule<T[K] | undefined> }
@@ -99,30 +110,61 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Creates a rule from a check and its schema. */
+export function withSchema<T>(schema: JsonSchema, check: Check<T>): Rule<T> {
+  const rule = check as Check<T> & { schema: JsonSchema }
+  rule.schema = schema
+  return rule
+}
+
+/** The same rule, with a description in its schema. */
+export function note<T>(description: string, rule: Rule<T>): Rule<T> {
+  const check: Check<T> = (value, field, problems) => rule(value, field, problems)
+  return withSchema({ ...rule.schema, description }, check)
+}
+
+/** The schema of an object with these fields. Further fields are allowed. */
+export function objectSchema(fields: { readonly [field: string]: Rule<unknown> }): JsonSchema {
+  const entries = Object.entries(fields)
+  const required = entries.filter(([, rule]) => rule.isRequired).map(([field]) => field)
+  const properties = Object.fromEntries(entries.map(([field, { schema }]) => [field, schema]))
+  return { type: 'object', properties, ...(required.length > 0 && { required }) }
+}
+
 export function required<T>(rule: Rule<T>): Rule<T | undefined> {
-  return (value, field, problems) => {
+  const check: Check<T | undefined> = (value, field, problems) => {
     if (value !== undefined) return rule(value, field, problems)
     problems.push({ field, code: 'required', message: 'is required' })
     return undefined
   }
+  return Object.assign(withSchema(rule.schema, check), { isRequired: true as const })
 }
 
 export function optional<T>(rule: Rule<T>): Rule<T | undefined>
 export function optional<T>(rule: Rule<T>, fallback: () => T): Rule<T>
 export function optional<T>(rule: Rule<T>, fallback?: () => T): Rule<T | undefined> {
-  return (value, field, problems) =>
-    value === undefined ? fallback?.() : rule(value, field, problems)
+  const schema = fallback ? { ...rule.schema, default: fallback() } : rule.schema
+  return withSchema(schema, (value, field, problems) =>
+    value === undefined ? fallback?.() : rule(value, field, problems),
+  )
 }
 
-/** Creates a rule from a test, and a message that describes the expected value. */
-export function rule<T>(test: (value: unknown) => value is T, expected: string): Rule<T> {
-  return (value, field, problems) => {
+/** Creates a rule from a test, a message that describes the expected value, and its schema. */
+export function rule<T>(
+  test: (value: unknown) => value is T,
+  expected: string,
+  schema: JsonSchema,
+): Rule<T> {
+  return withSchema(schema, (value, field, problems) => {
     if (!test(value)) problems.push({ field, code: 'invalid', message: expected })
     return value as T
-  }
+  })
 }
 
 const CONTROL_CHARACTER = /\p{Cc}/u
+/** The same as `CONTROL_CHARACTER`, for validators without Unicode properties. */
+const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
+const NO_NUL = '^[^\\u0000]*$'
 
 /** A rule for text: `min` to `max` code points of well-formed Unicode without U+0000. */
 export function text(min: number, max: number, options: { control?: boolean } = {}): Rule<string> {
@@ -132,23 +174,37 @@ export function text(min: number, max: number, options: { control?: boolean } = 
     (value): value is string =>
       isText(value) && isLength(value, min, max) && (control || !CONTROL_CHARACTER.test(value)),
     `must be a string of ${min} to ${max} characters${kind}`,
+    {
+      type: 'string',
+      ...(min > 0 && { minLength: min }),
+      maxLength: max,
+      pattern: control ? NO_NUL : NO_CONTROL_CHARACTERS,
+    },
   )
 }
 
-export function pattern(regexp: RegExp, expected: string): Rule<string> {
-  return rule((value): value is string => typeof value === 'string' && regexp.test(value), expected)
+/** A rule for strings of at most `max` code units that match. */
+export function pattern(regexp: RegExp, expected: string, max?: number): Rule<string> {
+  return rule(
+    (value): value is string =>
+      typeof value === 'string' && !(max && value.length > max) && regexp.test(value),
+    expected,
+    { type: 'string', ...(max && { maxLength: max }), pattern: regexp.source },
+  )
 }
 
 export function oneOf<const T extends string>(values: readonly T[]): Rule<T> {
   return rule(
     (value): value is T => (values as readonly unknown[]).includes(value),
     `must be one of ${values.join(', ')}`,
+    { type: 'string', enum: values },
   )
 }
 
 export const boolean = rule(
   (value): value is boolean => typeof value === 'boolean',
   'must be true or false',
+  { type: 'boolean' },
 )
 
 export function wholeNumber(min: number, max: number): Rule<number> {
@@ -156,12 +212,14 @@ export function wholeNumber(min: number, max: number): Rule<number> {
     (value): value is number =>
       Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
     `must be a whole number from ${min} to ${max}`,
+    { type: 'integer', minimum: min, maximum: max },
   )
 }
 
 export const httpUrl = rule(
   (value): value is string => isText(value) && /^https?:$/.test(protocolOf(value) ?? ''),
   'must be an http or https URL',
+  { type: 'string', format: 'uri', description: 'An http or https URL.' },
 )
 
 /** A rule for any absolute URL (`https:`, `myapp:`) that cannot run as a script. */
@@ -169,13 +227,15 @@ export const linkUrl = rule(
   (value): value is string =>
     isText(value) && /^(?!(javascript|data|vbscript):)./.test(protocolOf(value) ?? ''),
   'must be an absolute URL',
+  { type: 'string', format: 'uri', description: 'An absolute URL, also of an app: `myapp:paid`.' },
 )
 
 export const currency = pattern(/^[A-Z]{3}$/, 'must be a currency code of three capitals: USD')
 
 export const bundleId = pattern(
-  /^(?=.{3,155}$)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/,
+  /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/,
   'must be in reverse-domain form, at least two labels of letters, digits, _ and -: com.example.game',
+  155,
 )
 
 /** A rule for a URI scheme (RFC 3986 section 3.1), or '' for none. */
@@ -185,7 +245,8 @@ export const deepLinkScheme = pattern(
 )
 
 export function list<T>(entry: Rule<T>, max: number): Rule<T[]> {
-  return (value, field, problems) => {
+  const schema = { type: 'array', items: entry.schema, maxItems: max }
+  return withSchema(schema, (value, field, problems) => {
     if (!Array.isArray(value) || value.length > max) {
       problems.push({
         field,
@@ -195,12 +256,13 @@ export function list<T>(entry: Rule<T>, max: number): Rule<T[]> {
       return []
     }
     return value.map((each, index) => entry(each, `${field}[${index}]`, problems))
-  }
+  })
 }
 
 /** A rule for a free-form object. Checks the values of the given keys and allows other keys. */
 export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<JsonObject> {
-  return (value, field, problems) => {
+  const schema = { ...freeForm.schema, ...objectSchema(keys) }
+  return withSchema(schema, (value, field, problems) => {
     const before = problems.length
     const object = freeForm(value, field, problems)
     if (problems.length > before) return object
@@ -208,12 +270,15 @@ export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<Js
       if (Object.hasOwn(object, key)) check(object[key], `${field}.${key}`, problems)
     }
     return object
-  }
+  })
 }
 
 /** A rule that allows `null` too. */
 export function orNull<T>(rule: Rule<T>): Rule<T | null> {
-  return (value, field, problems) => (value === null ? null : rule(value, field, problems))
+  const schema = { ...rule.schema, type: [rule.schema.type, 'null'] }
+  return withSchema(schema, (value, field, problems) =>
+    value === null ? null : rule(value, field, problems),
+  )
 }
 
 /** Replaces a stored configuration. Secrets that the new one lacks stay; `null` removes one. */
@@ -249,11 +314,14 @@ const MAX_DEPTH = 32
 const MAX_BYTES = 64 * 1024
 
 /** A rule for a JSON object of at most 32 levels and 64 KiB that every storage keeps unchanged. */
-export const freeForm: Rule<JsonObject> = (value, field, problems) => {
-  const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
-  if (message) problems.push({ field, code: 'invalid', message })
-  return value as JsonObject
-}
+export const freeForm: Rule<JsonObject> = withSchema(
+  { type: 'object', description: `At most ${MAX_BYTES / 1024} KiB as JSON, ${MAX_DEPTH} levels.` },
+  (value, field, problems) => {
+    const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
+    if (message) problems.push({ field, code: 'invalid', message })
+    return value as JsonObject
+  },
+)
 
 // Walks level by level, because recursion would overflow the stack on deep input. In an object with
 // cycles, the limit on the number of values ends the walk.

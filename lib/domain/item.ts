@@ -6,14 +6,15 @@ import {
   type Given,
   isSameJson,
   type JsonObject,
+  note,
   oneOf,
   optional,
   parseObject,
   pattern,
-  type Rule,
   required,
   text,
   wholeNumber,
+  withSchema,
 } from './fields.ts'
 import { storeId } from './store.ts'
 
@@ -75,18 +76,34 @@ export const itemName = pattern(
   'must be 1 to 255 Latin letters, digits and underscores',
 )
 
-const fields: Fields<ParsedItem> = {
+/** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
+export const price = withSchema<number>(
+  {
+    type: 'string',
+    pattern: '^[0-9]{1,32}$',
+    description: 'Minor currency units, up to 2^53−1: `"499"` for 4.99.',
+  },
+  (value, field, problems) => {
+    const amount = parseMinorUnits(value)
+    if (amount !== undefined) return amount
+    const message = 'must be a string of digits, in minor units up to 2^53−1: "499" for 4.99'
+    problems.push({ field, code: 'invalid', message })
+    return 0
+  },
+)
+
+export const newItemFields: Fields<ParsedItem> = {
   store_id: required(storeId),
-  name: required(itemName),
+  name: required(note('The SKU, unique in the store.', itemName)),
   display_name: required(text(1, 255)),
   description: optional(text(0, 4096), () => ''),
-  price: required(price()),
+  price: required(price),
   type: required(oneOf(ITEM_TYPES)),
   meta: optional(freeForm, () => ({})),
 }
 
 export function parseNewItem(input: unknown): ParsedItem {
-  return parseObject(input, fields)
+  return parseObject(input, newItemFields)
 }
 
 type ParsedItemChange = Given<Omit<ItemChange, 'price'> & { readonly price?: number }>
@@ -95,7 +112,7 @@ const changeFields: Fields<ParsedItemChange> = {
   id: required(text(1, 64)),
   display_name: optional(text(1, 255)),
   description: optional(text(0, 4096)),
-  price: optional(price()),
+  price: optional(price),
   meta: optional(freeForm),
   version: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
 }
@@ -134,17 +151,6 @@ export function describeItemChange(before: Item, after: Item): JsonObject {
     version: after.version,
     ...(changed.length > 0 && { changed }),
     ...(before.price !== after.price && { price: { old: before.price, new: after.price } }),
-  }
-}
-
-/** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
-export function price(): Rule<number> {
-  return (value, field, problems) => {
-    const amount = parseMinorUnits(value)
-    if (amount !== undefined) return amount
-    const message = 'must be a string of digits, in minor units up to 2^53−1: "499" for 4.99'
-    problems.push({ field, code: 'invalid', message })
-    return 0
   }
 }
 

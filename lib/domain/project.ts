@@ -11,6 +11,7 @@ import {
   httpUrl,
   type JsonObject,
   list,
+  note,
   oneOf,
   optional,
   orNull,
@@ -71,22 +72,34 @@ const configKeys = {
 }
 
 /** The rules for a change: `null` removes the stored secret. */
-const changedConfigKeys = { ...configKeys, webhook_secret: orNull(configKeys.webhook_secret) }
+const changedConfigKeys = {
+  ...configKeys,
+  webhook_secret: note('`null` removes the stored secret.', orNull(configKeys.webhook_secret)),
+}
+
+export const newProjectFields: Fields<Complete<NewProject>> = {
+  account_id: required(note('The account of the key.', text(1, 64))),
+  name: required(text(1, 255)),
+  bundle_id: required(bundleId),
+  platform: required(oneOf<string>(PLATFORMS)),
+  status: optional(status, () => 'active'),
+  dlscheme: optional(deepLinkScheme, () => ''),
+  config: optional(config(configKeys), () => ({})),
+}
 
 export function parseNewProject(
   input: unknown,
   platforms: readonly string[] = PLATFORMS,
 ): Complete<NewProject> {
-  const fields: Fields<Complete<NewProject>> = {
-    account_id: required(text(1, 64)),
-    name: required(text(1, 255)),
-    bundle_id: required(bundleId),
-    platform: required(oneOf(platforms)),
-    status: optional(status, () => 'active'),
-    dlscheme: optional(deepLinkScheme, () => ''),
-    config: optional(config(configKeys), () => ({})),
-  }
-  return parseObject(input, fields)
+  return parseObject(input, { ...newProjectFields, platform: required(oneOf(platforms)) })
+}
+
+/** The fields that a session may change. */
+export const projectChangeFields: Fields<Given<Omit<ProjectChange, 'status'>>> = {
+  id: required(note('The project of the token.', text(1, 64))),
+  name: optional(text(1, 255)),
+  platform: optional(oneOf<string>(PLATFORMS)),
+  config: optional(config(changedConfigKeys)),
 }
 
 /** Parses a change of a project. Only an account may change the `status`, not a session. */
@@ -95,12 +108,7 @@ export function parseProjectChange(
   by: 'account' | 'session',
   platforms: readonly string[] = PLATFORMS,
 ): Given<ProjectChange> {
-  const fields: Fields<Given<Omit<ProjectChange, 'status'>>> = {
-    id: required(text(1, 64)),
-    name: optional(text(1, 255)),
-    platform: optional(oneOf(platforms)),
-    config: optional(config(changedConfigKeys)),
-  }
+  const fields = { ...projectChangeFields, platform: optional(oneOf(platforms)) }
   if (by === 'session') return parseObject(input, fields)
   return parseObject<Given<ProjectChange>>(input, { ...fields, status: optional(status) })
 }

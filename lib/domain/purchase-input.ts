@@ -6,9 +6,9 @@ import {
   type JsonObject,
   optional,
   parseObject,
-  type Rule,
   required,
   rule,
+  withSchema,
 } from './fields.ts'
 import {
   type NewPurchase,
@@ -48,10 +48,13 @@ export interface PurchaseCellsInput {
   readonly metadata: JsonObject
 }
 
-const textCell = rule((value): value is string => typeof value === 'string', 'must be a string')
+const textCell = rule((value): value is string => typeof value === 'string', 'must be a string', {
+  type: 'string',
+})
 
-const amountCell: Rule<string> = (value, field, problems) =>
-  typeof value === 'number' ? String(value) : textCell(value, field, problems)
+const amountCell = withSchema<string>({ type: ['string', 'number'] }, (value, field, problems) =>
+  typeof value === 'number' ? String(value) : textCell(value, field, problems),
+)
 
 type Given = Pick<PurchaseCellsInput, 'store_id' | 'metadata'> &
   Partial<Omit<PurchaseCells, 'metadata'>>

@@ -7,10 +7,10 @@ import {
   optional,
   parseObject,
   pattern,
-  type Rule,
   required,
   text,
   wholeNumber,
+  withSchema,
 } from './fields.ts'
 import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
@@ -93,17 +93,18 @@ interface ParsedPage {
 /** The most records on a page. */
 export const MAX_PAGE = 1000
 const DEFAULT_PAGE = 100
+const LIMIT_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PAGE }
 
-const limit: Rule<number> = (value, field, problems) => {
+const limit = withSchema<number>(LIMIT_SCHEMA, (value, field, problems) => {
   const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
   if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= MAX_PAGE) {
     return number as number
   }
   problems.push({ field, code: 'invalid', message: 'must be a whole number from 1 to 1000' })
   return 0
-}
+})
 
-const instant: Rule<number> = (value, field, problems) => {
+const instant = withSchema<number>({ type: 'string' }, (value, field, problems) => {
   const written = typeof value === 'string' ? value : ''
   const isDay = /^\d{4}-\d\d-\d\d$/.test(written)
   const found = parseInstant(isDay ? `${written}T00:00:00Z` : written)
@@ -112,7 +113,7 @@ const instant: Rule<number> = (value, field, problems) => {
     problems.push({ field, code: 'invalid', message })
   }
   return found ?? 0
-}
+})
 
 const listFields: Fields<ParsedPage> = {
   limit: optional(limit, () => DEFAULT_PAGE),
@@ -128,11 +129,17 @@ export function parseListQuery(input: unknown): ParsedPage {
   return parseObject(input, listFields)
 }
 
-const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
+/** The parameters of `GET /items`, where a missing limit means the whole list. */
+export const itemQueryFields = {
   store_id: required(storeId),
+  limit: optional(limit),
+  cursor: optional(text(1, 64)), // as long as the id of an item
+}
+
+const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
+  ...itemQueryFields,
   archived: optional(boolean, () => false),
   limit: listFields.limit,
-  cursor: optional(text(1, 64)), // as long as the id of an item
 }
 
 export function parseItemQuery(input: unknown) {

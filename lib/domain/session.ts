@@ -3,6 +3,8 @@ import {
   type Fields,
   isObject,
   list,
+  note,
+  objectSchema,
   oneOf,
   optional,
   parseObject,
@@ -10,6 +12,7 @@ import {
   required,
   text,
   wholeNumber,
+  withSchema,
 } from './fields.ts'
 
 /** The permissions of a token. */
@@ -55,7 +58,9 @@ const deviceFields = {
   app_version: optional(text(0, 255)),
 }
 
-const deviceInfo: Rule<DeviceInfo> = (value, field, problems) => {
+const DEVICE_SCHEMA = { ...objectSchema(deviceFields), description: 'Checked, but not stored.' }
+
+const deviceInfo = withSchema<DeviceInfo>(DEVICE_SCHEMA, (value, field, problems) => {
   if (!isObject(value)) {
     problems.push({ field, code: 'invalid', message: 'must be an object' })
     return {}
@@ -63,17 +68,20 @@ const deviceInfo: Rule<DeviceInfo> = (value, field, problems) => {
   for (const [key, rule] of Object.entries(deviceFields))
     rule(value[key], `${field}.${key}`, problems)
   return value
+})
+
+const userId = text(1, 255, { control: false })
+
+export const sessionFields: Fields<SessionRequest> = {
+  public_key: optional(note('Must equal the header `x-public-project-key`.', text(1, 255))),
+  user_id: required(note('The id of the user in your system.', userId)),
+  device_info: optional(deviceInfo),
+  dlscheme: optional(note('Checked, but not stored.', deepLinkScheme)),
 }
 
 /** Parses the input of a session. Its `public_key`, if given, must equal the key of the call. */
 export function parseSessionRequest(input: unknown, publicKey: string): SessionRequest {
-  const fields: Fields<SessionRequest> = {
-    public_key: optional(sameAs(publicKey)),
-    user_id: required(userId),
-    device_info: optional(deviceInfo),
-    dlscheme: optional(deepLinkScheme),
-  }
-  return parseObject(input, fields)
+  return parseObject(input, { ...sessionFields, public_key: optional(sameAs(publicKey)) })
 }
 
 /** The input to issue a token for an account. */
@@ -87,15 +95,15 @@ export interface NewToken {
   readonly lifetime?: number | undefined
 }
 
-const userId = text(1, 255, { control: false })
+const SCOPES_SCHEMA = { type: 'array', items: { enum: SCOPES }, minItems: 1 }
 
-const someScopes: Rule<Scope[]> = (value, field, problems) => {
+const someScopes = withSchema<Scope[]>(SCOPES_SCHEMA, (value, field, problems) => {
   const scopes = list(oneOf(SCOPES), SCOPES.length)(value, field, problems)
   if (Array.isArray(value) && value.length === 0) {
     problems.push({ field, code: 'invalid', message: 'must name at least one scope' })
   }
   return scopes
-}
+})
 
 const newTokenFields: Fields<NewToken> = {
   project_id: required(text(1, 64)),
@@ -124,11 +132,11 @@ export function parseTokenRevocation(input: unknown): TokenRevocation {
 }
 
 function sameAs(publicKey: string): Rule<string> {
-  return (value, field, problems) => {
+  return withSchema({ const: publicKey }, (value, field, problems) => {
     if (value !== publicKey) {
       const message = 'must equal the header x-public-project-key'
       problems.push({ field, code: 'mismatch', message })
     }
     return publicKey
-  }
+  })
 }

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   linkUrl,
   list,
+  note,
   oneOf,
   optional,
   orNull,
@@ -20,6 +21,7 @@ import {
   replaceConfig,
   required,
   text,
+  withSchema,
 } from './fields.ts'
 import { status } from './status.ts'
 
@@ -65,7 +67,7 @@ export const storeId = pattern(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters
 
 const IAP_PLATFORMS = ['google_play', 'app_store', 'epic_game_store', 'steam']
 
-const iapPlatform: Rule<unknown> = (value, field, problems) => {
+const iapPlatform = withSchema<unknown>({ const: 'google_play' }, (value, field, problems) => {
   if (value === 'google_play') return
   problems.push(
     IAP_PLATFORMS.includes(value as string)
@@ -76,7 +78,7 @@ const iapPlatform: Rule<unknown> = (value, field, problems) => {
         }
       : { field, code: 'invalid', message: `must be one of ${IAP_PLATFORMS.join(', ')}` },
   )
-}
+})
 
 const secret = text(1, 8192)
 
@@ -109,17 +111,30 @@ export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
 /** The secret keys of `store_config`. Only a caller who sends such a secret gets it back. */
 export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 
-export function parseNewStore(input: unknown): ParsedStore {
-  const type = STORE_TYPES.find((each) => isObject(input) && input.store_type === each)
-  const fields: Fields<ParsedStore> = {
-    project_id: required(text(1, 64)),
-    store_id: optional(storeId),
-    store_type: required(oneOf(STORE_TYPES)),
+/** The fields of a new store of each type. */
+export const newStoreFields: Record<StoreType, Fields<ParsedStore>> = {
+  web: fieldsOfNewStore(['web'], configKeys.web),
+  iap: fieldsOfNewStore(['iap'], configKeys.iap),
+  custom: fieldsOfNewStore(['custom'], configKeys.custom),
+}
+
+function fieldsOfNewStore(
+  types: readonly StoreType[],
+  keys: { readonly [key: string]: Rule<unknown> },
+): Fields<ParsedStore> {
+  return {
+    project_id: required(note('A project of the account.', text(1, 64))),
+    store_id: optional(note('Unique in the account. Default: a new id.', storeId)),
+    store_type: required(oneOf(types)),
     is_sandbox: optional(boolean, () => false),
     status: optional(status, () => 'active'),
-    store_config: optional(config(type ? configKeys[type] : commonKeys), () => ({})),
+    store_config: optional(config(keys), () => ({})),
   }
-  return parseObject(input, fields)
+}
+
+export function parseNewStore(input: unknown): ParsedStore {
+  const type = STORE_TYPES.find((each) => isObject(input) && input.store_type === each)
+  return parseObject(input, type ? newStoreFields[type] : fieldsOfNewStore(STORE_TYPES, commonKeys))
 }
 
 /** Parses a change of a store. `type` is its type, which never changes and decides the rules. */

@@ -1,4 +1,4 @@
-import { type Fields, oneOf, optional, parseObject, type Rule } from './fields.ts'
+import { type Fields, oneOf, optional, parseObject, withSchema } from './fields.ts'
 import { type PurchaseFilter, type PurchaseSelection, selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 
@@ -46,7 +46,9 @@ export interface PurchaseSummary {
   readonly buyers: number
 }
 
-const keys: Rule<readonly SummaryKey[]> = (value, field, problems) => {
+const KEYS_SCHEMA = { type: 'array', items: { enum: SUMMARY_KEYS }, uniqueItems: true }
+
+const keys = withSchema<readonly SummaryKey[]>(KEYS_SCHEMA, (value, field, problems) => {
   const list: unknown[] = Array.isArray(value) ? value : [undefined]
   list.forEach((each) => void oneOf(SUMMARY_KEYS)(each, field, problems))
   const periods = list.filter((each) => (PERIODS as readonly unknown[]).includes(each))
@@ -55,7 +57,7 @@ const keys: Rule<readonly SummaryKey[]> = (value, field, problems) => {
     problems.push({ field, code: 'invalid', message })
   }
   return list as readonly SummaryKey[]
-}
+})
 
 interface ParsedQuery extends PurchaseFilter {
   readonly store_id?: string

@@ -1,0 +1,22 @@
+import { Readable } from 'node:stream'
+import { createOpenApi } from '../../http/index.ts'
+import { command } from '../command.ts'
+import { createOutputFile } from '../output-file.ts'
+
+export const openapi = command({
+  name: 'openapi',
+  summary: 'Print the OpenAPI 3.1 document of the HTTP API',
+  example: 'tillkit openapi --url https://shop.example --out openapi.json',
+  needsNoDatabase: true,
+  options: {
+    url: { value: 'URL', help: 'the URL of the server, for clients that read the document' },
+    out: { value: 'FILE', help: 'write to this file instead of standard output' },
+  },
+  async run({ options, io }) {
+    const { url, out } = options
+    const document = createOpenApi(url === undefined ? {} : { url })
+    const text = `${JSON.stringify(document, null, 2)}\n`
+    if (out === undefined) io.stdout.write(text)
+    else await createOutputFile(io, '--out', out, []).write(Readable.from([text]))
+  },
+})

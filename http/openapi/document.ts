@@ -1,0 +1,156 @@
+import type { JsonSchema } from '../../lib/index.ts'
+import type { AnyRoute } from '../routes.ts'
+import { readVersion } from '../version.ts'
+import { ERRORS_WITHOUT_ROUTE, errorsOf } from './errors.ts'
+import { exampleProblem, type ProblemCode } from './examples.ts'
+import { responseHeaders } from './headers.ts'
+import { contentOf, problemResponse, responsesOf } from './responses.ts'
+import { createBodySchemas, type SchemaName } from './schemas.ts'
+
+/** An OpenAPI 3.1 document, as plain JSON. */
+export type OpenApiDocument = { readonly [field: string]: unknown }
+
+export interface OpenApiOptions {
+  /** The URL or path under which the API is mounted. Without it, clients use the document's origin. */
+  readonly url?: string
+}
+
+/** Describes routes as an OpenAPI document. */
+export function describeRoutes(
+  routes: readonly AnyRoute[],
+  { url }: OpenApiOptions,
+): OpenApiDocument {
+  const schemas = createBodySchemas()
+  const codes = [...new Set([...routes.flatMap(errorsOf), ...ERRORS_WITHOUT_ROUTE])].sort()
+  const paths: { [path: string]: { [method: string]: object } } = {}
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
+    const methods = { ...paths[path], [route.method.toLowerCase()]: operation(route, schemas) }
+    paths[path] = methods
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'tillkit',
+      version: readVersion(),
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    ...(url && { servers: [{ url }] }),
+    paths,
+    components: {
+      schemas,
+      securitySchemes,
+      parameters,
+      headers: responseHeaders,
+      responses: Object.fromEntries(codes.map((code) => [code, problemResponse([code])])),
+      examples: Object.fromEntries(codes.map((code) => [code, problemExample(code)])),
+    },
+  }
+}
+
+const DESCRIPTION = `The commerce API of tillkit.
+
+- A 200 answer has exactly the fields of its schema. None is null or missing.
+- Unknown fields of a request are ignored.
+- Strings are well-formed Unicode without U+0000. Lengths count code points.
+- An unknown path is 404 \`route_not_found\`. Another method is 405 \`method_not_allowed\` with an
+  \`Allow\` header. Every GET path answers HEAD, and every path answers OPTIONS.
+- A record of someone else gets the same answer as one that does not exist.`
+
+const securitySchemes = {
+  publicKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-public-project-key',
+    description: 'The public key of a project, `pk_…`.',
+  },
+  accountKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-account-key',
+    description: 'An account key, `ak_…`. Keep it on your servers.',
+  },
+  token: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description:
+      'A token of a session. Its scopes are `items:read`, `projects:write` and `purchases:import`; ' +
+      'in lockdown, tokens from a public key have only `items:read`.',
+  },
+}
+
+const parameters = {
+  requestId: {
+    ...{
+      name: 'X-Request-Id',
+      in: 'header',
+      schema: { type: 'string', pattern: '^[\\w-]{1,64}$' },
+    },
+    description: 'A request id of your own. The server replaces one that does not match.',
+  },
+  idempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    description:
+      'The same request with the same key, within 24 hours, gets the first answer again.',
+  },
+  ifNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    schema: { type: 'string' },
+    description: 'The ETag of an earlier answer. If it is still current, the answer is 304.',
+  },
+}
+
+type Schemas = ReturnType<typeof createBodySchemas>
+
+function operation(route: AnyRoute, schemas: Schemas): object {
+  const { credential, description: about } = route
+  const { scheme, scope } = credential
+  return {
+    operationId: about.id,
+    summary: about.summary,
+    ...(about.description && { description: about.description }),
+    tags: [tagOf(route)],
+    security: scheme ? [{ [scheme]: scope ? [scope] : [] }] : [],
+    parameters: [
+      ...pathParameters(route.path),
+      ...(about.query ? queryParameters(schemas[about.query]) : []),
+      ...(about.takesIdempotencyKey ? [{ $ref: '#/components/parameters/idempotencyKey' }] : []),
+      ...(about.isCached ? [{ $ref: '#/components/parameters/ifNoneMatch' }] : []),
+      { $ref: '#/components/parameters/requestId' },
+    ],
+    ...(about.body && { requestBody: requestBody(route, about.body) }),
+    responses: responsesOf(route),
+  }
+}
+
+/** The first part of the path after the version: `items`; `operation` for routes outside the API. */
+function tagOf({ path }: AnyRoute): string {
+  return /^\/api\/v1\/(\w+)/.exec(path)?.[1] ?? 'operation'
+}
+
+function pathParameters(path: string): object[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
+    return { name, in: 'path', required: true, schema: { type: 'string' } }
+  })
+}
+
+function queryParameters({ properties, required = [] }: JsonSchema): object[] {
+  return Object.entries(properties as object).map(([name, schema]) => {
+    return { name, in: 'query', required: (required as string[]).includes(name), schema }
+  })
+}
+
+function requestBody({ kind }: AnyRoute, body: SchemaName): object {
+  const type = kind === 'uploads' ? 'multipart/form-data' : 'application/json'
+  return { required: true, content: contentOf(type, body) }
+}
+
+function problemExample(code: ProblemCode): object {
+  const { body } = exampleProblem(code)
+  return { summary: body.title, value: body }
+}

@@ -1,0 +1,39 @@
+import type { AnyRoute } from '../routes.ts'
+import type { ProblemCode } from './examples.ts'
+
+/** The errors of every request, whatever its route. */
+const ANY: readonly ProblemCode[] = ['malformed_request', 'request_timeout', 'headers_too_large']
+
+const OF_CREDENTIAL = {
+  publicKey: ['invalid_public_key', 'project_inactive'],
+  accountKey: ['account_key_required'],
+  token: ['token_required', 'insufficient_scope'],
+} as const satisfies { readonly [scheme: string]: readonly ProblemCode[] }
+
+const OF_LIMITS: readonly ProblemCode[] = [
+  'rate_limited',
+  'internal_error',
+  'overloaded',
+  'storage_unavailable',
+]
+
+const OF_BODY: readonly ProblemCode[] = [
+  'invalid_request',
+  'body_too_large',
+  'unsupported_media_type',
+]
+
+/** The errors of paths and methods that no route has. */
+export const ERRORS_WITHOUT_ROUTE = ['route_not_found', 'method_not_allowed'] as const
+
+/** All error codes that a route may answer with. */
+export function errorsOf({ credential, kind, description }: AnyRoute): ProblemCode[] {
+  const { scheme, limitedBy } = credential
+  return [
+    ...ANY,
+    ...(scheme ? OF_CREDENTIAL[scheme] : []),
+    ...(limitedBy ? OF_LIMITS : []),
+    ...(kind === 'reads' ? [] : OF_BODY),
+    ...(description.errors ?? []),
+  ]
+}

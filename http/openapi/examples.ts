@@ -1,0 +1,109 @@
+import { type ErrorCode, type ErrorDetail, TillError } from '../../lib/index.ts'
+import {
+  createProblem,
+  type FaultCode,
+  isFaultCode,
+  type Problem,
+  TransportFault,
+} from '../problems.ts'
+import type { SchemaName } from './schemas.ts'
+
+const token = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwbGF5ZXItMSJ9.c2lnbmF0dXJl'
+const session = { token, expires_at: '2026-01-31T13:00:00Z', expires_in_seconds: 3600 }
+
+const createdItem = {
+  id: 'itm_01m8k2q7v3',
+  name: 'sword',
+  display_name: 'Sword',
+  description: '',
+}
+const item = { ...createdItem, price: 499, type: 'non_consumable', store_id: 'main', metadata: {} }
+
+const project = {
+  id: 'prj_01m8k2q7v1',
+  account_id: 'acc_01m8k2q7v0',
+  name: 'Game',
+  bundle_id: 'com.example.game',
+  platform: 'mobile',
+  status: 'active',
+  config: { allowed_currencies: ['USD'] },
+}
+const { account_id, name, bundle_id, platform, config } = project
+
+const store = {
+  store_id: 'main',
+  project_id: project.id,
+  store_type: 'web',
+  is_sandbox: false,
+  status: 'active',
+  store_config: { currency: 'USD' },
+}
+const { project_id, store_id, store_type, store_config } = store
+
+/** An example of each body. */
+export const examples = {
+  SessionRequest: { user_id: 'player-1', device_info: { platform: 'ios', app_version: '1.4.0' } },
+  NewItem: {
+    store_id: 'main',
+    name: 'sword',
+    display_name: 'Sword',
+    price: '499',
+    type: 'non_consumable',
+  },
+  NewProject: { account_id, name, bundle_id, platform, config },
+  ProjectChange: { id: project.id, name: 'Game 2' },
+  NewStore: { project_id, store_id, store_type, store_config },
+  ImportForm: {
+    store_id: 'main',
+    file: 'transaction_id,sku,purchased_at\nT-1001,sword,2026-01-31T12:00:00Z\n',
+  },
+  AccessToken: { access_token: token, ttl_seconds: 3600 },
+  Session: session,
+  InitializedSession: {
+    project: { id: project.id, name, bundle_id, platform, status: 'active', dlscheme: '' },
+    session,
+    stores: [{ id: 'main', store_type: 'web', is_sandbox: false, status: 'active' }],
+  },
+  CreatedItem: createdItem,
+  Item: item,
+  ItemList: { items: [item] },
+  ImportResult: { ok: true },
+  CreatedProject: project,
+  Project: { ...project, name: 'Game 2', public_key: 'pk_zq4Yt1u8Jc0bX3s6Vw9eR2a7' },
+  Store: store,
+  Health: { status: 'ok' },
+} as const satisfies { readonly [S in SchemaName]?: unknown }
+
+export type ProblemCode = ErrorCode | FaultCode | 'internal_error'
+
+const problems = new Map<ProblemCode, Problem>()
+
+/** The answer for this error, as the server creates it. */
+export function exampleProblem(code: ProblemCode): Problem {
+  const known = problems.get(code)
+  if (known) return known
+  const { status, headers, body } = createProblem(errorOf(code), REQUEST_ID)
+  const problem = { status, headers, body: { ...body, detail: body.detail || body.title } }
+  problems.set(code, problem)
+  return problem
+}
+
+const REQUEST_ID = '5f0c8c1e-52f3-4a0b-9a57-6a1f0f5d2c33'
+
+function errorOf(code: ProblemCode): Error {
+  if (code === 'internal_error') return new Error()
+  if (isFaultCode(code)) return new TransportFault(code, '')
+  const [message = '', mistake] = mistakes[code] ?? []
+  return new TillError(code, message, mistake && [mistake])
+}
+
+const mistakes: { readonly [code: string]: readonly [message: string, mistake: ErrorDetail] } = {
+  invalid_request: [
+    'name is taken in this store',
+    { field: 'name', code: 'taken', message: 'is taken in this store' },
+  ],
+  invalid_purchases: [
+    '1 mistake in the file',
+    { line: 2, column: 'sku', code: 'unknown_sku', message: 'no item of the store has this name' },
+  ],
+}

@@ -1,0 +1,54 @@
+const text = { type: 'string' }
+const count = { type: 'string', pattern: '^[0-9]+$' }
+
+/** The response headers of the API. `required` ones are in every answer that lists them. */
+export const responseHeaders = {
+  'X-Request-Id': {
+    required: true,
+    description: 'The request id, which is also in the log of the server.',
+    schema: { type: 'string', pattern: '^[\\w-]{1,64}$' },
+  },
+  ETag: {
+    required: true,
+    description: 'A strong validator. Send it as `If-None-Match`.',
+    schema: { type: 'string', pattern: '^"[\\w-]+"$' },
+  },
+  Link: {
+    description: 'The next page (RFC 8288). Missing on the last page.',
+    schema: { type: 'string', pattern: '^<.+>; rel="next"$' },
+  },
+  Allow: { required: true, description: 'The methods of the path.', schema: text },
+  'WWW-Authenticate': {
+    required: true,
+    description: 'The credential that the request needs (RFC 9110 section 11.6.1).',
+    schema: text,
+  },
+  'Retry-After': { required: true, description: 'Seconds to wait.', schema: count },
+  RateLimit: {
+    description: 'The remaining requests, if the operator has set rate limits.',
+    schema: text,
+  },
+  'RateLimit-Policy': {
+    description: 'The rate limits, if the operator has set any.',
+    schema: text,
+  },
+  'X-Public-Project-Key': {
+    required: true,
+    description: 'The public key of the new project.',
+    schema: text,
+  },
+  'Import-Id': { required: true, description: 'The id of the import.', schema: text },
+  'Import-Rows': { required: true, description: 'The number of rows.', schema: count },
+  'Import-Skipped': {
+    required: true,
+    description: 'The number of rows that were already stored.',
+    schema: count,
+  },
+  'Import-Updated': {
+    required: true,
+    description: 'The number of rows that changed the status of a stored purchase.',
+    schema: count,
+  },
+} as const
+
+export type HeaderName = keyof typeof responseHeaders

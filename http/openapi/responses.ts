@@ -1,0 +1,66 @@
+import { METRICS_CONTENT_TYPE } from '../prometheus.ts'
+import type { AnyRoute } from '../routes.ts'
+import { errorsOf } from './errors.ts'
+import { exampleProblem, examples, type ProblemCode } from './examples.ts'
+import type { HeaderName } from './headers.ts'
+import { ref, type SchemaName } from './schemas.ts'
+
+const RATE_LIMITS: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
+
+const HEADERS_OF_STATUS: { readonly [status: number]: readonly HeaderName[] } = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+}
+
+/** All responses of a route, by status. */
+export function responsesOf(route: AnyRoute): object {
+  const { answer, isCached, headers: own = [] } = route.description
+  const limits = route.credential.limitedBy ? RATE_LIMITS : []
+  const headers = headersOf([...own, ...(isCached ? (['ETag'] as const) : []), ...limits])
+  const type = answer === 'Text' ? METRICS_CONTENT_TYPE : 'application/json'
+  const unchanged = { description: 'The client has the current answer already.', headers }
+  return {
+    200: { description: 'OK', headers, content: contentOf(type, answer) },
+    ...(isCached && { 304: unchanged }),
+    ...problemsOf(errorsOf(route)),
+  }
+}
+
+/** The media type of a body, with its schema and example. */
+export function contentOf(type: string, schema: SchemaName): object {
+  const example = (examples as { readonly [schema: string]: unknown })[schema]
+  return { [type]: { schema: ref(schema), ...(example !== undefined && { example }) } }
+}
+
+/** One response for each status of the errors. */
+function problemsOf(codes: readonly ProblemCode[]): object {
+  const byStatus = new Map<number, ProblemCode[]>()
+  for (const code of [...codes].sort()) {
+    const { status } = exampleProblem(code)
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  const responses = [...byStatus].map(([status, [code, ...more]]) => {
+    const shared = { $ref: `#/components/responses/${code}` }
+    return [status, code && more.length > 0 ? problemResponse([code, ...more]) : shared]
+  })
+  return Object.fromEntries(responses)
+}
+
+/** The response for errors with the same status. */
+export function problemResponse(codes: readonly [ProblemCode, ...ProblemCode[]]): object {
+  const { status } = exampleProblem(codes[0])
+  const refs = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])
+  const schema = { ...ref('Problem'), properties: { code: { enum: codes } } }
+  return {
+    description: codes.map((code) => exampleProblem(code).body.title).join('. '),
+    headers: headersOf([...(HEADERS_OF_STATUS[status] ?? []), ...RATE_LIMITS]),
+    content: { 'application/problem+json': { schema, examples: Object.fromEntries(refs) } },
+  }
+}
+
+function headersOf(names: readonly HeaderName[]): object {
+  const all = [...names, 'X-Request-Id']
+  return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}

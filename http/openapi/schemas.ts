@@ -1,0 +1,124 @@
+import { createSchemas, type JsonSchema, PRESET_NAMES } from '../../lib/index.ts'
+
+type Properties = { readonly [field: string]: JsonSchema }
+
+export type SchemaName = keyof ReturnType<typeof createBodySchemas>
+
+/** Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema. */
+export function createBodySchemas() {
+  const { inputs, records } = createSchemas()
+  const { item, project, store } = records
+  const session = {
+    token: jwt,
+    expires_at: { type: 'string', format: 'date-time' },
+    expires_in_seconds: count,
+  }
+  return {
+    ...inputs,
+    NewStore: {
+      oneOf: [ref('NewWebStore'), ref('NewIapStore'), ref('NewCustomStore')],
+      discriminator: {
+        propertyName: 'store_type',
+        mapping: {
+          web: '#/components/schemas/NewWebStore',
+          iap: '#/components/schemas/NewIapStore',
+          custom: '#/components/schemas/NewCustomStore',
+        },
+      },
+    },
+    ImportForm: {
+      type: 'object',
+      properties: {
+        file: { type: 'string', contentMediaType: 'text/csv', description: 'The CSV file.' },
+        store_id: { ...store.store_id, description: "An active store of the token's project." },
+        dry_run: {
+          type: 'boolean',
+          default: false,
+          description: '`true` checks everything and stores nothing.',
+        },
+        preset: {
+          type: 'string',
+          enum: PRESET_NAMES,
+          description: 'The vendor format, if the header line does not tell it.',
+        },
+      },
+      required: ['file', 'store_id'],
+    },
+    AccessToken: exactly({ access_token: jwt, ttl_seconds: count }),
+    Session: exactly(session),
+    InitializedSession: exactly({
+      project: pick(project, 'id', 'name', 'bundle_id', 'platform', 'status', 'dlscheme'),
+      session: ref('Session'),
+      stores: {
+        type: 'array',
+        items: exactly({
+          id: store.store_id,
+          store_type: store.store_type,
+          is_sandbox: store.is_sandbox,
+          status: store.status,
+        }),
+      },
+    }),
+    CreatedItem: pick(item, 'id', 'name', 'display_name', 'description'),
+    Item: pick(item, ...ITEM),
+    ItemList: exactly({ items: { type: 'array', items: ref('Item') } }),
+    ImportResult: exactly({ ok: { const: true } }),
+    CreatedProject: pick(project, ...PROJECT),
+    Project: pick(project, ...PROJECT, 'public_key'),
+    Store: pick(store, ...STORE),
+    Health: exactly({ status: { const: 'ok' } }),
+    Text: text,
+    Document: { type: 'object', description: 'An OpenAPI document.' },
+    Problem: problem,
+  } satisfies Properties
+}
+
+const ITEM = [
+  ...['id', 'name', 'display_name', 'description'],
+  ...['price', 'type', 'store_id', 'metadata'],
+]
+const PROJECT = ['id', 'account_id', 'name', 'bundle_id', 'platform', 'status', 'config']
+const STORE = ['store_id', 'project_id', 'store_type', 'is_sandbox', 'status', 'store_config']
+
+const text = { type: 'string' }
+const count = { type: 'integer', minimum: 0 }
+const jwt = { type: 'string', pattern: '^[\\w-]+\\.[\\w-]+\\.[\\w-]+$', description: 'A JWT.' }
+
+const detail = {
+  type: 'object',
+  properties: { field: text, line: count, column: text, code: text, message: text },
+  required: ['code', 'message'],
+  additionalProperties: false,
+}
+
+const problem = {
+  ...exactly({
+    type: { type: 'string', pattern: '^urn:tillkit:error:[a-z_]+$' },
+    title: text,
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    detail: { type: 'string', description: 'An explanation for people.' },
+    code: { type: 'string', description: 'The error, for programs.' },
+    request_id: text,
+    errors: { type: 'array', items: detail, description: 'The first 100 mistakes.' },
+  }),
+  required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
+  description: 'An error (RFC 9457).',
+}
+
+/** The schema of an object with all of these fields and no others. */
+function exactly(properties: Properties) {
+  return {
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  }
+}
+
+function pick(properties: Properties, ...fields: readonly string[]) {
+  return exactly(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
+}
+
+export function ref(schema: string) {
+  return { $ref: `#/components/schemas/${schema}` }
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { chromium } from 'playwright-core'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { operations } from '../openapi/document.ts'
+import { assertProblem, createClient, startServer } from '../support/server.ts'
+
+/** Serves the reference page from `dist`, where the build puts the files of the page. */
+async function serveBuilt(t: TestContext): Promise<string> {
+  const load = (path: string) => import(pathToFileURL(resolve(path)).href)
+  const { createTill } = await load('dist/lib/index.js')
+  const { serve } = await load('dist/http/index.js')
+  const till = createTill({ storage: createMemoryStorage() })
+  const server = await serve(till, { port: 0, docs: true, limits: { stopIdleTimeout: 10 } })
+  t.after(server.stop)
+  return server.url
+}
+
+test('without the option, there is no reference page', async (t) => {
+  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  for (const path of ['/docs', '/docs/start.js']) {
+    assertProblem(await send(`GET ${path}`), 404, 'route_not_found')
+  }
+})
+
+test('the page has only its own files, and a policy that allows no other origin', async (t) => {
+  const send = createClient(await serveBuilt(t))
+  const page = await send('GET /docs')
+  assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  assert.match(
+    page.headers.get('content-security-policy') ?? '',
+    /^default-src 'none'; script-src 'self';/,
+  )
+  assert.doesNotMatch(page.text, /https?:|<script>|<style>|\bon\w+=/)
+  for (const file of ['LICENSE', '..%2fopenapi.json', '%2e%2e', '%', 'constructor']) {
+    assertProblem(await send(`GET /docs/${file}`), 404, 'route_not_found')
+  }
+})
+
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)
+
+test('Chromium shows every operation, calls one, and reports no violation', {
+  skip: executablePath === undefined && 'there is no Chromium',
+}, async (t) => {
+  const url = await serveBuilt(t)
+  const browser = await chromium.launch({
+    ...(executablePath !== undefined && { executablePath }),
+    args: ['--no-sandbox'], // root needs it
+  })
+  t.after(() => browser.close())
+  const page = await browser.newPage()
+  const requested: string[] = []
+  const complaints: string[] = []
+  page.on('request', (request) => void requested.push(new URL(request.url()).origin))
+  page.on('console', (message) => void complaints.push(message.text()))
+  page.on('pageerror', (error) => void complaints.push(error.message))
+
+  await page.goto(`${url}/docs`)
+  await page.waitForSelector('.opblock')
+  const shown = await page.locator('.opblock-summary-path').allTextContents()
+  await page.locator('#operations-operation-getHealth').click()
+  await page.getByRole('button', { name: 'Try it out' }).click()
+  await page.getByRole('button', { name: 'Execute' }).click()
+  const status = page.locator('.live-responses-table tbody .response-col_status').first()
+
+  assert.match((await status.textContent()) ?? '', /^200/)
+  assert.deepEqual(shown.sort(), operations.map(({ path }) => path).sort())
+  assert.deepEqual([[...new Set(requested)], complaints], [[url], []])
+})

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { createOpenApi } from '../../http/index.ts'
+import { metricsRoute, routes } from '../../http/routes.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { startServer } from '../support/server.ts'
+import { document, mistakesOf, operations, resolve } from './document.ts'
+
+test('the document is valid OpenAPI 3.1', async () => {
+  const { valid, errors } = await new Validator().validate(structuredClone({ ...document }))
+  assert.ok(valid, JSON.stringify(errors))
+})
+
+test('every route is an operation with its own id', () => {
+  const served = [...routes, metricsRoute].map(({ method, path }) => `${method} ${path}`)
+  const described = operations.map(
+    ({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+  )
+  assert.deepEqual(described.sort(), [...served, 'GET /openapi.json'].sort())
+  assert.equal(new Set(operations.map(({ id }) => id)).size, operations.length)
+})
+
+test('every reference has a target', () => {
+  const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)
+  const broken = [...references].filter(([, $ref = '']) => resolve({ $ref }) === undefined)
+  assert.deepEqual(broken, [])
+})
+
+test('every example is valid by its schema', () => {
+  const media = operations.flatMap(({ body, responses }) => [
+    ...(body ? [body] : []),
+    ...[...responses.values()].flatMap(({ content = {} }) => Object.values(content)),
+  ])
+  let count = 0
+  for (const { schema, example, examples = {} } of media) {
+    const named = Object.values(examples).map((each) => resolve<{ value: unknown }>(each).value)
+    for (const value of example === undefined ? named : [example]) {
+      assert.equal(mistakesOf(schema, value), undefined, JSON.stringify(value))
+      count++
+    }
+  }
+  assert.ok(count > 100, String(count))
+})
+
+test('GET /openapi.json returns the document, and 304 for its ETag', async (t) => {
+  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  const reply = await send('GET /openapi.json')
+  assert.equal(reply.status, 200)
+  assert.deepEqual(reply.json(), document)
+  const etag = reply.headers.get('etag') ?? ''
+  const again = await send('GET /openapi.json', { headers: { 'if-none-match': etag } })
+  assert.equal(again.status, 304)
+})
+
+test('the document names the URL of a mounted API', () => {
+  assert.deepEqual(createOpenApi({ url: '/shop' }).servers, [{ url: '/shop' }])
+})

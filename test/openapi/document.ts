@@ -1,0 +1,109 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { createOpenApi } from '../../http/index.ts'
+
+export interface Schema {
+  readonly [keyword: string]: unknown
+  readonly $ref?: string
+  readonly type?: string | readonly string[]
+  readonly properties?: { readonly [name: string]: Schema }
+  readonly required?: readonly string[]
+}
+
+interface Media {
+  readonly schema: Schema
+  readonly example?: unknown
+  readonly examples?: { readonly [name: string]: { readonly $ref: string } }
+}
+
+interface Header {
+  readonly required?: boolean
+  readonly schema: Schema
+}
+
+export interface Response {
+  readonly headers: { readonly [name: string]: { readonly $ref: string } }
+  readonly content?: { readonly [type: string]: Media }
+}
+
+interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+  readonly schema: Schema
+}
+
+interface WrittenOperation {
+  readonly operationId: string
+  readonly security: readonly { readonly [scheme: string]: readonly string[] }[]
+  readonly parameters: readonly (Parameter | { readonly $ref: string })[]
+  readonly requestBody?: { readonly content: { readonly [type: string]: Media } }
+  readonly responses: { readonly [status: string]: Response | { readonly $ref: string } }
+}
+
+/** An operation of the document, with its references resolved. */
+export interface Operation {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  /** The name of its security scheme, if it has one. */
+  readonly scheme: string | undefined
+  readonly parameters: readonly Parameter[]
+  readonly body: ({ readonly type: string } & Media) | undefined
+  readonly responses: ReadonlyMap<string, Response>
+}
+
+interface Document {
+  readonly paths: { readonly [path: string]: { readonly [method: string]: WrittenOperation } }
+  readonly components: {
+    readonly schemas: { readonly [name: string]: Schema }
+    readonly headers: { readonly [name: string]: Header }
+    readonly examples: { readonly [code: string]: { readonly value: { readonly status: number } } }
+  }
+}
+
+// As a client reads it.
+export const document: Document = JSON.parse(JSON.stringify(createOpenApi()))
+
+/** The target of a reference, or the value itself. */
+export function resolve<T>(value: T | { readonly $ref: string }): T {
+  if (typeof value !== 'object' || value === null || !('$ref' in value)) return value as T
+  const names = value.$ref.replace('#/', '').split('/')
+  return names.reduce(
+    (node: unknown, name) => (node as Record<string, unknown>)[name],
+    document,
+  ) as T
+}
+
+export const operations: readonly Operation[] = Object.entries(document.paths).flatMap(
+  ([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const { operationId, security, parameters, requestBody, responses } = operation
+      const [body] = Object.entries(requestBody?.content ?? {})
+      return {
+        id: operationId,
+        method: method.toUpperCase(),
+        path,
+        scheme: Object.keys(security[0] ?? {})[0],
+        parameters: parameters.map((each) => resolve(each)),
+        body: body && { type: body[0], ...body[1] },
+        responses: new Map(Object.entries(responses).map(([s, each]) => [s, resolve(each)])),
+      }
+    }),
+)
+
+const ajv = new Ajv2020({
+  strict: false,
+  formats: {
+    uri: (text: string) => URL.canParse(text),
+    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+  },
+})
+const compiled = new Map<Schema, ValidateFunction>()
+
+/** The mistakes that JSON Schema finds in a value; undefined if there are none. */
+export function mistakesOf(schema: Schema, value: unknown): string | undefined {
+  const { schemas } = document.components
+  const validate = compiled.get(schema) ?? ajv.compile({ ...schema, components: { schemas } })
+  compiled.set(schema, validate)
+  return validate(value) ? undefined : ajv.errorsText(validate.errors)
+}

@@ -1,0 +1,180 @@
+import { fc } from '../support/seeds.ts'
+import { importForm, type Parts } from '../support/server.ts'
+import type { createShop } from '../support/till.ts'
+import { mistakesOf, type Operation, resolve, type Schema } from './document.ts'
+
+type Shop = Awaited<ReturnType<typeof createShop>>
+
+/** A request for `send`, and whether its JSON body is valid by the document. */
+export interface DocumentedRequest {
+  /** Method and target. */
+  readonly line: string
+  readonly parts: Parts
+  /** Undefined without a JSON body. */
+  readonly isValid: boolean | undefined
+  readonly isAuthorized: boolean
+}
+
+/** Makes the requests of one operation from its parameters, its credential and its body. */
+export function requestOf(operation: Operation, shop: Shop): fc.Arbitrary<DocumentedRequest> {
+  const { method, parameters, body } = operation
+  const of = (place: string) => {
+    const wanted = parameters.filter((parameter) => parameter.in === place)
+    return fc.record(
+      Object.fromEntries(wanted.map(({ name, schema }) => [name, parameterOf(name, schema, shop)])),
+      { requiredKeys: place === 'path' ? wanted.map(({ name }) => name) : [] },
+    )
+  }
+  const isJson = body?.type === 'application/json'
+  return fc
+    .record({
+      path: of('path'),
+      query: of('query'),
+      headers: of('header'),
+      isAuthorized: fc.boolean().chain((first) => (first ? fc.constant(true) : fc.boolean())),
+      body: body ? bodyOf(body.schema, shop) : fc.constant(undefined),
+    })
+    .map((made) => {
+      const { path, query, headers, isAuthorized } = made
+      const target = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) =>
+        encodeURIComponent(path[name] ?? ''),
+      )
+      const search = String(new URLSearchParams(query))
+      return {
+        line: `${method} ${target}${search && `?${search}`}`,
+        parts: {
+          ...(isAuthorized ? credentialOf(operation, shop) : {}),
+          headers,
+          ...(isJson ? { json: made.body } : {}),
+          ...(body && !isJson ? { body: formOf(made.body as object) } : {}),
+        },
+        isAuthorized,
+        isValid: isJson ? mistakesOf(body.schema, made.body) === undefined : undefined,
+      }
+    })
+}
+
+/** The right credential of an operation. */
+export function credentialOf({ scheme }: Operation, { account, project, token }: Shop): Parts {
+  if (scheme === 'publicKey') return { public_key: project.public_key }
+  if (scheme === 'accountKey') return { account_key: account.account_key }
+  return scheme === 'token' ? { token } : {}
+}
+
+/** A form with the fields of a body, whose `file` is text. */
+export function formOf({ file, ...fields }: { readonly file?: string }): FormData {
+  const texts = Object.entries(fields).map(([name, value]) => [name, String(value)])
+  return importForm(file ?? '', { store_id: '', ...Object.fromEntries(texts) })
+}
+
+/** Values that the shop knows, by the names of the fields and parameters. */
+export function knownValues({ account, project, item }: Shop): { readonly [name: string]: string } {
+  return {
+    account_id: account.account_id,
+    project_id: project.id,
+    id: project.id,
+    store_id: 'main',
+    item_id: item.id,
+    public_key: project.public_key,
+    cursor: item.id,
+    file: 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n',
+    'If-None-Match': '*',
+  }
+}
+
+function parameterOf(name: string, schema: Schema, shop: Shop): fc.Arbitrary<string> {
+  const written = valuesOf(schema, name, shop).map(String)
+  if (name === 'X-Request-Id') return fc.stringMatching(/^[\w-]{1,64}$/)
+  // Header values are printable ASCII, and a path has no empty part and no dot segments.
+  return /^[A-Z]|^item_id$/.test(name)
+    ? written.filter((text) => /^[!-~]+$/.test(text) && !/^\.+$/.test(text))
+    : written
+}
+
+const anything = fc.oneof(
+  fc.constantFrom(null, true, -1, 0.5, '', '\0', 'a\0b', 'x'.repeat(9_000), '-', '1e3'),
+  fc.constantFrom<unknown>([], {}, [1], { a: [] }),
+  fc.string({ unit: 'binary' }),
+)
+
+/** Mostly valid bodies; in others, one field has any value or is missing. */
+function bodyOf(schema: Schema, shop: Shop): fc.Arbitrary<unknown> {
+  const valid = valuesOf(schema, '', shop)
+  const spoilt = valid.chain((body) => {
+    const fields = Object.keys(body as object)
+    if (fields.length === 0) return fc.constant(body)
+    return fc.record({ field: fc.constantFrom(...fields), value: anything }).map((change) => ({
+      ...(body as object),
+      [change.field]: change.value,
+    }))
+  })
+  return fc.oneof({ weight: 3, arbitrary: valid }, { weight: 1, arbitrary: spoilt })
+}
+
+/** Values that are valid by a schema of the document. */
+function valuesOf(reference: Schema, name: string, shop: Shop): fc.Arbitrary<unknown> {
+  const schema = resolve<Schema>(reference as { $ref: string })
+  const known = knownValues(shop)[name]
+  const any = plainValuesOf(schema, name, shop)
+  if (known === undefined) return any
+  return fc.oneof({ weight: 6, arbitrary: fc.constant(known) }, { weight: 1, arbitrary: any })
+}
+
+function plainValuesOf(schema: Schema, name: string, shop: Shop): fc.Arbitrary<unknown> {
+  const { type, oneOf } = schema
+  if ('const' in schema) return fc.constant(schema.const)
+  if (schema.enum) return fc.constantFrom(...(schema.enum as unknown[]))
+  if (oneOf) return fc.oneof(...(oneOf as Schema[]).map((each) => valuesOf(each, name, shop)))
+  if (Array.isArray(type)) {
+    return fc.oneof(...type.map((each) => plainValuesOf({ ...schema, type: each }, name, shop)))
+  }
+  switch (type) {
+    case 'null':
+      return fc.constant(null)
+    case 'boolean':
+      return fc.boolean()
+    case 'integer':
+      return fc.integer({ min: schema.minimum as number, max: schema.maximum as number })
+    case 'array':
+      return fc.array(valuesOf(schema.items as Schema, '', shop), { maxLength: 3 })
+    case 'object':
+      return objectOf(schema, shop)
+    default:
+      return textOf(schema, name)
+  }
+}
+
+function objectOf({ properties = {}, required = [] }: Schema, shop: Shop): fc.Arbitrary<unknown> {
+  const fields = Object.entries(properties).map(([name, each]) => [
+    name,
+    valuesOf(each, name, shop),
+  ])
+  return fc
+    .record({
+      known: fc.record(Object.fromEntries(fields), { requiredKeys: required as never[] }),
+      more: fc.dictionary(fc.stringMatching(/^x_[a-z]{1,5}$/), freeForm, { maxKeys: 2 }),
+    })
+    .map(({ known, more }) => ({ ...more, ...known }))
+}
+
+const freeForm = fc.oneof(
+  fc.constantFrom<unknown>(null, true, [], {}, { a: [1.5, 'é'] }),
+  fc.string({ unit: 'binary' }).filter((text) => !text.includes('\0')),
+)
+
+function textOf(schema: Schema, name: string): fc.Arbitrary<string> {
+  const { format, pattern, minLength = 0, maxLength = 255 } = schema
+  if (format === 'uri') return fc.webUrl()
+  const length = { minLength: minLength as number, maxLength: maxLength as number }
+  const isAnyText = String(pattern).startsWith('^[^\\u0000')
+  if (pattern === undefined || isAnyText) {
+    const regexp = new RegExp(String(pattern ?? ''), 'u')
+    const free = fc.string({ unit: 'binary', ...length }).filter((text) => regexp.test(text))
+    const longest = fc.constant('\u{1F600}'.repeat(length.maxLength))
+    return fc.oneof({ weight: 9, arbitrary: free }, { weight: 1, arbitrary: longest })
+  }
+  const matching = fc.stringMatching(new RegExp(String(pattern)))
+  // A schema cannot express the largest price.
+  const isTooLarge = (text: string) => name === 'price' && Number(text) > Number.MAX_SAFE_INTEGER
+  return matching.filter((text) => text.length <= length.maxLength && !isTooLarge(text))
+}

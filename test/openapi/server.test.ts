@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { fc } from '../support/seeds.ts'
+import { type ProblemBody, startServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+import { assertDocumented } from './answers.ts'
+import { operations } from './document.ts'
+import { requestOf } from './requests.ts'
+
+const RUNS = 30
+
+for (const operation of operations) {
+  test(`${operation.id}: requests from the document get documented answers`, async (t) => {
+    const storage = createMemoryStorage()
+    const { till, send } = await startServer(t, { storage, options: { metrics: true } })
+    const shop = await createShop(till)
+    const property = fc.asyncProperty(requestOf(operation, shop), async (request) => {
+      const { line, parts, isValid, isAuthorized } = request
+      const reply = await send(line, parts)
+      assertDocumented(operation, reply)
+      if (isValid === undefined || !isAuthorized) return
+      const isRefused = reply.status === 400 && isAboutForm(reply.json<ProblemBody>())
+      if (isValid) assert.ok(!isRefused, `the document allows what got ${reply.text}`)
+      else assert.equal(reply.status, 400, `the document forbids what got ${reply.text}`)
+    })
+    await fc.assert(property, { numRuns: RUNS })
+  })
+}
+
+/** Whether an error is about the form of a field, not about the records that exist. */
+function isAboutForm({ errors = [] }: ProblemBody): boolean {
+  return errors.some(
+    ({ field, code }) =>
+      ['required', 'invalid', 'unsupported'].includes(code) && field !== 'Idempotency-Key',
+  )
+}

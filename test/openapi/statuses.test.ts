@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { createMemoryStorage, TillError } from '../../lib/index.ts'
+import { type Parts, type Reply, startServer, type TestServerOptions } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+import { assertDocumented } from './answers.ts'
+import { type Operation, operations, type Response, resolve } from './document.ts'
+import { credentialOf, formOf, knownValues } from './requests.ts'
+
+/** A server with a shop. Sends the example of each operation, with the ids of the shop. */
+async function createWorld(t: TestContext, { options, ...rest }: TestServerOptions) {
+  const storage = createMemoryStorage()
+  const server = await startServer(t, { storage, ...rest, options: { metrics: true, ...options } })
+  const shop = await createShop(server.till)
+  const known = knownValues(shop)
+  const lineOf = ({ method, path }: Operation, item_id = known.item_id) => {
+    const query = path === '/api/v1/items' ? '?store_id=main' : ''
+    return `${method} ${path.replace('{item_id}', String(item_id))}${query}`
+  }
+  const partsOf = (operation: Operation): Parts => {
+    const { id, body } = operation
+    const credential = credentialOf(operation, shop)
+    if (!body) return credential
+    if (body.type !== 'application/json') return { ...credential, body: formOf(known) }
+    const ids = id === 'createStore' ? { ...known, store_id: 'new' } : known
+    const fields = Object.entries(body.example as object).map(([field, value]) => {
+      return [field, ids[field as keyof typeof ids] ?? value]
+    })
+    return { ...credential, json: Object.fromEntries(fields) }
+  }
+  return {
+    send: (operation: Operation, more: Parts = {}, item_id?: string) =>
+      server.send(lineOf(operation, item_id), { ...partsOf(operation), ...more }),
+    /** Sends headers that no HTTP client would. */
+    async sendRaw(operation: Operation, headers: string) {
+      const client = await server.connect()
+      client.write(`${lineOf(operation)} HTTP/1.1\r\n${headers}`)
+      return client.reply()
+    },
+    breakStorage(error: Error) {
+      const methods = storage as unknown as { [name: string]: () => Promise<never> }
+      const names = Object.keys(methods).filter((name) => name !== 'close')
+      for (const name of names) methods[name] = () => Promise.reject(error)
+    },
+  }
+}
+
+type World = Awaited<ReturnType<typeof createWorld>>
+
+/** How to get a status from an operation. */
+interface Provocation extends TestServerOptions {
+  readonly ask: (world: World, operation: Operation) => Promise<Reply>
+}
+
+const ask: Provocation['ask'] = ({ send }, operation) => send(operation)
+
+const PROVOCATIONS: { readonly [status: string]: Provocation } = {
+  200: { ask },
+  304: { ask: ({ send }, operation) => send(operation, { headers: { 'if-none-match': '*' } }) },
+  400: { ask: ({ sendRaw }, operation) => sendRaw(operation, '\r\n') },
+  401: {
+    ask: ({ send }, operation) => send(operation, { account_key: undefined, token: undefined }),
+  },
+  404: { ask: ({ send }, operation) => send(operation, {}, 'itm_unknown') },
+  408: {
+    limits: { headersTimeout: 50 },
+    ask: ({ sendRaw }, operation) => sendRaw(operation, 'host: te'),
+  },
+  413: { limits: { jsonBytes: 8, uploadBytes: 8 }, ask },
+  415: {
+    ask: ({ send }, operation) =>
+      send(operation, { json: undefined, body: 'x', headers: { 'content-type': 'text/plain' } }),
+  },
+  429: {
+    options: { rateLimit: 1 },
+    ask: async ({ send }, operation) => {
+      await send(operation)
+      return send(operation)
+    },
+  },
+  431: { ask: ({ sendRaw }, operation) => sendRaw(operation, `a: ${'x'.repeat(17_000)}\r\n\r\n`) },
+  500: {
+    ask: ({ send, breakStorage }, operation) => {
+      breakStorage(new Error('a defect'))
+      return send(operation)
+    },
+  },
+  503: {
+    ask: ({ send, breakStorage }, operation) => {
+      breakStorage(new TillError('storage_unavailable', 'The storage is gone'))
+      return send(operation)
+    },
+  },
+}
+
+test('every documented status has a test', () => {
+  const documented = new Set(operations.flatMap(({ responses }) => [...responses.keys()]))
+  assert.deepEqual([...documented].sort(), Object.keys(PROVOCATIONS))
+})
+
+for (const [status, { ask, ...options }] of Object.entries(PROVOCATIONS)) {
+  test(`every operation that documents ${status} answers it as documented`, async (t) => {
+    const world = await createWorld(t, options)
+    const documenting = operations.filter(({ responses }) => responses.has(status))
+    const answers = documenting.map(async (operation) => {
+      const reply = await ask(world, operation)
+      assert.equal(`${operation.id} ${reply.status}`, `${operation.id} ${status}`, reply.text)
+      assertDocumented(operation, reply)
+    })
+    await Promise.all(answers)
+  })
+}
+
+for (const [status, code, line] of [
+  ['404', 'route_not_found', 'GET /nowhere'],
+  ['405', 'method_not_allowed', 'DELETE /api/v1/items'],
+] as const) {
+  test(`the document has the answer ${code}, which belongs to no operation`, async (t) => {
+    const { send } = await startServer(t, { storage: createMemoryStorage() })
+    const response = resolve<Response>({ $ref: `#/components/responses/${code}` })
+    const reply = await send(line)
+    assertDocumented({ id: code, responses: new Map([[status, response]]) }, reply)
+  })
+}
