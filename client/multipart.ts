@@ -5,6 +5,9 @@ import { randomHex } from './random.ts'
 import { sendByFetch } from './transport.ts'
 import type { Chunks } from './types.ts'
 
+/** The most bytes sent at once. Node reads a Blob in memory as one chunk. */
+const CHUNK = 64 * 1024
+
 /** Streams a form with `fetch`. `total` is the size of the file, if known. */
 export function streamForm(form: Form<() => Chunks>, total: number | undefined): Transport {
   return async (url, message, signal) => {
@@ -20,10 +23,13 @@ export function streamForm(form: Form<() => Chunks>, total: number | undefined):
       }
     }
     const headers = { ...message.headers, 'content-type': type }
+    const { stream, stop } = streamOf(body())
     try {
-      return await sendByFetch(url, { ...message, headers }, signal, streamOf(body()))
+      return await sendByFetch(url, { ...message, headers }, signal, stream)
     } catch (error) {
       throw failure ?? error
+    } finally {
+      stop()
     }
   }
 }
@@ -44,9 +50,12 @@ async function* encode(
   let bytes = 0
   for await (const chunk of file()) {
     if (!(chunk instanceof Uint8Array)) throw new TypeError('The stream must yield Uint8Arrays')
-    yield chunk
-    bytes += chunk.length
-    onProgress?.({ bytes, total })
+    for (let start = 0; start < chunk.length; start += CHUNK) {
+      const part = chunk.subarray(start, start + CHUNK)
+      yield part
+      bytes += part.length
+      onProgress?.({ bytes, total })
+    }
   }
   yield bytesOf(`\r\n--${boundary}--\r\n`)
 }
@@ -56,16 +65,23 @@ function escapeName(name: string): string {
   return name.replace(/[\r\n"]/g, encodeURIComponent)
 }
 
-// `ReadableStream.from` is missing in some runtimes.
-function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream({
+/**
+ * Creates a stream. `stop` closes the source, because Node goes on reading it after an abort or an
+ * early answer.
+ */
+function streamOf(chunks: AsyncGenerator<Uint8Array>) {
+  let isStopped = false
+  const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await chunks.next()
-      if (done) controller.close()
+      if (isStopped) controller.error()
+      else if (done) controller.close()
       else controller.enqueue(value)
     },
-    async cancel() {
-      await chunks.return(undefined)
-    },
   })
+  const stop = () => {
+    isStopped = true
+    chunks.return(undefined).catch(() => {})
+  }
+  return { stream, stop }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createReadStream, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startFaultyShop } from './shop.ts'
 
@@ -39,7 +40,7 @@ test('a file may be a text, bytes, a Blob, a stream or a function', async (t) =>
 test('progress counts the bytes of the file', async (t) => {
   const { client } = await startFaultyShop(t)
   const till = client()
-  const csv = [HEADER, ...Array.from({ length: 20_000 }, (_, i) => row(i))].join('\n')
+  const csv = [HEADER, ...Array.from({ length: 7_000 }, (_, i) => row(i))].join('\n')
   const size = Buffer.byteLength(csv)
   const progress: { bytes: number; total: number | undefined }[] = []
   const onProgress = (each: (typeof progress)[number]) => void progress.push(each)
@@ -77,13 +78,13 @@ test('a stream is sent once, and a function is called for each attempt', async (
 })
 
 test('an error of the file is the cause, and nothing is imported', async (t) => {
-  const { client, proxy, server, shop } = await startFaultyShop(t)
+  const { client, server, shop } = await startFaultyShop(t)
   const till = client()
   const failure = new Error('the disk failed')
-  const broken = async function* () {
+  const broken = t.mock.fn(async function* () {
     yield bytes.subarray(0, 40)
     throw failure
-  }
+  })
   const texts = async function* () {
     yield CSV as unknown as Uint8Array
   }
@@ -91,9 +92,12 @@ test('an error of the file is the cause, and nothing is imported', async (t) => 
   const failed = till.purchases.import({ store_id: 'main', file: broken })
   await assert.rejects(failed, { code: 'unreadable_file', cause: failure })
   const wrong = till.purchases.import({ store_id: 'main', file: texts })
-  await assert.rejects(wrong, { code: 'unreadable_file', cause: /must yield Uint8Arrays/ })
+  await assert.rejects(wrong, {
+    code: 'unreadable_file',
+    cause: new TypeError('The stream must yield Uint8Arrays'),
+  })
 
-  assert.equal(proxy.lines().filter((line) => line.startsWith('POST /purchases')).length, 2)
+  assert.equal(broken.mock.callCount(), 1)
   const { purchases } = await server.till.purchases.list(shop.account, { store_id: 'main' })
   assert.deepEqual(purchases, [])
 })
@@ -104,7 +108,7 @@ test('a signal ends an upload', async (t) => {
   let isClosed = false
   const endless = async function* () {
     try {
-      for (;;) yield bytes
+      for (;;) yield new Uint8Array(65_536).fill(10)
     } finally {
       isClosed = true
     }
@@ -119,7 +123,7 @@ test('a signal ends an upload', async (t) => {
   )
 
   await assert.rejects(upload, { name: 'AbortError' })
-  assert.ok(isClosed)
+  await eventuallyHolds(() => assert.ok(isClosed))
   const { purchases } = await server.till.purchases.list(shop.account, { store_id: 'main' })
   assert.deepEqual(purchases, [])
 })
