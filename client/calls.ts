@@ -46,7 +46,7 @@ export function createCalls(settings: Settings): Calls {
   }
 
   const session = createSession(async () => {
-    if (getToken) return getToken()
+    if (getToken) return parseGrant(await getToken())
     if (userId !== undefined) return open<Session>('token')
     const { access_token, ttl_seconds } = await open<AccessToken>('access-token')
     return { token: access_token, expires_in_seconds: ttl_seconds }
@@ -102,6 +102,11 @@ export function createCalls(settings: Settings): Calls {
       return { body, link }
     },
   }
+}
+
+function parseGrant(grant: Grant): Grant {
+  if (typeof grant?.token === 'string' && grant.expires_in_seconds > 0) return grant
+  throw new TypeError('getToken must return an object with token and expires_in_seconds')
 }
 
 function needed(name: string, value: string | undefined): string {

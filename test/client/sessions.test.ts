@@ -126,6 +126,15 @@ test('tokens can come from the account, and are asked for again after a 401', as
   assert.equal(countOf(proxy, 'POST'), 0)
 })
 
+test('a wrong result of getToken is a TypeError', async (t) => {
+  const { proxy, client } = await startFaultyShop(t)
+  for (const grant of [undefined, 'eyJ', { token: 'eyJ' }, { expires_in_seconds: 60 }]) {
+    const till = client({ getToken: async () => grant as never })
+    await assert.rejects(till.items.get('itm_1'), /TypeError: getToken must return/)
+  }
+  assert.deepEqual(proxy.requests, [])
+})
+
 test('a call uses the token of a session that the program opened', async (t) => {
   const { client, proxy, shop } = await startFaultyShop(t)
   const till = client()
