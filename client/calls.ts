@@ -1,8 +1,13 @@
 import { createCache } from './cache.ts'
 import { bodyOf, TillError } from './errors.ts'
 import type { Reply } from './message.ts'
-import type { CallOptions, CreateOptions, Settings } from './options.ts'
-import { assertCallOptions, assertCreateOptions } from './options.ts'
+import {
+  assertCallOptions,
+  assertCreateOptions,
+  type CallOptions,
+  type CreateOptions,
+  type Settings,
+} from './options.ts'
 import { randomHex } from './random.ts'
 import { createSender, type Request } from './retry.ts'
 import { createSession, type Grant } from './session.ts'
@@ -59,6 +64,7 @@ export function createCalls(settings: Settings): Calls {
 
   const send = async (request: Request, options: CallOptions = {}): Promise<Reply> => {
     assertCallOptions(options)
+    options.signal?.throwIfAborted()
     const token = await session.get(options)
     try {
       return await sendWith(token, request, options)

@@ -38,7 +38,7 @@ export async function sendInTime(
     if (controller.signal.aborted) {
       throw new TillError('timeout', `There was no answer within ${timeout} ms`)
     }
-    throw new TillError('network_error', 'There was no answer of the server', { cause })
+    throw new TillError('network_error', 'The server did not answer', { cause })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
