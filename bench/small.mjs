@@ -1,7 +1,9 @@
 // Time from start to first answer, idle memory, and size of the package.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { fastifyPeer, startReplay } from './load.mjs'
 import { call, inFolder, seed, startTillkit } from './servers.mjs'
 import { count, median, printTable, ratio } from './table.mjs'
@@ -74,5 +76,12 @@ function weighPackage() {
     'The package, without dependencies',
     ['files', 'KiB packed', 'KiB unpacked', 'holds'],
     [[files.length, count(size / 1024), count(unpackedSize / 1024), [...top].join(' ')]],
+  )
+  const client = readFileSync('dist/client/index.js')
+  const kib = (bytes) => (bytes.length / 1024).toFixed(1)
+  printTable(
+    'tillkit/client, one file',
+    ['KiB', 'KiB gzipped'],
+    [[kib(client), kib(gzipSync(client))]],
   )
 }

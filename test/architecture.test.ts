@@ -49,9 +49,11 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   { room: 'lib/index.ts', may: ['lib/'] },
   { room: 'http/', may: ['http/', 'lib/bounded-map.ts', 'lib/index.ts', 'node:'] },
   { room: 'cli/', may: ['cli/', 'http/index.ts', 'lib/index.ts', 'node:'] },
+  // Not `lib/index.ts`: its types need those of Node, which a browser's program does not have.
+  { room: 'client/', may: ['client/', 'lib/domain/', 'lib/errors.ts'] },
 ]
 
-const files = ['lib', 'http', 'cli'].flatMap((folder) =>
+const files = ['lib', 'http', 'cli', 'client'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => join(folder, file)),
@@ -74,6 +76,17 @@ test('every file imports only what its directory may import', () => {
     return refused.map((target) => `${file} -> ${target}`)
   })
   assert.deepEqual(broken, [])
+})
+
+test('the client imports only types from other directories', () => {
+  const imports = files
+    .filter((file) => file.startsWith('client/'))
+    .flatMap((file) => readFileSync(file, 'utf8').match(/^\w+port[^'=;]*from '\.\.\//gm) ?? [])
+  assert.ok(imports.length > 0)
+  assert.deepEqual(
+    imports.filter((each) => !/^(import|export) type /.test(each)),
+    [],
+  )
 })
 
 test('every file has an import rule', () => {
@@ -111,7 +124,9 @@ function reachableFrom(file: string, targets: ReadonlyMap<string, string[]>): Se
 }
 
 test('the only imports from outside are Node itself and the optional drivers', () => {
-  const outside = files.flatMap(importsOf).filter((target) => !/^(lib|http|cli)\//.test(target))
+  const outside = files
+    .flatMap(importsOf)
+    .filter((target) => !/^(lib|http|cli|client)\//.test(target))
   const builtIn = (target: string) =>
     target === 'node:sqlite' || builtinModules.includes(target.replace(/^node:/, ''))
   const packages = new Set(outside.filter((target) => !builtIn(target)))

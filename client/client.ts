@@ -1,0 +1,167 @@
+import { createCalls, JSON_TYPE } from './calls.ts'
+import { bodyOf } from './errors.ts'
+import {
+  type CallOptions,
+  type ClientOptions,
+  type CreateOptions,
+  parseClientOptions,
+} from './options.ts'
+import type {
+  AccessToken,
+  CreatedItem,
+  ImportResult,
+  InitializedSession,
+  Item,
+  ItemPage,
+  ItemQuery,
+  NewItem,
+  NewProject,
+  NewStore,
+  Project,
+  ProjectChange,
+  PurchaseFile,
+  Session,
+  Store,
+} from './types.ts'
+import { createUpload } from './upload.ts'
+
+/** A client of one server. Every call rejects with a TillError when it fails. */
+export interface Client {
+  /** Calls with the public key. Other calls open a session when they need one. */
+  readonly sessions: {
+    /** Opens a session of the user. Returns it with the project and its stores. */
+    init(options?: CallOptions): Promise<InitializedSession>
+    /** Opens a session of the user. */
+    token(options?: CallOptions): Promise<Session>
+    /** Gets a token of the project, without a user. */
+    accessToken(options?: CallOptions): Promise<AccessToken>
+  }
+  readonly items: {
+    /** Creates an item, with the account key. */
+    create(item: NewItem, options?: CreateOptions): Promise<CreatedItem>
+    /** One page of the items of a store; without `limit`, all of them. */
+    list(query: ItemQuery, options?: CallOptions): Promise<ItemPage>
+    /** Iterates over the items of a store, and reads them page by page. */
+    all(query: Omit<ItemQuery, 'cursor'>, options?: CallOptions): AsyncGenerator<Item>
+    /** Throws `item_not_found`. */
+    get(id: string, options?: CallOptions): Promise<Item>
+  }
+  readonly projects: {
+    /** Creates a project, with the account key. */
+    create(project: NewProject, options?: CreateOptions): Promise<Project>
+    update(change: ProjectChange, options?: CallOptions): Promise<Project>
+  }
+  readonly stores: {
+    /** Creates a store, with the account key. */
+    create(store: NewStore, options?: CreateOptions): Promise<Store>
+  }
+  readonly purchases: {
+    /**
+     * Imports all rows of a CSV file or none. Throws `invalid_purchases`, whose `details` name the
+     * lines.
+     */
+    import(file: PurchaseFile, options?: CallOptions): Promise<ImportResult>
+  }
+}
+
+const PAGE = 100
+
+/** Milliseconds: the longest time that the server takes for an import. */
+const IMPORT_TIMEOUT = 3_600_000
+
+/**
+ * Creates a client. Throws a TypeError for a missing, wrong or unknown option.
+ *
+ * @example
+ * const till = createClient({ url: 'https://shop.example', publicKey: 'pk_…', userId: 'player-1' })
+ * const { items } = await till.items.list({ store_id: 'main' })
+ */
+export function createClient(options: ClientOptions): Client {
+  const calls = createCalls(parseClientOptions(options))
+
+  const list = async (query: ItemQuery, options?: CallOptions): Promise<ItemPage> => {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined)
+    const path = `/items?${new URLSearchParams(given)}`
+    const { body, link } = await calls.read<ItemPage>(path, options)
+    const next = cursorOf(link)
+    return { items: body.items, ...(next !== undefined && { next }) }
+  }
+
+  return {
+    sessions: {
+      async init(options) {
+        const requested = Date.now()
+        const opened = await calls.open<InitializedSession>('init', options)
+        calls.adopt(opened.session, requested)
+        return opened
+      },
+
+      async token(options) {
+        const requested = Date.now()
+        const session = await calls.open<Session>('token', options)
+        calls.adopt(session, requested)
+        return session
+      },
+
+      accessToken: (options) => calls.open<AccessToken>('access-token', options),
+    },
+
+    items: {
+      create: async (item, options) => bodyOf(await calls.create('/items', item, options)),
+      list,
+
+      async *all(query, options) {
+        let cursor: string | undefined
+        do {
+          const page = await list({ limit: PAGE, ...query, cursor }, options)
+          yield* page.items
+          cursor = page.next
+        } while (cursor !== undefined)
+      },
+
+      async get(id, options) {
+        return (await calls.read<Item>(`/items/${encodeURIComponent(id)}`, options)).body
+      },
+    },
+
+    projects: {
+      async create(project, options) {
+        const reply = await calls.create('/projects', project, options)
+        const { config, ...rest } = bodyOf<Omit<Project, 'public_key'>>(reply)
+        return { ...rest, public_key: reply.header('x-public-project-key') ?? '', config }
+      },
+
+      async update(change, options) {
+        const request = { method: 'PUT', path: '/projects', headers: JSON_TYPE }
+        const body = JSON.stringify(change)
+        return bodyOf(await calls.send({ ...request, body, repeat: 'refused' }, options))
+      },
+    },
+
+    stores: {
+      create: async (store, options) => bodyOf(await calls.create('/stores', store, options)),
+    },
+
+    purchases: {
+      async import(file, options = {}) {
+        const { timeout = IMPORT_TIMEOUT } = options
+        const reply = await calls.send(createUpload(file), { ...options, timeout })
+        bodyOf(reply)
+        const count = (name: string) => Number(reply.header(`import-${name}`))
+        return {
+          import_id: reply.header('import-id') ?? '',
+          rows: count('rows'),
+          skipped: count('skipped'),
+          updated: count('updated'),
+        }
+      },
+    },
+  }
+}
+
+/** The cursor of the `Link` header (RFC 8288). The rest of its address may be that of a proxy. */
+function cursorOf(link: string | null): string | undefined {
+  const target = link && /<([^>]*)>; *rel="?next\b/.exec(link)?.[1]
+  if (!target) return undefined
+  return new URLSearchParams(target.replace(/^[^?]*/, '')).get('cursor') ?? undefined
+}

@@ -1,0 +1,26 @@
+export { type Client, createClient } from './client.ts'
+export { type ErrorDetail, TillError } from './errors.ts'
+export type { CallOptions, ClientOptions, CreateOptions } from './options.ts'
+export type {
+  AccessToken,
+  Chunks,
+  CreatedItem,
+  DeviceInfo,
+  ImportResult,
+  InitializedSession,
+  Item,
+  ItemPage,
+  ItemQuery,
+  ItemType,
+  JsonObject,
+  NewItem,
+  NewProject,
+  NewStore,
+  Progress,
+  Project,
+  ProjectChange,
+  PurchaseFile,
+  Session,
+  Store,
+  StoreType,
+} from './types.ts'

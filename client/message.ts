@@ -1,0 +1,14 @@
+export interface Message {
+  readonly method: string
+  readonly headers: { readonly [name: string]: string }
+  readonly body?: string
+}
+
+export interface Reply {
+  readonly status: number
+  readonly text: string
+  header(name: string): string | null
+}
+
+/** Sends a message once. Rejects if there is no answer. */
+export type Transport = (url: string, message: Message, signal: AbortSignal) => Promise<Reply>

@@ -1,0 +1,110 @@
+import type { JsonObject } from '../lib/domain/fields.ts'
+import type { Item as StoredItem } from '../lib/domain/item.ts'
+import type { NewProject as ProjectInput, Project as StoredProject } from '../lib/domain/project.ts'
+import type { Store as StoredStore } from '../lib/domain/store.ts'
+
+export type { JsonObject } from '../lib/domain/fields.ts'
+export type { ItemType, NewItem } from '../lib/domain/item.ts'
+export type { DeviceInfo } from '../lib/domain/session.ts'
+export type { NewStore, StoreType } from '../lib/domain/store.ts'
+
+/** An item, as the API returns it. */
+export type Item = Pick<
+  StoredItem,
+  'id' | 'name' | 'display_name' | 'description' | 'price' | 'type' | 'store_id' | 'metadata'
+>
+
+/** The fields of an item that the API returns when it creates one. */
+export type CreatedItem = Pick<Item, 'id' | 'name' | 'display_name' | 'description'>
+
+export interface ItemQuery {
+  readonly store_id: string
+  /** The most items on the page, 1 to 1000. Without it, the page has all items of the store. */
+  readonly limit?: number | undefined
+  /** The `next` of the previous page. */
+  readonly cursor?: string | undefined
+}
+
+export interface ItemPage {
+  readonly items: readonly Item[]
+  /** The `cursor` of the next page; missing on the last page. */
+  readonly next?: string
+}
+
+/** A project, with the public key for its clients. */
+export type Project = Pick<
+  StoredProject,
+  'id' | 'account_id' | 'name' | 'bundle_id' | 'platform' | 'status' | 'public_key' | 'config'
+>
+
+export type NewProject = ProjectInput & { readonly account_id: string }
+
+export interface ProjectChange {
+  readonly id: string
+  readonly name?: string | undefined
+  readonly platform?: string | undefined
+  /** Replaces the whole `config`. If `webhook_secret` is missing, it stays; `null` removes it. */
+  readonly config?: JsonObject | undefined
+}
+
+export type Store = Omit<StoredStore, 'account_id' | 'created_at'>
+
+/** A token, as the API and `till.sessions.issue` of the library return it. */
+export interface Session {
+  readonly token: string
+  /** ISO 8601, UTC. */
+  readonly expires_at: string
+  readonly expires_in_seconds: number
+}
+
+export interface AccessToken {
+  readonly access_token: string
+  readonly ttl_seconds: number
+}
+
+/** A new session, its project, and the stores that are neither disabled nor archived. */
+export interface InitializedSession {
+  readonly project: Pick<
+    StoredProject,
+    'id' | 'name' | 'bundle_id' | 'platform' | 'status' | 'dlscheme'
+  >
+  readonly session: Session
+  readonly stores: readonly ({ readonly id: string } & Pick<
+    StoredStore,
+    'store_type' | 'is_sandbox' | 'status'
+  >)[]
+}
+
+export interface PurchaseFile {
+  readonly store_id: string
+  /**
+   * The CSV file. Programs without XMLHttpRequest, such as those on Node, can also pass a stream, or
+   * a function that returns a new stream. Only a stream that can be created again can be sent again.
+   */
+  readonly file: Blob | Uint8Array | string | Chunks | (() => Chunks)
+  /** The name of the file, for the import's record. */
+  readonly fileName?: string | undefined
+  /** Whether to check everything but store nothing. */
+  readonly dryRun?: boolean | undefined
+  /** The vendor's file format. By default, the header line decides. */
+  readonly preset?: string | undefined
+  /** Called while the file is sent. `total` is missing for a stream. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+export type Chunks = AsyncIterable<Uint8Array>
+
+export interface Progress {
+  readonly bytes: number
+  readonly total: number | undefined
+}
+
+/** The counts of an import. All its rows are stored. */
+export interface ImportResult {
+  readonly import_id: string
+  readonly rows: number
+  /** Rows that were stored before. */
+  readonly skipped: number
+  /** Rows that changed the status of a stored purchase. */
+  readonly updated: number
+}

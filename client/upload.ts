@@ -1,0 +1,64 @@
+import { hasXhr, sendForm } from './form.ts'
+import { streamForm } from './multipart.ts'
+import type { Request } from './retry.ts'
+import type { Chunks, PurchaseFile } from './types.ts'
+
+const names: { readonly [F in keyof Required<PurchaseFile>]: true } = {
+  store_id: true,
+  file: true,
+  fileName: true,
+  dryRun: true,
+  preset: true,
+  onProgress: true,
+}
+
+/**
+ * Creates the request of an import. Browsers send it with XMLHttpRequest, because their `fetch`
+ * reports no progress. Other runtimes stream it.
+ */
+export function createUpload(input: PurchaseFile): Request {
+  const unknown = Object.keys(input).find((name) => !Object.hasOwn(names, name))
+  if (unknown !== undefined) throw new TypeError(`An import has no field ${unknown}`)
+  const { store_id, dryRun, preset, onProgress } = input
+  const fields = {
+    ...(store_id !== undefined && { store_id }),
+    ...(dryRun && { dry_run: 'true' }),
+    ...(preset !== undefined && { preset }),
+  }
+  const file = sourceOf(input.file)
+  const fileName = input.fileName ?? nameOf(file)
+  const request = { method: 'POST', path: '/purchases/import', headers: {} }
+  if (hasXhr()) {
+    if (!(file instanceof Blob)) {
+      throw new TypeError('In a browser, the file must be a Blob, a Uint8Array or a text')
+    }
+    const form = { fields, file, fileName, onProgress }
+    return { ...request, repeat: 'refused', transport: sendForm(form) }
+  }
+  const total = file instanceof Blob ? file.size : undefined
+  const form = { fields, file: openerOf(file), fileName, onProgress }
+  const repeat = isStream(file) ? 'never' : 'refused'
+  return { ...request, repeat, transport: streamForm(form, total) }
+}
+
+type Source = Blob | Chunks | (() => Chunks)
+
+function sourceOf(file: PurchaseFile['file']): Source {
+  if (typeof file === 'string') return new Blob([file])
+  if (file instanceof Uint8Array) return new Blob([file as Uint8Array<ArrayBuffer>])
+  if (file instanceof Blob || typeof file === 'function' || isStream(file)) return file
+  throw new TypeError('The file must be a Blob, a Uint8Array, a text, a stream or a function')
+}
+
+function isStream(file: unknown): file is Chunks {
+  return typeof file === 'object' && file !== null && Symbol.asyncIterator in file
+}
+
+function nameOf(file: Source): string {
+  return file instanceof Blob && 'name' in file ? String(file.name) : 'purchases.csv'
+}
+
+function openerOf(file: Source): () => Chunks {
+  if (file instanceof Blob) return () => file.stream()
+  return typeof file === 'function' ? file : () => file
+}

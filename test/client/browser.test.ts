@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Client, createClient, TillError } from '../../client/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { startServer } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const executablePath = CHROMIUM.find(existsSync)
+const skip = executablePath === undefined && 'Chromium is not installed'
+
+/** The names that the page gives to what a test calls in it. */
+interface PageGlobals {
+  readonly createClient: typeof createClient
+  readonly till: Client
+}
+
+test('the client works in Chromium, on a page of another origin', { skip }, async (t) => {
+  const origin = await servePage(t)
+  const server = await startServer(t, {
+    storage: createMemoryStorage(),
+    options: { corsOrigins: [origin] },
+  })
+  const { account, project, item } = await createShop(server.till)
+  for (const name of ['b', 'c']) {
+    const more = { store_id: 'main', name, display_name: name, price: '1' }
+    await server.till.items.create(account, { ...more, type: 'consumable' })
+  }
+  const page = await openPage(t, origin)
+  const options = { url: server.url, publicKey: project.public_key, userId: 'player' }
+  await page.evaluate((options) => {
+    const page = globalThis as unknown as PageGlobals
+    Object.assign(page, { till: page.createClient(options) })
+  }, options)
+  const statuses = (method: string) =>
+    server.log.filter((entry) => entry.method === method).map(({ status }) => status)
+
+  await t.test('it opens one session and reads from the cache', async () => {
+    const read = (id: string) =>
+      page.evaluate(async (id) => {
+        const { till } = globalThis as unknown as PageGlobals
+        const reads = [till.items.get(id), till.items.list({ store_id: 'main' })] as const
+        const [item, { items }] = await Promise.all(reads)
+        return [item.name, items[0]?.name, (await till.items.get(id)).name]
+      }, id)
+
+    assert.deepEqual(await read(item.id), ['gold', 'gold', 'gold'])
+    assert.deepEqual(statuses('GET'), [200, 200, 304])
+    assert.deepEqual(statuses('POST'), [200])
+  })
+
+  await t.test('it reads pages', async () => {
+    const names = await page.evaluate(async () => {
+      const { till } = globalThis as unknown as PageGlobals
+      const found: string[] = []
+      for await (const { name } of till.items.all({ store_id: 'main', limit: 2 })) found.push(name)
+      return found
+    })
+    assert.deepEqual(names, ['gold', 'b', 'c'])
+  })
+
+  await t.test('it uploads a file and reports progress', async () => {
+    const { result, last } = await page.evaluate(async () => {
+      const { till } = globalThis as unknown as PageGlobals
+      const rows = Array.from({ length: 5000 }, (_, i) => `T-${i},gold,2026-01-31T12:00:00Z`)
+      const file = new Blob([['transaction_id,sku,purchased_at', ...rows].join('\n')])
+      let last: object = {}
+      const onProgress = (progress: object) => {
+        last = { ...progress, size: file.size }
+      }
+      const result = await till.purchases.import({ store_id: 'main', file, onProgress })
+      return { result, last: last as { bytes: number; total: number; size: number } }
+    })
+    assert.deepEqual([result.rows, result.skipped], [5000, 0])
+    assert.match(result.import_id, /^imp_/)
+    assert.deepEqual([last.bytes, last.total], [last.size, last.size])
+  })
+
+  await t.test('it renews the token after a revocation, also for an upload', async () => {
+    server.log.length = 0
+    await server.till.sessions.revoke(account, { project_id: project.id })
+    const repeated = await page.evaluate(async () => {
+      const { till } = globalThis as unknown as PageGlobals
+      const file = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
+      return till.purchases.import({ store_id: 'main', file })
+    })
+    assert.deepEqual([repeated.rows, repeated.skipped], [1, 1])
+    assert.deepEqual(statuses('POST'), [401, 200, 200])
+  })
+
+  await t.test('it throws the errors of the server, of the network and of a timeout', async () => {
+    const codes = await page.evaluate(async () => {
+      const { till, createClient } = globalThis as unknown as PageGlobals
+      const codeOf = (call: Promise<unknown>) =>
+        call.then(
+          () => 'none',
+          (error: TillError) => `${error.name} ${error.code} ${error.details?.[0]?.line ?? ''}`,
+        )
+      const store_id = 'main'
+      const file = 'transaction_id,sku,purchased_at\nT-9,unknown,2026-01-31T12:00:00Z\n'
+      const big = new Blob(['x'.repeat(2 ** 24)])
+      const nowhere = createClient({ url: 'http://127.0.0.1:1', publicKey: 'pk_1', attempts: 1 })
+      return [
+        await codeOf(till.items.get('itm_unknown')),
+        await codeOf(till.purchases.import({ store_id, file })),
+        await codeOf(nowhere.items.list({ store_id })),
+        await codeOf(till.purchases.import({ store_id, file: big }, { timeout: 1 })),
+      ].map((each) => each.trim())
+    })
+    assert.deepEqual(codes, [
+      'TillError item_not_found',
+      'TillError invalid_purchases 2',
+      'TillError network_error',
+      'TillError timeout',
+    ])
+  })
+
+  await t.test('it refuses an account key', async () => {
+    const message = await page.evaluate((accountKey) => {
+      const { createClient } = globalThis as unknown as PageGlobals
+      try {
+        createClient({ url: 'https://shop.example', accountKey })
+        return ''
+      } catch (error) {
+        return String(error)
+      }
+    }, account.account_key)
+    assert.match(message, /^TypeError: An account key in a browser is visible to its users/)
+  })
+})
+
+/** Serves a page that loads the client from the package. Returns its origin. */
+async function servePage(t: TestContext): Promise<string> {
+  const script = "import * as client from '/client.js'; Object.assign(globalThis, client)"
+  const page = `<!doctype html><link rel=icon href=data:,><script type=module>${script}</script>`
+  const server = createServer((request, response) => {
+    const isScript = request.url === '/client.js'
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
+    response.end(isScript ? readFileSync('dist/client/index.js') : page)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function openPage(t: TestContext, url: string): Promise<Page> {
+  const browser: Browser = await chromium.launch({
+    executablePath: executablePath as string,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    timeout: 120_000,
+  })
+  t.after(() => browser.close())
+  const page = await browser.newPage()
+  await page.goto(url)
+  await page.waitForFunction(() => 'createClient' in globalThis)
+  return page
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { type ClientOptions, createClient } from '../../client/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+
+const page = readFileSync('docs/client.md', 'utf8')
+
+test('the examples of docs/client.md run as one program', async (t) => {
+  const { till, url } = await startServer(t, { storage: createMemoryStorage() })
+  const account = await till.accounts.create({ name: 'Studio' })
+  const project = await till.projects.create(account, {
+    name: 'Game',
+    bundle_id: 'com.example.game',
+    platform: 'mobile',
+  })
+  await till.stores.create(account, { project_id: project.id, store_id: 'main', store_type: 'web' })
+  const item = { store_id: 'main', name: 'gold_100', display_name: '100 Gold', price: '499' }
+  await till.items.create(account, { ...item, type: 'consumable' })
+  const issuer = createServer(async (_, response) => {
+    response.end(JSON.stringify(await till.sessions.issue(account, { project_id: project.id })))
+  })
+  issuer.listen(0, '127.0.0.1')
+  await once(issuer, 'listening')
+  t.after(() => {
+    issuer.closeAllConnections()
+    issuer.close()
+  })
+  const constants = {
+    SERVER: url,
+    PUBLIC_KEY: project.public_key,
+    ACCOUNT_KEY: account.account_key,
+    YOUR_SERVER: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`,
+  }
+  const folder = temporaryFolder(t)
+  const client = pathToFileURL(join(process.cwd(), 'dist/client/index.js')).href
+  const program = [...page.matchAll(/```js\n(.*?)```/gs)]
+    .map(([, code = '']) => code)
+    .join('\n')
+    .replaceAll("'tillkit/client'", `'${client}'`)
+    .replaceAll("'purchases.csv'", JSON.stringify(join(folder, 'purchases.csv')))
+    .replace('console.log(bytes, total)', 'void [bytes, total]')
+    // `expression // → value` says what the expression gives.
+    .replace(/^( *)(.+?) \/\/ → (.+)$/gm, '$1assert.deepEqual($2, $3); asserted.count++')
+  const start = "import assert from 'node:assert/strict'\nexport const asserted = { count: 0 }\n"
+  const values = Object.entries(constants).map(([k, v]) => `const ${k} = ${JSON.stringify(v)}\n`)
+  const file = join(folder, 'client.mjs')
+  writeFileSync(file, start + values.join('') + program)
+
+  const { asserted } = await import(pathToFileURL(file).href)
+
+  assert.equal(asserted.count, page.match(/ \/\/ → /g)?.length)
+})
+
+test('docs/client.md names every option and every call', () => {
+  const options: { readonly [O in keyof Required<ClientOptions>]: true } = {
+    url: true,
+    publicKey: true,
+    userId: true,
+    deviceInfo: true,
+    dlscheme: true,
+    accountKey: true,
+    allowAccountKeyInBrowser: true,
+    getToken: true,
+    timeout: true,
+    attempts: true,
+    cacheSize: true,
+  }
+  const calls = Object.entries(
+    createClient({ url: 'http://localhost', publicKey: 'pk_1' }),
+  ).flatMap(([noun, methods]) => Object.keys(methods).map((method) => `\`till.${noun}.${method}(`))
+  const names = [...Object.keys(options).map((name) => `\`${name}\``), ...calls]
+  assert.deepEqual(
+    names.filter((name) => !page.includes(name)),
+    [],
+  )
+})

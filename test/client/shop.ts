@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { finished } from 'node:stream/promises'
+import type { TestContext } from 'node:test'
+import { type ClientOptions, createClient } from '../../client/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { startServer, type TestServerOptions } from '../support/server.ts'
+import { createShop } from '../support/till.ts'
+
+/**
+ * How a request fails: `refused`, the connection breaks before the server gets it; `lost`, after the
+ * server answered; `hung`, there is never an answer. Or an answer in place of the server's, which
+ * is sent `after` something else; without a status, the server's own.
+ */
+export type Fault = 'refused' | 'lost' | 'hung' | Planned
+
+interface Planned {
+  readonly status?: number
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: string
+  readonly after?: Promise<void>
+}
+
+export interface Faulty {
+  readonly url: string
+  /** The requests so far, such as `GET /items`, with their headers. */
+  readonly requests: { readonly line: string; readonly headers: IncomingMessage['headers'] }[]
+  /** The lines of the requests so far. */
+  lines(): string[]
+  /** Lets the next requests whose line starts so fail, one by one. */
+  fail(line: string, ...faults: Fault[]): void
+}
+
+/** A server in memory with a shop, behind a proxy that fails as told; clients of both. */
+export async function startFaultyShop(t: TestContext, options: TestServerOptions = {}) {
+  const server = await startServer(t, { storage: createMemoryStorage(), ...options })
+  const shop = await createShop(server.till)
+  const proxy = await startProxy(t, server.url)
+  const { public_key } = shop.project
+  const client = (more: Partial<ClientOptions> = {}) =>
+    createClient({ url: proxy.url, publicKey: public_key, userId: 'player', ...more })
+  const creator = (more: Partial<ClientOptions> = {}) =>
+    createClient({ url: proxy.url, accountKey: shop.account.account_key, ...more })
+  return { server, shop, proxy, client, creator }
+}
+
+async function startProxy(t: TestContext, target: string): Promise<Faulty> {
+  const requests: Faulty['requests'] = []
+  const planned: { line: string; fault: Fault }[] = []
+  const proxy = createServer((incoming, response) => {
+    const line = `${incoming.method} ${incoming.url?.replace('/api/v1', '')}`
+    requests.push({ line, headers: incoming.headers })
+    const index = planned.findIndex((each) => line.startsWith(each.line))
+    const [plan] = index < 0 ? [] : planned.splice(index, 1)
+    answer(target, incoming, response, plan?.fault).catch(() => incoming.socket.destroy())
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.after(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    requests,
+    lines: () => requests.map(({ line }) => line),
+    fail: (line, ...faults) => void planned.push(...faults.map((fault) => ({ line, fault }))),
+  }
+}
+
+async function answer(
+  target: string,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  fault: Fault | undefined,
+): Promise<void> {
+  if (fault === 'hung') return void incoming.resume()
+  if (fault === 'refused') return void incoming.socket.destroy()
+  if (typeof fault === 'object') {
+    await fault.after
+    if (fault.status !== undefined) {
+      await finished(incoming.resume())
+      response.writeHead(fault.status, fault.headers).end(fault.body)
+      return
+    }
+  }
+  const { method = '', url = '', headers } = incoming
+  const outgoing = request(target + url, { method, headers, agent: false }, (received) => {
+    if (fault === 'lost') return void received.resume().on('end', () => incoming.socket.destroy())
+    response.writeHead(received.statusCode ?? 500, received.headers)
+    received.pipe(response)
+  })
+  outgoing.on('error', () => incoming.socket.destroy())
+  incoming.on('close', () => incoming.complete || outgoing.destroy())
+  incoming.pipe(outgoing)
+}
