@@ -42,7 +42,7 @@ export interface Answer {
   readonly status: number
   /** The first 4 KiB of the body. */
   readonly answer: string
-  /** The milliseconds that `Retry-After` asks to wait. */
+  /** The milliseconds that `Retry-After` asks to wait; ignored with a status of 2xx. */
   readonly retry_after?: number
 }
 
@@ -174,7 +174,8 @@ function readAnswer(request: ClientRequest, body: string): Promise<Answer> {
 }
 
 function toAnswer({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer): Answer {
-  const retry_after = parseRetryAfter(headers['retry-after'], Date.now())
+  const isSuccess = status >= 200 && status < 300
+  const retry_after = isSuccess ? undefined : parseRetryAfter(headers['retry-after'], Date.now())
   return { status, answer: decode(body), ...(retry_after === undefined ? {} : { retry_after }) }
 }
 
