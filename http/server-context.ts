@@ -6,6 +6,7 @@ import { createRecorder, type LogOptions, type Recorder } from './log.ts'
 import { createMemoryBudget, type MemoryBudget } from './memory-budget.ts'
 import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
 import { createRateLimit, type RateLimit } from './rate-limit.ts'
+import type { WebhookSender } from './webhooks/sender.ts'
 
 /** Optional features. All default to off. */
 export interface HandlerOptions extends LogOptions {
@@ -25,6 +26,8 @@ export interface HandlerOptions extends LogOptions {
   readonly metrics?: boolean | undefined
   /** Combines the metrics of several worker processes. */
   readonly poolMetrics?: PoolMetrics | undefined
+  /** The sender of webhooks in this process, for the metrics. */
+  readonly webhooks?: WebhookSender | undefined
 }
 
 /** The state that all requests of a server share. */
@@ -53,6 +56,7 @@ const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
   trustProxy: true,
   metrics: true,
   poolMetrics: true,
+  webhooks: true,
   log: true,
   logOnlyErrors: true,
 }
@@ -70,7 +74,8 @@ export function createServerContext(till: Till, options: HandlerOptions): Server
   const addressLimit = createRateLimit('address', options.rateLimitAddress)
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
   const { poolState } = till.operations
-  const gauges = { concurrency, memory, connections, rateLimits, poolState }
+  const { webhooks } = options
+  const gauges = { concurrency, memory, connections, rateLimits, poolState, webhooks }
   const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,

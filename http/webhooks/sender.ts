@@ -21,7 +21,7 @@ export interface WebhookSenderOptions extends OutgoingOptions {
    * Changes of this process are sent at once.
    */
   readonly pollInterval?: number | undefined
-  /** Called when the storage fails. The sender continues by itself. */
+  /** Called once when the storage begins to fail. The sender continues by itself. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
@@ -47,10 +47,15 @@ export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKi
  * await sender.close()
  */
 export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): WebhookSender {
-  const { pollInterval = 1_000, onError = () => {}, ...outgoingOptions } = options
+  const { pollInterval = 1_000, ...outgoingOptions } = options
   const { outbox } = till
   const holder = randomUUID()
   const outgoing = createOutgoing(outgoingOptions)
+  let isFailing = false
+  const onError = (error: unknown) => {
+    if (!isFailing) options.onError?.(error)
+    isFailing = true
+  }
   const queues = createQueues()
   const settlement = createSettlement((results) => outbox.settle(holder, results), onError)
   const alarm = createAlarm()
@@ -70,6 +75,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
       onError(error)
       return RETRY_INTERVAL
     }
+    isFailing = false
     const { messages, start_within, next } = claimed
     hasMore = next === 0 && messages.length > 0
     for (const message of messages) queues.add(message, started + start_within)
