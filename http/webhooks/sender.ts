@@ -10,10 +10,8 @@ import { createSettlement } from './settlement.ts'
 /** Milliseconds between two claims at least, and after a claim that failed. */
 const MIN_INTERVAL = 20
 const RETRY_INTERVAL = 2_000
-/** Milliseconds before another claim when the last one found nothing but could find more. */
+/** Milliseconds before another claim when there is no room, or nothing was found but more is due. */
 const IDLE_INTERVAL = 250
-/** Milliseconds for which `close` waits for the requests in flight. */
-const CLOSE_TIMEOUT = 5_000
 
 export interface WebhookSenderOptions extends OutgoingOptions {
   /**
@@ -21,6 +19,8 @@ export interface WebhookSenderOptions extends OutgoingOptions {
    * Changes of this process are sent at once.
    */
   readonly pollInterval?: number | undefined
+  /** Milliseconds for which `close` waits for requests in flight; default 5,000. */
+  readonly closeTimeout?: number | undefined
   /** Called once when the storage begins to fail. The sender continues by itself. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
@@ -29,8 +29,8 @@ export interface WebhookSender extends AsyncDisposable {
   /** The number of finished requests by result. */
   readonly results: { readonly [R in DeliveryResult]: number }
   /**
-   * Stops sending. Waits up to 5 s for requests in flight; messages without an answer are due again
-   * at once.
+   * Stops sending. Waits for requests in flight, for up to `closeTimeout`. Messages without an
+   * answer are due again at once.
    */
   close(): Promise<void>
 }
@@ -47,7 +47,7 @@ export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKi
  * await sender.close()
  */
 export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): WebhookSender {
-  const { pollInterval = 1_000, ...outgoingOptions } = options
+  const { pollInterval = 1_000, closeTimeout = 5_000, ...outgoingOptions } = options
   const { outbox } = till
   const holder = randomUUID()
   const outgoing = createOutgoing(outgoingOptions)
@@ -77,10 +77,11 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     }
     isFailing = false
     const { messages, start_within, next } = claimed
-    hasMore = next === 0 && messages.length > 0
+    hasMore = next === 0
     for (const message of messages) queues.add(message, started + start_within)
     sendAll()
-    return next > 0 ? Math.min(next, pollInterval) : IDLE_INTERVAL
+    if (hasMore) return messages.length > 0 ? 0 : IDLE_INTERVAL
+    return Math.min(next, pollInterval)
   }
   const run = async () => {
     while (!isClosing) {
@@ -125,7 +126,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     await running
     queues.clear()
     const ended = new AbortController()
-    const timeout = setTimeout(CLOSE_TIMEOUT, undefined, { signal: ended.signal }).catch(() => {})
+    const timeout = setTimeout(closeTimeout, undefined, { signal: ended.signal }).catch(() => {})
     await Promise.race([Promise.all(inFlight), timeout])
     ended.abort()
     outgoing.close()
