@@ -1,11 +1,12 @@
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog.ts'
+import { observeCommits } from './services/commits.ts'
 import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
 import { createItems, type Items } from './services/items.ts'
 import { createOperations, type Operations } from './services/operations.ts'
-import type { Outbox } from './services/outbox.ts'
+import { createOutbox, type Outbox } from './services/outbox.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
 import { parseQuotas, type Quotas } from './services/quotas.ts'
@@ -13,7 +14,7 @@ import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
 import { createUsers, type Users } from './services/users.ts'
-import type { Webhooks } from './services/webhooks.ts'
+import { createWebhooks, type Webhooks } from './services/webhooks.ts'
 import type { Storage } from './storage/port.ts'
 import {
   createFixedKeyring,
@@ -109,8 +110,8 @@ export function createTill(options: TillOptions): Till {
     imports: createImports(context),
     users: createUsers(context),
     operations: createOperations(context),
-    webhooks: {} as Webhooks,
-    outbox: {} as Outbox,
+    webhooks: createWebhooks(context),
+    outbox: createOutbox(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     close,
     [Symbol.asyncDispose]: close,
@@ -127,7 +128,7 @@ function createContext(options: TillOptions): Context {
     lockdown = false,
     platforms = PLATFORMS,
     quotas = {},
-    webhooks: _webhooks,
+    webhooks = {},
     now = Date.now,
     ...others
   } = options
@@ -151,7 +152,8 @@ function createContext(options: TillOptions): Context {
     tokenSecret === undefined ? createStoredKeyring(keyStore, now) : createFixedKeyring(tokenSecret)
   const sealer = createSealer(masterKeys)
   return {
-    storage,
+    ...observeCommits(storage),
+    ...parseRetries(webhooks),
     now,
     keyring,
     platforms,
@@ -161,4 +163,18 @@ function createContext(options: TillOptions): Context {
     sealer,
     quotas: parseQuotas(quotas),
   }
+}
+
+const HOUR_MS = 3_600_000
+const RETRIES = [5_000, 30_000, 2 * 60_000, 15 * 60_000, HOUR_MS, 6 * HOUR_MS]
+
+function parseRetries({ retries = RETRIES, giveUpAfter = 3 * DAY_MS, ...others }: WebhookOptions) {
+  const [unknown] = Object.keys(others)
+  if (unknown !== undefined) throw new TypeError(`webhooks has no option ${unknown}`)
+  const isTime = (each: unknown) => Number.isInteger(each) && (each as number) >= 0
+  if (!Array.isArray(retries) || retries.length === 0 || !retries.every(isTime)) {
+    throw new TypeError('webhooks.retries must be whole milliseconds')
+  }
+  if (!isTime(giveUpAfter)) throw new TypeError('webhooks.giveUpAfter must be whole milliseconds')
+  return { retries: retries as readonly number[], giveUpAfter }
 }

@@ -26,6 +26,11 @@ export const AUDIT_ACTIONS = [
   'catalog.apply',
   'users.export',
   'users.erase',
+  'webhooks.test',
+  'webhooks.replay',
+  'webhooks.pause',
+  'webhooks.resume',
+  'webhooks.confirm',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
@@ -53,4 +58,9 @@ export interface AuditEntry {
   readonly request_id: string
   /** Facts of the change that the records no longer show: old and new price. Never a secret. */
   readonly data?: JsonObject
+}
+
+/** An audit entry with its sequence number, which is unique and never used again. */
+export interface NumberedEntry extends AuditEntry {
+  readonly seq: number
 }

@@ -225,6 +225,9 @@ export function replaceConfig(
 ): JsonObject {
   const kept = Object.entries(stored).filter(([key]) => secrets.includes(key))
   const replaced: JsonObject = { ...Object.fromEntries(kept), ...sent }
+  if (sent.webhook_secret === undefined && sent.webhook_url !== stored.webhook_url) {
+    delete replaced.webhook_secret
+  }
   for (const key of secrets) {
     if (replaced[key] === null) delete replaced[key]
   }

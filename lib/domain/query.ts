@@ -2,6 +2,7 @@ import {
   boolean,
   type Fields,
   type Given,
+  invalidField,
   oneOf,
   optional,
   parseObject,
@@ -9,6 +10,7 @@ import {
   type Rule,
   required,
   text,
+  wholeNumber,
 } from './fields.ts'
 import { parseInstant } from './instant.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from './purchase.ts'
@@ -196,4 +198,41 @@ const ownedFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage>
 
 export function parseOwnedQuery(input: unknown) {
   return parseObject(input, ownedFields)
+}
+
+const endpointId = text(1, 255)
+
+export function parseWebhookQuery(input: unknown) {
+  return parseObject(input, {
+    project_id: optional(text(1, 64)),
+    limit: listFields.limit,
+    cursor: optional(endpointId),
+  } satisfies Fields<Given<{ project_id?: string }> & ParsedPage>)
+}
+
+export function parseWebhookLogQuery(input: unknown) {
+  return parseObject(input, {
+    endpoint_id: required(endpointId),
+    state: optional(oneOf(['waiting', 'delivered', 'failed'] as const)),
+    ...listFields,
+  })
+}
+
+interface ParsedReplay {
+  readonly endpoint_id: string
+  readonly from?: number
+  /** Unix milliseconds. */
+  readonly since?: number
+}
+
+const replayFields: Fields<ParsedReplay> = {
+  endpoint_id: required(endpointId),
+  from: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+  since: optional(instant),
+}
+
+export function parseReplay(input: unknown): ParsedReplay {
+  const parsed = parseObject<ParsedReplay>(input, replayFields)
+  if ((parsed.from === undefined) !== (parsed.since === undefined)) return parsed
+  throw invalidField('from', 'required', 'or since is required, and not both')
 }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
+import type { AuditAction } from '../domain/audit.ts'
 import {
   type Catalog,
   type ItemList,
@@ -10,6 +11,7 @@ import {
   repeated,
   resolveSecrets,
 } from '../domain/catalog.ts'
+import type { EndpointWrite } from '../domain/endpoint.ts'
 import {
   invalidField,
   isSameJson,
@@ -34,6 +36,7 @@ import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { CatalogChanges, CatalogItemChange, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
 import type { Context } from './context.ts'
+import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
 import { changeSealed, sealSecrets } from './secrets.ts'
 
@@ -100,6 +103,7 @@ export interface PreparedPlan {
   readonly plan: CatalogPlan
   readonly writes: CatalogChanges
   readonly quota: Quota | undefined
+  readonly endpoints: readonly EndpointWrite[]
 }
 
 const REQUEST_FIELDS = [
@@ -166,7 +170,14 @@ export async function preparePlan(
     newItems: { [Symbol.iterator]: () => newItems(context, project, changes) },
     items: { [Symbol.iterator]: () => itemChanges(context, changes) },
   }
-  return { plan, writes, quota: planner.quota(project) }
+  const endpoints = [
+    ...(changedProject ? endpointWrites(context, project, changedProject) : []),
+    ...newStores.flatMap((store) => endpointWrites(context, undefined, store)),
+    ...changedStores.flatMap((store) =>
+      endpointWrites(context, stores.get(store.store_id) as Store, store),
+    ),
+  ]
+  return { plan, writes, quota: planner.quota(project), endpoints }
 }
 
 async function findProject(
@@ -419,12 +430,20 @@ function* itemChanges(
   changes: readonly PlannedChange[],
 ): Generator<CatalogItemChange> {
   const at = formatInstant(now())
-  for (const { action, id, version, fields = {} } of changes) {
+  for (const { action, id, version, store_id = '', name = '', fields = {} } of changes) {
     if (id === undefined || version === undefined) continue
+    const { from, to } = fields.price ?? {}
+    const data = {
+      name,
+      version: version + 1,
+      ...(Object.keys(fields).length > 0 && { changed: Object.keys(fields) }),
+      ...(from !== undefined && { price: { old: from, new: to } }),
+    }
+    const audit = { action: `item.${action}` as AuditAction, subject: id, store_id, data }
     const changed = Object.entries(fields).map(([name, { to }]) => [name, to])
     const archived_at = { archive: at, restore: null }[action as 'archive']
     const state = archived_at === undefined ? {} : { archived_at }
-    yield { id, version, ...Object.fromEntries(changed), ...state }
+    yield { id, version, ...Object.fromEntries(changed), ...state, audit }
   }
 }
 

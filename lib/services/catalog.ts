@@ -67,13 +67,15 @@ export function createCatalog(context: Context): Catalogs {
 
     async apply(account, { digest, ...request }, options) {
       assertAccount(account)
-      const { plan, writes, quota } = await preparePlan(context, account, request)
+      const { plan, writes, quota, endpoints } = await preparePlan(context, account, request)
       if (digest !== undefined && !sealer.isDigest(digest, writes.state)) {
         throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
       }
       if (plan.changes.length === 0) return plan
-      const write = auditedWrite(context, account, 'catalog.apply', plan.project_id, options)
-      await storage.applyCatalog(writes, quota ? { ...write, quota } : write)
+      const { project_id } = plan
+      const about = { subject: project_id, project_id }
+      const write = auditedWrite(context, account, 'catalog.apply', about, options)
+      await storage.applyCatalog(writes, { ...write, endpoints, ...(quota && { quota }) })
       return plan
     },
   }

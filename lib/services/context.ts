@@ -1,5 +1,6 @@
 import type { Storage } from '../storage/port.ts'
 import type { Keyring } from '../token/keyring.ts'
+import type { Commits } from './commits.ts'
 import type { Quotas } from './quotas.ts'
 import type { Sealer } from './secrets.ts'
 
@@ -18,4 +19,9 @@ export interface Context {
   readonly lockdown: boolean
   readonly sealer: Sealer
   readonly quotas: Quotas
+  readonly commits: Commits
+  /** Milliseconds before each retry of a webhook message; the last one repeats. */
+  readonly retries: readonly number[]
+  /** Milliseconds after which a message is given up. */
+  readonly giveUpAfter: number
 }

@@ -1,5 +1,6 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
+import type { EndpointWrite } from '../domain/endpoint.ts'
 import { invalidField } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
@@ -13,6 +14,7 @@ import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
+import { endpointWrites } from './endpoints.ts'
 import {
   dropUnreadable,
   findUnreadable,
@@ -48,6 +50,8 @@ export interface Operations {
   /**
    * Appends old entries of the audit log to a file as JSON lines, then deletes them from the log.
    * Each entry is deleted only after it is safe on the disk. Resolves to the number of entries.
+   * Ends before the first entry that a webhook endpoint has not delivered, unless the endpoint was
+   * paused for more than 30 days.
    * After an interruption, call it again with the same file. Throws `invalid_request` if `before`
    * is too late or the file is wrong.
    */
@@ -123,8 +127,15 @@ export function createOperations(context: Context): Operations {
       ? { subject: record.store_id, project_id: record.project_id, store_id: record.store_id }
       : { subject: record.id, project_id: record.id }
     const write = auditedWrite(context, account, action, about, options)
-    if (isStore(record)) await storage.updateStore(record, (now) => change(now, sealer), write)
-    else await storage.updateProject(record.id, (now) => change(now, sealer), write)
+    const endpoints: EndpointWrite[] = []
+    const apply = <T extends SecretHolder>(current: T): T => {
+      const next = change(current, sealer)
+      endpoints.splice(0, 1, ...endpointWrites(context, current, next))
+      return next
+    }
+    const withEndpoints = { ...write, endpoints }
+    if (isStore(record)) await storage.updateStore(record, (now) => apply(now), withEndpoints)
+    else await storage.updateProject(record.id, (now) => apply(now), withEndpoints)
   }
 
   const renewFingerprints = async (): Promise<number> => {
@@ -185,7 +196,8 @@ export function createOperations(context: Context): Operations {
       }
       const time = formatInstant(before)
       const write = auditedWrite(context, undefined, 'audit.archive', time, options)
-      return storage.archiveAudit({ before: time, file, write, onProgress, signal })
+      const stopped_before = context.now() - NEEDED_MS
+      return storage.archiveAudit({ before: time, file, write, stopped_before, onProgress, signal })
     },
 
     async rotateSigningKeys({ drop: mode = 'unneeded', ...options } = {}) {
@@ -248,6 +260,8 @@ export function createOperations(context: Context): Operations {
 }
 
 const ARCHIVED_AFTER_MS = 3_600_000
+/** The archive ends before the entries of an endpoint that was stopped for less than this. */
+const NEEDED_MS = 30 * 86_400_000
 
 /** A start checks 1,000 records, or fewer if they are large, because parsing takes time. */
 const ASSERTED_BYTES = 16 * 1024 ** 2

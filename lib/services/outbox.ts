@@ -1,3 +1,16 @@
+import { setImmediate } from 'node:timers/promises'
+import type { NumberedEntry } from '../domain/audit.ts'
+import type { StoredEndpoint } from '../domain/endpoint.ts'
+import { stopEndpoint } from '../domain/endpoint.ts'
+import { EVENT_ACTIONS, receives } from '../domain/event.ts'
+import type { NewMessage, StoredMessage } from '../domain/message.ts'
+import { settleAttempt } from '../domain/retry.ts'
+import type { LeasedEndpoint } from '../storage/port.ts'
+import type { Context } from './context.ts'
+import { openSecrets } from './endpoints.ts'
+import { bodyOf, messagesOf } from './events.ts'
+import { signWebhook } from './signature.ts'
+
 /** What the sender of webhooks needs. It takes no caller: the sender serves all accounts. */
 export interface Outbox {
   /**
@@ -85,4 +98,177 @@ export interface Backlog {
   readonly lag: number
   /** The age in seconds of the oldest change that an active endpoint has not received. */
   readonly lag_seconds: number
+}
+
+const LEASE_MS = 45_000
+/** One claim leases at most this many endpoints, so that its messages fit into memory. */
+const ENDPOINTS = 10
+const MESSAGES = 100
+const MESSAGES_OF_FAILING = 10
+const CLAIM_BYTES = 8 * 1024 ** 2
+/** An endpoint with as many waiting messages reads no further entries. */
+const WAITING = 1_000
+const LOG_MS = 30 * 86_400_000
+const LOG_MESSAGES = 10_000
+const PRUNE_EVERY = 500
+const NEXT_MS = 60_000
+const BACKLOG_ENDPOINTS = 1_000
+
+export function createOutbox(context: Context): Outbox {
+  const { storage, now, sealer, commits, retries, giveUpAfter } = context
+  /** The settled messages of each endpoint since its log was pruned. */
+  const unpruned = new Map<string, number>()
+
+  /** Reads the entries that follow, and makes their messages. */
+  const read = async ({ endpoint, position, waiting }: LeasedEndpoint, most: number) => {
+    const { endpoint_id, failing_since } = endpoint
+    const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
+    const room = Math.min(limit, WAITING - waiting)
+    const entries = room > 0 ? await storage.listUnread(endpoint_id, room) : []
+    const messages: NewMessage[] = []
+    for (const entry of entries) {
+      if (!receives(endpoint, entry)) continue
+      messages.push(...(await messagesOf(storage, endpoint_id, entry)))
+    }
+    const last = entries.at(-1)?.seq
+    const hasMore = room > 0 && entries.length === room
+    return { endpoint_id, position, read: last, messages, limit, entries, hasMore }
+  }
+
+  const stop = async (endpoint_id: string) => {
+    const stopNow = (current: StoredEndpoint) => stopEndpoint(current, now(), 'secret')
+    await storage.updateEndpoint(endpoint_id, stopNow)
+  }
+
+  /** Finds the entries of messages that were read before. */
+  const entriesOf = async (messages: readonly StoredMessage[], known: readonly NumberedEntry[]) => {
+    const entries = new Map(known.map((entry) => [entry.seq, entry]))
+    const missing = messages.map(({ sequence }) => sequence).filter((seq) => !entries.has(seq))
+    const found = missing.length === 0 ? [] : await storage.findEntries([...new Set(missing)])
+    for (const entry of found) entries.set(entry.seq, entry)
+    return entries
+  }
+
+  const sign = (
+    endpoint: StoredEndpoint,
+    secrets: readonly string[],
+    message: StoredMessage,
+    body: string,
+  ): OutgoingMessage => {
+    const { endpoint_id, sequence, part, webhook_id, attempts } = message
+    const timestamp = Math.floor(now() / 1000)
+    const signature = signWebhook(secrets, webhook_id, timestamp, body)
+    const headers = {
+      'content-type': 'application/json',
+      'webhook-id': webhook_id,
+      'webhook-timestamp': String(timestamp),
+      ...(secrets.length > 0 && { 'webhook-signature': signature }),
+    }
+    return { endpoint_id, sequence, part, attempt: attempts + 1, url: endpoint.url, headers, body }
+  }
+
+  /** Gives up messages whose data is gone, and returns those that do not fit into the claim. */
+  const putBack = async (
+    holder: string,
+    lease: number,
+    gone: readonly StoredMessage[],
+    excess: readonly StoredMessage[],
+  ) => {
+    if (gone.length + excess.length === 0) return
+    const isGone = ({ webhook_id }: StoredMessage) =>
+      gone.some((each) => each.webhook_id === webhook_id)
+    await storage.settleMessages(holder, [...gone, ...excess], lease, (endpoint, messages) => ({
+      endpoint,
+      messages: messages.map((each) =>
+        isGone(each)
+          ? { ...each, state: 'failed', error: 'The data of the event is gone' }
+          : { ...each, next_at: now() },
+      ),
+    }))
+  }
+
+  return {
+    async claim({ holder, except = [], limit = MESSAGES, lease = LEASE_MS }) {
+      const begun = now()
+      const leased = await storage.leaseEndpoints({
+        ...{ holder, lease, now: begun, limit: ENDPOINTS, most: WAITING, except },
+      })
+      const readings = await Promise.all(leased.map((each) => read(each, limit)))
+      const taken = await storage.takeMessages({
+        ...{ holder, now: begun, hidden_until: begun + lease },
+        endpoints: readings,
+      })
+      const entries = await entriesOf(
+        taken,
+        readings.flatMap((each) => each.entries),
+      )
+      const messages: OutgoingMessage[] = []
+      const gone: StoredMessage[] = []
+      const excess: StoredMessage[] = []
+      let bytes = 0
+      for (const { endpoint } of leased) {
+        const own = taken.filter(({ endpoint_id }) => endpoint_id === endpoint.endpoint_id)
+        const secrets = openSecrets(sealer, endpoint, begun)
+        if (!secrets) {
+          await stop(endpoint.endpoint_id)
+          excess.push(...own)
+          continue
+        }
+        for (const message of own) {
+          const entry = entries.get(message.sequence)
+          const body = bytes < CLAIM_BYTES && entry && (await bodyOf(storage, entry, message))
+          if (body) {
+            bytes += Buffer.byteLength(body)
+            messages.push(sign(endpoint, secrets, message, body))
+          } else if (bytes >= CLAIM_BYTES) excess.push(message)
+          else gone.push(message)
+        }
+        await setImmediate() // yields, because the storage may answer at once
+      }
+      await putBack(holder, lease, gone, excess)
+      const isMore =
+        leased.length === ENDPOINTS || excess.length > 0 || readings.some(({ hasMore }) => hasMore)
+      const due = isMore ? begun : await storage.findNextDue(begun)
+      const next = Math.min(NEXT_MS, Math.max(0, (due ?? begun + NEXT_MS) - now()))
+      return { messages, start_within: Math.floor((lease * 2) / 3), next }
+    },
+
+    async settle(holder, results) {
+      const rules = { now: now(), retries, giveUpAfter, random: Math.random }
+      await storage.settleMessages(holder, results, LEASE_MS, (endpoint, messages) =>
+        settleAttempt(endpoint, messages, results, rules),
+      )
+      for (const { endpoint_id } of results) {
+        const count = unpruned.get(endpoint_id)
+        unpruned.set(endpoint_id, (count ?? PRUNE_EVERY) + 1)
+      }
+      for (const [endpoint_id, count] of unpruned) {
+        if (count < PRUNE_EVERY) continue
+        unpruned.set(endpoint_id, 0)
+        await storage.pruneMessages(endpoint_id, now() - LOG_MS, LOG_MESSAGES)
+      }
+    },
+
+    release: (holder) => storage.releaseEndpoints(holder, now()),
+    onChange: (listener) => commits.on(listener),
+
+    async backlog() {
+      const endpoints = { active: 0, unconfirmed: 0, paused: 0, disabled: 0 }
+      let failing = 0
+      let lag = 0
+      let lag_seconds = 0
+      const { records } = await storage.listEndpoints({}, { limit: BACKLOG_ENDPOINTS })
+      for (const { endpoint_id, state, failing_since } of records) {
+        endpoints[state]++
+        if (state !== 'active') continue
+        if (failing_since !== undefined) failing++
+        const { count, at } = await storage.measureLag(endpoint_id, EVENT_ACTIONS)
+        lag += count
+        if (at !== undefined) {
+          lag_seconds = Math.max(lag_seconds, Math.floor((now() - Date.parse(at)) / 1000))
+        }
+      }
+      return { endpoints, failing, lag, lag_seconds: Math.max(0, lag_seconds) }
+    },
+  }
 }

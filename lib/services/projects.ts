@@ -1,4 +1,5 @@
 import type { Account } from '../domain/account.ts'
+import type { EndpointWrite } from '../domain/endpoint.ts'
 import { invalidField, isObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
@@ -27,6 +28,7 @@ import {
 } from './access.ts'
 import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
+import { endpointWrites } from './endpoints.ts'
 import { createId, createPublicKey } from './ids.ts'
 import { changeSealed, sealSecrets } from './secrets.ts'
 
@@ -65,6 +67,8 @@ export interface ProjectPage {
 export function createProjects(context: Context): Projects {
   const { storage, now, platforms, sealer, quotas } = context
   const { projects: maxProjects, configBytes: config_bytes } = quotas
+  const endpointsOf = (before: Project | undefined, after: Project, by?: 'account' | 'session') =>
+    endpointWrites(context, before, after, by)
 
   return {
     async create(account, input, options = {}) {
@@ -83,8 +87,11 @@ export function createProjects(context: Context): Projects {
       const about = { subject: project.id, project_id: project.id }
       const creation = { input: fields, record: project, about }
       const quota = { account_id, projects: maxProjects, config_bytes }
-      const insert = (write: WriteOptions) =>
-        storage.insertProject(sealSecrets(project, sealer), { ...write, quota })
+      const insert = (write: WriteOptions) => {
+        const sealed = sealSecrets(project, sealer)
+        const endpoints = endpointsOf(undefined, sealed)
+        return storage.insertProject(sealed, { ...write, quota, endpoints })
+      }
       const action = 'project.create'
       const created = await createOnce(context, account, action, creation, options, insert)
       return created as Project // always defined, because no other project has the new id
@@ -102,10 +109,16 @@ export function createProjects(context: Context): Projects {
       const quota = change.config && { account_id, config_bytes }
       const about = { subject: change.id, project_id: change.id }
       const write = auditedWrite(context, caller, 'project.update', about, options)
+      const by = isSession(caller) ? 'session' : 'account'
+      const endpoints: EndpointWrite[] = []
       const changed = await storage.updateProject(
         change.id,
-        (current) => changeSealed(current, changeProject(current, change), sealer),
-        quota ? { ...write, quota } : write,
+        (current) => {
+          const next = changeSealed(current, changeProject(current, change), sealer)
+          endpoints.splice(0, 1, ...endpointsOf(current, next, by))
+          return next
+        },
+        { ...write, endpoints, ...(quota && { quota }) },
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
       // Returns the secret only if this caller sent it.

@@ -45,11 +45,19 @@ export async function recordPurchase(
   const row = parsePurchaseCells(parsed, await rulesOf(storage, store))
   const { account_id, store_id } = store
   const import_id = createId('rec', now())
+  const { sku, quantity, price, currency, status, purchased_at } = row
   const about = {
     subject: `${store_id}/${row.transaction_id}`,
     project_id: store.project_id,
     store_id,
-    data: { import_id },
+    data: {
+      import_id,
+      sku,
+      quantity,
+      ...(price !== undefined && { price, currency }),
+      status,
+      purchased_at: formatInstant(purchased_at),
+    },
   }
   const authority = { ...authorityOf(account), store: { account_id, store_id } }
   const write = {

@@ -194,6 +194,11 @@ export function isStore(record: SecretHolder): record is Store {
   return 'store_id' in record
 }
 
+/** The place for which the `webhook_secret` of a record is sealed. */
+export function secretPlace(record: SecretHolder): string {
+  return `${secretsOf(record).place}/webhook_secret`
+}
+
 const PROJECT_SECRETS = ['webhook_secret']
 
 /** The configuration, the names of its secrets, and the `place` to seal them for. */

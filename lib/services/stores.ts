@@ -1,4 +1,5 @@
 import type { Account } from '../domain/account.ts'
+import type { EndpointWrite } from '../domain/endpoint.ts'
 import { invalidField, type JsonObject } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { pageFor, parseProjectStoreQuery, type StoreQuery } from '../domain/query.ts'
@@ -24,6 +25,7 @@ import {
 } from './access.ts'
 import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from './audit.ts'
 import type { Context } from './context.ts'
+import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
 import { changeSealed, sealSecrets } from './secrets.ts'
 
@@ -77,7 +79,11 @@ export function createStores(context: Context): Stores {
         'store.create',
         creation,
         options,
-        (write) => storage.insertStore(sealSecrets(store, sealer), { ...write, quota }),
+        (write) => {
+          const sealed = sealSecrets(store, sealer)
+          const endpoints = endpointWrites(context, undefined, sealed)
+          return storage.insertStore(sealed, { ...write, quota, endpoints })
+        },
       )
       if (!created) throw invalidField('store_id', 'taken', 'is taken in this account')
       return created
@@ -92,10 +98,15 @@ export function createStores(context: Context): Stores {
       const write = auditedWrite(context, account, 'store.update', about, options)
       // No quota without a new config: sealing an old secret may make the stored one larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
+      const endpoints: EndpointWrite[] = []
       const changed = await storage.updateStore(
         store,
-        (current) => changeSealed(current, changeStore(current, change), sealer),
-        quota ? { ...write, quota } : write,
+        (current) => {
+          const next = changeSealed(current, changeStore(current, change), sealer)
+          endpoints.splice(0, 1, ...endpointWrites(context, current, next))
+          return next
+        },
+        { ...write, endpoints, ...(quota && { quota }) },
       )
       return withSentSecrets(changed as Store, change.store_config) // stores are never deleted
     },

@@ -20,7 +20,8 @@ export interface Users {
   export(account: Account, user: UserQuery, options?: CallOptions): AsyncIterable<string>
   /**
    * Removes a user from the purchases of a project, and replaces the user's id by a pseudonym in
-   * revocations, audit entries and idempotency records. Purchases keep their amounts. Imports into
+   * revocations, audit entries and idempotency records. Deletes the answers in the delivery logs of
+   * the project's webhooks. Purchases keep their amounts. Imports into
    * a store wait while its purchases are erased. After a crash, repeat the call to finish it.
    */
   erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
@@ -177,6 +178,7 @@ export function createUsers(context: Context): Users {
           if (replaced) await storage.replaceIdempotencyRecord(record.key, replaced, authorized)
         }
       }
+      await storage.clearAnswers(user.project_id, authorized)
       await storage.emptyLog?.()
       return { pseudonym: pseudonymOf(user), purchases: erased }
     },

@@ -1,7 +1,29 @@
 import type { Account } from '../domain/account.ts'
-import type { ListQuery } from '../domain/query.ts'
+import type { AuditAction } from '../domain/audit.ts'
+import {
+  activated,
+  confirmEndpoint,
+  type StoredEndpoint,
+  stopEndpoint,
+} from '../domain/endpoint.ts'
+import { EVENT_ACTIONS } from '../domain/event.ts'
+import { invalidField } from '../domain/fields.ts'
+import { formatInstant } from '../domain/instant.ts'
+import type { StoredMessage } from '../domain/message.ts'
+import {
+  type ListQuery,
+  parseReplay,
+  parseWebhookLogQuery,
+  parseWebhookQuery,
+} from '../domain/query.ts'
 import type { WebhookDelivery, WebhookDeliveryState, WebhookEndpoint } from '../domain/webhook.ts'
-import type { CallOptions } from './audit.ts'
+import { TillError } from '../errors.ts'
+import { pagesOf } from '../storage/pages.ts'
+import type { EndpointMove } from '../storage/port.ts'
+import { assertAccount } from './access.ts'
+import { auditedWrite, type CallOptions } from './audit.ts'
+import type { Context } from './context.ts'
+import { placeOf, sameSecret } from './endpoints.ts'
 
 export interface Webhooks {
   /** One page of the account's endpoints, in order of their ids. */
@@ -64,4 +86,166 @@ export interface WebhookReplay {
   readonly from?: number | undefined
   /** Events from this time on: ISO 8601 with a zone, or a date, which means midnight UTC. */
   readonly since?: string | undefined
+}
+
+export function createWebhooks(context: Context): Webhooks {
+  const { storage, now } = context
+
+  const getEndpoint = async (account: Account, endpoint_id: string): Promise<StoredEndpoint> => {
+    assertAccount(account)
+    const isText = typeof endpoint_id === 'string' && endpoint_id.length <= 255
+    const endpoint = isText ? await storage.findEndpoint(endpoint_id) : undefined
+    if (endpoint?.account_id === account.account_id) return endpoint
+    throw notFound()
+  }
+
+  const show = async (endpoint: StoredEndpoint): Promise<WebhookEndpoint> => {
+    const { endpoint_id, project_id, store_id, url, state, reason, secrets } = endpoint
+    const { unconfirmed, failing_since, last_failure } = endpoint
+    const { count, cursor, at } = await storage.measureLag(endpoint_id, EVENT_ACTIONS)
+    const age = at === undefined ? 0 : Math.floor((now() - Date.parse(at)) / 1000)
+    return {
+      ...{ endpoint_id, project_id, store_id, url, state },
+      ...(reason && { reason }),
+      ...(unconfirmed && { unconfirmed_url: unconfirmed.url }),
+      is_signed: secrets.length > 0,
+      cursor,
+      lag: count,
+      lag_seconds: Math.max(0, age),
+      ...(failing_since !== undefined && { failing_since: formatInstant(failing_since) }),
+      ...(last_failure && { last_failure }),
+    }
+  }
+
+  const update = async (
+    account: Account,
+    endpoint_id: string,
+    action: AuditAction,
+    change: (current: StoredEndpoint) => StoredEndpoint,
+    move: EndpointMove,
+    options: CallOptions | undefined,
+  ): Promise<WebhookEndpoint> => {
+    const { project_id, store_id } = await getEndpoint(account, endpoint_id)
+    const about = { subject: endpoint_id, project_id, store_id }
+    const write = auditedWrite(context, account, action, about, options)
+    const changed = await storage.updateEndpoint(endpoint_id, change, move, write)
+    if (!changed) throw notFound()
+    return show(changed)
+  }
+
+  const webhooks: Webhooks = {
+    async list(account, query = {}) {
+      assertAccount(account)
+      const { account_id } = account
+      const { project_id, limit, cursor } = parseWebhookQuery(query)
+      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      const { records, ...next } = await storage.listEndpoints({ account_id, project_id }, page)
+      return { endpoints: await Promise.all(records.map(show)), ...next }
+    },
+
+    async *all(account, query = {}) {
+      for await (const page of pagesOf(({ limit, after: cursor }) =>
+        webhooks.list(account, { ...query, limit, cursor }),
+      )) {
+        yield* page.endpoints
+      }
+    },
+
+    async get(account, endpoint_id) {
+      return show(await getEndpoint(account, endpoint_id))
+    },
+
+    async log(account, query) {
+      assertAccount(account)
+      const { endpoint_id, state, limit, cursor } = parseWebhookLogQuery(query)
+      await getEndpoint(account, endpoint_id)
+      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      const { records, ...next } = await storage.listMessages(endpoint_id, state, page)
+      return { deliveries: records.map(delivery), ...next }
+    },
+
+    async test(account, endpoint_id, options) {
+      const endpoint = await getEndpoint(account, endpoint_id)
+      const { project_id, store_id } = endpoint
+      const about = { subject: endpoint_id, project_id, store_id }
+      await storage.insertAudit(auditedWrite(context, account, 'webhooks.test', about, options))
+      return show(endpoint)
+    },
+
+    async replay(account, request, options) {
+      assertAccount(account)
+      const { endpoint_id, from, since } = parseReplay(request)
+      const { project_id } = await getEndpoint(account, endpoint_id)
+      const found = from ?? (await storage.findSequence(project_id, formatInstant(since ?? 0)))
+      const move = found === undefined ? {} : { to: found }
+      return update(account, endpoint_id, 'webhooks.replay', (same) => same, move, options)
+    },
+
+    pause: (account, endpoint_id, options) =>
+      update(
+        account,
+        endpoint_id,
+        'webhooks.pause',
+        (current) => {
+          assertConfirmed(current)
+          return stopEndpoint(current, now())
+        },
+        {},
+        options,
+      ),
+
+    resume: (account, endpoint_id, options) =>
+      update(
+        account,
+        endpoint_id,
+        'webhooks.resume',
+        (current) => {
+          assertConfirmed(current)
+          return activated(current)
+        },
+        { retry: true },
+        options,
+      ),
+
+    async confirm(account, endpoint_id, { url, ...options } = {}) {
+      const endpoint = await getEndpoint(account, endpoint_id)
+      const isSame = sameSecret(context, placeOf(endpoint))
+      const confirm = (current: StoredEndpoint) => {
+        const { unconfirmed } = current
+        if (!unconfirmed) {
+          throw invalidField('endpoint_id', 'confirmed', 'has no unconfirmed URL')
+        }
+        if (url !== undefined && unconfirmed.url !== url) {
+          throw invalidField('url', 'mismatch', 'is not the unconfirmed URL any more')
+        }
+        return confirmEndpoint(current, unconfirmed, now(), isSame)
+      }
+      const move: EndpointMove = endpoint.url === '' ? { to: 'newest' } : { retry: true }
+      return update(account, endpoint_id, 'webhooks.confirm', confirm, move, options)
+    },
+  }
+  return webhooks
+}
+
+function notFound(): TillError {
+  return new TillError('webhook_not_found', 'No webhook endpoint has this id')
+}
+
+function assertConfirmed({ url }: StoredEndpoint): void {
+  if (url !== '') return
+  throw invalidField('endpoint_id', 'unconfirmed', 'has no confirmed URL')
+}
+
+function delivery(message: StoredMessage): WebhookDelivery {
+  const { endpoint_id, webhook_id, sequence, type, state, attempts, at, next_at } = message
+  const { status, error, answer, duration_ms } = message
+  return {
+    ...{ endpoint_id, webhook_id, sequence, type, state, attempts },
+    ...(at !== undefined && { at: formatInstant(at) }),
+    ...(state === 'waiting' && { next_at: formatInstant(next_at) }),
+    ...(status !== undefined && { status }),
+    ...(error !== undefined && { error }),
+    ...(answer !== undefined && { answer }),
+    ...(duration_ms !== undefined && { duration_ms }),
+  }
 }

@@ -10,14 +10,9 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import type { AuditEntry } from '../domain/audit.ts'
+import type { NumberedEntry } from '../domain/audit.ts'
 import { TillError } from '../errors.ts'
 import { syncFolder } from './folder.ts'
-
-/** An audit entry with its sequence number, which is unique and never used again. */
-export interface NumberedEntry extends AuditEntry {
-  readonly seq: number
-}
 
 /** A file of archived audit entries as JSON lines, in ascending order of their sequence numbers. */
 export interface ArchiveFile {

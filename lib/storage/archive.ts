@@ -1,9 +1,7 @@
-import type { NumberedEntry } from './archive-file.ts'
+import type { NumberedEntry } from '../domain/audit.ts'
 import { openArchiveFile } from './archive-file.ts'
 import { pagesOf } from './pages.ts'
 import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
-
-export type { NumberedEntry } from './archive-file.ts'
 
 /**
  * Moves the old entries of one page out of the audit log. In one transaction that excludes other
@@ -13,6 +11,8 @@ export type ArchivePage = (step: {
   readonly before: string
   readonly page: Page
   readonly keep: (entries: readonly NumberedEntry[]) => void
+  /** Endpoints that were stopped before this time need no entries; Unix milliseconds. */
+  readonly stopped_before: number
   readonly write: WriteOptions
 }) => Promise<{ readonly archived: number; readonly next?: string }>
 
@@ -25,7 +25,7 @@ const BATCH = 2_000
  * crash in between, the next run finds the batch in the file and only deletes it.
  */
 export async function archiveInto(
-  { before, file, write = {}, onProgress, signal }: ArchiveRequest,
+  { before, file, write = {}, stopped_before = 0, onProgress, signal }: ArchiveRequest,
   archivePage: ArchivePage,
 ): Promise<number> {
   const target = openArchiveFile(file)
@@ -34,7 +34,7 @@ export async function archiveInto(
     signal?.throwIfAborted()
     // The first batch writes one audit entry for the whole run.
     const first = archived === 0 ? write : {}
-    return archivePage({ before, page, keep: target.keep, write: first })
+    return archivePage({ before, page, keep: target.keep, stopped_before, write: first })
   }
   try {
     for await (const done of pagesOf(archiveNext, BATCH)) {
@@ -49,11 +49,16 @@ export async function archiveInto(
 
 /**
  * Returns the first entries of a page that are older than `before`, and the next page's cursor. The
- * archive ends at the first newer entry, even if older ones follow it after a clock change. The
+ * archive ends at the first newer entry, or the first that an endpoint needs, even if older ones follow it after a clock change. The
  * sequence numbers in a file must ascend, so a skipped entry could never be added later.
  */
-export function splitPage(entries: readonly NumberedEntry[], before: string, { limit }: Page) {
-  const end = entries.findIndex(({ at }) => at >= before)
+export function splitPage(
+  entries: readonly NumberedEntry[],
+  before: string,
+  { limit }: Page,
+  needed = Number.POSITIVE_INFINITY,
+) {
+  const end = entries.findIndex(({ at, seq }) => at >= before || seq >= needed)
   if (end >= 0) return { old: entries.slice(0, end) }
   const isLast = entries.length < limit
   return { old: entries, ...(isLast ? {} : { next: String(entries.at(-1)?.seq) }) }

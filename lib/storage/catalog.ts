@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
+import type { AuditEntry } from '../domain/audit.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { maybe, numberOf, type Row } from './columns.ts'
 import { recordPage } from './pages.ts'
-import type { CatalogMethods, Page, RecordPage } from './port.ts'
+import type { CatalogItemChange, CatalogMethods, Page, RecordPage, WriteOptions } from './port.ts'
 import type { Reader } from './reads.ts'
 import { FIND_PROJECT } from './statements.ts'
 import { ITEMS, itemRecord, PROJECTS, STORES } from './tables.ts'
@@ -87,4 +88,18 @@ function textOf({ description, metadata }: Row): number {
 /** For a catalog that another write changed meanwhile. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
+}
+
+/** The audit entries of the records that a catalog changes, made from the entry of the whole. */
+export function entryMaker({ audit }: WriteOptions) {
+  const entries = (change: Partial<AuditEntry>): AuditEntry[] =>
+    audit ? [{ ...audit, ...change }] : []
+  return {
+    project: ({ id: subject }: Project) => entries({ action: 'project.update', subject }),
+    store: (action: 'store.create' | 'store.update', { store_id }: Store) =>
+      entries({ action, subject: store_id, store_id }),
+    newItem: ({ id: subject, store_id }: Item) =>
+      entries({ action: 'item.create', subject, store_id }),
+    item: ({ audit: change }: CatalogItemChange) => (change ? entries(change) : []),
+  }
 }

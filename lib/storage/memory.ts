@@ -10,6 +10,7 @@ import { createState } from './memory/state.ts'
 import { storeMethods } from './memory/stores.ts'
 import { tokenMethods } from './memory/tokens.ts'
 import { unfinishedMethods } from './memory/unfinished.ts'
+import { webhookMethods } from './memory/webhooks.ts'
 import type { Storage } from './port.ts'
 import { unfinishedError } from './unfinished.ts'
 
@@ -30,6 +31,7 @@ export function createMemoryStorage(): Storage {
     ...tokenMethods(state),
     ...auditMethods(state),
     ...bucketMethods(),
+    ...webhookMethods(state),
     ...unfinishedMethods(state),
     async check() {
       return []

@@ -19,6 +19,7 @@ import { createSockets } from './postgres/socket.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
 import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
+import { webhookMethods } from './postgres/webhooks.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
 
@@ -105,6 +106,7 @@ function storageOn(db: Database): Storage {
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
+    ...webhookMethods(db),
     ...unfinishedMethods(db),
     check: () => findProblems(db),
     async size() {

@@ -20,6 +20,7 @@ import { storeMethods } from './sqlite/stores.ts'
 import { tokenMethods } from './sqlite/tokens.ts'
 import { assertWhole, unfinishedMethods } from './sqlite/unfinished.ts'
 import { createUserIndexer } from './sqlite/users.ts'
+import { webhookMethods } from './sqlite/webhooks.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
 
@@ -38,7 +39,7 @@ export async function openSqliteStorage(
   try {
     const db = await openFile(path, options)
     const bytes = options.cacheBytes ?? CACHE_BYTES
-    return bytes === 0 ? storageOn(db) : createReadCache(storageOn(db), () => commitsOf(db), bytes)
+    return bytes === 0 ? storageOn(db) : createReadCache(storageOn(db), createVersion(db), bytes)
   } catch (error) {
     const { code } = translateSqliteError(error) as { code?: string }
     if (code === undefined) throw error
@@ -47,9 +48,22 @@ export async function openSqliteStorage(
   }
 }
 
-/** A number that changes whenever another connection, in any process, commits. */
-function commitsOf(db: Connection): number {
-  return db.find('PRAGMA data_version')?.data_version as number
+/**
+ * Returns a function that reads the version of the cached tables. `data_version` changes with each
+ * commit of another connection, also with those of other tables. Only then reads the counter that
+ * triggers increase. The counter alone would cost a third more than `data_version`.
+ */
+function createVersion(db: Connection): () => number {
+  let commits: unknown
+  let version = 0
+  return () => {
+    const found = db.find('PRAGMA data_version')?.data_version
+    if (found !== commits) {
+      version = db.find('SELECT version FROM cache_version')?.version as number
+      commits = found
+    }
+    return version
+  }
 }
 
 function storageOn(db: Connection): Storage {
@@ -70,6 +84,7 @@ function storageOn(db: Connection): Storage {
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
+    ...webhookMethods(db),
     ...unfinishedMethods(db),
     async check() {
       return findProblems(db)

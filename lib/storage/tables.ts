@@ -1,12 +1,20 @@
 import type { Account, AccountKey } from '../domain/account.ts'
-import type { AuditAction, AuditEntry } from '../domain/audit.ts'
+import type { AuditAction, AuditEntry, NumberedEntry } from '../domain/audit.ts'
+import type { EndpointSecret, EndpointTarget, StoredEndpoint } from '../domain/endpoint.ts'
 import type { IdempotencyRecord } from '../domain/idempotency.ts'
 import type { ImportDetails, ImportRecord, ImportTotal } from '../domain/import.ts'
 import type { Item, ItemType } from '../domain/item.ts'
+import type { StoredMessage } from '../domain/message.ts'
 import type { Project } from '../domain/project.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus, type StoredPurchase } from '../domain/purchase.ts'
 import type { Store, StoreType } from '../domain/store.ts'
-import type { NumberedEntry } from './archive.ts'
+import type {
+  WebhookDeliveryState,
+  WebhookEventType,
+  WebhookFailure,
+  WebhookState,
+} from '../domain/webhook.ts'
+
 import {
   bool,
   bytes,
@@ -187,14 +195,19 @@ export function purchaseColumns(status: string): string {
     .join(', ')
 }
 
-const totals: Column<readonly ImportTotal[] | undefined> = {
-  type: 'json',
-  read(stored) {
-    if (typeof stored === 'string') return JSON.parse(stored)
-    return (stored ?? undefined) as readonly ImportTotal[] | undefined
-  },
-  toSqlite: JSON.stringify,
+/** A column for any JSON value. NULL is the absence of the field. */
+function anyJson<T>(): Column<T | undefined> {
+  return {
+    type: 'json',
+    read(stored) {
+      if (typeof stored === 'string') return JSON.parse(stored)
+      return (stored ?? undefined) as T | undefined
+    },
+    toSqlite: JSON.stringify,
+  }
 }
+
+const totals = anyJson<readonly ImportTotal[]>()
 
 /** Reads imports; a commit writes them. */
 export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
@@ -260,3 +273,39 @@ export const AUDIT = table<AuditEntry>('audit', {
 export function numberedEntry(row: Row): NumberedEntry {
   return AUDIT.readInto({ seq: numberOf(row.seq) }, row)
 }
+
+export const ENDPOINTS = table<StoredEndpoint>('webhook_endpoints', {
+  endpoint_id: text(),
+  account_id: text(),
+  project_id: text(),
+  store_id: text(),
+  url: text(),
+  secrets: anyJson<readonly EndpointSecret[]>() as Column<readonly EndpointSecret[]>,
+  unconfirmed: anyJson<EndpointTarget>(),
+  state: text<WebhookState>(),
+  reason: optional(text<'gone' | 'secret'>()),
+  stopped_at: optional(integer),
+  due_at: integer,
+  failing_since: optional(integer),
+  last_failure: anyJson<WebhookFailure>(),
+})
+
+export const MESSAGES = table<StoredMessage>('webhook_messages', {
+  endpoint_id: text(),
+  sequence: integer,
+  part: integer,
+  parts: integer,
+  type: text<WebhookEventType>(),
+  webhook_id: text(),
+  part_range: optional(text()),
+  state: text<WebhookDeliveryState>(),
+  attempts: integer,
+  created_at: integer,
+  at: optional(integer),
+  next_at: integer,
+  holder: optional(text()),
+  status: optional(integer),
+  error: optional(text()),
+  answer: optional(text()),
+  duration_ms: optional(integer),
+})

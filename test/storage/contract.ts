@@ -20,6 +20,7 @@ import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
 import { describeImportRecords, describeUndo } from './contract/undo.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 import { describeErasure } from './contract/users.ts'
+import { describeWebhooks } from './contract/webhooks.ts'
 
 interface SuiteOptions {
   /** The reason to skip the suite. */
@@ -58,5 +59,6 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('buckets', () => describeBuckets(open))
     describe('upkeep', () => describeUpkeep(open))
     describe('erased users', () => describeErasure(open))
+    describe('webhooks', () => describeWebhooks(open))
   })
 }

@@ -1,8 +1,9 @@
-import type { AuditEntry } from '../../domain/audit.ts'
+import type { AuditEntry, NumberedEntry } from '../../domain/audit.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
-import { archiveInto, type NumberedEntry, splitPage } from '../archive.ts'
+import { archiveInto, splitPage } from '../archive.ts'
 import type { AuditMethods } from '../port.ts'
 import { entriesOf } from '../pseudonym.ts'
+import { findNeeded } from './endpoints.ts'
 import { sortedPageOf } from './pages.ts'
 import { idempotencyKey, type State } from './state.ts'
 
@@ -73,9 +74,11 @@ export function auditMethods(state: State): AuditMethods {
       return page.length > limit ? { changed, next: String(page[limit - 1]?.seq) } : { changed }
     },
     async archiveAudit(request) {
-      return archiveInto(request, async ({ before, page, keep, write }) => {
+      return archiveInto(request, async ({ before, page, keep, stopped_before, write }) => {
         const following = state.audit.filter(({ seq }) => seq > Number(page.after ?? 0))
-        const { old, ...further } = splitPage(following.slice(0, page.limit), before, page)
+        const entries = following.slice(0, page.limit)
+        const needed = findNeeded(state, stopped_before)
+        const { old, ...further } = splitPage(entries, before, page, needed)
         if (old.length === 0) return { archived: 0, ...further }
         keep(old)
         const moved = new Set(old)

@@ -1,6 +1,7 @@
+import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import type { Project } from '../../domain/project.ts'
-import { catalogChanged, stateOf } from '../catalog.ts'
+import { catalogChanged, entryMaker, stateOf } from '../catalog.ts'
 import type { CatalogChanges, CatalogItemChange, CatalogMethods, Quota } from '../port.ts'
 import { assertWithin, bytesOf } from '../quota.ts'
 import { pageOf } from './pages.ts'
@@ -47,15 +48,31 @@ export function catalogMethods(state: State): CatalogMethods {
       const itemChanges = [...changes.items]
       if (newItems.some(isTaken) || itemChanges.some(isOld)) throw catalogChanged()
       countUsage(state, { ...changes, project_id }, project, write.quota)
-      if (project) projects.set(project_id, structuredClone(project))
+      const entries = entryMaker(write)
+      const note = (all: readonly AuditEntry[]) => {
+        for (const audit of all) state.recordWrite({ audit })
+      }
+      if (project) {
+        projects.set(project_id, structuredClone(project))
+        note(entries.project(project))
+      }
       for (const store of changes.newStores) {
         const maps = { items: new Map(), purchases: new Map(), imports: new Map() }
         const records = { ...maps, erased: new Map() }
         stores.set(storeKey(store), { store: structuredClone(store), ...records })
+        note(entries.store('store.create', store))
       }
-      for (const store of changes.stores) state.recordsOf(store).store = structuredClone(store)
-      for (const item of newItems) keep(structuredClone(item))
-      for (const { id, version, archived_at, ...fields } of itemChanges) {
+      for (const store of changes.stores) {
+        state.recordsOf(store).store = structuredClone(store)
+        note(entries.store('store.update', store))
+      }
+      for (const item of newItems) {
+        keep(structuredClone(item))
+        note(entries.newItem(item))
+      }
+      for (const change of itemChanges) {
+        const { id, version, archived_at, audit: _, ...fields } = change
+        note(entries.item(change))
         const { archived_at: before, ...item } = items.get(id) as Item
         const after = archived_at === undefined ? before : (archived_at ?? undefined)
         const archived = after === undefined ? {} : { archived_at: after }

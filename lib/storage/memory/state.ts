@@ -1,13 +1,14 @@
 import type { Account, AccountKey } from '../../domain/account.ts'
+import type { NumberedEntry } from '../../domain/audit.ts'
 import { type Authority, assertAuthority } from '../../domain/authority.ts'
 import type { JsonObject } from '../../domain/fields.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import type { ImportRecord } from '../../domain/import.ts'
 import type { Item } from '../../domain/item.ts'
+import type { StoredMessage } from '../../domain/message.ts'
 import type { Project } from '../../domain/project.ts'
 import type { PurchaseStatus, StoredPurchase } from '../../domain/purchase.ts'
 import type { Store } from '../../domain/store.ts'
-import type { NumberedEntry } from '../archive-file.ts'
 import type {
   ErasedPurchase,
   FormerPublicKey,
@@ -20,6 +21,7 @@ import type {
 } from '../port.ts'
 import { pseudonymOf } from '../pseudonym.ts'
 import { assertWithin, bytesOf, grows } from '../quota.ts'
+import { type KeptEndpoint, writeEndpoints } from './endpoints.ts'
 
 /** All records of a storage in memory, with the checks that its methods share. */
 export type State = ReturnType<typeof createState>
@@ -74,6 +76,9 @@ export function createState() {
     idempotencyRecords: new Map<string, IdempotencyRecord>(),
     audit: [] as NumberedEntry[],
     lastSeq: 0,
+    endpoints: new Map<string, KeptEndpoint>(),
+    /** By endpoint, sequence and part. */
+    messages: new Map<string, StoredMessage>(),
     /** The bytes of configuration of each account. */
     configBytes: new Map<string, number>(),
     isUnfinished: false,
@@ -109,9 +114,10 @@ export function createState() {
       })
     },
 
-    /** Writes the audit entry and the idempotency record of a change. */
-    recordWrite({ audit, idempotency }: WriteOptions): void {
+    /** Writes the audit entry, the endpoints and the idempotency record of a change. */
+    recordWrite({ audit, idempotency, endpoints = [] }: WriteOptions): void {
       if (audit) state.audit.push({ seq: ++state.lastSeq, ...audit })
+      writeEndpoints(state, endpoints)
       if (!idempotency) return
       const { idempotencyRecords } = state
       for (const [key, { expires_at }] of idempotencyRecords) {

@@ -24,6 +24,7 @@ import {
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { FIND_LOCKED_KEY, lockOf, verifyAuthority } from './authority.ts'
 import type { Connection, Database, Transaction } from './connection.ts'
+import { findNeeded, writeEndpoints } from './endpoints.ts'
 import { assertQuota } from './quota.ts'
 import { insertionOfMany } from './statements.ts'
 
@@ -37,8 +38,9 @@ export async function insertOnce<R>(
   table: Table<R>,
   record: R,
 ): Promise<Insertion> {
-  const { authority, idempotency, quota } = write
-  if (!idempotency && !quota && !authority?.token && !authority?.store) {
+  const { authority, idempotency, quota, endpoints = [] } = write
+  const isPlain = !idempotency && !quota && endpoints.length === 0
+  if (isPlain && !authority?.token && !authority?.store) {
     if (await insertAudited(db, write, table, record)) return 'inserted'
     await db.transaction((tx) => verifyAuthority(tx, authority)) // otherwise the name is taken
     return 'taken'
@@ -48,6 +50,7 @@ export async function insertOnce<R>(
     if (idempotency && !(await insertIdempotencyRecord(tx, idempotency))) return 'repeated'
     if (await insertAudited(tx, write, table, record)) {
       await assertQuota(tx, quota)
+      await writeEndpoints(tx, endpoints)
       return 'inserted'
     }
     tx.undo()
@@ -99,13 +102,15 @@ interface Insertions {
 
 const insertions = new Map<unknown, { readonly free: Insertions; readonly keyed: Insertions }>()
 
-/** Writes audit entries and idempotency records in the transaction of their changes. */
+/** Writes audit entries, endpoints and idempotency records in the transaction of their changes. */
 export async function recordWrite(
   on: Connection,
   ...writes: readonly WriteOptions[]
 ): Promise<void> {
   const entries = writes.flatMap(({ audit }) => audit ?? [])
   if (entries.length > 0) await on.run(INSERT_ENTRIES, entries)
+  const endpoints = writes.flatMap((write) => write.endpoints ?? [])
+  if (endpoints.length > 0) await writeEndpoints(on, endpoints)
   const records = writes.flatMap(({ idempotency }) => idempotency ?? [])
   const [first, ...others] = records
   if (first && others.length === 0) await insertIdempotencyRecord(on, first)
@@ -203,11 +208,12 @@ const UPDATE_FINGERPRINTS = `
 
 async function archivePage(
   tx: Transaction,
-  { before, page, keep, write }: Parameters<ArchivePage>[0],
+  { before, page, keep, stopped_before, write }: Parameters<ArchivePage>[0],
 ): ReturnType<ArchivePage> {
   await tx.exec('LOCK TABLE audit_archive IN EXCLUSIVE MODE') // only one archive run at a time
   const rows = await tx.all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
-  const { old, ...further } = splitPage(rows.map(numberedEntry), before, page)
+  const needed = await findNeeded(tx, stopped_before)
+  const { old, ...further } = splitPage(rows.map(numberedEntry), before, page, needed)
   if (old.length === 0) return { archived: 0, ...further }
   keep(old)
   const seqs = old.map(({ seq }) => seq)

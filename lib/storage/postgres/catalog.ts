@@ -1,7 +1,9 @@
+import type { AuditEntry } from '../../domain/audit.ts'
 import {
   catalogChanged,
   catalogPage,
   catalogReads,
+  entryMaker,
   PAGE_OF_CATALOG_ITEMS,
   STATE_QUERY,
   stateOfRows,
@@ -34,19 +36,32 @@ export function catalogMethods(db: Database): CatalogMethods {
         await verifyAuthority(tx, write.authority)
         const stores = await tx.all(STATE_QUERY.stores, project_id, project_id)
         if (!current || stateOfRows(current, stores) !== state) throw catalogChanged()
+        const entries = entryMaker(write)
+        const note = (all: readonly AuditEntry[]) =>
+          recordWrite(tx, ...all.map((audit) => ({ audit })))
         if (project) {
+          await note(entries.project(project))
           await tx.run(UPDATE_PROJECT, ...PROJECT_CHANGES.values(project), project_id)
         }
         for (const store of changes.newStores) {
           if ((await tx.insert(STORES, store)) === 0) throw catalogChanged()
+          await note(entries.store('store.create', store))
         }
         for (const store of changes.stores) {
           const { account_id, store_id } = store
           await tx.run(UPDATE_STORE, ...STORE_CHANGES.values(store), account_id, store_id)
+          await note(entries.store('store.update', store))
         }
-        await writeAll(changes.newItems, (items) => tx.run(INSERT_ITEMS, items))
-        await writeAll(changes.items, (items) => {
-          const sent = items.map((each) => ({ ...each, is_kept: each.archived_at === undefined }))
+        await writeAll(changes.newItems, async (items) => {
+          await note(items.flatMap(entries.newItem))
+          return tx.run(INSERT_ITEMS, items)
+        })
+        await writeAll(changes.items, async (items) => {
+          await note(items.flatMap(entries.item))
+          const sent = items.map(({ audit: _, ...each }) => ({
+            ...each,
+            is_kept: each.archived_at === undefined,
+          }))
           return tx.run(UPDATE_ITEMS, change_id, sent)
         })
         await assertQuota(tx, write.quota)

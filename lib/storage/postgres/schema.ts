@@ -331,4 +331,85 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit
     FOR EACH ROW EXECUTE FUNCTION refuse_audit_update();
   `,
+  `
+  CREATE INDEX audit_project ON audit (project_id, xid, seq);
+
+  -- The entries after the position "(read_xid, read_seq)" are unread. All times are Unix
+  -- milliseconds.
+  CREATE TABLE webhook_endpoints (
+    endpoint_id text COLLATE "C" PRIMARY KEY,
+    account_id text COLLATE "C" NOT NULL REFERENCES accounts (account_id),
+    project_id text COLLATE "C" NOT NULL REFERENCES projects (id),
+    store_id text COLLATE "C" NOT NULL,
+    url text NOT NULL,
+    secrets json NOT NULL,
+    unconfirmed json,
+    state text NOT NULL,
+    reason text,
+    stopped_at bigint,
+    due_at bigint NOT NULL,
+    failing_since bigint,
+    last_failure json,
+    read_xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    read_seq bigint NOT NULL DEFAULT 9007199254740991,
+    holder text,
+    lease_until bigint NOT NULL DEFAULT 0
+  );
+  CREATE INDEX webhook_endpoints_account ON webhook_endpoints (account_id);
+  CREATE INDEX webhook_endpoints_project ON webhook_endpoints (project_id);
+
+  -- The delivery log, and the messages that are not delivered yet.
+  CREATE TABLE webhook_messages (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    endpoint_id text COLLATE "C" NOT NULL,
+    sequence bigint NOT NULL,
+    part integer NOT NULL,
+    parts integer NOT NULL,
+    type text NOT NULL,
+    webhook_id text NOT NULL,
+    -- The cursor and the number of the records of a part.
+    part_range text,
+    state text NOT NULL,
+    attempts integer NOT NULL,
+    created_at bigint NOT NULL,
+    at bigint,
+    next_at bigint NOT NULL,
+    holder text,
+    status integer,
+    error text,
+    answer text,
+    duration_ms bigint,
+    UNIQUE (endpoint_id, sequence, part)
+  );
+  CREATE INDEX webhook_messages_log ON webhook_messages (endpoint_id, seq);
+  CREATE INDEX webhook_messages_due ON webhook_messages (endpoint_id, next_at)
+    WHERE state = 'waiting';
+  CREATE INDEX webhook_messages_next ON webhook_messages (next_at) WHERE state = 'waiting';
+
+  -- Nobody knows who set a URL whose entry was archived: the account confirms it.
+  INSERT INTO webhook_endpoints (endpoint_id, account_id, project_id, store_id, url, secrets,
+    unconfirmed, state, due_at)
+  SELECT id, account_id, id, '', CASE WHEN is_open THEN '' ELSE config ->> 'webhook_url' END,
+    CASE WHEN is_open OR secret IS NULL THEN '[]'
+      ELSE json_build_array(json_build_object('secret', secret)) END,
+    CASE WHEN NOT is_open THEN NULL
+      WHEN secret IS NULL THEN json_build_object('url', config ->> 'webhook_url')
+      ELSE json_build_object('url', config ->> 'webhook_url', 'secret', secret) END,
+    CASE WHEN is_open THEN 'unconfirmed' ELSE 'active' END, 0
+  FROM (
+    SELECT *, CASE WHEN json_typeof(config -> 'webhook_secret') IN ('string', 'object')
+        THEN config -> 'webhook_secret' END AS secret,
+      id IN (SELECT subject FROM audit WHERE action = 'project.update' AND actor LIKE 'token:%')
+        OR EXISTS (SELECT 1 FROM audit WHERE action = 'audit.archive') AS is_open
+    FROM projects WHERE json_typeof(config -> 'webhook_url') = 'string') p;
+  INSERT INTO webhook_endpoints (endpoint_id, account_id, project_id, store_id, url, secrets,
+    state, due_at)
+  SELECT project_id || '/' || store_id, account_id, project_id, store_id,
+    store_config ->> 'webhook_url',
+    CASE WHEN json_typeof(store_config -> 'webhook_secret') IN ('string', 'object')
+      THEN json_build_array(json_build_object('secret', store_config -> 'webhook_secret'))
+      ELSE '[]' END, 'active', 0
+  FROM stores WHERE json_typeof(store_config -> 'webhook_url') = 'string'
+    AND store_config ->> 'webhook_enabled' = 'true';
+  `,
 ]

@@ -23,6 +23,7 @@ import {
 import { AUDIT, IDEMPOTENCY_RECORDS, numberedEntry } from '../tables.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Connection } from './connection.ts'
+import { findNeeded, writeEndpoints } from './endpoints.ts'
 import { assertQuota } from './quota.ts'
 
 /**
@@ -50,9 +51,13 @@ export function insertOnce<R>(
 const FIND_VALID_RECORD =
   'SELECT 1 FROM receipts WHERE account_id = ? AND key = ? AND expires_at > ?'
 
-/** Writes a change's audit entry and idempotency record in its transaction. */
-export function recordWrite(db: Connection, { audit, idempotency }: WriteOptions): void {
+/** Writes a change's audit entry, endpoints and idempotency record in its transaction. */
+export function recordWrite(
+  db: Connection,
+  { audit, idempotency, endpoints = [] }: WriteOptions,
+): void {
   if (audit) db.insert(AUDIT, audit)
+  if (endpoints.length > 0) writeEndpoints(db, endpoints)
   if (!idempotency) return
   db.run('DELETE FROM receipts WHERE expires_at <= ?', idempotency.created_at)
   db.insert(IDEMPOTENCY_RECORDS, idempotency)
@@ -116,10 +121,11 @@ const UPDATE_FINGERPRINT = 'UPDATE receipts SET fingerprint = ? WHERE account_id
 
 function archivePage(
   db: Connection,
-  { before, page, keep, write }: Parameters<ArchivePage>[0],
+  { before, page, keep, stopped_before, write }: Parameters<ArchivePage>[0],
 ): Awaited<ReturnType<ArchivePage>> {
   const rows = db.all(PAGE_OF_AUDIT, page.after ?? '0', page.limit)
-  const { old, ...further } = splitPage(rows.map(numberedEntry), before, page)
+  const needed = findNeeded(db, stopped_before)
+  const { old, ...further } = splitPage(rows.map(numberedEntry), before, page, needed)
   if (old.length === 0) return { archived: 0, ...further }
   keep(old)
   const seqs = old.map(({ seq }) => seq)

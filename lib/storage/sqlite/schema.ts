@@ -355,4 +355,102 @@ export const MIGRATIONS: readonly string[] = [
       OR new.data IS NOT old.data
     BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;
   `,
+  `
+  CREATE INDEX audit_project ON audit (project_id);
+
+  -- "read_seq" is the position: the entries after it are unread. All times are Unix milliseconds.
+  CREATE TABLE webhook_endpoints (
+    endpoint_id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (account_id),
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    store_id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    secrets TEXT NOT NULL,
+    unconfirmed TEXT,
+    state TEXT NOT NULL,
+    reason TEXT,
+    stopped_at INTEGER,
+    due_at INTEGER NOT NULL,
+    failing_since INTEGER,
+    last_failure TEXT,
+    read_seq INTEGER NOT NULL DEFAULT 0,
+    holder TEXT,
+    lease_until INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX webhook_endpoints_account ON webhook_endpoints (account_id);
+  CREATE INDEX webhook_endpoints_project ON webhook_endpoints (project_id);
+
+  -- The delivery log, and the messages that are not delivered yet.
+  CREATE TABLE webhook_messages (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    endpoint_id TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    parts INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    webhook_id TEXT NOT NULL,
+    -- The cursor and the number of the records of a part.
+    part_range TEXT,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    at INTEGER,
+    next_at INTEGER NOT NULL,
+    holder TEXT,
+    status INTEGER,
+    error TEXT,
+    answer TEXT,
+    duration_ms INTEGER,
+    UNIQUE (endpoint_id, sequence, part)
+  ) STRICT;
+  CREATE INDEX webhook_messages_log ON webhook_messages (endpoint_id, seq);
+  CREATE INDEX webhook_messages_due ON webhook_messages (endpoint_id, next_at)
+    WHERE state = 'waiting';
+  CREATE INDEX webhook_messages_next ON webhook_messages (next_at) WHERE state = 'waiting';
+
+  -- Nobody knows who set a URL whose entry was archived: the account confirms it.
+  INSERT INTO webhook_endpoints (endpoint_id, account_id, project_id, store_id, url, secrets,
+    unconfirmed, state, due_at, read_seq)
+  SELECT id, account_id, id, '', iif(is_open, '', url), iif(is_open, '[]', secrets),
+    iif(is_open, json_patch(json_object('url', url), coalesce(secrets ->> '$[0]', '{}')), NULL),
+    iif(is_open, 'unconfirmed', 'active'), 0, (SELECT coalesce(max(seq), 0) FROM audit)
+  FROM (
+    SELECT *, config ->> '$.webhook_url' AS url,
+      iif(json_type(config, '$.webhook_secret') IN ('text', 'object'),
+        json_array(json_object('secret', json_extract(config, '$.webhook_secret'))), '[]')
+        AS secrets,
+      id IN (SELECT subject FROM audit WHERE action = 'project.update' AND actor LIKE 'token:%')
+        OR EXISTS (SELECT 1 FROM audit WHERE action = 'audit.archive') AS is_open
+    FROM projects WHERE json_type(config, '$.webhook_url') = 'text');
+  INSERT INTO webhook_endpoints (endpoint_id, account_id, project_id, store_id, url, secrets,
+    state, due_at, read_seq)
+  SELECT project_id || '/' || store_id, account_id, project_id, store_id,
+    store_config ->> '$.webhook_url',
+    iif(json_type(store_config, '$.webhook_secret') IN ('text', 'object'),
+      json_array(json_object('secret', json_extract(store_config, '$.webhook_secret'))), '[]'),
+    'active', 0, (SELECT coalesce(max(seq), 0) FROM audit)
+  FROM stores WHERE json_type(store_config, '$.webhook_url') = 'text'
+    AND json_type(store_config, '$.webhook_enabled') = 'true';
+
+  -- Counts the changes of the tables that the read cache holds.
+  CREATE TABLE cache_version (
+    version INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO cache_version VALUES (0);
+  ${cacheTriggers()}
+  `,
 ]
+
+function cacheTriggers(): string {
+  const tables = ['accounts', 'account_keys', 'projects', 'former_public_keys', 'stores', 'items']
+  return [...tables, 'token_bounds']
+    .flatMap((table) =>
+      ['INSERT', 'UPDATE', 'DELETE'].map(
+        (event) => `
+  CREATE TRIGGER ${table}_cached_${event.toLowerCase()} AFTER ${event} ON ${table} BEGIN
+    UPDATE cache_version SET version = version + 1;
+  END;`,
+      ),
+    )
+    .join('')
+}

@@ -1,0 +1,161 @@
+import { isObject, isSameJson, type JsonObject } from './fields.ts'
+import type { Project } from './project.ts'
+import type { Store } from './store.ts'
+import type { WebhookFailure, WebhookState } from './webhook.ts'
+
+/** An endpoint as it is stored. */
+export interface StoredEndpoint extends EndpointOwner {
+  readonly endpoint_id: string
+  /** '' while only an unconfirmed URL is set. */
+  readonly url: string
+  /** The newest first. An unsigned endpoint has none. */
+  readonly secrets: readonly EndpointSecret[]
+  /** What a session set, until the account confirms it. */
+  readonly unconfirmed?: EndpointTarget
+  readonly state: WebhookState
+  readonly reason?: 'gone' | 'secret'
+  /** Since when the endpoint is not active; Unix milliseconds. */
+  readonly stopped_at?: number
+  /** No message is due before this time; Unix milliseconds. */
+  readonly due_at: number
+  /** Unix milliseconds. */
+  readonly failing_since?: number
+  readonly last_failure?: WebhookFailure
+}
+
+export interface EndpointOwner {
+  readonly account_id: string
+  readonly project_id: string
+  /** '' for the endpoint of a project. */
+  readonly store_id: string
+}
+
+export interface EndpointSecret {
+  /** The stored secret of the configuration, sealed or not. */
+  readonly secret: unknown
+  /** A replaced secret signs until this time; Unix milliseconds. */
+  readonly until?: number
+}
+
+/** The webhook settings of a configuration. */
+export interface EndpointTarget {
+  readonly url: string
+  readonly secret?: unknown
+}
+
+/** A write of an endpoint in the transaction of another change. */
+export interface EndpointWrite {
+  readonly endpoint_id: string
+  /** Returns the new endpoint, its argument for no change, or undefined for none. */
+  change(current: StoredEndpoint | undefined): StoredEndpoint | undefined
+}
+
+/** How long a replaced secret still signs. */
+const OVERLAP_MS = 24 * 3_600_000
+
+export function endpointIdOf({ project_id, store_id }: Omit<EndpointOwner, 'account_id'>): string {
+  return store_id === '' ? project_id : `${project_id}/${store_id}`
+}
+
+export function projectTarget({ config }: Project): EndpointTarget | undefined {
+  return targetOf(config)
+}
+
+export function storeTarget({ store_config }: Store): EndpointTarget | undefined {
+  return store_config.webhook_enabled === true ? targetOf(store_config) : undefined
+}
+
+function targetOf({ webhook_url, webhook_secret }: JsonObject): EndpointTarget | undefined {
+  if (typeof webhook_url !== 'string') return undefined
+  const hasSecret = typeof webhook_secret === 'string' || isObject(webhook_secret)
+  return { url: webhook_url, ...(hasSecret && { secret: webhook_secret }) }
+}
+
+interface TargetChange {
+  readonly before: EndpointTarget | undefined
+  readonly after: EndpointTarget | undefined
+  /** Whether a session made the change. Its URL needs a confirmation. */
+  readonly bySession: boolean
+  /** Unix milliseconds. */
+  readonly now: number
+  /** Whether two stored secrets are the same text. */
+  isSame(one: unknown, other: unknown): boolean
+}
+
+/** Applies a change of a configuration to its endpoint. */
+export function changeEndpoint(
+  current: StoredEndpoint | undefined,
+  owner: EndpointOwner,
+  { before, after, bySession, now, isSame }: TargetChange,
+): StoredEndpoint | undefined {
+  const known = current ?? newEndpoint(owner)
+  const isKept =
+    before?.url === after?.url && (after === undefined || isSame(before?.secret, after.secret))
+  if (bySession) {
+    if (isKept) return current
+    // Anyone with the public key may be a session: it can not stop the endpoint of the account.
+    const { unconfirmed: _, ...confirmed } = known
+    if (!after) return known.url === '' ? undefined : confirmed
+    const stopped_at = known.url === '' ? { stopped_at: now } : {}
+    return { ...known, ...stopped_at, unconfirmed: after }
+  }
+  if (!after) return undefined
+  if (!isKept || !current) return targeted(known, after, now, isSame)
+  // The text is the same, but it may be sealed anew.
+  const [newest, ...replaced] = current.secrets
+  if (current.url !== after.url || !newest || isSameJson(newest.secret, after.secret)) {
+    return current
+  }
+  return isSame(newest.secret, after.secret)
+    ? { ...current, secrets: [{ secret: after.secret }, ...replaced] }
+    : current
+}
+
+function newEndpoint(owner: EndpointOwner): StoredEndpoint {
+  const endpoint_id = endpointIdOf(owner)
+  return { endpoint_id, ...owner, url: '', secrets: [], state: 'unconfirmed', due_at: 0 }
+}
+
+/** Delivers to a target from now on. */
+function targeted(
+  current: StoredEndpoint,
+  { url, secret }: EndpointTarget,
+  now: number,
+  isSame: TargetChange['isSame'],
+): StoredEndpoint {
+  const { unconfirmed: _, ...kept } = current
+  const active = kept.state === 'paused' ? kept : activated(kept)
+  const newest = url === current.url ? current.secrets[0] : undefined
+  if (secret === undefined) return { ...active, url, secrets: [] }
+  if (!newest) return { ...active, url, secrets: [{ secret }] }
+  if (isSame(newest.secret, secret)) return { ...active, url, secrets: current.secrets }
+  const replaced = { secret: newest.secret, until: now + OVERLAP_MS }
+  return { ...active, url, secrets: [{ secret }, replaced] }
+}
+
+/** Activates the URL that a session set. */
+export function confirmEndpoint(
+  current: StoredEndpoint,
+  target: EndpointTarget,
+  now: number,
+  isSame: TargetChange['isSame'],
+): StoredEndpoint {
+  return activated(targeted(current, target, now, isSame))
+}
+
+export function stopEndpoint(
+  current: StoredEndpoint,
+  now: number,
+  reason?: 'gone' | 'secret',
+): StoredEndpoint {
+  const { reason: _, ...kept } = current
+  const stopped_at = current.stopped_at ?? now
+  return reason
+    ? { ...kept, state: 'disabled', reason, stopped_at }
+    : { ...kept, state: 'paused', stopped_at }
+}
+
+export function activated(current: StoredEndpoint): StoredEndpoint {
+  const { reason: _, stopped_at: _at, failing_since: _since, ...kept } = current
+  return { ...kept, state: 'active', due_at: 0 }
+}

@@ -1,0 +1,37 @@
+import type { WebhookDeliveryState, WebhookEventType } from './webhook.ts'
+
+/** Identifies a message. */
+export interface MessageKey {
+  readonly endpoint_id: string
+  /** The number of the audit entry. */
+  readonly sequence: number
+  /** 0, or the number of the part of a split message. */
+  readonly part: number
+}
+
+/** A message that an endpoint is to receive. Its body is made anew for each attempt. */
+export interface NewMessage extends MessageKey {
+  readonly parts: number
+  readonly type: WebhookEventType
+  readonly webhook_id: string
+  /** The cursor before the records of a part, and their number: `<cursor>:<number>`. */
+  readonly part_range?: string
+}
+
+/** All times are Unix milliseconds. */
+export interface StoredMessage extends NewMessage {
+  readonly state: WebhookDeliveryState
+  readonly attempts: number
+  /** When the message was read from the log. */
+  readonly created_at: number
+  /** The start of the latest attempt. */
+  readonly at?: number
+  /** When a waiting message is due. */
+  readonly next_at: number
+  /** Who is sending it. */
+  readonly holder?: string
+  readonly status?: number
+  readonly error?: string
+  readonly answer?: string
+  readonly duration_ms?: number
+}

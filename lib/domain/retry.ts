@@ -1,0 +1,114 @@
+import { type StoredEndpoint, stopEndpoint } from './endpoint.ts'
+import { formatInstant } from './instant.ts'
+import type { MessageKey, StoredMessage } from './message.ts'
+
+/** The outcome of an attempt; see `AttemptResult`. */
+interface Attempt extends MessageKey {
+  readonly status?: number | undefined
+  readonly error?: string | undefined
+  readonly released?: boolean | undefined
+  readonly retry_after?: number | undefined
+  readonly duration_ms?: number | undefined
+  readonly answer?: string | undefined
+}
+
+interface RetryRules {
+  /** Unix milliseconds. */
+  readonly now: number
+  /** Milliseconds before each retry; the last one repeats. */
+  readonly retries: readonly number[]
+  /** Milliseconds after which a message is given up. */
+  readonly giveUpAfter: number
+  /** Returns a number from 0 to 1. */
+  readonly random: () => number
+}
+
+const MAX_RETRY_AFTER = 6 * 3_600_000
+const ANSWER_CHARS = 4096
+const ERROR_CHARS = 200
+/** After failures of at least this time, a success makes all waiting messages due. */
+const OUTAGE_MS = 60_000
+const GONE = 410
+
+/** Returns an endpoint and its messages after attempts. */
+export function settleAttempt(
+  endpoint: StoredEndpoint,
+  messages: readonly StoredMessage[],
+  attempts: readonly Attempt[],
+  rules: RetryRules,
+) {
+  const { now } = rules
+  const results = new Map(attempts.map((each) => [keyOf(each), each]))
+  let after = endpoint
+  let retry = false
+  const settled = messages.map((message) => {
+    const result = results.get(keyOf(message)) as Attempt
+    const { status = 0 } = result
+    if (result.released) {
+      // A failing endpoint waits, or its messages would be claimed and returned without a pause.
+      const isFailing = after.failing_since !== undefined
+      return { ...message, next_at: isFailing ? now + delayOf(0, rules) : now }
+    }
+    const finished = finish(message, result, now)
+    if (status >= 200 && status < 300) {
+      const { failing_since = now, ...working } = after
+      if (now - failing_since >= OUTAGE_MS) retry = true
+      after = working
+      return { ...finished, state: 'delivered' as const }
+    }
+    after = failed(after, result, now)
+    const isOver = now - message.created_at >= rules.giveUpAfter
+    if (isOver && status !== GONE) return { ...finished, state: 'failed' as const }
+    return { ...finished, next_at: now + delayOf(message.attempts, rules) }
+  })
+  return { endpoint: after, messages: settled, retry }
+}
+
+function finish(message: StoredMessage, result: Attempt, now: number): StoredMessage {
+  const { status, error, answer, duration_ms = 0 } = result
+  const { status: _, error: _error, answer: _answer, ...kept } = message
+  const isDelivered = status !== undefined && status >= 200 && status < 300
+  return {
+    ...kept,
+    attempts: message.attempts + 1,
+    at: now - duration_ms,
+    duration_ms,
+    ...(status !== undefined && { status }),
+    ...(error !== undefined && { error: storable(error, ERROR_CHARS) }),
+    ...(answer !== undefined && !isDelivered && { answer: storable(answer, ANSWER_CHARS) }),
+  }
+}
+
+function failed(
+  endpoint: StoredEndpoint,
+  { status, error, retry_after = 0 }: Attempt,
+  now: number,
+): StoredEndpoint {
+  const wait = Math.min(MAX_RETRY_AFTER, Math.max(0, retry_after))
+  const after: StoredEndpoint = {
+    ...endpoint,
+    due_at: wait > 0 ? Math.max(endpoint.due_at, now + wait) : endpoint.due_at,
+    failing_since: endpoint.failing_since ?? now,
+    last_failure: {
+      at: formatInstant(now),
+      ...(status !== undefined && { status }),
+      ...(error !== undefined && { error: storable(error, ERROR_CHARS) }),
+    },
+  }
+  return status === GONE ? stopEndpoint(after, now, 'gone') : after
+}
+
+/** The time before the next attempt, up to a fifth longer, so that not all come at once. */
+function delayOf(attempts: number, { retries, random }: RetryRules): number {
+  const delay = retries[Math.min(attempts, retries.length - 1)] as number
+  return Math.round(delay * (1 + random() / 5))
+}
+
+/** Cuts a text, and replaces what a database can not keep. */
+function storable(text: string, length: number): string {
+  return text.slice(0, length).replaceAll('\0', '\uFFFD').toWellFormed()
+}
+
+function keyOf({ endpoint_id, sequence, part }: MessageKey): string {
+  return `${endpoint_id} ${sequence} ${part}`
+}

@@ -1,0 +1,70 @@
+import type { Storage } from '../storage/port.ts'
+
+/** Tells listeners that this process has committed a change with an audit entry. */
+export interface Commits {
+  on(listener: () => void): () => void
+}
+
+/** The methods that write entries of events. */
+const WRITES = [
+  'updateProject',
+  'insertStore',
+  'updateStore',
+  'insertItem',
+  'updateItem',
+  'applyCatalog',
+  'recordPurchase',
+  'undoImport',
+  'pseudonymizeWatermark',
+  'insertAudit',
+  'updateEndpoint',
+] as const satisfies readonly (keyof Storage)[]
+
+type Method = (...args: readonly unknown[]) => Promise<unknown>
+
+/** Adds a notification to the writes of a storage. */
+export function observeCommits(storage: Storage): { storage: Storage; commits: Commits } {
+  const listeners = new Set<() => void>()
+  let isScheduled = false
+
+  const notify = () => {
+    if (isScheduled || listeners.size === 0) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      for (const listener of listeners) listener()
+    })
+  }
+  const observed = (name: (typeof WRITES)[number]): [string, Method] => {
+    const method = storage[name] as Method
+    return [
+      name,
+      async (...args) => {
+        const result = await method(...args)
+        notify()
+        return result
+      },
+    ]
+  }
+  return {
+    commits: {
+      on(listener) {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+    },
+    storage: {
+      ...storage,
+      ...Object.fromEntries(WRITES.map(observed)),
+      async openImport(...args) {
+        const opened = await storage.openImport(...args)
+        if (!opened) return undefined
+        const commit: typeof opened.commit = async (...details) => {
+          await opened.commit(...details)
+          notify()
+        }
+        return { ...opened, commit }
+      },
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import {
+  changeEndpoint,
+  type EndpointTarget,
+  type EndpointWrite,
+  endpointIdOf,
+  projectTarget,
+  type StoredEndpoint,
+  storeTarget,
+} from '../domain/endpoint.ts'
+import { isSameJson, type JsonObject } from '../domain/fields.ts'
+import type { Context } from './context.ts'
+import { isStore, type Sealed, type Sealer, type SecretHolder, secretPlace } from './secrets.ts'
+
+/** The write of an endpoint that follows from a new configuration of its project or store. */
+export function endpointWrites(
+  context: Pick<Context, 'sealer' | 'now'>,
+  before: SecretHolder | undefined,
+  after: SecretHolder,
+  by: 'account' | 'session' = 'account',
+): EndpointWrite[] {
+  if (before ? isSameJson(configOf(before), configOf(after)) : !targetOf(after)) return []
+  const { account_id } = after
+  const owner = isStore(after)
+    ? { account_id, project_id: after.project_id, store_id: after.store_id }
+    : { account_id, project_id: after.id, store_id: '' }
+  const change = {
+    before: before && targetOf(before),
+    after: targetOf(after),
+    bySession: by === 'session',
+    now: context.now(),
+    isSame: sameSecret(context, secretPlace(after)),
+  }
+  return [
+    {
+      endpoint_id: endpointIdOf(owner),
+      change: (current) => changeEndpoint(current, owner, change),
+    },
+  ]
+}
+
+function configOf(record: SecretHolder): JsonObject {
+  return isStore(record) ? record.store_config : record.config
+}
+
+function targetOf(record: SecretHolder): EndpointTarget | undefined {
+  return isStore(record) ? storeTarget(record) : projectTarget(record)
+}
+
+/** Compares two stored secrets. The same text may be sealed in two ways. */
+export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
+  const open = (secret: unknown) => {
+    const stored = secret as string | Sealed
+    return sealer.opens(stored, place) ? sealer.open(stored, place) : undefined
+  }
+  return (one: unknown, other: unknown): boolean => {
+    if (isSameJson(one, other)) return true
+    if (one === undefined || other === undefined) return false
+    const text = open(one)
+    return text !== undefined && text === open(other)
+  }
+}
+
+/** The place for which the secrets of an endpoint are sealed. */
+export function placeOf({ account_id, project_id, store_id }: StoredEndpoint): string {
+  const owner = store_id === '' ? project_id : `${account_id}/${store_id}`
+  return `${owner}/webhook_secret`
+}
+
+/**
+ * The secrets that sign a message: the newest, and a replaced one until its time. Undefined when no
+ * master key opens the newest.
+ */
+export function openSecrets(
+  sealer: Sealer,
+  endpoint: StoredEndpoint,
+  now: number,
+): string[] | undefined {
+  const place = placeOf(endpoint)
+  const [newest, ...replaced] = endpoint.secrets as readonly {
+    secret: string | Sealed
+    until?: number
+  }[]
+  if (!newest) return []
+  if (!sealer.opens(newest.secret, place)) return undefined
+  const valid = replaced.filter(
+    ({ secret, until = 0 }) => until > now && sealer.opens(secret, place),
+  )
+  return [newest, ...valid].map(({ secret }) => sealer.open(secret, place))
+}

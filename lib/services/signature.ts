@@ -1,0 +1,24 @@
+import { createHmac } from 'node:crypto'
+
+/**
+ * The header `webhook-signature` of Standard Webhooks 1.0: one `v1,` and the HMAC-SHA256 of
+ * `id.timestamp.body` in base64 for each secret, separated by spaces.
+ */
+export function signWebhook(
+  secrets: readonly string[],
+  id: string,
+  timestamp: number,
+  body: string,
+): string {
+  const signed = `${id}.${timestamp}.${body}`
+  const signatures = secrets.map((secret) =>
+    createHmac('sha256', keyOf(secret)).update(signed).digest('base64'),
+  )
+  return signatures.map((each) => `v1,${each}`).join(' ')
+}
+
+/** A secret `whsec_…` is base64. The bytes of any other are its UTF-8. */
+function keyOf(secret: string): Buffer {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  return encoded === undefined ? Buffer.from(secret) : Buffer.from(encoded, 'base64')
+}

@@ -1,0 +1,84 @@
+import type { NumberedEntry } from '../../domain/audit.ts'
+import type { EndpointWrite, StoredEndpoint } from '../../domain/endpoint.ts'
+import type { MessageKey, StoredMessage } from '../../domain/message.ts'
+import type { EndpointMove } from '../port.ts'
+
+export interface KeptEndpoint {
+  endpoint: StoredEndpoint
+  /** The number of the last entry that was read. */
+  position: number
+  holder?: string | undefined
+  leaseUntil: number
+}
+
+/** The part of the state that endpoints need. */
+interface EndpointRecords {
+  readonly endpoints: Map<string, KeptEndpoint>
+  readonly messages: Map<string, StoredMessage>
+  readonly audit: readonly NumberedEntry[]
+  readonly lastSeq: number
+}
+
+/** Writes the endpoints of a change. */
+export function writeEndpoints(state: EndpointRecords, writes: readonly EndpointWrite[]): void {
+  for (const { endpoint_id, change } of writes) {
+    const kept = state.endpoints.get(endpoint_id)
+    const changed = structuredClone(change(structuredClone(kept?.endpoint)))
+    if (kept && changed) kept.endpoint = changed
+    else if (changed) {
+      const added = { endpoint: changed, position: state.lastSeq, leaseUntil: 0 }
+      state.endpoints.set(endpoint_id, added)
+    } else if (kept) {
+      state.endpoints.delete(endpoint_id)
+      for (const [key, message] of state.messages) {
+        if (message.endpoint_id === endpoint_id) state.messages.delete(key)
+      }
+    }
+  }
+}
+
+/** The first entry that an endpoint needs. The archive stops there. */
+export function findNeeded(
+  { endpoints, messages, audit }: EndpointRecords,
+  stopped_before: number,
+): number {
+  let needed = Number.POSITIVE_INFINITY
+  for (const { endpoint, position } of endpoints.values()) {
+    if ((endpoint.stopped_at ?? stopped_before) < stopped_before) continue
+    const isUnread = ({ seq, project_id }: NumberedEntry) =>
+      seq > position && project_id === endpoint.project_id
+    needed = Math.min(needed, audit.find(isUnread)?.seq ?? needed)
+    for (const { endpoint_id, state, sequence } of messages.values()) {
+      if (endpoint_id === endpoint.endpoint_id && state === 'waiting') {
+        needed = Math.min(needed, sequence)
+      }
+    }
+  }
+  return needed
+}
+
+/** Moves the position of an endpoint, or makes its waiting messages due. */
+export function moveEndpoint(
+  state: EndpointRecords,
+  kept: KeptEndpoint,
+  { to, retry }: EndpointMove,
+): void {
+  if (to === 'newest') kept.position = state.lastSeq
+  else if (to !== undefined) {
+    const { project_id } = kept.endpoint
+    const first = state.audit.find((each) => each.seq >= to && each.project_id === project_id)
+    kept.position = Math.min(kept.position, (first?.seq ?? Number.POSITIVE_INFINITY) - 1)
+  }
+  if (!retry) return
+  for (const [key, message] of state.messages) {
+    const isWaiting = message.state === 'waiting' && message.holder === undefined
+    if (isWaiting && message.endpoint_id === kept.endpoint.endpoint_id) {
+      state.messages.set(key, { ...message, next_at: 0 })
+    }
+  }
+}
+
+/** The key of a message in the map of all. */
+export function keyOf({ endpoint_id, sequence, part }: MessageKey): string {
+  return `${endpoint_id} ${sequence} ${part}`
+}

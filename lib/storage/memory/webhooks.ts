@@ -1,0 +1,196 @@
+import type { NumberedEntry } from '../../domain/audit.ts'
+import type { StoredMessage } from '../../domain/message.ts'
+import { recordPage } from '../pages.ts'
+import type { Refund, WebhookMethods } from '../port.ts'
+import { isRefundStatus } from '../webhooks.ts'
+import { type KeptEndpoint, keyOf, moveEndpoint } from './endpoints.ts'
+import { sortedPageOf } from './pages.ts'
+import { type State, storeKey } from './state.ts'
+
+const LAG = 10_000
+
+export function webhookMethods(state: State): WebhookMethods {
+  const { endpoints } = state
+  const messagesOf = (id: string) =>
+    [...state.messages.values()].filter((each) => each.endpoint_id === id)
+  const waitingOf = (id: string) => messagesOf(id).filter((each) => each.state === 'waiting')
+  const isDue = (now: number) => (message: StoredMessage) => message.next_at <= now
+  const unreadOf = ({ endpoint, position }: KeptEndpoint) =>
+    state.audit.filter(
+      ({ seq, project_id }) => seq > position && project_id === endpoint.project_id,
+    )
+  const keep = (message: StoredMessage) => state.messages.set(keyOf(message), message)
+
+  return {
+    async findEndpoint(id) {
+      return structuredClone(endpoints.get(id)?.endpoint)
+    },
+    async listEndpoints({ account_id, project_id }, page) {
+      const all = Array.from(endpoints.values(), ({ endpoint }) => endpoint)
+      const found = all.filter(
+        (each) =>
+          (account_id ?? each.account_id) === each.account_id &&
+          (project_id ?? each.project_id) === each.project_id,
+      )
+      return sortedPageOf(found, page, ({ endpoint_id }) => endpoint_id)
+    },
+    async updateEndpoint(id, change, move = {}, write = {}) {
+      state.verify(write.authority)
+      const kept = endpoints.get(id)
+      if (!kept) return undefined
+      kept.endpoint = structuredClone(change(structuredClone(kept.endpoint)))
+      moveEndpoint(state, kept, move)
+      state.recordWrite(write)
+      return structuredClone(kept.endpoint)
+    },
+    async measureLag(id, actions) {
+      const kept = endpoints.get(id)
+      const { store_id = '' } = kept?.endpoint ?? {}
+      const isReceived = ({ action, subject, ...entry }: NumberedEntry) =>
+        (store_id === '' || entry.store_id === store_id) &&
+        actions.includes(action) &&
+        (action !== 'webhooks.test' || subject === id)
+      const unread = kept ? unreadOf(kept).filter(isReceived) : []
+      const numbers = [
+        ...waitingOf(id).map(({ sequence }) => sequence),
+        ...unread.map(({ seq }) => seq),
+      ]
+      if (numbers.length === 0) return { count: 0, cursor: state.lastSeq + 1 }
+      const cursor = Math.min(...numbers)
+      const at = state.audit.find(({ seq }) => seq === cursor)?.at
+      return { count: Math.min(numbers.length, LAG), cursor, ...(at !== undefined && { at }) }
+    },
+    async leaseEndpoints({ holder, lease, now, limit, most, except }) {
+      const clock = Date.now()
+      const free = [...endpoints.values()].filter(({ endpoint, ...kept }) => {
+        const { endpoint_id, due_at } = endpoint
+        if (endpoint.state !== 'active' || due_at > now || except.includes(endpoint_id))
+          return false
+        if (kept.holder !== holder && kept.leaseUntil > clock) return false
+        const waiting = waitingOf(endpoint_id)
+        const hasUnread = waiting.length < most && unreadOf({ endpoint, ...kept }).length > 0
+        return hasUnread || waiting.some(isDue(now))
+      })
+      return free.slice(0, limit).map((kept) => {
+        kept.holder = holder
+        kept.leaseUntil = clock + lease
+        const { endpoint, position } = kept
+        const waiting = Math.min(most, waitingOf(endpoint.endpoint_id).length)
+        return { endpoint: structuredClone(endpoint), position, waiting }
+      })
+    },
+    async listUnread(id, limit) {
+      const kept = endpoints.get(id)
+      return structuredClone(kept ? unreadOf(kept).slice(0, limit) : [])
+    },
+    async takeMessages({ holder, now, hidden_until, endpoints: requests }) {
+      return requests.flatMap(({ endpoint_id, position, read, messages, limit }) => {
+        const kept = endpoints.get(endpoint_id)
+        if (kept?.holder !== holder || kept.endpoint.state !== 'active') return []
+        if (kept.position === position && read !== undefined) {
+          kept.position = read
+          for (const each of messages) {
+            const times = { created_at: now, next_at: now }
+            keep({ ...each, state: 'waiting', attempts: 0, ...times })
+          }
+        }
+        const due = waitingOf(endpoint_id).filter(isDue(now))
+        const taken = due.toSorted((a, b) => a.next_at - b.next_at).slice(0, limit)
+        for (const each of taken) keep({ ...each, holder, next_at: hidden_until })
+        return structuredClone(taken)
+      })
+    },
+    async settleMessages(holder, keys, lease, settle) {
+      for (const [id, kept] of endpoints) {
+        const own = keys.filter(({ endpoint_id }) => endpoint_id === id)
+        if (own.length === 0) continue
+        const found = own.flatMap((key) => state.messages.get(keyOf(key)) ?? [])
+        const held = found.filter((each) => each.holder === holder && each.state === 'waiting')
+        const settled = settle(structuredClone(kept.endpoint), structuredClone(held))
+        kept.endpoint = structuredClone(settled.endpoint)
+        moveEndpoint(state, kept, { retry: settled.retry })
+        for (const { holder: _, ...message } of settled.messages) keep(structuredClone(message))
+        if (kept.holder === holder) kept.leaseUntil = Date.now() + lease
+      }
+    },
+    async releaseEndpoints(holder, now) {
+      for (const kept of endpoints.values()) {
+        if (kept.holder !== holder) continue
+        kept.holder = undefined
+        kept.leaseUntil = 0
+        for (const { holder: sender, ...message } of waitingOf(kept.endpoint.endpoint_id)) {
+          if (sender === holder) keep({ ...message, next_at: now })
+        }
+      }
+    },
+    async findNextDue(now) {
+      const waiting = [...state.messages.values()].filter((each) => each.state === 'waiting')
+      const times = waiting.map(({ next_at }) => next_at).filter((time) => time > now)
+      return times.length === 0 ? undefined : Math.min(...times)
+    },
+    async listMessages(id, wanted, { limit, after }) {
+      const all = messagesOf(id).filter((each) => (wanted ?? each.state) === each.state)
+      // The cursor is the number of older messages.
+      const end = after === undefined ? all.length : Number(after)
+      const start = Math.max(0, end - limit)
+      const records = structuredClone(all.slice(start, end).reverse())
+      return start > 0 ? { records, next: String(start) } : { records }
+    },
+    async pruneMessages(id, before, most) {
+      const all = messagesOf(id)
+      for (const [i, message] of all.entries()) {
+        const isOld = message.created_at < before || all.length - i > most
+        if (isOld && message.state !== 'waiting') state.messages.delete(keyOf(message))
+      }
+    },
+    async clearAnswers(project_id, write = {}) {
+      state.verify(write.authority)
+      for (const { answer, ...message } of state.messages.values()) {
+        const owner = endpoints.get(message.endpoint_id)?.endpoint
+        if (answer !== undefined && owner?.project_id === project_id) keep(message)
+      }
+      state.recordWrite(write)
+    },
+    async findEntries(sequences) {
+      return structuredClone(state.audit.filter(({ seq }) => sequences.includes(seq)))
+    },
+    async findSequence(project_id, since) {
+      return state.audit.find((each) => each.project_id === project_id && each.at >= since)?.seq
+    },
+    async listRefunds(import_id, page) {
+      return recordPage(
+        refundsOf(state, import_id).filter(
+          ({ cursor }) => Number(cursor) > Number(page.after ?? 0),
+        ),
+        page,
+        (refund) => refund,
+        ({ cursor }) => cursor,
+      )
+    },
+    async findPurchaseUser(store, transaction_id) {
+      return state.stores.get(storeKey(store))?.purchases.get(transaction_id)?.user_id
+    },
+  }
+}
+
+function refundsOf(state: State, import_id: string): Refund[] {
+  for (const { imports, purchases } of state.stores.values()) {
+    const found = imports.get(import_id)
+    if (!found) continue
+    return [...found.previous.keys()].flatMap((transaction_id, i) => {
+      const purchase = purchases.get(transaction_id)
+      if (!purchase || !isRefundStatus(purchase.status)) return []
+      const { user_id, sku, status } = purchase
+      return [
+        {
+          cursor: String(i + 1),
+          transaction_id,
+          ...(user_id !== undefined && { user_id }),
+          sku,
+          status,
+        },
+      ]
+    })
+  }
+  return []
+}

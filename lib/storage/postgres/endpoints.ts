@@ -1,0 +1,57 @@
+import type { EndpointWrite } from '../../domain/endpoint.ts'
+import { type Program, type WebhookDialect, webhookPrograms } from '../webhooks.ts'
+import type { Connection } from './connection.ts'
+
+/**
+ * Transactions do not commit in the order of their numbers `seq`: one may take number 10, and commit
+ * after another that took 11. A position is therefore a pair `(xid, seq)`. Below the `xmin` of the
+ * current snapshot all transactions have ended.
+ */
+const DIALECT: WebhookDialect = {
+  clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
+  isAfter: '(a.xid, a.seq) > (e.read_xid, e.read_seq)',
+  isSettled: 'a.xid < pg_snapshot_xmin(pg_current_snapshot())',
+  order: 'a.xid, a.seq',
+  setPosition: `
+    UPDATE webhook_endpoints AS e SET read_xid = a.xid, read_seq = a.seq FROM audit a
+    WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ?`,
+  setBack: {
+    set: 'read_xid = a.xid, read_seq = a.seq - 1',
+    isBack: '(a.xid, a.seq - 1) < (e.read_xid, e.read_seq)',
+  },
+  // After all entries of this transaction.
+  setNewest: `read_xid = pg_current_xact_id(), read_seq = ${Number.MAX_SAFE_INTEGER}`,
+  lock: ' FOR UPDATE',
+  lockFree: ' FOR UPDATE OF e SKIP LOCKED',
+  values: (table, record) => table.values(record),
+  rows(columns) {
+    const fields = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
+    return `(SELECT * FROM json_to_recordset(?) AS c (${fields.join(', ')}))`
+  },
+  list: (values) => values,
+  each: {
+    text: '(SELECT json_array_elements_text(?))',
+    bigint: '(SELECT json_array_elements_text(?)::bigint)',
+  },
+}
+
+export const programs = webhookPrograms(DIALECT)
+
+export async function execute<T>(on: Connection, program: Program<T>): Promise<T> {
+  let step = program.next()
+  while (!step.done) {
+    const { sql, values, reads } = step.value
+    step = program.next(reads ? await on.all(sql, ...values) : await on.run(sql, ...values))
+  }
+  return step.value
+}
+
+/** Writes the endpoints of a change, in its transaction. */
+export function writeEndpoints(on: Connection, writes: readonly EndpointWrite[]): Promise<void> {
+  return execute(on, programs.writeEndpoints(writes))
+}
+
+/** The first entry that an endpoint needs. The archive stops there. */
+export function findNeeded(on: Connection, stopped_before: number): Promise<number | undefined> {
+  return execute(on, programs.findNeeded(stopped_before))
+}

@@ -1,0 +1,49 @@
+import type { EndpointWrite } from '../../domain/endpoint.ts'
+import type { PlainValue } from '../columns.ts'
+import { type Program, type WebhookDialect, webhookPrograms } from '../webhooks.ts'
+import type { Connection } from './connection.ts'
+
+/** Entries are committed in the order of their numbers: a position is a number. */
+const DIALECT: WebhookDialect = {
+  clock: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+  isAfter: 'a.seq > e.read_seq',
+  isSettled: 'true',
+  order: 'a.seq',
+  setPosition: 'UPDATE webhook_endpoints SET read_seq = ? WHERE endpoint_id = ? AND read_seq = ?',
+  setBack: { set: 'read_seq = a.seq - 1', isBack: 'a.seq - 1 < e.read_seq' },
+  setNewest: 'read_seq = (SELECT coalesce(max(seq), 0) FROM audit)',
+  lock: '',
+  lockFree: '',
+  values: (table, record) => table.sqliteValues(record),
+  rows(columns) {
+    const fields = Object.keys(columns).map((name) => `json_extract(value, '$.${name}') AS ${name}`)
+    return `(SELECT ${fields.join(', ')} FROM json_each(?))`
+  },
+  list: (values) => JSON.stringify(values),
+  each: {
+    text: '(SELECT value FROM json_each(?))',
+    bigint: '(SELECT value FROM json_each(?))',
+  },
+}
+
+export const programs = webhookPrograms(DIALECT)
+
+export function execute<T>(db: Connection, program: Program<T>): T {
+  let step = program.next()
+  while (!step.done) {
+    const { sql, values, reads } = step.value
+    const plain = values as PlainValue[]
+    step = program.next(reads ? db.all(sql, ...plain) : db.run(sql, ...plain))
+  }
+  return step.value
+}
+
+/** Writes the endpoints of a change, in its transaction. */
+export function writeEndpoints(db: Connection, writes: readonly EndpointWrite[]): void {
+  execute(db, programs.writeEndpoints(writes))
+}
+
+/** The first entry that an endpoint needs. The archive stops there. */
+export function findNeeded(db: Connection, stopped_before: number): number | undefined {
+  return execute(db, programs.findNeeded(stopped_before))
+}
