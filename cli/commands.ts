@@ -47,6 +47,13 @@ import { tokenIssue } from './commands/token-issue.ts'
 import { tokenRevoke } from './commands/token-revoke.ts'
 import { usersErase } from './commands/users-erase.ts'
 import { usersExport } from './commands/users-export.ts'
+import { webhooksConfirm } from './commands/webhooks-confirm.ts'
+import { webhooksList } from './commands/webhooks-list.ts'
+import { webhooksLog } from './commands/webhooks-log.ts'
+import { webhooksPause } from './commands/webhooks-pause.ts'
+import { webhooksReplay } from './commands/webhooks-replay.ts'
+import { webhooksResume } from './commands/webhooks-resume.ts'
+import { webhooksTest } from './commands/webhooks-test.ts'
 
 /** All commands, grouped as in the help text. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
@@ -85,6 +92,15 @@ export const groups: { readonly [title: string]: readonly Command[] } = {
   Users: [usersExport, usersErase],
   'Catalog in a file': [catalogExport, catalogPlan, catalogApply, catalogSchema],
   Imports: [importsList, importsShow, importsUndo],
+  Webhooks: [
+    webhooksList,
+    webhooksLog,
+    webhooksTest,
+    webhooksReplay,
+    webhooksPause,
+    webhooksResume,
+    webhooksConfirm,
+  ],
   'Tokens and secrets': [tokenIssue, tokenRevoke, keysRotate, keysList, secretsSeal, secretsDrop],
   Database: [auditList, auditArchive, backup, copy, check],
   Shell: [completion],

@@ -1,4 +1,4 @@
-import { DEFAULT_QUOTAS, PLATFORMS, type Quotas } from '../lib/index.ts'
+import { DEFAULT_QUOTAS, PLATFORMS, type Quotas, type WebhookOptions } from '../lib/index.ts'
 import { UsageError } from './command-errors.ts'
 import { oneOf, type ValueParser, wholeNumber } from './option-values.ts'
 
@@ -20,6 +20,7 @@ export interface Config {
   readonly masterKeys: readonly Uint8Array[]
   readonly lockdown: boolean
   readonly quotas: Quotas
+  readonly webhooks: WebhookOptions
 }
 
 /** Every environment variable that tillkit reads, with its help text. */
@@ -38,6 +39,9 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_QUOTA_PROJECTS: 'how many projects an account may have; default 1000',
   TILLKIT_QUOTA_STORES: 'how many stores a project may have; default 250',
   TILLKIT_QUOTA_CONFIG: 'bytes of config and store_config of an account; default 67108864',
+  TILLKIT_WEBHOOK_RETRIES:
+    'seconds before each retry of a webhook; default 5,30,120,900,3600,21600',
+  TILLKIT_WEBHOOK_GIVE_UP: 'seconds until a webhook fails for good; default 259200',
   TILLKIT_CORS_ORIGIN: 'as --cors-origin of serve; several separated by commas',
 }
 
@@ -69,8 +73,18 @@ export function readConfig(environment: Environment): Config {
         parse('TILLKIT_QUOTA_STORES', wholeNumber()) ?? DEFAULT_QUOTAS.storesPerProject,
       configBytes: parse('TILLKIT_QUOTA_CONFIG', wholeNumber()) ?? DEFAULT_QUOTAS.configBytes,
     },
+    webhooks: {
+      retries: parse('TILLKIT_WEBHOOK_RETRIES', secondsList),
+      giveUpAfter: parse('TILLKIT_WEBHOOK_GIVE_UP', seconds),
+    },
   }
 }
+
+const MAX_SECONDS = 30 * 86_400
+/** Whole seconds, as milliseconds. */
+const seconds: ValueParser<number> = (text, name) => 1000 * wholeNumber(1, MAX_SECONDS)(text, name)
+const secondsList: ValueParser<number[]> = (text, name) =>
+  text.split(',').map((each) => seconds(each.trim(), name))
 
 const listOf = (text: string | undefined) => text?.split(',').map((each) => each.trim())
 

@@ -38,11 +38,12 @@ export function isFile(db: string): boolean {
 
 /** Returns the options of `createTill` that the environment sets. */
 export function tillOptions(config: Config): Omit<TillOptions, 'storage'> {
-  const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown, quotas } = config
+  const { tokenSecret, tokenLifetime, platforms, masterKeys, lockdown, quotas, webhooks } = config
   return {
     masterKeys,
     lockdown,
     quotas,
+    webhooks,
     ...(tokenSecret === undefined ? {} : { tokenSecret }),
     ...(tokenLifetime === undefined ? {} : { tokenLifetime }),
     ...(platforms === undefined ? {} : { platforms }),

@@ -1,9 +1,11 @@
-import type { PoolState, StorageSize } from '../lib/index.ts'
+import type { Backlog, PoolState, StorageSize } from '../lib/index.ts'
 import type { ConcurrencyLimits } from './concurrency.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { processMetrics, watchEventLoop } from './process-metrics.ts'
 import { counter, type Family, formatFamilies, gauge, type Sample } from './prometheus.ts'
 import type { RateLimit } from './rate-limit.ts'
+import { backlogMetrics, deliveryMetrics } from './webhooks/metrics.ts'
+import type { WebhookSender } from './webhooks/sender.ts'
 
 /**
  * The metrics of a server. Labels take only fixed values, statuses, and methods that Node's parser
@@ -31,6 +33,8 @@ export interface StorageState {
   readonly seconds: number
   /** The size of the storage. Undefined for a storage in memory and for one that is unavailable. */
   readonly size: StorageSize | undefined
+  /** The webhooks that are not delivered yet. Undefined when the storage is unavailable. */
+  readonly backlog: Backlog | undefined
 }
 
 export interface ImportCounts {
@@ -47,6 +51,7 @@ export interface Gauges {
   readonly connections: { readonly open: number; readonly dropped: number }
   /** Returns undefined when the storage has no connection pool. */
   readonly poolState: () => PoolState | undefined
+  readonly webhooks: WebhookSender | undefined
 }
 
 /** Upper bounds of the duration histogram, in seconds; the last ones are for imports. */
@@ -141,6 +146,7 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
         { labels: { result: 'skipped' }, value: skipped },
         { labels: { result: 'updated' }, value: updated },
       ),
+      ...deliveryMetrics(gauges.webhooks),
       ...poolMetrics(gauges.poolState()),
       ...processMetrics(),
     ]
@@ -209,13 +215,14 @@ function poolMetrics(pool: PoolState | undefined): Family[] {
 }
 
 /** Metrics of the storage, as the worker that answers the scrape sees it. */
-function storageMetrics({ up, seconds, size }: StorageState): Family[] {
+function storageMetrics({ up, seconds, size, backlog }: StorageState): Family[] {
   return [
     gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),
     gauge('tillkit_storage_answer_seconds', 'Duration of the readiness check of this scrape.', {
       value: seconds,
     }),
     ...sizeMetrics(size),
+    ...backlogMetrics(backlog),
   ]
 }
 

@@ -10,6 +10,7 @@ import { createMemoryBudget, type MemoryBudget } from './memory-budget.ts'
 import { createMetrics, type Metrics, type PoolMetrics } from './metrics.ts'
 import { createRateLimit, type RateLimit } from './rate-limit.ts'
 import { parseBasePath } from './target.ts'
+import type { WebhookSender } from './webhooks/sender.ts'
 
 /** Optional features. All default to off. */
 export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
@@ -42,6 +43,8 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly metrics?: boolean | undefined
   /** Combines the metrics of several worker processes. */
   readonly poolMetrics?: PoolMetrics | undefined
+  /** The sender of webhooks in this process, for the metrics. */
+  readonly webhooks?: WebhookSender | undefined
 }
 
 /** The state that all requests of a server share. */
@@ -77,6 +80,7 @@ const optionNames: { readonly [O in keyof Required<HandlerOptions>]: true } = {
   docs: true,
   metrics: true,
   poolMetrics: true,
+  webhooks: true,
   log: true,
   logOnlyErrors: true,
 }
@@ -98,7 +102,8 @@ export function createServerContext<Request>(
   const addressLimit = createRateLimit('address', options.rateLimitAddress)
   const rateLimits = [keyLimit, addressLimit].filter((limit) => limit !== undefined)
   const { poolState } = till.operations
-  const gauges = { concurrency, memory, connections, rateLimits, poolState }
+  const { webhooks } = options
+  const gauges = { concurrency, memory, connections, rateLimits, poolState, webhooks }
   const metrics = options.metrics ? createMetrics(gauges, options.poolMetrics) : undefined
   return {
     isStopping: false,

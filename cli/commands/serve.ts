@@ -1,4 +1,12 @@
-import { isOrigin, type LogEntry, serve as listen, type ServeOptions } from '../../http/index.ts'
+import {
+  isOrigin,
+  type LogEntry,
+  serve as listen,
+  type ServeOptions,
+  startWebhooks,
+  type WebhookSender,
+} from '../../http/index.ts'
+import type { Till } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { isPostgres } from '../database.ts'
@@ -77,6 +85,10 @@ export const serve = command({
       help: 'time to keep serving after the signal, with /readyz at 503 (default 0)',
     },
     docs: { help: 'serve a reference page of the API at /docs' },
+    'no-webhooks': { help: 'send no webhooks; another server on the database may' },
+    'webhook-allow-private': {
+      help: 'send webhooks also over http and to private addresses',
+    },
     metrics: { help: 'serve /metrics of all workers for Prometheus; no proxy may forward it' },
     log: {
       value: 'WHICH',
@@ -119,24 +131,36 @@ export const serve = command({
       poolMetrics: isWorker ? poolMetrics : undefined,
       ...logOptions(options.log ?? 'all', logFormat, io),
     }
-    // Before the URL is printed: whoever reads it may send the signal at once.
-    const stopped = stopSignal(io, isWorker)
-    if (isWorker) return serveUntil(stopped, await listen(till, settings))
-    if (workers > 1 && options.metrics) serveWorkerMetrics()
-    const demo = options.demo ? await createDemo(till) : undefined
     const log = (level: 'warn' | 'error', message: string) => {
       const entry = { time: new Date().toISOString(), level, message }
       io.stderr.write(`${formatLogLine(entry, logFormat)}\n`)
     }
+    const listenAndSend = async () => {
+      if (options['no-webhooks']) return listen(till, settings)
+      const webhooks = startWebhooks(till, {
+        allowPrivate: options['webhook-allow-private'],
+        onError: (error) => log('error', `webhooks: ${(error as Error).message}`),
+      })
+      return listenWith(till, settings, webhooks)
+    }
+    // Before the URL is printed: whoever reads it may send the signal at once.
+    const stopped = stopSignal(io, isWorker)
+    if (isWorker) return serveUntil(stopped, await listenAndSend())
+    if (workers > 1 && options.metrics) serveWorkerMetrics()
+    const demo = options.demo ? await createDemo(till) : undefined
     const server =
       workers === 1
-        ? await listen(till, settings)
+        ? await listenAndSend()
         : await startWorkers(workers, args, settings.host, (message) => log('error', message))
     const { url } = server
     // A new database may come from a mistyped path. With `--demo` a new one is expected.
     if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)
+    }
+    const { unconfirmed } = await till.outbox.backlog()
+    if (unconfirmed > 0) {
+      log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)
     }
     if (output.json) output.record({ url, ...(demo ? { demo } : {}) })
     output.line(`tillkit listens on ${url}`)
@@ -151,6 +175,21 @@ interface Served {
   /** Resolves when the workers can no longer serve. */
   readonly failed?: Promise<void>
   stop(): Promise<void>
+}
+
+/** Serves with a sender of webhooks, which stops together with the server. */
+async function listenWith(
+  till: Till,
+  settings: ServeOptions,
+  webhooks: WebhookSender,
+): Promise<Served> {
+  try {
+    const { url, stop } = await listen(till, { ...settings, webhooks })
+    return { url, stop: async () => void (await Promise.all([stop(), webhooks.close()])) }
+  } catch (error) {
+    await webhooks.close()
+    throw error
+  }
 }
 
 async function serveUntil(stopped: Promise<void>, server: Served): Promise<void> {

@@ -32,7 +32,8 @@ export async function metrics({ till, context }: OperatorCall) {
   )
   const seconds = (performance.now() - started) / 1000
   const size = up ? await inTime(till.operations.size()).catch(() => undefined) : undefined
-  const storage = { up, seconds, size }
+  const backlog = up ? await inTime(till.outbox.backlog()).catch(() => undefined) : undefined
+  const storage = { up, seconds, size, backlog }
   const body = (await context.metrics?.format(storage)) ?? ''
   return { body, headers: { 'content-type': METRICS_CONTENT_TYPE } }
 }

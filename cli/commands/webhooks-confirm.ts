@@ -1,0 +1,18 @@
+import { command } from '../command.ts'
+import { ACCOUNT_OPTION } from '../options.ts'
+import { ENDPOINT } from '../webhooks.ts'
+
+export const webhooksConfirm = command({
+  name: 'webhooks confirm',
+  summary: 'Activate a webhook URL that a session set',
+  example: 'tillkit webhooks confirm prj_1 --url https://shop.example/hook',
+  operand: ENDPOINT,
+  options: {
+    ...ACCOUNT_OPTION,
+    url: { value: 'URL', help: 'the expected URL; fails if another one waits meanwhile' },
+  },
+  async run({ till, operand, options, output }) {
+    const account = await till.accounts.get(options.account)
+    output.record(await till.webhooks.confirm(account, operand, { url: options.url }))
+  },
+})

@@ -1,0 +1,30 @@
+/** A wait that others can end early. */
+export interface Alarm {
+  /** Ends the current wait, or else the next one. */
+  ring(): void
+  /** Waits this many milliseconds, or until `ring`. */
+  wait(milliseconds: number): Promise<void>
+}
+
+export function createAlarm(): Alarm {
+  let isRinging = false
+  let wake = () => {}
+  return {
+    ring() {
+      isRinging = true
+      wake()
+    },
+    async wait(milliseconds) {
+      if (!isRinging) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, milliseconds)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+      }
+      isRinging = false
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import { BoundedMap } from '../../lib/bounded-map.ts'
+import type { OutgoingMessage } from '../../lib/index.ts'
+
+/** Requests in flight, to one endpoint and to all. */
+const ENDPOINT_IN_FLIGHT = 10
+const IN_FLIGHT = 500
+/**
+ * Requests in flight to endpoints whose last request got no answer; one to each. Such a request may
+ * take the whole timeout. The limit keeps them from delaying the messages to other endpoints.
+ */
+const FAILING_IN_FLIGHT = IN_FLIGHT / 2
+
+/** An endpoint with fewer messages gets more from the next claim. */
+const ENOUGH = 100
+/** Messages and bytes in all queues; at more, nothing is claimed. */
+const MAX_MESSAGES = 2_000
+const MAX_BYTES = 16 * 1024 ** 2
+/** How many endpoints are remembered as failing or not. */
+const MAX_ENDPOINTS = 10_000
+
+interface Queue {
+  readonly endpoint_id: string
+  waiting: QueuedMessage[]
+  inFlight: number
+}
+
+interface QueuedMessage {
+  readonly message: OutgoingMessage
+  /** The time by which its request must start, as `performance.now()`. */
+  readonly deadline: number
+}
+
+/** A message whose turn it is. The caller must call `finish` once. */
+export interface Turn extends QueuedMessage {
+  /** Frees the turn for another message. Tells whether the endpoint answered, if it was asked. */
+  finish(hasAnswered?: boolean): void
+}
+
+/** The claimed messages, in a queue for each endpoint. */
+export interface Queues {
+  /** Whether there is room for more messages. */
+  hasRoom(): boolean
+  /** The endpoints that need no more messages now. */
+  full(): string[]
+  /** Whether the endpoint needs no more messages now. */
+  isFull(endpoint_id: string): boolean
+  add(message: OutgoingMessage, deadline: number): void
+  /** The next message that may be sent, one of each endpoint in turn. */
+  next(): Turn | undefined
+  /** Removes the messages of an endpoint that wait, and returns them. */
+  drop(endpoint_id: string): OutgoingMessage[]
+  clear(): void
+}
+
+export function createQueues(): Queues {
+  const queues = new Map<string, Queue>()
+  /** The queues that may send, in the order of their turns. */
+  const ready = new Set<Queue>()
+  const failing = new BoundedMap<boolean>(MAX_ENDPOINTS)
+  const inFlight = { all: 0, failing: 0 }
+  const waiting = { messages: 0, bytes: 0 }
+
+  const isFailing = ({ endpoint_id }: Queue) => failing.get(endpoint_id) === true
+  const schedule = (queue: Queue) => {
+    const most = isFailing(queue) ? 1 : ENDPOINT_IN_FLIGHT
+    if (queue.waiting.length > 0 && queue.inFlight < most) ready.add(queue)
+    else if (queue.waiting.length + queue.inFlight === 0) queues.delete(queue.endpoint_id)
+  }
+  const count = ({ body }: OutgoingMessage, sign: 1 | -1) => {
+    waiting.messages += sign
+    waiting.bytes += sign * body.length
+  }
+  const start = (queue: Queue, queued: QueuedMessage): Turn => {
+    const wasFailing = isFailing(queue)
+    const change = (sign: 1 | -1) => {
+      queue.inFlight += sign
+      inFlight.all += sign
+      if (wasFailing) inFlight.failing += sign
+    }
+    count(queued.message, -1)
+    change(1)
+    return {
+      ...queued,
+      finish(hasAnswered) {
+        change(-1)
+        if (hasAnswered !== undefined) failing.set(queue.endpoint_id, !hasAnswered)
+        schedule(queue)
+      },
+    }
+  }
+  const isFull = (queue: Queue | undefined) => queue !== undefined && queue.waiting.length >= ENOUGH
+
+  return {
+    hasRoom: () => waiting.messages < MAX_MESSAGES && waiting.bytes < MAX_BYTES,
+    full: () => [...queues.values()].filter(isFull).map(({ endpoint_id }) => endpoint_id),
+    isFull: (endpoint_id) => isFull(queues.get(endpoint_id)),
+    add(message, deadline) {
+      const { endpoint_id } = message
+      const queue = queues.get(endpoint_id) ?? { endpoint_id, waiting: [], inFlight: 0 }
+      queues.set(endpoint_id, queue)
+      queue.waiting.push({ message, deadline })
+      count(message, 1)
+      schedule(queue)
+    },
+    next() {
+      if (inFlight.all >= IN_FLIGHT) return undefined
+      for (const queue of ready) {
+        if (isFailing(queue) && inFlight.failing >= FAILING_IN_FLIGHT) continue
+        ready.delete(queue)
+        const queued = queue.waiting.shift()
+        if (!queued) continue
+        const turn = start(queue, queued)
+        schedule(queue)
+        return turn
+      }
+      return undefined
+    },
+    drop(endpoint_id) {
+      const dropped = queues.get(endpoint_id)?.waiting.splice(0) ?? []
+      return dropped.map(({ message }) => {
+        count(message, -1)
+        return message
+      })
+    },
+    clear() {
+      for (const endpoint_id of queues.keys()) this.drop(endpoint_id)
+    },
+  }
+}

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { AttemptResult, Claim, OutgoingMessage, Till } from '../../lib/index.ts'
+import { createAlarm } from './alarm.ts'
+import { type FailureKind, RequestFailure, toFailure } from './failure.ts'
+import { createQueues, type Turn } from './queues.ts'
+import { type Answer, createOutgoing, type OutgoingOptions } from './request.ts'
+import { createSettlement } from './settlement.ts'
+
+/** Milliseconds between two claims at least. Doubles up to the second with each empty claim. */
+const MIN_INTERVAL = 20
+const IDLE_INTERVAL = 250
+/** Milliseconds after a claim that failed. */
+const RETRY_INTERVAL = 2_000
+
+export interface WebhookSenderOptions extends OutgoingOptions {
+  /**
+   * Milliseconds between two questions for changes that other processes committed; default 1,000.
+   * Changes of this process are sent at once.
+   */
+  readonly pollInterval?: number | undefined
+  /**
+   * Milliseconds after which another sender takes over the endpoints of one that died; default
+   * 45,000. At least three times `timeout`.
+   */
+  readonly lease?: number | undefined
+  /** Milliseconds for which `close` waits for requests in flight; default 5,000. */
+  readonly closeTimeout?: number | undefined
+  /** Called once when the storage begins to fail. The sender continues by itself. */
+  readonly onError?: ((error: unknown) => void) | undefined
+}
+
+export interface WebhookSender extends AsyncDisposable {
+  /** The number of finished requests by result. */
+  readonly results: { readonly [R in DeliveryResult]: number }
+  /**
+   * Stops sending. Waits for requests in flight, for up to `closeTimeout`. Messages without an
+   * answer are due again at once.
+   */
+  close(): Promise<void>
+}
+
+/** The result of a request: the class of its status, or why there was no answer. */
+export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKind
+
+/**
+ * Sends the webhooks of a till until it is closed. Several senders may work on one storage: each
+ * endpoint has one sender at a time.
+ *
+ * @example
+ * const sender = startWebhooks(till)
+ * await sender.close()
+ */
+export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): WebhookSender {
+  const { pollInterval = 1_000, lease, closeTimeout = 5_000, ...outgoingOptions } = options
+  const { outbox } = till
+  const holder = randomUUID()
+  const outgoing = createOutgoing(outgoingOptions)
+  let isFailing = false
+  const onError = (error: unknown) => {
+    if (!isFailing) options.onError?.(error)
+    isFailing = true
+  }
+  const queues = createQueues()
+  const settlement = createSettlement((results) => outbox.settle(holder, results), onError)
+  const alarm = createAlarm()
+  const inFlight = new Set<Promise<void>>()
+  const results = { ...NO_RESULTS }
+  let interval = MIN_INTERVAL
+  let hasMore = false
+  let isClosing = false
+
+  /** Claims messages. Returns the milliseconds until the next claim. */
+  const claim = async (): Promise<number> => {
+    if (!queues.hasRoom() || !settlement.hasRoom()) return IDLE_INTERVAL
+    const started = performance.now()
+    let claimed: Claim
+    try {
+      claimed = await outbox.claim({ holder, lease, except: queues.full() })
+    } catch (error) {
+      onError(error)
+      return RETRY_INTERVAL
+    }
+    isFailing = false
+    const { messages, start_within, next } = claimed
+    hasMore = next === 0
+    interval = messages.length > 0 ? MIN_INTERVAL : Math.min(2 * interval, IDLE_INTERVAL)
+    for (const message of messages) queues.add(message, started + start_within)
+    sendAll()
+    return Math.min(next, pollInterval)
+  }
+  const run = async () => {
+    while (!isClosing) {
+      const wait = await claim()
+      if (isClosing) return
+      await setTimeout(interval)
+      await alarm.wait(wait)
+    }
+  }
+
+  const sendAll = () => {
+    for (let turn = queues.next(); turn && !isClosing; turn = queues.next()) {
+      const sending = send(turn)
+      inFlight.add(sending)
+      sending.finally(() => inFlight.delete(sending))
+    }
+  }
+  const send = async (turn: Turn): Promise<void> => {
+    const { message, deadline } = turn
+    const { endpoint_id } = message
+    const started = performance.now()
+    if (started > deadline) {
+      settlement.add(releaseOf(message))
+      turn.finish()
+      return
+    }
+    const outcome = await outgoing.post(message).catch(toFailure)
+    results[resultOf(outcome)]++
+    settlement.add(toResult(message, outcome, performance.now() - started))
+    if (isUnavailable(outcome)) queues.drop(endpoint_id).map(releaseOf).forEach(settlement.add)
+    turn.finish(!(outcome instanceof RequestFailure))
+    sendAll()
+    if (hasMore && !queues.isFull(endpoint_id)) alarm.ring()
+  }
+
+  const removeListener = outbox.onChange(alarm.ring)
+  const running = run()
+  const close = async () => {
+    isClosing = true
+    removeListener()
+    alarm.ring()
+    await running
+    queues.clear()
+    const ended = new AbortController()
+    const timeout = setTimeout(closeTimeout, undefined, { signal: ended.signal }).catch(() => {})
+    await Promise.race([Promise.all(inFlight), timeout])
+    ended.abort()
+    outgoing.close()
+    await Promise.all(inFlight)
+    await settlement.close()
+    await outbox.release(holder).catch(onError)
+  }
+  let closed: Promise<void> | undefined
+  const closeOnce = () => {
+    closed ??= close()
+    return closed
+  }
+  return { results, close: closeOnce, [Symbol.asyncDispose]: closeOnce }
+}
+
+const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
+  '2xx': 0,
+  '3xx': 0,
+  '4xx': 0,
+  '5xx': 0,
+  other: 0,
+  refused: 0,
+  dns: 0,
+  connection: 0,
+  tls: 0,
+  timeout: 0,
+  protocol: 0,
+  stopped: 0,
+}
+
+type Outcome = Answer | RequestFailure
+
+function resultOf(outcome: Outcome): DeliveryResult {
+  if (outcome instanceof RequestFailure) return outcome.kind
+  const kind = `${Math.floor(outcome.status / 100)}xx`
+  return kind in NO_RESULTS ? (kind as DeliveryResult) : 'other'
+}
+
+/** Whether the endpoint wants or gets nothing more for now. */
+function isUnavailable(outcome: Outcome): boolean {
+  if (outcome instanceof RequestFailure) return true
+  return outcome.status === 410 || outcome.retry_after !== undefined
+}
+
+function releaseOf({ endpoint_id, sequence, part }: OutgoingMessage): AttemptResult {
+  return { endpoint_id, sequence, part, released: true }
+}
+
+function toResult(message: OutgoingMessage, outcome: Outcome, duration: number): AttemptResult {
+  const { endpoint_id, sequence, part } = message
+  const duration_ms = Math.round(duration)
+  if (!(outcome instanceof RequestFailure)) {
+    return { endpoint_id, sequence, part, duration_ms, ...outcome }
+  }
+  if (outcome.kind === 'stopped') return releaseOf(message)
+  return { endpoint_id, sequence, part, duration_ms, error: outcome.message }
+}

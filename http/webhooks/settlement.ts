@@ -1,0 +1,65 @@
+import { setTimeout } from 'node:timers/promises'
+import type { AttemptResult } from '../../lib/index.ts'
+
+/** Milliseconds between two batches. Each batch is one commit. */
+const INTERVAL_MS = 25
+/** Milliseconds before a batch is repeated that the storage did not accept. */
+const RETRY_MS = 1_000
+const MAX_BATCH = 500
+/** More results that the storage has not accepted: nothing is claimed. */
+const MAX_RESULTS = 1_000
+
+/** Collects results and writes them in batches, one batch at a time. */
+export interface Settlement {
+  add(result: AttemptResult): void
+  hasRoom(): boolean
+  /** Writes all results, without retries. */
+  close(): Promise<void>
+}
+
+export function createSettlement(
+  settle: (results: readonly AttemptResult[]) => Promise<void>,
+  onError: (error: unknown) => void,
+): Settlement {
+  const results: AttemptResult[] = []
+  const closing = new AbortController()
+  let running: Promise<void> | undefined
+  const pause = (milliseconds: number) =>
+    setTimeout(milliseconds, undefined, { signal: closing.signal }).catch(() => {}) // closing
+
+  const run = async () => {
+    await pause(INTERVAL_MS)
+    while (results.length > 0) {
+      const batch = results.splice(0, MAX_BATCH)
+      try {
+        await settle(batch)
+        if (results.length < MAX_BATCH) await pause(INTERVAL_MS)
+      } catch (error) {
+        onError(error)
+        if (closing.signal.aborted) return // the messages are sent again when their lease ends
+        results.unshift(...batch)
+        await pause(RETRY_MS)
+      }
+    }
+  }
+  const start = () => {
+    running ??= run().finally(() => {
+      running = undefined
+      if (results.length > 0 && !closing.signal.aborted) start()
+    })
+    return running
+  }
+
+  return {
+    add(result) {
+      results.push(result)
+      start()
+    },
+    hasRoom: () => results.length < MAX_RESULTS,
+    async close() {
+      closing.abort()
+      await running
+      if (results.length > 0) await run()
+    },
+  }
+}
