@@ -19,6 +19,11 @@ export interface WebhookSenderOptions extends OutgoingOptions {
    * Changes of this process are sent at once.
    */
   readonly pollInterval?: number | undefined
+  /**
+   * Milliseconds after which another sender takes over the endpoints of one that died; default
+   * 45,000. At least three times `timeout`.
+   */
+  readonly lease?: number | undefined
   /** Milliseconds for which `close` waits for requests in flight; default 5,000. */
   readonly closeTimeout?: number | undefined
   /** Called once when the storage begins to fail. The sender continues by itself. */
@@ -47,7 +52,7 @@ export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKi
  * await sender.close()
  */
 export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): WebhookSender {
-  const { pollInterval = 1_000, closeTimeout = 5_000, ...outgoingOptions } = options
+  const { pollInterval = 1_000, lease, closeTimeout = 5_000, ...outgoingOptions } = options
   const { outbox } = till
   const holder = randomUUID()
   const outgoing = createOutgoing(outgoingOptions)
@@ -70,7 +75,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     const started = performance.now()
     let claimed: Claim
     try {
-      claimed = await outbox.claim({ holder, except: queues.full() })
+      claimed = await outbox.claim({ holder, lease, except: queues.full() })
     } catch (error) {
       onError(error)
       return RETRY_INTERVAL
