@@ -35,35 +35,31 @@ export function observeCommits(storage: Storage): { storage: Storage; commits: C
       for (const listener of listeners) listener()
     })
   }
-  const observed = (name: (typeof WRITES)[number]): [string, Method] => {
-    const method = storage[name] as Method
-    return [
-      name,
-      async (...args) => {
-        const result = await method(...args)
-        notify()
-        return result
-      },
-    ]
+  const observed = (name: (typeof WRITES)[number]): [string, Method] => [
+    name,
+    async (...args) => {
+      const result = await (storage[name] as Method)(...args)
+      notify()
+      return result
+    },
+  ]
+  const openImport: Storage['openImport'] = async (...args) => {
+    const opened = await storage.openImport(...args)
+    if (!opened) return undefined
+    const commit: typeof opened.commit = async (...details) => {
+      await opened.commit(...details)
+      notify()
+    }
+    return { ...opened, commit }
   }
+  const methods = { ...Object.fromEntries(WRITES.map(observed)), openImport }
   return {
+    // Inherits the other methods.
+    storage: Object.assign(Object.create(storage) as Storage, methods),
     commits: {
       on(listener) {
         listeners.add(listener)
         return () => void listeners.delete(listener)
-      },
-    },
-    storage: {
-      ...storage,
-      ...Object.fromEntries(WRITES.map(observed)),
-      async openImport(...args) {
-        const opened = await storage.openImport(...args)
-        if (!opened) return undefined
-        const commit: typeof opened.commit = async (...details) => {
-          await opened.commit(...details)
-          notify()
-        }
-        return { ...opened, commit }
       },
     },
   }

@@ -56,10 +56,14 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
   const added = (await till.operations.listAudit({})).entries.slice(entries.length)
   assert.deepEqual(
     added.map(({ action, subject }) => [action, subject]),
-    [['catalog.apply', planned.project_id]],
+    [
+      ['item.create', items[1]?.id],
+      ['item.update', items[0]?.id],
+      ['catalog.apply', planned.project_id],
+    ],
   )
   assert.deepEqual((await apply(stores)).changes, [])
-  assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 1)
+  assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 3)
 })
 
 test('a missing item stays, unless it is to be archived; a file restores it', async () => {
