@@ -17,6 +17,7 @@ const subjects = [
   'catalog',
   'space',
   'summary',
+  'webhooks',
   'postgres',
   'postgres-import',
 ]

@@ -1,0 +1,13 @@
+// A receiver of webhooks: accepts all. Each GET request is answered with the number of messages.
+import { createServer } from 'node:http'
+
+const ids = new Set()
+const server = createServer((request, response) => {
+  if (request.method === 'GET') return response.end(String(ids.size))
+  request.resume()
+  request.on('end', () => {
+    ids.add(request.headers['webhook-id'])
+    response.writeHead(204).end()
+  })
+})
+server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`))
