@@ -88,11 +88,13 @@ export type {
   CatalogRequest,
   PlannedChange,
 } from './services/catalog-plan.ts'
+export type { ChangeEvent, ChangeListener } from './services/changes.ts'
 export type { ImportPage, Imports } from './services/import-records.ts'
 export type { ImportSummary } from './services/imports.ts'
 export type { Items } from './services/items.ts'
 export type {
   ArchiveOptions,
+  FollowedAudit,
   Operations,
   RotatedKeys,
   RotationOptions,

@@ -1,6 +1,7 @@
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog.ts'
+import { type ChangeListener, createChanges } from './services/changes.ts'
 import { observeCommits } from './services/commits.ts'
 import type { Context } from './services/context.ts'
 import { createImports, type Imports } from './services/import-records.ts'
@@ -75,6 +76,12 @@ export interface Till extends AsyncDisposable {
   /** For the sender of webhooks. */
   readonly outbox: Outbox
   readonly rateLimits: RateLimits
+  /**
+   * Calls the listener for each change that is committed from now on, by any process on the
+   * storage. A change of this process is read after its commit, one of another within a second. The
+   * listener delays no write, and its errors are ignored. Returns a function that removes it.
+   */
+  on(name: 'change', listener: ChangeListener): () => void
   /** Closes the storage. `await using` calls it too. */
   close(): Promise<void>
 }
@@ -98,7 +105,11 @@ export interface RateLimits {
  */
 export function createTill(options: TillOptions): Till {
   const context = createContext(options)
-  const close = () => options.storage.close()
+  const changes = createChanges(context)
+  const close = () => {
+    changes.close()
+    return options.storage.close()
+  }
   return {
     accounts: createAccounts(context),
     projects: createProjects(context),
@@ -113,6 +124,7 @@ export function createTill(options: TillOptions): Till {
     webhooks: createWebhooks(context),
     outbox: createOutbox(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
+    on: changes.on,
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -166,6 +166,13 @@ export function parseAuditQuery(input: unknown) {
   return parseObject(input, auditFields)
 }
 
+export function parseFollowQuery(input: unknown) {
+  return parseObject(input, {
+    ...auditFields,
+    cursor: optional(pattern(/^\d{1,20}(\.\d{1,19})?$/, 'must be the next of the previous page')),
+  })
+}
+
 export function parseAuditArchive(input: unknown): { before: number; file: string } {
   return parseObject(input, { before: required(instant), file: required(text(1, 4096)) })
 }

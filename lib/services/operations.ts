@@ -8,6 +8,7 @@ import {
   type AuditQuery,
   parseAuditArchive,
   parseAuditQuery,
+  parseFollowQuery,
 } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
@@ -45,6 +46,12 @@ export interface Operations {
   backup(path: string): Promise<void>
   /** Reads one page of the audit log, oldest entries first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
+  /**
+   * Reads one page in an order that can be resumed: with the `next` of any page, also the last, a
+   * later call finds all entries that were committed since, and no other. On PostgreSQL an entry is
+   * shown once all transactions have ended that began before its own.
+   */
+  followAudit(query: AuditQuery): Promise<FollowedAudit>
   /** Iterates over all entries of the audit log, and reads them page by page. */
   allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
   /**
@@ -70,6 +77,14 @@ export interface Operations {
   listUnreadableSecrets(): Promise<UnreadableSecret[]>
   /** Deletes the secrets that no master key decrypts. Returns which ones these were. */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
+}
+
+export interface FollowedAudit {
+  readonly entries: readonly AuditEntry[]
+  /** The `cursor` of the next page. */
+  readonly next: string
+  /** Whether the page is the last one now. */
+  readonly isLast: boolean
 }
 
 export interface SealedSecrets {
@@ -179,6 +194,15 @@ export function createOperations(context: Context): Operations {
         account_id,
         cursor === undefined ? { limit } : { limit, after: cursor },
       )
+    },
+
+    async followAudit(query) {
+      const { account_id, limit, cursor } = parseFollowQuery(query)
+      const page = cursor === undefined ? { limit } : { limit, after: cursor }
+      const { entries, position } = await storage.listSettled(page)
+      const own = entries.filter((entry) => (account_id ?? entry.account_id) === entry.account_id)
+      const shown = own.map(({ seq: _, ...entry }) => entry)
+      return { entries: shown, next: position, isLast: entries.length < limit }
     },
 
     async *allAudit(query) {

@@ -92,6 +92,8 @@ export interface Backlog {
   readonly endpoints: {
     readonly [State in 'active' | 'unconfirmed' | 'paused' | 'disabled']: number
   }
+  /** The endpoints with a URL that waits for the account, also active ones. */
+  readonly unconfirmed: number
   /** The active endpoints whose last attempt failed. */
   readonly failing: number
   /** The sum of the lags of the active endpoints. Each is counted up to 10,000. */
@@ -116,6 +118,8 @@ const BACKLOG_ENDPOINTS = 1_000
 
 export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, commits, retries, giveUpAfter } = context
+  /** The lease of each holder's last claim. */
+  const leases = new Map<string, number>()
   /** The settled messages of each endpoint since its log was pruned. */
   const unpruned = new Map<string, number>()
 
@@ -190,6 +194,7 @@ export function createOutbox(context: Context): Outbox {
   return {
     async claim({ holder, except = [], limit = MESSAGES, lease = LEASE_MS }) {
       const begun = now()
+      leases.set(holder, lease)
       const leased = await storage.leaseEndpoints({
         ...{ holder, lease, now: begun, limit: ENDPOINTS, most: WAITING, except },
       })
@@ -235,8 +240,11 @@ export function createOutbox(context: Context): Outbox {
 
     async settle(holder, results) {
       const rules = { now: now(), retries, giveUpAfter, random: Math.random }
-      await storage.settleMessages(holder, results, LEASE_MS, (endpoint, messages) =>
-        settleAttempt(endpoint, messages, results, rules),
+      await storage.settleMessages(
+        holder,
+        results,
+        leases.get(holder) ?? LEASE_MS,
+        (endpoint, messages) => settleAttempt(endpoint, messages, results, rules),
       )
       for (const { endpoint_id } of results) {
         const count = unpruned.get(endpoint_id)
@@ -249,17 +257,22 @@ export function createOutbox(context: Context): Outbox {
       }
     },
 
-    release: (holder) => storage.releaseEndpoints(holder, now()),
+    async release(holder) {
+      leases.delete(holder)
+      await storage.releaseEndpoints(holder, now())
+    },
     onChange: (listener) => commits.on(listener),
 
     async backlog() {
       const endpoints = { active: 0, unconfirmed: 0, paused: 0, disabled: 0 }
+      let unconfirmed = 0
       let failing = 0
       let lag = 0
       let lag_seconds = 0
       const { records } = await storage.listEndpoints({}, { limit: BACKLOG_ENDPOINTS })
-      for (const { endpoint_id, state, failing_since } of records) {
+      for (const { endpoint_id, state, failing_since, ...endpoint } of records) {
         endpoints[state]++
+        if (endpoint.unconfirmed) unconfirmed++
         if (state !== 'active') continue
         if (failing_since !== undefined) failing++
         const { count, at } = await storage.measureLag(endpoint_id, EVENT_ACTIONS)
@@ -268,7 +281,7 @@ export function createOutbox(context: Context): Outbox {
           lag_seconds = Math.max(lag_seconds, Math.floor((now() - Date.parse(at)) / 1000))
         }
       }
-      return { endpoints, failing, lag, lag_seconds: Math.max(0, lag_seconds) }
+      return { endpoints, unconfirmed, failing, lag, lag_seconds: Math.max(0, lag_seconds) }
     },
   }
 }

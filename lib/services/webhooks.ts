@@ -158,10 +158,10 @@ export function createWebhooks(context: Context): Webhooks {
     async log(account, query) {
       assertAccount(account)
       const { endpoint_id, state, limit, cursor } = parseWebhookLogQuery(query)
-      await getEndpoint(account, endpoint_id)
+      const { due_at } = await getEndpoint(account, endpoint_id)
       const page = cursor === undefined ? { limit } : { limit, after: cursor }
       const { records, ...next } = await storage.listMessages(endpoint_id, state, page)
-      return { deliveries: records.map(delivery), ...next }
+      return { deliveries: records.map((each) => delivery(each, due_at)), ...next }
     },
 
     async test(account, endpoint_id, options) {
@@ -236,13 +236,14 @@ function assertConfirmed({ url }: StoredEndpoint): void {
   throw invalidField('endpoint_id', 'unconfirmed', 'has no confirmed URL')
 }
 
-function delivery(message: StoredMessage): WebhookDelivery {
+/** A message is not sent before its endpoint is due. */
+function delivery(message: StoredMessage, due_at: number): WebhookDelivery {
   const { endpoint_id, webhook_id, sequence, type, state, attempts, at, next_at } = message
   const { status, error, answer, duration_ms } = message
   return {
     ...{ endpoint_id, webhook_id, sequence, type, state, attempts },
     ...(at !== undefined && { at: formatInstant(at) }),
-    ...(state === 'waiting' && { next_at: formatInstant(next_at) }),
+    ...(state === 'waiting' && { next_at: formatInstant(Math.max(next_at, due_at)) }),
     ...(status !== undefined && { status }),
     ...(error !== undefined && { error }),
     ...(answer !== undefined && { answer }),

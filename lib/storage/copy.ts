@@ -1,4 +1,5 @@
 import type { Account } from '../domain/account.ts'
+import { EVENT_ACTIONS } from '../domain/event.ts'
 import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
@@ -17,7 +18,8 @@ const noProgress: CopyProgress = () => {}
  * comparison succeeds, the target is marked as unfinished and opens only with `forCopy`.
  *
  * Continues an interrupted copy, and skips the records that the target already has. If the target
- * is a finished copy, only compares. Does not copy expired idempotency records.
+ * is a finished copy, only compares. Does not copy expired idempotency records, and the delivery
+ * logs of webhooks.
  *
  * Throws `storage_unavailable` when the two differ, for example after a write during the copy.
  * Throws `invalid_request` when the target holds other records.
@@ -78,6 +80,7 @@ async function copyAll(
   }
   await copySigningKeys(from, to)
   await copyAudit(from, to, count)
+  await copyEndpoints(from, to, count)
 }
 
 function createCounter(onProgress: CopyProgress) {
@@ -253,5 +256,27 @@ async function copyAudit(
     seen += entries.length
     await to.insertAudit(...fresh.map((audit) => ({ audit })))
     count('audit_entries', fresh.length)
+  }
+}
+
+/** Entries of a minute before the cursor are sent again, as their times may not be in order. */
+const OVERLAP_MS = 60_000
+
+/** Copies webhook endpoints. Their positions are found by time, because the numbers differ. */
+async function copyEndpoints(
+  from: Storage,
+  to: Storage,
+  count: (kind: string, number?: number) => void,
+): Promise<void> {
+  for await (const endpoint of recordsOf((page) => from.listEndpoints({}, page))) {
+    const { endpoint_id, project_id } = endpoint
+    const { at } = await from.measureLag(endpoint_id, EVENT_ACTIONS)
+    await to.insertAudit({ endpoints: [{ endpoint_id, change: () => endpoint }] })
+    if (at !== undefined) {
+      const since = new Date(Date.parse(at) - OVERLAP_MS).toISOString()
+      const first = await to.findSequence(project_id, since)
+      await to.updateEndpoint(endpoint_id, (same) => same, { to: first })
+    }
+    count('webhook_endpoints')
   }
 }

@@ -59,6 +59,9 @@ export async function takeInventory(
   for await (const { entries } of pagesOf((page) => storage.listAudit(undefined, page))) {
     add('audit_entries', entries)
   }
+  for await (const { records } of pagesOf((page) => storage.listEndpoints({}, page))) {
+    add('webhook_endpoints', records)
+  }
   return { counts, checksum: hash.digest('hex') }
 }
 

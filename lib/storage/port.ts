@@ -289,6 +289,11 @@ export interface AuditMethods {
   replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
   /** Lists the audit log of one account or of all, oldest entries first. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
+  /**
+   * Lists entries of all accounts in an order in which none can be committed later before one that
+   * was listed. `after` is an earlier `position`. With `limit` 0, resolves to the newest position.
+   */
+  listSettled(page: Page): Promise<SettledPage>
   /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
   archiveAudit(request: ArchiveRequest): Promise<number>
   /** Replaces a user's id by the pseudonym in one page of an account's entries. */
@@ -631,6 +636,12 @@ export interface CatalogChanges {
 export interface AuditPage {
   readonly entries: readonly AuditEntry[]
   readonly next?: string
+}
+
+export interface SettledPage {
+  readonly entries: readonly NumberedEntry[]
+  /** The position after the last entry, or the given one. */
+  readonly position: string
 }
 
 export interface UpdatedFingerprints {

@@ -61,6 +61,7 @@ for (const { name, open, skip } of await allTargets()) {
         purchases: 4,
         erased_purchases: 4,
         audit_entries: 39,
+        webhook_endpoints: 0,
       })
       const back = createMemoryStorage()
       assert.equal((await copyStorage(target, back)).checksum, checksum)

@@ -12,6 +12,7 @@ import {
 } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { rawPostgres, startPostgres } from '../support/postgres.ts'
 import { newPath } from './fixtures/sqlite.ts'
 
@@ -67,6 +68,21 @@ for (const { name, skip, facts, open } of places) {
         assert.deepEqual(await storage.check(), [])
         await storage.close()
       }
+    })
+
+    test('has an endpoint for its webhook_url, which starts at the newest entry', async (t) => {
+      const { till, account } = await openOld(t)
+      const { endpoints } = await till.webhooks.list(account)
+      assert.deepEqual(
+        endpoints.map(({ url, state, lag }) => ({ url, state, lag })),
+        [{ url: 'https://a.example', state: 'active', lag: 0 }],
+      )
+      const [endpoint] = endpoints
+      await till.webhooks.test(account, endpoint?.endpoint_id as string)
+      await eventuallyHolds(async () => {
+        const { messages } = await till.outbox.claim({ holder: 'one' })
+        assert.ok(messages[0]?.headers['webhook-signature'])
+      })
     })
 
     test('keeps accounts, keys, projects, stores, items and sealed secrets', async (t) => {

@@ -50,6 +50,11 @@ export function auditMethods(state: State): AuditMethods {
       }
       return { entries }
     },
+    async listSettled({ limit, after = '0' }) {
+      if (limit === 0) return { entries: [], position: String(state.lastSeq) }
+      const entries = state.audit.filter(({ seq }) => seq > Number(after)).slice(0, limit)
+      return { entries: structuredClone(entries), position: String(entries.at(-1)?.seq ?? after) }
+    },
     async replaceIdempotencyRecord(key, by, write = {}) {
       verify(write.authority)
       idempotencyRecords.delete(idempotencyKey({ account_id: by.account_id, key }))

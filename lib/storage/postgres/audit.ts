@@ -155,6 +155,17 @@ export function auditMethods(db: Database): AuditMethods {
     verifyAuthority(authority) {
       return db.transaction((tx) => verifyAuthority(tx, authority))
     },
+    async listSettled({ limit, after = '0.0' }) {
+      if (limit === 0) {
+        const row = await db.find('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin')
+        return { entries: [], position: `${row?.xmin}.0` }
+      }
+      const [xid, seq] = after.split('.') as [string, string]
+      const rows = await db.all(PAGE_OF_SETTLED, xid, seq, limit)
+      const last = rows.at(-1)
+      const position = last ? `${last.xid}.${last.seq}` : after
+      return { entries: rows.map(numberedEntry), position }
+    },
     insertAudit(...writes) {
       return db.transaction(async (tx) => {
         for (const { authority } of writes) await verifyAuthority(tx, authority)
@@ -200,6 +211,13 @@ export function auditMethods(db: Database): AuditMethods {
     },
   }
 }
+
+// All transactions below the snapshot's xmin have ended.
+const PAGE_OF_SETTLED = `
+  SELECT seq, xid::text AS xid, ${AUDIT.list} FROM audit a
+  WHERE (a.xid, a.seq) > (CAST(CAST(? AS text) AS xid8), CAST(? AS bigint))
+    AND a.xid < pg_snapshot_xmin(pg_current_snapshot())
+  ORDER BY a.xid, a.seq LIMIT ?`
 
 const UPDATE_FINGERPRINTS = `
   UPDATE receipts r SET fingerprint = n.fingerprint

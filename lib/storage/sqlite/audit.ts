@@ -69,6 +69,14 @@ export function auditMethods(db: Connection): AuditMethods {
     async verifyAuthority(authority) {
       verifyAuthority(db, authority)
     },
+    async listSettled({ limit, after = '0' }) {
+      if (limit === 0) {
+        const last = db.find('SELECT coalesce(max(seq), 0) AS seq FROM audit')
+        return { entries: [], position: String(last?.seq) }
+      }
+      const entries = db.all(PAGE_OF_AUDIT, after, limit).map(numberedEntry)
+      return { entries, position: String(entries.at(-1)?.seq ?? after) }
+    },
     insertAudit(...writes) {
       return db.write(() => {
         for (const { authority } of writes) verifyAuthority(db, authority)

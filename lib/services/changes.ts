@@ -1,0 +1,102 @@
+import type { NumberedEntry } from '../domain/audit.ts'
+import type { WebhookBody } from '../domain/webhook.ts'
+import type { Context } from './context.ts'
+import { bodyOf, messagesOf } from './events.ts'
+
+/** An event of a committed change. */
+export interface ChangeEvent extends WebhookBody {
+  readonly account_id: string
+  readonly project_id: string
+  /** '' without a store. */
+  readonly store_id: string
+}
+
+export type ChangeListener = (event: ChangeEvent) => unknown
+
+export interface Changes {
+  on(name: 'change', listener: ChangeListener): () => void
+  close(): void
+}
+
+/** Finds the changes of other processes, and those that a commit of this one did not show yet. */
+const POLL_MS = 1_000
+const PAGE = 100
+
+/** Reads the audit log for listeners. Writes never wait for it. */
+export function createChanges({ storage, commits }: Context): Changes {
+  const listeners = new Set<ChangeListener>()
+  let position: string | undefined
+  let reading: Promise<void> | undefined
+  let isCalledAgain = false
+  let stop: (() => void) | undefined
+
+  const emit = (event: ChangeEvent) => {
+    for (const listener of listeners) {
+      // Ignores failures: a listener has its own means to report them.
+      Promise.resolve(event)
+        .then(listener)
+        .catch(() => {})
+    }
+  }
+
+  const emitEntry = async (entry: NumberedEntry) => {
+    const { account_id, project_id, store_id } = entry
+    for (const message of await messagesOf(storage, project_id, entry)) {
+      const body = await bodyOf(storage, entry, message)
+      if (body) emit({ ...JSON.parse(body), account_id, project_id, store_id })
+    }
+  }
+
+  const readAll = async () => {
+    position ??= (await storage.listSettled({ limit: 0 })).position
+    for (let isMore = true; isMore && listeners.size > 0; ) {
+      const page = await storage.listSettled({ limit: PAGE, after: position })
+      for (const entry of page.entries) await emitEntry(entry)
+      position = page.position
+      isMore = page.entries.length === PAGE || isCalledAgain
+      isCalledAgain = false
+    }
+  }
+
+  const read = () => {
+    if (reading) isCalledAgain = true
+    // A failure is repeated by the next poll.
+    reading ??= readAll()
+      .catch(() => {})
+      .finally(() => {
+        reading = undefined
+      })
+  }
+
+  const start = () => {
+    const poll = setInterval(read, POLL_MS).unref()
+    const end = commits.on(read)
+    return () => {
+      clearInterval(poll)
+      end()
+      position = undefined
+    }
+  }
+
+  return {
+    on(name, listener) {
+      if (name !== 'change') throw new TypeError(`there is no event ${name}, only change`)
+      listeners.add(listener)
+      if (!stop) {
+        stop = start()
+        read()
+      }
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size > 0) return
+        stop?.()
+        stop = undefined
+      }
+    },
+    close() {
+      listeners.clear()
+      stop?.()
+      stop = undefined
+    },
+  }
+}

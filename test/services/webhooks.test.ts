@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import {
+  type ChangeEvent,
+  copyStorage,
+  createMemoryStorage,
+  createTill,
+  type OutgoingMessage,
+  openSqliteStorage,
+  type Till,
+} from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
+import { createShop, fileOf, memoryTill } from '../support/till.ts'
+import { startWorker } from '../support/worker.ts'
+
+const URL = 'https://hooks.example.com/till'
+const server = await startPostgres()
+
+async function openHooks(till: Till, webhook_url = URL) {
+  const shop = await createShop(till)
+  await till.projects.update(shop.account, { id: shop.project.id, config: { webhook_url } })
+  const newItem = (name: string) =>
+    till.items.create(shop.account, {
+      ...{ store_id: 'main', name, display_name: name, price: '1', type: 'consumable' },
+    })
+  return { ...shop, newItem }
+}
+
+const subjectsOf = (messages: readonly OutgoingMessage[]) =>
+  messages.map(({ body }) => JSON.parse(body).data.item?.name)
+
+/** Collects the bodies and ids that arrive at a receiver on loopback. */
+async function startReceiver(t: TestContext) {
+  const received: { readonly id: string; readonly sequence: number }[] = []
+  const receiver = createServer(async (request, response) => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const { sequence } = JSON.parse(Buffer.concat(chunks).toString())
+    received.push({ id: String(request.headers['webhook-id']), sequence })
+    response.writeHead(204).end()
+  })
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  t.after(() => receiver.close())
+  return { received, url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` }
+}
+
+test('on PostgreSQL, no event is lost or sent before its commit in any order of commits', async (t) => {
+  const url = await server.createDatabase(t)
+  const till = createTill({ storage: await openPostgres(t, url) })
+  const { account, project, newItem, item } = await openHooks(till)
+  const sql = rawPostgres(t, url)
+  const early = await sql.reserve()
+  const late = await sql.reserve()
+  const claimed: OutgoingMessage[] = []
+  const claim = async () => {
+    claimed.push(...(await till.outbox.claim({ holder: 'one' })).messages)
+    return claimed.map(({ body }) => JSON.parse(body).data.change.version)
+  }
+  const insert = (version: number) => `
+    INSERT INTO audit (at, actor, action, subject, account_id, project_id, store_id, request_id, data)
+    VALUES ('2026-01-01T00:00:00.000Z', 'operator', 'item.update', '${item.id}',
+      '${account.account_id}', '${project.id}', 'main', '', '{"version": ${version}}')`
+
+  // "late" has the higher xid and the lower number, and commits last.
+  await early.unsafe('BEGIN')
+  await early.unsafe('SELECT pg_current_xact_id()')
+  await late.unsafe('BEGIN')
+  await late.unsafe(insert(2))
+  await early.unsafe(insert(3))
+  assert.deepEqual(await claim(), [])
+  await early.unsafe('COMMIT')
+  await eventuallyHolds(async () => assert.deepEqual(await claim(), [3]))
+  await newItem('after')
+  assert.deepEqual(await claim(), [3])
+  await late.unsafe('COMMIT')
+
+  await eventuallyHolds(async () => {
+    claimed.push(...(await till.outbox.claim({ holder: 'one' })).messages)
+    const types = claimed.map(({ body }) => JSON.parse(body).type)
+    assert.deepEqual(types, ['item.updated', 'item.updated', 'item.created'])
+  })
+  const [first, second] = claimed
+  assert.ok((first?.sequence as number) > (second?.sequence as number))
+  early.release()
+  late.release()
+})
+
+test('a message that was sent before kill -9 and not settled is sent again with its id', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const path = join(temporaryFolder(t), 'till.db')
+  const storage = await openSqliteStorage(path)
+  const till = createTill({ storage })
+  t.after(() => till.close())
+  const { account, newItem } = await openHooks(till, url)
+  for (const name of ['a', 'b', 'c']) await newItem(name)
+  const worker = startWorker(t)
+  await worker.ask('open', path, 'better-sqlite3')
+  const lease = 500
+  assert.equal(await worker.ask('sendWebhooks', lease), 3)
+  await worker.kill()
+
+  const found: OutgoingMessage[] = []
+  await eventuallyHolds(async () => {
+    found.push(...(await till.outbox.claim({ holder: 'two' })).messages)
+    assert.equal(found.length, 3)
+  })
+
+  const ids = found.map(({ headers }) => headers['webhook-id'])
+  assert.deepEqual(
+    ids,
+    received.map(({ id }) => id),
+  )
+  await till.outbox.settle(
+    'two',
+    found.map((each) => ({ ...each, status: 200 })),
+  )
+  assert.equal((await till.webhooks.list(account)).endpoints[0]?.lag, 0)
+})
+
+test('deliveries do not empty the read cache of another process, and changes do', async (t) => {
+  const path = join(temporaryFolder(t), 'till.db')
+  const [storage, other] = [await openSqliteStorage(path), await openSqliteStorage(path)]
+  const till = createTill({ storage: other })
+  t.after(() => Promise.all([storage.close(), other.close()]))
+  const { account, item, newItem } = await openHooks(till)
+  await newItem('a')
+  const cached = await storage.findItem(item.id)
+
+  const { messages } = await till.outbox.claim({ holder: 'one' })
+  await till.outbox.settle(
+    'one',
+    messages.map((each) => ({ ...each, status: 200 })),
+  )
+
+  assert.equal(messages.length, 1)
+  assert.equal(await storage.findItem(item.id), cached, 'the same object')
+  await till.items.update(account, { id: item.id, price: '7' })
+  assert.equal((await storage.findItem(item.id))?.price, 7)
+})
+
+test('a copy has the endpoints, and sends what was not delivered', async (t) => {
+  const till = memoryTill()
+  const from = createMemoryStorage()
+  const source = createTill({ storage: from })
+  t.after(() => Promise.all([till.close(), source.close()]))
+  const { account, newItem } = await openHooks(source)
+  await newItem('a')
+  const to = await openSqliteStorage(join(temporaryFolder(t), 'till.db'), { forCopy: true })
+  const { counts } = await copyStorage(from, to)
+  const copy = createTill({ storage: to })
+  t.after(() => copy.close())
+
+  const { messages } = await copy.outbox.claim({ holder: 'one' })
+
+  assert.equal(counts.webhook_endpoints, 1)
+  assert.ok(subjectsOf(messages).includes('a'))
+  assert.equal((await copy.webhooks.list(account)).endpoints[0]?.url, URL)
+})
+
+test('an import with many refunds sends parts that fit into a body', async (t) => {
+  const till = memoryTill()
+  t.after(() => till.close())
+  const { account } = await openHooks(till)
+  const user = 'ü'.repeat(250)
+  const rows = (status: string) =>
+    fileOf(
+      'transaction_id,sku,purchased_at,user_id,status\n',
+      ...Array.from(
+        { length: 700 },
+        (_, i) => `t${i},gold,2026-01-01T00:00:00Z,${i < 300 ? user : 'ann'},${status}\n`,
+      ),
+    )
+  await till.purchases.import(account, { store_id: 'main', file: rows('purchased') })
+  await till.purchases.import(account, { store_id: 'main', file: rows('refunded') })
+
+  const { messages } = await till.outbox.claim({ holder: 'one' })
+
+  const parts = messages
+    .map(({ body }) => JSON.parse(body))
+    .filter(({ type }) => type === 'purchases.refunded')
+  const refunded = parts.flatMap(({ data }) => data.purchases)
+  assert.equal(new Set(refunded.map((each) => each.transaction_id)).size, 700)
+  assert.ok(parts.length > 2)
+  assert.ok(parts.every((each) => each.parts === parts.length))
+  assert.ok(parts.every(({ data }) => data.purchases.length <= 500))
+  assert.ok(messages.every(({ body }) => Buffer.byteLength(body) <= 64 * 1024))
+  assert.equal(new Set(messages.map(({ headers }) => headers['webhook-id'])).size, messages.length)
+})
+
+test('a large item is sent without its metadata', async (t) => {
+  const till = memoryTill()
+  t.after(() => till.close())
+  const { account, item } = await openHooks(till)
+  await till.items.update(account, { id: item.id, meta: { text: 'x'.repeat(65_500) } })
+
+  const { messages } = await till.outbox.claim({ holder: 'one' })
+
+  const { data } = JSON.parse(messages[0]?.body ?? '{}')
+  assert.equal(data.is_shortened, true)
+  assert.equal(data.item.id, item.id)
+  assert.equal(data.item.metadata, undefined)
+})
+
+test('an endpoint has at most 1,000 waiting messages, and then waits', async (t) => {
+  const till = memoryTill({ webhooks: { retries: [3_600_000] } })
+  t.after(() => till.close())
+  const { account, project, newItem } = await openHooks(till)
+  for (let i = 0; i < 1_010; i++) await newItem(`item_${i}`)
+  for (;;) {
+    const { messages } = await till.outbox.claim({ holder: 'one' })
+    if (messages.length === 0) break
+    const results = messages.map((each) => ({ ...each, error: 'down' }))
+    await till.outbox.settle('one', results)
+  }
+
+  const waiting: unknown[] = []
+  for (let cursor: string | undefined; ; ) {
+    const query = { endpoint_id: project.id, limit: 1000, cursor }
+    const { deliveries, next } = await till.webhooks.log(account, query)
+    waiting.push(...deliveries)
+    cursor = next
+    if (next === undefined) break
+  }
+  assert.equal(waiting.length, 1_000)
+  assert.equal((await till.webhooks.get(account, project.id)).lag, 1_010)
+})
+
+test('listeners get committed changes, and a failing one disturbs nobody', async (t) => {
+  const till = memoryTill()
+  t.after(() => till.close())
+  const { account, project, item } = await openHooks(till)
+  const events: ChangeEvent[] = []
+  till.on('change', () => {
+    throw new Error('a failing listener')
+  })
+  const off = till.on('change', (event) => events.push(event))
+  const wrong = till.items.update(account, { id: item.id, price: '1', version: 9 })
+  await assert.rejects(wrong, { code: 'version_conflict' })
+
+  await till.items.update(account, { id: item.id, price: '7' })
+
+  await eventuallyHolds(() => assert.equal(events.length, 1))
+  assert.equal(events[0]?.type, 'item.updated')
+  assert.equal(events[0]?.project_id, project.id)
+  off()
+  assert.throws(() => till.on('other' as 'change', () => {}), TypeError)
+})
+
+test('the audit log can be read on from its last page', async (t) => {
+  const url = await server.createDatabase(t)
+  const tills = [memoryTill(), createTill({ storage: await openPostgres(t, url) })]
+  t.after(() => Promise.all(tills.map((till) => till.close())))
+  for (const till of tills) {
+    const { account, newItem } = await openHooks(till)
+    const actions: string[] = []
+    let cursor: string | undefined
+    const follow = async () => {
+      const page = await till.operations.followAudit({ account_id: account.account_id, cursor })
+      actions.push(...page.entries.map(({ action }) => action))
+      cursor = page.next
+    }
+    await eventuallyHolds(async () => {
+      await follow()
+      assert.equal(actions.at(-1), 'project.update')
+    })
+    await newItem('a')
+    await eventuallyHolds(async () => {
+      await follow()
+      assert.deepEqual(actions.slice(-2), ['project.update', 'item.create'])
+    })
+  }
+})
