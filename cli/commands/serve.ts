@@ -156,7 +156,7 @@ export const serve = command({
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)
     }
-    const { unconfirmed } = (await till.outbox.backlog()).endpoints
+    const { unconfirmed } = await till.outbox.backlog()
     if (unconfirmed > 0) {
       log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)
     }
