@@ -124,7 +124,9 @@ function targeted(
   isSame: TargetChange['isSame'],
 ): StoredEndpoint {
   const { unconfirmed: _, ...kept } = current
-  const active = kept.state === 'paused' ? kept : activated(kept)
+  // An endpoint that lost its secret does not send unsigned messages until it is resumed.
+  const isStopped = kept.state === 'paused' || (kept.reason === 'secret' && secret === undefined)
+  const active = isStopped ? kept : activated(kept)
   const newest = url === current.url ? current.secrets[0] : undefined
   if (secret === undefined) return { ...active, url, secrets: [] }
   if (!newest) return { ...active, url, secrets: [{ secret }] }

@@ -87,3 +87,18 @@ export function openSecrets(
   )
   return [newest, ...valid].map(({ secret }) => sealer.open(secret, place))
 }
+
+/** Seals the secrets of an endpoint again with the newest key, also replaced and unconfirmed ones. */
+export function renewEndpoint(sealer: Sealer, endpoint: StoredEndpoint): StoredEndpoint {
+  const place = placeOf(endpoint)
+  const renew = <T extends { readonly secret?: unknown }>(held: T): T =>
+    held.secret === undefined
+      ? held
+      : { ...held, secret: sealer.renew(held.secret as string | Sealed, place) }
+  const { secrets, unconfirmed } = endpoint
+  return {
+    ...endpoint,
+    secrets: secrets.map(renew),
+    ...(unconfirmed && { unconfirmed: renew(unconfirmed) }),
+  }
+}

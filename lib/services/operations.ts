@@ -1,7 +1,7 @@
 import type { Account } from '../domain/account.ts'
 import type { AuditAction, AuditEntry } from '../domain/audit.ts'
-import type { EndpointWrite } from '../domain/endpoint.ts'
-import { invalidField } from '../domain/fields.ts'
+import type { EndpointWrite, StoredEndpoint } from '../domain/endpoint.ts'
+import { invalidField, isSameJson } from '../domain/fields.ts'
 import { formatInstant } from '../domain/instant.ts'
 import {
   type AuditArchive,
@@ -15,7 +15,7 @@ import { pagesOf, recordsOf } from '../storage/pages.ts'
 import type { ArchiveRequest, AuditPage, PoolState, StorageSize } from '../storage/port.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
-import { endpointWrites } from './endpoints.ts'
+import { endpointWrites, renewEndpoint } from './endpoints.ts'
 import {
   dropUnreadable,
   findUnreadable,
@@ -256,6 +256,12 @@ export function createOperations(context: Context): Operations {
         if (!hasRecord(found) || sealSecrets(found.record, sealer) === found.record) continue
         await update(found, sealSecrets, 'secrets.seal', options)
         sealed++
+      }
+      for await (const endpoint of recordsOf((page) => storage.listEndpoints({}, page))) {
+        const renew = (current: StoredEndpoint) => renewEndpoint(sealer, current)
+        if (!isSameJson(renew(endpoint), endpoint)) {
+          await storage.updateEndpoint(endpoint.endpoint_id, renew)
+        }
       }
       const idempotency_records = await renewFingerprints()
       await storage.forget?.()

@@ -112,7 +112,7 @@ const CLAIM_BYTES = 8 * 1024 ** 2
 const WAITING = 1_000
 const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
-const PRUNE_EVERY = 500
+const PRUNE_EVERY = 1_000
 const NEXT_MS = 60_000
 const BACKLOG_ENDPOINTS = 1_000
 

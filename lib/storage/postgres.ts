@@ -15,6 +15,7 @@ import type { PostgresOptions } from './postgres/options.ts'
 import { createPool } from './postgres/pool.ts'
 import { projectMethods } from './postgres/projects.ts'
 import { purchaseMethods } from './postgres/purchases.ts'
+import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
@@ -41,6 +42,7 @@ export async function openPostgresStorage(
   const db = await connect(url, options)
   try {
     await migrate(db)
+    await renumberRestored(db)
     if (!options.forCopy) await assertWhole(db)
     return storageOn(db)
   } catch (error) {

@@ -122,15 +122,23 @@ export function webhookPrograms(dialect: WebhookDialect) {
       WHERE e.endpoint_id = ? AND ${isSettled} ORDER BY ${order} LIMIT ?`,
     insertMessages: `
       INSERT INTO webhook_messages (endpoint_id, sequence, part, parts, type, webhook_id, part_range,
-        state,
-        attempts, created_at, next_at)
+        state, attempts, created_at, next_at, holder)
       SELECT r.endpoint_id, r.sequence, r.part, r.parts, r.type, r.webhook_id, r.part_range,
-        'waiting', 0,
-        r.now, r.now
-      FROM ${dialect.rows({ ...KEY_COLUMNS, parts: BIGINT, type: TEXT, webhook_id: TEXT, part_range: TEXT, now: BIGINT })} r
+        'waiting', 0, r.created_at, r.next_at, r.holder
+      FROM ${dialect.rows({
+        ...KEY_COLUMNS,
+        parts: BIGINT,
+        type: TEXT,
+        webhook_id: TEXT,
+        part_range: TEXT,
+        created_at: BIGINT,
+        next_at: BIGINT,
+        holder: TEXT,
+      })} r
       WHERE true
       ON CONFLICT (endpoint_id, sequence, part) DO UPDATE SET state = 'waiting', attempts = 0,
-        part_range = excluded.part_range, created_at = excluded.created_at, next_at = excluded.next_at, holder = NULL`,
+        part_range = excluded.part_range, created_at = excluded.created_at,
+        next_at = excluded.next_at, holder = excluded.holder`,
     due: `
       SELECT ${messageColumns} FROM webhook_messages m
       WHERE m.endpoint_id = ? AND ${isWaiting} AND m.next_at <= ?
@@ -282,14 +290,21 @@ export function webhookPrograms(dialect: WebhookDialect) {
         const find_own = `SELECT 1 FROM webhook_endpoints e
           WHERE e.endpoint_id = ? AND e.holder = ? AND e.state = 'active'${lock}`
         if (!(yield* find(find_own, endpoint_id, holder))) continue
-        const isRead =
-          read === undefined || (yield* run(sql.setPosition, read, endpoint_id, position)) === 1
-        if (isRead && messages.length > 0) {
-          yield* run(sql.insertMessages, dialect.list(messages.map((each) => ({ ...each, now }))))
-        }
         const due = (yield* all(sql.due, endpoint_id, now, limit)).map(MESSAGES.read)
         if (due.length > 0) yield* run(sql.hold, holder, hidden_until, dialect.list(due.map(keyOf)))
         taken.push(...due)
+        const isRead =
+          read !== undefined && (yield* run(sql.setPosition, read, endpoint_id, position)) === 1
+        if (!isRead || messages.length === 0) continue
+        // Gives the first ones to the holder at once: a further update would cost as much again.
+        const times = { state: 'waiting', attempts: 0, created_at: now } as const
+        const added: StoredMessage[] = messages.map((message, i) =>
+          due.length + i < limit
+            ? { ...message, ...times, holder, next_at: hidden_until }
+            : { ...message, ...times, next_at: now },
+        )
+        yield* run(sql.insertMessages, dialect.list(added))
+        taken.push(...added.filter((each) => each.holder !== undefined))
       }
       return taken
     },
@@ -341,11 +356,20 @@ export function webhookPrograms(dialect: WebhookDialect) {
     },
 
     *pruneMessages(endpoint_id: string, before: number, keep: number): Program<void> {
+      // The log is about in the order of time. Reads no further than to the first recent message.
+      const first = `SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ?
+        ORDER BY seq LIMIT 1`
+      const newest = `SELECT seq + 1 AS seq FROM webhook_messages WHERE endpoint_id = ?
+        ORDER BY seq DESC LIMIT 1 OFFSET ?`
+      const recent = yield* find(first, endpoint_id, before)
+      const excess = yield* find(newest, endpoint_id, keep)
+      const end = Math.max(
+        recent ? numberOf(recent.seq) : Number.MAX_SAFE_INTEGER,
+        excess ? numberOf(excess.seq) : 0,
+      )
       const old = `DELETE FROM webhook_messages
-        WHERE endpoint_id = ? AND state <> 'waiting' AND (created_at < ? OR seq <=
-          (SELECT seq FROM webhook_messages WHERE endpoint_id = ? ORDER BY seq DESC
-            LIMIT 1 OFFSET ?))`
-      yield* run(old, endpoint_id, before, endpoint_id, keep)
+        WHERE endpoint_id = ? AND seq < ? AND state <> 'waiting'`
+      yield* run(old, endpoint_id, end)
     },
 
     *clearAnswers(project_id: string): Program<void> {
@@ -371,8 +395,8 @@ export function webhookPrograms(dialect: WebhookDialect) {
      */
     *findNeeded(stopped_before: number): Program<number | undefined> {
       const needs = 'coalesce(e.stopped_at, ?) >= ?'
-      const unread = `SELECT min(a.seq) AS seq FROM webhook_endpoints e JOIN audit a ON ${isUnread}
-        WHERE ${needs}`
+      const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread})) AS seq
+        FROM webhook_endpoints e WHERE ${needs}`
       const waiting = `SELECT min(m.sequence) AS seq FROM webhook_endpoints e
         JOIN webhook_messages m ON m.endpoint_id = e.endpoint_id WHERE ${isWaiting} AND ${needs}`
       const times = [stopped_before, stopped_before]

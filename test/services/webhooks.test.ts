@@ -92,6 +92,41 @@ test('on PostgreSQL, no event is lost or sent before its commit in any order of 
   late.release()
 })
 
+test('a restored dump of another PostgreSQL server delivers what was not delivered', async (t) => {
+  const url = await server.createDatabase(t)
+  const old = createTill({ storage: await openPostgres(t, url) })
+  const { newItem } = await openHooks(old)
+  await newItem('delivered')
+  const all: OutgoingMessage[] = []
+  await eventuallyHolds(async () => {
+    all.push(...(await old.outbox.claim({ holder: 'one' })).messages)
+    assert.equal(all.length, 1)
+  })
+  await old.outbox.settle(
+    'one',
+    all.map((each) => ({ ...each, status: 200 })),
+  )
+  await old.outbox.release('one')
+  await newItem('waiting')
+  const sql = rawPostgres(t, url)
+  await sql.unsafe(`
+    ALTER TABLE audit DISABLE TRIGGER USER;
+    UPDATE audit SET xid = (xid::text::bigint + 1000000000)::text::xid8;
+    ALTER TABLE audit ENABLE TRIGGER USER;
+    UPDATE webhook_endpoints SET read_xid = (read_xid::text::bigint + 1000000000)::text::xid8`)
+
+  const storage = await openPostgres(t, url)
+  const till = createTill({ storage })
+  const found: OutgoingMessage[] = []
+  await eventuallyHolds(async () => {
+    found.push(...(await till.outbox.claim({ holder: 'two' })).messages)
+    assert.ok(subjectsOf(found).includes('waiting'))
+  })
+  assert.deepEqual(subjectsOf(found), ['waiting'])
+  const change = sql.unsafe("UPDATE audit SET actor = 'nobody'")
+  await assert.rejects(async () => change, /append-only/)
+})
+
 test('a message that was sent before kill -9 and not settled is sent again with its id', async (t) => {
   const { received, url } = await startReceiver(t)
   const path = join(temporaryFolder(t), 'till.db')
