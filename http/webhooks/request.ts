@@ -7,7 +7,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { RequestFailure, toFailure } from './failure.ts'
-import { cacheNames, createResolver, type Resolve } from './resolver.ts'
+import { cacheAnswers, createResolver, type Resolve } from './resolver.ts'
 import { parseRetryAfter } from './retry-after.ts'
 import { findTarget, type Target } from './target.ts'
 
@@ -59,19 +59,19 @@ export interface Outgoing {
 /** Creates a client for requests to hosts that users choose. */
 export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
   const { allowPrivate = false, timeout = 10_000, ca } = options
-  const resolve = cacheNames(options.resolve ?? createResolver(allowPrivate))
+  const resolve = options.resolve ?? createResolver(allowPrivate)
+  const find = cacheAnswers((url) => findTarget(url, resolve, allowPrivate))
   const pool = { keepAlive: true, maxFreeSockets: MAX_IDLE, timeout: IDLE_MS }
   // `rejectUnauthorized` is set because NODE_TLS_REJECT_UNAUTHORIZED=0 changes its default.
   const tls = { rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) }
   const agents = { http: new HttpAgent(pool), https: new HttpsAgent({ ...pool, ...tls }) }
 
-  const start: Start = ({ url, addresses }, { headers, body }, signal, isFresh) => {
+  const start: Start = ({ url, addresses }, { headers, body }, isFresh) => {
     const common = {
       method: 'POST',
       headers: { ...headers, 'content-length': Buffer.byteLength(body), ...AGENT_HEADER },
       lookup: createLookup(addresses),
       maxHeaderSize: MAX_HEADERS,
-      signal,
     }
     if (url.protocol === 'http:') {
       return httpRequest(url, { ...common, agent: isFresh ? false : agents.http })
@@ -88,7 +88,7 @@ export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
       const timer = setTimeout(abort, timeout)
       inFlight.add(controller)
       try {
-        const target = await untilAborted(findTarget(request.url, resolve, allowPrivate), signal)
+        const target = await untilAborted(find(request.url), signal)
         return await exchange(start, target, request, signal)
       } catch (error) {
         throw toFailure(signal.aborted ? signal.reason : error)
@@ -108,12 +108,7 @@ export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
 
 const AGENT_HEADER = { 'user-agent': 'tillkit-webhooks' }
 
-type Start = (
-  target: Target,
-  request: OutgoingRequest,
-  signal: AbortSignal,
-  isFresh: boolean,
-) => ClientRequest
+type Start = (target: Target, request: OutgoingRequest, isFresh: boolean) => ClientRequest
 
 /** Gives the checked addresses to `net.connect`, which would otherwise resolve the name again. */
 function createLookup(addresses: readonly string[]): LookupFunction {
@@ -134,18 +129,21 @@ async function exchange(
   request: OutgoingRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const first = start(target, request, signal, false)
+  const first = start(target, request, false)
   try {
-    return await readAnswer(first, request.body)
+    return await readAnswer(first, request.body, signal)
   } catch (error) {
     const { code } = error as { code?: unknown }
-    if (!first.reusedSocket || (code !== 'ECONNRESET' && code !== 'EPIPE')) throw error
-    return readAnswer(start(target, request, signal, true), request.body)
+    if (signal.aborted || !first.reusedSocket || (code !== 'ECONNRESET' && code !== 'EPIPE'))
+      throw error
+    return readAnswer(start(target, request, true), request.body, signal)
   }
 }
 
-function readAnswer(request: ClientRequest, body: string): Promise<Answer> {
+function readAnswer(request: ClientRequest, body: string, signal: AbortSignal): Promise<Answer> {
   return new Promise((resolve, reject) => {
+    // Cheaper than the option `signal` of `http.request`, which watches the stream.
+    signal.addEventListener('abort', () => request.destroy(signal.reason), { once: true })
     let informational = 0
     request.on('error', reject)
     // The only event when the server asks for another protocol.

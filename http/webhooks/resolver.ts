@@ -4,11 +4,6 @@ import { BoundedMap } from '../../lib/bounded-map.ts'
 /** Resolves a host name to IP addresses. Rejects when it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>
 
-/** Milliseconds that an answer is cached: a name that has many messages is asked for once. */
-const FOUND_MS = 30_000
-const FAILED_MS = 5_000
-const MAX_NAMES = 10_000
-
 /**
  * Resolves names with c-ares, because `dns.lookup` occupies a thread that files and compression
  * need too: a few slow name servers would block the whole process. With `useSystem`, names that
@@ -35,26 +30,26 @@ export function createResolver(useSystem: boolean): Resolve {
   }
 }
 
-interface CachedName {
-  readonly addresses: Promise<readonly string[]>
-  expiresAt: number
-}
+/** Milliseconds that an answer is cached, and that a failure is. */
+const FOUND_MS = 30_000
+const FAILED_MS = 5_000
+const MAX_ANSWERS = 10_000
 
-/** Caches the answers of a resolver, failures too. Simultaneous calls share one answer. */
-export function cacheNames(resolve: Resolve): Resolve {
-  const names = new BoundedMap<CachedName>(MAX_NAMES)
-  return (hostname) => {
-    const cached = names.get(hostname)
-    if (cached && performance.now() < cached.expiresAt) return cached.addresses
-    const name = { addresses: resolve(hostname), expiresAt: Number.POSITIVE_INFINITY }
+/** Caches the answers of a function, failures too. Simultaneous calls share one answer. */
+export function cacheAnswers<T>(ask: (key: string) => Promise<T>): (key: string) => Promise<T> {
+  const cached = new BoundedMap<{ readonly answer: Promise<T>; expiresAt: number }>(MAX_ANSWERS)
+  return (key) => {
+    const found = cached.get(key)
+    if (found && performance.now() < found.expiresAt) return found.answer
+    const entry = { answer: ask(key), expiresAt: Number.POSITIVE_INFINITY }
     const expireIn = (milliseconds: number) => {
-      name.expiresAt = performance.now() + milliseconds
+      entry.expiresAt = performance.now() + milliseconds
     }
-    name.addresses.then(
+    entry.answer.then(
       () => expireIn(FOUND_MS),
       () => expireIn(FAILED_MS),
     )
-    names.set(hostname, name)
-    return name.addresses
+    cached.set(key, entry)
+    return entry.answer
   }
 }

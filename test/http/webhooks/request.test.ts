@@ -166,6 +166,7 @@ describe('TLS', () => {
 
   test('NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn the check off', async (t) => {
     const receiver = await startReceiver(t, { tls })
+    t.mock.method(process, 'emitWarning', () => {}) // Node warns of the variable
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     t.after(() => {
