@@ -7,11 +7,11 @@ import { createQueues, type Turn } from './queues.ts'
 import { type Answer, createOutgoing, type OutgoingOptions } from './request.ts'
 import { createSettlement } from './settlement.ts'
 
-/** Milliseconds between two claims at least, and after a claim that failed. */
+/** Milliseconds between two claims at least. Doubles up to the second with each empty claim. */
 const MIN_INTERVAL = 20
-const RETRY_INTERVAL = 2_000
-/** Milliseconds before another claim when there is no room, or nothing was found but more is due. */
 const IDLE_INTERVAL = 250
+/** Milliseconds after a claim that failed. */
+const RETRY_INTERVAL = 2_000
 
 export interface WebhookSenderOptions extends OutgoingOptions {
   /**
@@ -66,6 +66,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   const alarm = createAlarm()
   const inFlight = new Set<Promise<void>>()
   const results = { ...NO_RESULTS }
+  let interval = MIN_INTERVAL
   let hasMore = false
   let isClosing = false
 
@@ -83,16 +84,16 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     isFailing = false
     const { messages, start_within, next } = claimed
     hasMore = next === 0
+    interval = messages.length > 0 ? MIN_INTERVAL : Math.min(2 * interval, IDLE_INTERVAL)
     for (const message of messages) queues.add(message, started + start_within)
     sendAll()
-    if (hasMore) return messages.length > 0 ? 0 : IDLE_INTERVAL
     return Math.min(next, pollInterval)
   }
   const run = async () => {
     while (!isClosing) {
       const wait = await claim()
       if (isClosing) return
-      await setTimeout(MIN_INTERVAL)
+      await setTimeout(interval)
       await alarm.wait(wait)
     }
   }
