@@ -86,7 +86,7 @@ export const serve = command({
     },
     'no-webhooks': { help: 'send no webhooks; another server on the database may' },
     'webhook-allow-private': {
-      help: 'send webhooks also over http and to private addresses; for tests',
+      help: 'send webhooks also over http and to private addresses',
     },
     metrics: { help: 'serve /metrics of all workers for Prometheus; no proxy may forward it' },
     log: {
