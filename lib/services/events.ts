@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../domain/audit.ts'
 import { eventOf } from '../domain/event.ts'
-import type { JsonObject } from '../domain/fields.ts'
+import { isObject, type JsonObject } from '../domain/fields.ts'
 import type { MessageKey, NewMessage } from '../domain/message.ts'
 import type { WebhookBody } from '../domain/webhook.ts'
 import type { Refund, Storage } from '../storage/port.ts'
@@ -162,8 +162,9 @@ async function refundsData(
   return { store_id, import_id, purchases: records.map(refundData) }
 }
 
-/** Leaves out what may be large. Only an item has it. */
-function shortened(data: JsonObject): JsonObject {
-  const { metadata: _, description: _text, ...item } = data.item as JsonObject
-  return { ...data, item, is_shortened: true }
+/** Leaves out what may be large: texts of an item, and the totals of a file in many currencies. */
+function shortened({ totals: _, item, ...data }: JsonObject): JsonObject {
+  if (!isObject(item)) return { ...data, is_shortened: true }
+  const { metadata: _metadata, description: _text, ...shown } = item
+  return { ...data, item: shown, is_shortened: true }
 }

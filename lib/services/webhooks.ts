@@ -43,7 +43,10 @@ export interface Webhooks {
   replay(account: Account, request: WebhookReplay, options?: CallOptions): Promise<WebhookEndpoint>
   /** Stops deliveries. `resume` continues them where they stopped. */
   pause(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
-  /** Continues after `pause`, and after an endpoint was disabled. All waiting messages are due. */
+  /**
+   * Continues after `pause`, and after an endpoint was disabled. All waiting messages are due, and
+   * are retried for as long as new ones.
+   */
   resume(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
    * Activates the URL that a session set. With `url`, throws `invalid_request` when the unconfirmed
@@ -203,7 +206,7 @@ export function createWebhooks(context: Context): Webhooks {
           assertConfirmed(current)
           return activated(current)
         },
-        { retry: true },
+        { retry: true, renewed_at: now() },
         options,
       ),
 

@@ -389,6 +389,8 @@ export interface EndpointMove {
   readonly to?: 'newest' | number | undefined
   /** Makes all waiting messages due. */
   readonly retry?: boolean | undefined
+  /** Waiting messages are given up as if they were new at this time; Unix milliseconds. */
+  readonly renewed_at?: number | undefined
 }
 
 export interface EndpointLag {

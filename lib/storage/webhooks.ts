@@ -179,7 +179,7 @@ export function webhookPrograms(dialect: WebhookDialect) {
     yield* run(updateEndpointRow, ...values, endpoint.endpoint_id)
   }
 
-  function* move(endpoint_id: string, { to, retry }: EndpointMove): Program<void> {
+  function* move(endpoint_id: string, { to, retry, renewed_at }: EndpointMove): Program<void> {
     if (to === 'newest') {
       yield* run(
         `UPDATE webhook_endpoints SET ${dialect.setNewest} WHERE endpoint_id = ?`,
@@ -193,6 +193,11 @@ export function webhookPrograms(dialect: WebhookDialect) {
           WHERE o.endpoint_id = ? AND a.seq >= ? ORDER BY ${order} LIMIT 1) a
         WHERE e.endpoint_id = ? AND ${isBack}`
       yield* run(back, endpoint_id, to, endpoint_id)
+    }
+    if (renewed_at !== undefined) {
+      const renew = `
+        UPDATE webhook_messages SET created_at = ? WHERE endpoint_id = ? AND state = 'waiting'`
+      yield* run(renew, renewed_at, endpoint_id)
     }
     if (!retry) return
     const due = `

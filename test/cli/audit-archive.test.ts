@@ -58,6 +58,10 @@ test('audit archive rejects young entries, a symbolic link and a file of the dat
   )
   assert.match(results[0]?.stderr ?? '', /--before must be at least one hour ago/)
   assert.equal((await tillkitJson(['audit', 'list', '--db', db])).entries.length, 3)
+  const followed = await tillkitJson(['audit', 'list', '--follow', '--db', db])
+  assert.equal(followed.entries.length, 3)
+  const later = ['audit', 'list', '--follow', '--cursor', followed.next, '--db', db]
+  assert.deepEqual((await tillkitJson(later)).entries, [])
 })
 
 test('audit archive, killed repeatedly, loses no entry and writes none twice', async (t) => {

@@ -61,7 +61,7 @@ export function findNeeded(
 export function moveEndpoint(
   state: EndpointRecords,
   kept: KeptEndpoint,
-  { to, retry }: EndpointMove,
+  { to, retry, renewed_at }: EndpointMove,
 ): void {
   if (to === 'newest') kept.position = state.lastSeq
   else if (to !== undefined) {
@@ -69,12 +69,15 @@ export function moveEndpoint(
     const first = state.audit.find((each) => each.seq >= to && each.project_id === project_id)
     kept.position = Math.min(kept.position, (first?.seq ?? Number.POSITIVE_INFINITY) - 1)
   }
-  if (!retry) return
   for (const [key, message] of state.messages) {
-    const isWaiting = message.state === 'waiting' && message.holder === undefined
-    if (isWaiting && message.endpoint_id === kept.endpoint.endpoint_id) {
-      state.messages.set(key, { ...message, next_at: 0 })
-    }
+    const isOwn = message.endpoint_id === kept.endpoint.endpoint_id
+    if (!isOwn || message.state !== 'waiting') continue
+    const { holder, created_at, next_at } = message
+    state.messages.set(key, {
+      ...message,
+      created_at: renewed_at ?? created_at,
+      next_at: retry && holder === undefined ? 0 : next_at,
+    })
   }
 }
 

@@ -410,14 +410,21 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal((await claim(till, 'other')).length, 2)
   })
 
-  test('a paused endpoint keeps its place', async (t) => {
-    const { till, account, store, endpoint_id } = await openHooks(t)
+  test('a paused endpoint keeps its place and its messages', async (t) => {
+    const { till, account, store, clock, endpoint_id } = await openHooks(t)
     await till.webhooks.pause(account, endpoint_id)
     await newItem(till, account, store.store_id, 'gem')
     assert.deepEqual(await claim(till), [])
     assert.equal((await till.webhooks.get(account, endpoint_id)).lag, 1)
     await till.webhooks.resume(account, endpoint_id)
-    assert.equal((await claimSome(till, 1)).length, 1)
+    await settle(till, await claimSome(till, 1), DOWN)
+
+    await till.webhooks.pause(account, endpoint_id)
+    clock.pass(4 * DAY)
+    await till.webhooks.resume(account, endpoint_id)
+    await settle(till, await claimSome(till, 1), DOWN)
+    const log = await till.webhooks.log(account, { endpoint_id, state: 'waiting' })
+    assert.equal(log.deliveries[0]?.attempts, 2, 'is not given up because of the pause')
   })
 
   test('after an outage, a success makes all waiting messages due', async (t) => {
