@@ -44,7 +44,7 @@ export class FetchExchange implements Exchange {
 }
 
 class EarlyHeaders implements AnswerHeaders {
-  readonly list = new Headers()
+  readonly list: Headers = new Headers()
 
   getHeader(name: string): string | undefined {
     return this.list.get(name) ?? undefined

@@ -80,7 +80,10 @@ test('metrics show the PostgreSQL connections in use and the waiting statements'
   const storage = await openPostgresStorage(url, { max: 2 })
   const { till, send } = await startServer(t, { storage, options: { metrics: true } })
   const { account } = await createShop(till)
+  // Concurrent new items of one key would share a connection.
   const { account_key } = account
+  const others = [await till.accounts.addKey(account), await till.accounts.addKey(account)]
+  const keys = [account_key, ...others.map((key) => key.account_key)]
   const poolOf = (text: string) =>
     Object.fromEntries(
       [...text.matchAll(/^tillkit_pool_(\w+) (\d+)$/gm)].map(([, name, value]) => [
@@ -88,7 +91,8 @@ test('metrics show the PostgreSQL connections in use and the waiting statements'
         Number(value),
       ]),
     )
-  const insert = (name: string) => {
+  const insert = (account_key: string) => {
+    const name = account_key.slice(-8).toLowerCase().replaceAll('-', '_')
     const json = { store_id: 'main', name, display_name: name, price: '1', type: 'consumable' }
     return send('POST /api/v1/items', { account_key, json })
   }
@@ -105,7 +109,7 @@ test('metrics show the PostgreSQL connections in use and the waiting statements'
 
   const { during, inserts } = await sql.begin(async (tx) => {
     await tx.unsafe('LOCK TABLE items IN EXCLUSIVE MODE') // reads go on
-    const inserts = ['a', 'b', 'c'].map(insert)
+    const inserts = keys.map(insert)
     return { during: await until(2), inserts }
   })
 

@@ -401,7 +401,13 @@ export function createModel(): Player {
         store.items.push(shown)
         items.push({ store, shown })
       }
-      if (plan.shown.changes.length > 0) log('catalog.apply', actorOf(caller), account)
+      const actions = plan.shown.changes.map(([action]) => action)
+      const created = actions.filter((action) => action === 'create')
+      const changed = actions.filter((action) => action !== 'create')
+      for (const action of [...created, ...changed]) {
+        log(`item.${action}`, actorOf(caller), account)
+      }
+      if (actions.length > 0) log('catalog.apply', actorOf(caller), account)
       return plan.shown
     },
     import({ caller, store_id, rows, dry_run }) {

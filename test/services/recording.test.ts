@@ -50,7 +50,8 @@ test('one purchase is recorded by the rules of a file, and a repeated call chang
   assert.deepEqual(purchases, [changed])
   const { entries } = await till.operations.listAudit({})
   const recorded = entries.filter(({ action }) => action === 'purchases.record')
-  const data = { sku: 'gold', quantity: 2, price: 499, currency: 'USD' }
+  const purchased_at = '2024-03-01T12:34:56.000Z'
+  const data = { sku: 'gold', quantity: 2, price: 499, currency: 'USD', purchased_at }
   assert.deepEqual(
     recorded.map(({ subject, data: { import_id: _, ...rest } = {} }) => [subject, rest]),
     [
