@@ -132,6 +132,14 @@ export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }
 
+/** The fields in which the entries of a catalog's items differ. */
+export const ENTRY_FIELDS = ['action', 'subject', 'store_id', 'data'] as const
+
+/** The values of the other fields, in the order of the table. */
+export function sharedEntryValues({ audit }: WriteOptions): string[] | undefined {
+  return audit && [audit.at, audit.actor, audit.account_id, audit.project_id, audit.request_id]
+}
+
 /** The audit entries of the records that a catalog changes, made from the entry of the whole. */
 export function entryMaker({ audit }: WriteOptions) {
   const entries = (change: Partial<AuditEntry>): AuditEntry[] => {

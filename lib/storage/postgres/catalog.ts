@@ -4,9 +4,11 @@ import {
   catalogChanged,
   catalogPage,
   catalogReads,
+  ENTRY_FIELDS,
   entryMaker,
   PAGE_OF_CATALOG_ITEMS,
   STATE_QUERY,
+  sharedEntryValues,
   stateOfRows,
 } from '../catalog.ts'
 import type { CatalogMethods } from '../port.ts'
@@ -27,16 +29,17 @@ export function catalogMethods(db: Database): CatalogMethods {
     },
     async applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
       const entries = entryMaker(write)
+      const shared = sharedEntryValues(write)
       const newItems = batchesOf(changes.newItems, {
         rowOf: (item) => item,
-        entriesOf: entries.newItem,
+        entriesOf: (item) => entries.newItem(item).map(rowOfEntry),
       })
       const itemChanges = batchesOf(changes.items, {
         rowOf: ({ audit: _, ...change }) => ({
           ...change,
           is_kept: change.archived_at === undefined,
         }),
-        entriesOf: entries.item,
+        entriesOf: (change) => entries.item(change).map(rowOfEntry),
       })
       return db.transaction(async (tx) => {
         const locks = [
@@ -66,11 +69,11 @@ export function catalogMethods(db: Database): CatalogMethods {
         }
         for (const { count, rows, entries } of newItems) {
           if ((await tx.run(INSERT_ITEMS, rows)) < count) throw catalogChanged()
-          await tx.run(INSERT_ENTRIES, entries)
+          if (shared) await tx.run(INSERT_ENTRIES, ...shared, entries)
         }
         for (const { count, rows, entries } of itemChanges) {
           if ((await tx.run(UPDATE_ITEMS, change_id, rows)) < count) throw catalogChanged()
-          await tx.run(INSERT_ENTRIES, entries)
+          if (shared) await tx.run(INSERT_ENTRIES, ...shared, entries)
         }
         await assertQuota(tx, write.quota)
         await recordWrite(tx, write)
@@ -84,7 +87,17 @@ export function catalogMethods(db: Database): CatalogMethods {
 const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR NO KEY UPDATE'
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, { array: JSON_TEXT })
-const INSERT_ENTRIES = insertionOfMany(AUDIT, { array: JSON_TEXT })
+const INSERT_ENTRIES = AUDIT.insertionFrom(
+  `ROWS FROM (json_to_recordset(${JSON_TEXT})
+    AS (action text, subject text, store_id text, data json)) WITH ORDINALITY AS r
+    ORDER BY ordinality`,
+  (field) =>
+    (ENTRY_FIELDS as readonly string[]).includes(field) ? `r.${field}` : 'CAST(? AS text)',
+)
+
+function rowOfEntry({ action, subject, store_id, data }: AuditEntry): object {
+  return { action, subject, store_id, data }
+}
 
 const UPDATE_ITEMS = `
   UPDATE items i SET display_name = coalesce(c.display_name, i.display_name),
