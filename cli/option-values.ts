@@ -29,6 +29,12 @@ export function oneOf<const T extends string>(...values: readonly T[]): ValuePar
   }
 }
 
+/** The URL of a server, or of an API below one. */
+export const serverUrl: ValueParser<string> = (text, name) => {
+  if (URL.canParse(text) && /^https?:/i.test(text)) return text
+  throw new UsageError(`${name} must be a URL that begins with http:// or https://`)
+}
+
 /** Parses JSON, or the JSON in a file for `@file`. The library checks that it is an object. */
 export const json: ValueParser<JsonObject> = (text, name) => {
   const written = text.startsWith('@') ? readOptionFile(name, text.slice(1)) : text

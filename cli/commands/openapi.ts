@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { createOpenApi } from '../../http/index.ts'
 import { command } from '../command.ts'
+import { serverUrl } from '../option-values.ts'
 import { createOutputFile } from '../output-file.ts'
 
 export const openapi = command({
@@ -9,7 +10,11 @@ export const openapi = command({
   example: 'tillkit openapi --url https://shop.example --out openapi.json',
   needsNoDatabase: true,
   options: {
-    url: { value: 'URL', help: 'the URL of the server, for clients that read the document' },
+    url: {
+      value: 'URL',
+      parse: serverUrl,
+      help: 'the URL of the server, for clients that read the document',
+    },
     out: { value: 'FILE', help: 'write to this file instead of standard output' },
   },
   async run({ options, io }) {
