@@ -1,5 +1,6 @@
 import { type Account, type Till, TillError } from '../lib/index.ts'
 import type { Exchange } from './exchange.ts'
+import { TransportFault } from './problems.ts'
 
 /** Returns the id of the account that the host has authenticated; undefined for none. */
 export type AccountHook<Request> = (
@@ -14,8 +15,11 @@ export function createHostAccount<Request>(
   if (hook === undefined) return undefined
   if (typeof hook !== 'function') throw new TypeError('authenticateAccount must be a function')
   return async (exchange) => {
-    // The host may have read a cookie, which browsers also send for scripts of other sites.
-    if (exchange.header('sec-fetch-site') === 'cross-site') return till.accounts.authenticate('')
+    // The host may have read a cookie, which browsers also send for scripts of other origins.
+    const site = exchange.header('sec-fetch-site')
+    if (site === 'cross-site' || site === 'same-site') return till.accounts.authenticate('')
+    // Browsers ask for permission before a script of another origin sends this type.
+    assertJson(exchange)
     const account_id = await hook(exchange.request as Request)
     if (!account_id) return till.accounts.authenticate(undefined)
     try {
@@ -26,4 +30,11 @@ export function createHostAccount<Request>(
       throw new TypeError(message, { cause })
     }
   }
+}
+
+function assertJson(exchange: Exchange): void {
+  const type = exchange.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+  if (exchange.method === 'GET' || exchange.method === 'HEAD' || type === 'application/json') return
+  const message = 'The Content-Type must be application/json'
+  throw new TransportFault('unsupported_media_type', message)
 }

@@ -99,6 +99,11 @@ export function changeEndpoint(
     const stopped_at = known.url === '' ? { stopped_at: now } : {}
     return { ...known, ...stopped_at, unconfirmed: after }
   }
+  if (before?.url === after?.url) {
+    // The account changed something else: a URL that a session set or removed stays unconfirmed.
+    if (!after) return current
+    if (known.url !== after.url) return { ...known, unconfirmed: after }
+  }
   if (!after) return undefined
   if (!isKept || !current) return targeted(known, after, now, isSame)
   // The text is the same, but it may be sealed anew.

@@ -395,11 +395,11 @@ export function webhookPrograms(dialect: WebhookDialect) {
     },
 
     /**
-     * Finds the first entry that an endpoint needs. Those that were stopped before `stopped_before`
-     * need none.
+     * Finds the first entry that an endpoint needs. Those that were stopped, or began to fail,
+     * before `stopped_before` need none.
      */
     *findNeeded(stopped_before: number): Program<number | undefined> {
-      const needs = 'coalesce(e.stopped_at, ?) >= ?'
+      const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'
       const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread})) AS seq
         FROM webhook_endpoints e WHERE ${needs}`
       const waiting = `SELECT min(m.sequence) AS seq FROM webhook_endpoints e

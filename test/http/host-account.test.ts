@@ -68,6 +68,15 @@ for (const kind of ['createHandler', 'createFetchHandler'] as const) {
       401,
       'account_key_required',
     )
+    const sameSite = withCookie('studio', { 'sec-fetch-site': 'same-site' })
+    assertProblem(
+      await send(POST, { ...sameSite, json: itemOf('none') }),
+      401,
+      'account_key_required',
+    )
+    const simple = withCookie('studio', { 'content-type': 'text/plain' })
+    const body = JSON.stringify(itemOf('none'))
+    assertProblem(await send(POST, { ...simple, body }), 415, 'unsupported_media_type')
     const badKey = { ...withCookie('studio'), account_key: `${account_key}x`, json: itemOf('none') }
     assertProblem(await send(POST, badKey), 401, 'account_key_required')
     const withKey = { ...withCookie('stranger'), account_key, json: itemOf('by_key') }

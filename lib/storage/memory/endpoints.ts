@@ -44,7 +44,8 @@ export function findNeeded(
 ): number {
   let needed = Number.POSITIVE_INFINITY
   for (const { endpoint, position } of endpoints.values()) {
-    if ((endpoint.stopped_at ?? stopped_before) < stopped_before) continue
+    const { stopped_at, failing_since } = endpoint
+    if ((stopped_at ?? failing_since ?? stopped_before) < stopped_before) continue
     const isUnread = ({ seq, project_id }: NumberedEntry) =>
       seq > position && project_id === endpoint.project_id
     needed = Math.min(needed, audit.find(isUnread)?.seq ?? needed)

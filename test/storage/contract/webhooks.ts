@@ -252,6 +252,30 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal(message?.headers['webhook-signature'], undefined, 'the secret is not inherited')
   })
 
+  test('a URL that a session set stays unconfirmed when the account changes the secret', async (t) => {
+    const { till, account, store, project, endpoint_id, token } = await openHooks(t)
+    const session = await till.sessions.authenticate(token)
+    const other = 'https://evil.example.com/'
+    await till.projects.update(session, { id: project.id, config: { webhook_url: other } })
+    const config = { webhook_url: other, webhook_secret: 'a new secret' }
+    await till.projects.update(account, { id: project.id, config })
+    await newItem(till, account, store.store_id, 'gem')
+
+    const { url, unconfirmed_url } = await till.webhooks.get(account, endpoint_id)
+    assert.deepEqual({ url, unconfirmed_url }, { url: URL, unconfirmed_url: other })
+    assert.ok((await claimSome(till, 3)).every((message) => message.url === URL))
+  })
+
+  test('an endpoint whose URL a session removed outlives other changes of the account', async (t) => {
+    const { till, account, project, endpoint_id, token } = await openHooks(t)
+    const session = await till.sessions.authenticate(token)
+    await till.projects.update(session, { id: project.id, config: {} })
+    await till.projects.update(account, { id: project.id, config: { theme: 'dark' } })
+
+    const { url, state } = await till.webhooks.get(account, endpoint_id)
+    assert.deepEqual({ url, state }, { url: URL, state: 'active' })
+  })
+
   test('a session can not stop the endpoint of the account', async (t) => {
     const { till, account, store, project, token } = await openHooks(t)
     const session = await till.sessions.authenticate(token)
