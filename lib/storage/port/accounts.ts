@@ -1,0 +1,27 @@
+import type { Account, AccountKey } from '../../domain/account.ts'
+import type { Page, RecordPage } from './page.ts'
+import type { WriteOptions } from './write.ts'
+
+export interface AccountMethods {
+  /** Inserts an account with its first key. */
+  insertAccount(account: Account, key: AccountKey, write?: WriteOptions): Promise<void>
+  findAccount(account_id: string): Promise<Account | undefined>
+  /** Finds the account of an unrevoked key. Adds the id of the key. */
+  findAccountByKeyHash(hash: string): Promise<KeyedAccount | undefined>
+  /** Lists all accounts in order of creation. */
+  listAccounts(page: Page): Promise<RecordPage<Account>>
+  insertAccountKey(key: AccountKey, write?: WriteOptions): Promise<void>
+  /** Lists the keys of an account in order of creation, including revoked ones. */
+  listAccountKeys(account_id: string, page: Page): Promise<RecordPage<AccountKey>>
+  /** Revokes a key. Resolves to false if the account has no such key or it is already revoked. */
+  revokeAccountKey(
+    account_id: string,
+    key_id: string,
+    revoked_at: string,
+    write?: WriteOptions,
+  ): Promise<boolean>
+}
+
+export interface KeyedAccount extends Account {
+  readonly key_id: string
+}

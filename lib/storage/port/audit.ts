@@ -1,0 +1,83 @@
+import type { AuditEntry, NumberedEntry } from '../../domain/audit.ts'
+import type { Authority } from '../../domain/authority.ts'
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+import type { Page, RecordPage } from './page.ts'
+import type { UserKey } from './tokens.ts'
+import type { WriteOptions } from './write.ts'
+
+export interface AuditMethods {
+  /** Checks the conditions of an authority for a call that writes nothing. Throws if one fails. */
+  verifyAuthority(authority: Authority): Promise<void>
+  findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
+  /** Writes audit entries and idempotency records in this order, without another change. */
+  insertAudit(...writes: readonly WriteOptions[]): Promise<void>
+  /** Replaces the fingerprints in one page of idempotency records by the results of `change`. */
+  updateFingerprints(
+    change: (fingerprint: string) => string,
+    page: Page,
+  ): Promise<UpdatedFingerprints>
+  /**
+   * Lists the idempotency records of an account, sorted by the UTF-8 bytes of their keys. May
+   * include expired records.
+   */
+  listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
+  /** Deletes the record of `key`, and inserts another one of the same account unless it exists. */
+  replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
+  /** Lists the audit log of one account or of all, oldest entries first. */
+  listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
+  /**
+   * Lists entries of all accounts in an order in which none can be committed later before one that
+   * was listed. `after` is an earlier `position`. With `limit` 0, resolves to the newest position.
+   */
+  listSettled(page: Page): Promise<SettledPage>
+  /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
+  archiveAudit(request: ArchiveRequest): Promise<number>
+  /** Replaces a user's id by the pseudonym in one page of an account's entries. */
+  pseudonymizeAudit(
+    account_id: string,
+    user: UserKey,
+    page: Page,
+    write?: WriteOptions,
+  ): Promise<PseudonymizedEntries>
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[]
+  readonly next?: string
+}
+
+export interface SettledPage {
+  readonly entries: readonly NumberedEntry[]
+  /** The position after the last entry, or the given one. */
+  readonly position: string
+}
+
+export interface UpdatedFingerprints {
+  /** The number of fingerprints that were changed. */
+  readonly updated: number
+  readonly next?: string
+}
+
+export interface ArchiveRequest {
+  /** Moves the entries up to the first that is not older than this time; ISO 8601, UTC. */
+  readonly before: string
+  /** The path of a new file, or of an earlier archive of the same log. */
+  readonly file: string
+  /**
+   * The archive ends before the first entry that a webhook endpoint has not delivered. Endpoints
+   * that were stopped before this time do not count. Unix milliseconds; default 0.
+   */
+  readonly stopped_before?: number | undefined
+  /** The audit entry of the archive run, written with the first moved entries. */
+  readonly write?: WriteOptions
+  /** Called after each batch with the number of entries moved so far. */
+  readonly onProgress?: ((archived: number) => void) | undefined
+  /** Stops the archive between two batches. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface PseudonymizedEntries {
+  /** The number of changed entries. */
+  readonly changed: number
+  readonly next?: string
+}

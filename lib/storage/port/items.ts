@@ -1,0 +1,83 @@
+import type { AuditEntry } from '../../domain/audit.ts'
+import type { Item } from '../../domain/item.ts'
+import type { Project } from '../../domain/project.ts'
+import type { Store } from '../../domain/store.ts'
+import type { Page, RecordPage } from './page.ts'
+import type { StoreKey, StoreOfProject } from './stores.ts'
+import type { Insertion, UpdateOptions, WriteOptions } from './write.ts'
+
+export interface ItemMethods {
+  /** Inserts an item. Resolves to `taken` if the store has an item with this `name`. */
+  insertItem(item: Item, write?: WriteOptions): Promise<Insertion>
+  /** Inserts items in this order, for `copyStorage`. Skips items whose id exists. */
+  insertItems(items: readonly Item[]): Promise<void>
+  findItem(id: string): Promise<Item | undefined>
+  findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
+  /** Like `updateProject`, for an item. Also adds 1 to its `version`. */
+  updateItem(
+    id: string,
+    change: (current: Item) => Item,
+    write?: UpdateOptions<Item>,
+  ): Promise<Item | undefined>
+  /**
+   * Lists the items of a store in order of creation. `after` is the id of an item in the store. A
+   * page ends early once its text reaches `PAGE_TEXT`. Throws `store_not_found` before reading
+   * items if the store does not exist or is not in the given project.
+   */
+  listItems(items: ItemSelection, page: Page): Promise<ItemPage>
+}
+
+/** The items to list: all, only the archived ones (`true`), or only the active ones (`false`). */
+export type ItemSelection = StoreOfProject & { readonly archived?: boolean }
+
+export interface ItemPage {
+  readonly items: readonly Item[]
+  /** The id of the last item on the page; missing on the last page. */
+  readonly next?: string
+  /**
+   * A version of the store's items, which changes with each change of them. Correct only on the
+   * first page. The items on that page are at least as new as the version.
+   */
+  readonly revision: string
+}
+
+export interface CatalogMethods {
+  /**
+   * A digest of a project with its stores and items, archived ones too. It changes with every change
+   * of them. Resolves to undefined when there is no such project.
+   */
+  findCatalogState(project_id: string): Promise<string | undefined>
+  /** Lists the items of a store in order of creation, archived ones too. Large texts end a page. */
+  listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
+  /**
+   * Writes all changes in one transaction, with an audit entry for each changed record besides that
+   * of `write`. Throws `catalog_changed`, and writes nothing, when the state of the project is not
+   * `state`, or a new name is taken.
+   */
+  applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
+}
+
+/** The new values of an item, and the version that they replace. */
+export interface CatalogItemChange
+  extends Pick<Item, 'id' | 'version'>,
+    Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
+  /** Null restores the item. */
+  readonly archived_at?: string | null
+  /** Replaces these fields of the write's audit entry, in an entry for this item. */
+  readonly audit?: Partial<AuditEntry>
+}
+
+export interface CatalogChanges {
+  readonly project_id: string
+  /** The `findCatalogState` that the changes were made from. */
+  readonly state: string
+  /** A random id for the changed items, in order of time. */
+  readonly change_id: string
+  /** Absent when the project itself does not change. */
+  readonly project?: Project | undefined
+  readonly newStores: readonly Store[]
+  readonly stores: readonly Store[]
+  /** Read once in each attempt to write. */
+  readonly newItems: Iterable<Item>
+  readonly items: Iterable<CatalogItemChange>
+}

@@ -1,0 +1,12 @@
+/** A page to read. `after` is the `next` of the previous page, from the same storage. */
+export interface Page {
+  readonly limit: number
+  readonly after?: string
+}
+
+export interface RecordPage<T> {
+  /** At most `limit` records. A page may have fewer even if it is not the last. */
+  readonly records: readonly T[]
+  /** The cursor of the next page; missing on the last page. */
+  readonly next?: string
+}

@@ -1,0 +1,151 @@
+import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
+import type { NewPurchase, PurchaseField, StoredPurchase } from '../../domain/purchase.ts'
+import type { PurchaseFilter } from '../../domain/query.ts'
+import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
+import type { Page, RecordPage } from './page.ts'
+import type { StoreKey, StoresOfAccount } from './stores.ts'
+import type { WriteOptions } from './write.ts'
+
+export interface PurchaseMethods {
+  /**
+   * Inserts one purchase, or updates the status of a stored one, as an import of its own, whose
+   * `import_id` begins with `rec_`. Changes no purchase if the outcome is another. When a file's
+   * import has the purchase already, an undo of that import counts it as skipped.
+   */
+  recordPurchase(
+    store: StoreKey,
+    import_id: string,
+    purchase: NewPurchase,
+    write?: WriteOptions,
+  ): Promise<RecordedRow>
+  /**
+   * Lists what a user owns, in order of SKU: the purchases with the status `purchased`. The cursor
+   * is the last SKU.
+   */
+  listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
+  /**
+   * Completes the index that finds the purchases of a user. Imports leave it to the background, and
+   * reads are exact without it. Absent when each write completes it.
+   */
+  indexUsers?(): Promise<void>
+  /** Starts an import into a store. Resolves to undefined while another import into it runs. */
+  openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
+  /** Finds a finished import into a store of the account. */
+  findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
+  /** Lists the finished imports into a store in order of their start, without recorded purchases. */
+  listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
+  /**
+   * Removes the rows that a finished import with details added, and restores the statuses that it
+   * changed. All reads see this at once. Resolves to undefined while an import into the store runs.
+   * Does nothing when the import was undone before.
+   */
+  undoImport(
+    store: StoreKey,
+    undo: ImportUndo,
+    write?: WriteOptions,
+  ): Promise<UndoOutcome | undefined>
+  /** Lists the purchases of a store that match the filter, in the order of import. */
+  listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
+  /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
+  listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
+  /** Marks purchases as erased, for a copy. */
+  insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
+  /**
+   * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are of one
+   * moment and exact. Does not block the event loop for long.
+   */
+  summarizePurchases(
+    stores: StoresOfAccount,
+    filter: PurchaseFilter,
+    by: readonly SummaryKey[],
+  ): Promise<PurchaseSummary[]>
+}
+
+/**
+ * A running import. `commit` makes all its rows visible at once. Between two calls it holds no
+ * lock, and it shares no transaction with other writes.
+ */
+export interface PurchaseImport {
+  /** Adds rows after all earlier ones. A later call may report the outcome of these rows. */
+  stage(rows: readonly NewPurchase[]): Promise<StagedRows>
+  /** Ends the staging. Reports the outcome of all rows not yet reported. */
+  finish(): Promise<StagedRows>
+  /** Makes all rows visible. Call `finish` first. Without details the import cannot be undone. */
+  commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
+  /** Discards all staged rows. */
+  abort(): Promise<void>
+  /**
+   * Erases stored purchases of the store at once. A row of a later import with the same transaction
+   * id never restores them. Resolves to the number of erased purchases. For an import without rows.
+   */
+  erase(erasure: Erasure, write?: WriteOptions): Promise<number>
+}
+
+/** The outcome of staged rows. `compareRepeat` decides about a transaction that exists. */
+export interface StagedRows {
+  readonly added: number
+  readonly skipped: number
+  readonly updated: number
+  readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
+  /** The lines whose SKU is no item of the store. These rows are not added. */
+  readonly unknown: readonly number[]
+}
+
+export interface StoredPurchasePage {
+  readonly purchases: StoredPurchase[]
+  /** The cursor of the next page; missing on the last page. */
+  readonly next?: string
+}
+
+/** The outcome of a recorded purchase; `compareRepeat` decides about a transaction that exists. */
+export type RecordedRow =
+  | {
+      readonly outcome: 'added' | 'updated' | 'skipped'
+      /** The purchase as it is stored now. Absent when it was deleted with its user. */
+      readonly purchase?: StoredPurchase
+    }
+  | { readonly outcome: 'conflict'; readonly field: PurchaseField }
+  /** The SKU is not an item of the store. */
+  | { readonly outcome: 'unknown' }
+  /** An import under way has the transaction, or has used all numbers that it left free. */
+  | { readonly outcome: 'busy' }
+
+/** The purchases of one SKU by one user. */
+export interface OwnedRow {
+  readonly sku: string
+  /** The sum of their quantities. */
+  readonly quantity: number
+  /** Unix milliseconds. */
+  readonly first_purchased_at: number
+  readonly last_purchased_at: number
+}
+
+export interface ImportUndo {
+  readonly import_id: string
+  readonly undone_at: string
+  /** Whether to remove rows that later imports skipped as already present. */
+  readonly force: boolean
+}
+
+/**
+ * `changed`: later imports changed `rows` of the affected rows. `skipped`: later imports skipped
+ * them as already present, and `force` is not set. Only `undone` writes.
+ */
+export type UndoOutcome =
+  | { readonly outcome: 'undone' }
+  | { readonly outcome: 'changed' | 'skipped'; readonly rows: number }
+
+/** A purchase whose user was erased. */
+export interface ErasedPurchase {
+  readonly transaction_id: string
+  /** Whether the purchase was deleted. A later row with its transaction id is skipped. */
+  readonly is_deleted: boolean
+}
+
+/** Purchases of a user to erase. */
+export interface Erasure {
+  readonly user_id: string
+  readonly transaction_ids: readonly string[]
+  /** Whether to delete the purchases. Otherwise they lose only user and metadata. */
+  readonly deletes: boolean
+}

@@ -1,0 +1,47 @@
+import type { AuditEntry } from '../../domain/audit.ts'
+import type { Authority } from '../../domain/authority.ts'
+import type { EndpointWrite } from '../../domain/endpoint.ts'
+import type { JsonObject } from '../../domain/fields.ts'
+import type { IdempotencyRecord } from '../../domain/idempotency.ts'
+
+/** The checks and additional writes in the transaction of a change. */
+export interface WriteOptions {
+  /**
+   * The caller's conditions, to be verified again. If one fails, the change throws as
+   * `assertAuthority` does and writes nothing. A revocation resolves only after the changes that it
+   * came too late for.
+   */
+  readonly authority?: Authority | undefined
+  readonly audit?: AuditEntry
+  readonly idempotency?: IdempotencyRecord
+  /** A quota to check if the change increases the usage. */
+  readonly quota?: Quota
+  /** Changes of webhook endpoints. Read after the change was made. */
+  readonly endpoints?: readonly EndpointWrite[]
+}
+
+/** The options of a change with its audit entry. */
+export type AuditedWrite = WriteOptions & { readonly audit: AuditEntry }
+
+/** The same for an update. */
+export interface UpdateOptions<R> extends WriteOptions {
+  /** Makes the `data` of the audit entry, from the record before and after the change. */
+  readonly describe?: (before: R, after: R) => JsonObject
+}
+
+/** The maximum usage after a change. A change beyond it throws `quota_exceeded` and writes nothing. */
+export interface Quota {
+  readonly account_id: string
+  /** The project whose stores count for the quota. */
+  readonly project_id?: string
+  readonly projects?: number
+  readonly stores?: number
+  /** Bytes of `config` and `store_config` as JSON, summed over all projects and stores. */
+  readonly config_bytes?: number
+}
+
+/**
+ * The outcome of an insertion. `taken`: a record with this name exists. `repeated`: a valid
+ * idempotency record with this key exists. Only `inserted` has written the record.
+ */
+export type Insertion = 'inserted' | 'taken' | 'repeated'
