@@ -10,7 +10,7 @@ export interface StoredEndpoint extends EndpointOwner {
   readonly url: string
   /** The newest first. An unsigned endpoint has none. */
   readonly secrets: readonly EndpointSecret[]
-  /** What a session set, until the account confirms it. */
+  /** The URL and secret that a session set, until the account confirms them. */
   readonly unconfirmed?: EndpointTarget
   readonly state: WebhookState
   readonly reason?: 'gone' | 'secret'

@@ -11,7 +11,7 @@ import { openSecrets } from './endpoints.ts'
 import { bodyOf, messagesOf } from './events.ts'
 import { signWebhook } from './signature.ts'
 
-/** What the sender of webhooks needs. It takes no caller: the sender serves all accounts. */
+/** The operations of the webhook sender. They take no caller: the sender serves all accounts. */
 export interface Outbox {
   /**
    * Leases endpoints with due messages to a holder, and returns the messages. No other holder gets

@@ -23,7 +23,7 @@ const MIN_SECRET_BYTES = 32
 const MAX_SEEN = 10_000
 
 /**
- * What all tokens of a key share. Encoding the header for each token would make signing 20 %
+ * The header of all tokens of a key. Encoding the header for each token would make signing 20 %
  * slower. Verifying a cached token takes 20 % of the time of a new one.
  */
 export interface PreparedKey {

@@ -94,7 +94,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       const written = write(fast)
       written.catch(() => {}) // told below
       await waiting()
-      commit.letGo()
+      commit.release()
       await revoked
 
       await assert.rejects(written, { code })
@@ -118,7 +118,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       })
       await waiting()
       assert.equal(isRevoked, false)
-      commit.letGo()
+      commit.release()
       await Promise.all([written, revoked])
 
       assert.equal((await auditOf(fast)).length, 1)
@@ -133,7 +133,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
 
     const second = revokeAll(fast)
     await waiting()
-    commit.letGo()
+    commit.release()
     await Promise.all([first, second])
 
     assert.equal(await fast.findWatermark('prj_1', 'ann'), 10)
@@ -246,7 +246,7 @@ async function openBoth(t: TestContext) {
       const reached = createSignal()
       const opened = createSignal()
       held = { isNear: false, reach: reached.give, given: opened.given, after }
-      return { reached: reached.given, letGo: opened.give }
+      return { reached: reached.given, release: opened.give }
     },
     /** Resolves when a statement waits for a lock. */
     waiting: () => eventuallyWaits(raw),

@@ -36,9 +36,9 @@ const UNAVAILABLE = { code: 'storage_unavailable' }
 /** Locks a project until it is told to let go. */
 async function lockProject(t: TestContext, url: string, id: string): Promise<() => Promise<void>> {
   const sql = rawPostgres(t, url)
-  let letGo = () => {}
+  let release = () => {}
   const held = new Promise<void>((resolve) => {
-    letGo = resolve
+    release = resolve
   })
   let done: Promise<unknown> = Promise.resolve()
   await new Promise<void>((resolve, reject) => {
@@ -50,7 +50,7 @@ async function lockProject(t: TestContext, url: string, id: string): Promise<() 
     done.catch(reject)
   })
   return async () => {
-    letGo()
+    release()
     await done
   }
 }

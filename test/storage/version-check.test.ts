@@ -97,25 +97,25 @@ test('an archive on PostgreSQL keeps the entries of the last hour', async (t) =>
 
 describe('the cache above version checks', () => {
   test('a read that arrives during a check waits for the next one', async () => {
-    const { storage, checks, letGo } = await openCached()
-    await cacheItems(storage, letGo)
+    const { storage, checks, releaseCheck } = await openCached()
+    await cacheItems(storage, releaseCheck)
     const before = checks.length
 
     const first = storage.findItem('itm_gold')
     const same = storage.findItem('itm_gem')
     await until(() => checks.length === before + 1)
     const second = storage.findItem('itm_gold')
-    letGo()
+    releaseCheck()
     await Promise.all([first, same])
     await until(() => checks.length === before + 2)
-    letGo()
+    releaseCheck()
     await second
 
     assert.equal(checks.length, before + 2)
   })
 
   test('a new item makes the lists of its store outdated, and nothing else', async () => {
-    const { storage, answer, reads, letGo } = await openCached()
+    const { storage, answer, reads, releaseCheck } = await openCached()
     const list = (store: typeof MAIN) => storage.listItems(store, { limit: 9 })
     const readAll = async () => {
       const all = Promise.all([
@@ -124,7 +124,7 @@ describe('the cache above version checks', () => {
         storage.findItem('itm_gold'),
         storage.findProject('prj_1'),
       ])
-      await settled(all, letGo)
+      await settled(all, releaseCheck)
     }
     for (let i = 0; i < 3; i++) await readAll()
 
@@ -154,53 +154,53 @@ describe('the cache above version checks', () => {
   })
 
   test('a failed check rejects the reads that wait for it, and empties the cache', async () => {
-    const { storage, answer, reads, letGo } = await openCached()
-    await cacheItems(storage, letGo)
+    const { storage, answer, reads, releaseCheck } = await openCached()
+    await cacheItems(storage, releaseCheck)
     reads.length = 0
     answer(new Error('gone'))
 
-    await assert.rejects(settled(storage.findItem('itm_gold'), letGo), { message: 'gone' })
-    await settled(storage.findItem('itm_gold'), letGo)
+    await assert.rejects(settled(storage.findItem('itm_gold'), releaseCheck), { message: 'gone' })
+    await settled(storage.findItem('itm_gold'), releaseCheck)
 
     assert.deepEqual(reads, ['findItem'])
   })
 
   test('a connection lost during a check makes its result worthless', async () => {
-    const { storage, reads, letGo, forget, checks } = await openCached()
-    await cacheItems(storage, letGo)
+    const { storage, reads, releaseCheck, forget, checks } = await openCached()
+    await cacheItems(storage, releaseCheck)
     reads.length = 0
 
     const before = checks.length
     const read = storage.findItem('itm_gold')
     await until(() => checks.length === before + 1)
     forget()
-    await settled(read, letGo)
+    await settled(read, releaseCheck)
 
     assert.deepEqual(reads, ['findItem'])
   })
 
   test('a read that began before a write is not cached after it', async () => {
-    const { storage, reads, letGo, holdRead } = await openCached()
-    await cacheItems(storage, letGo)
+    const { storage, reads, releaseCheck, holdRead } = await openCached()
+    await cacheItems(storage, releaseCheck)
     const release = holdRead('findProject')
 
     const early = storage.findProject('prj_1')
     await until(() => reads.includes('findProject'))
     await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
     release()
-    assert.equal((await settled(early, letGo))?.name, 'Game')
+    assert.equal((await settled(early, releaseCheck))?.name, 'Game')
 
-    assert.equal((await settled(storage.findProject('prj_1'), letGo))?.name, 'New')
+    assert.equal((await settled(storage.findProject('prj_1'), releaseCheck))?.name, 'New')
   })
 
   test('the calls of one request read their own writes', async () => {
-    const { storage, letGo } = await openCached()
-    await cacheItems(storage, letGo)
+    const { storage, releaseCheck } = await openCached()
+    await cacheItems(storage, releaseCheck)
     const together = storage.together?.() ?? assert.fail()
     const read = () =>
       settled(
         together(() => storage.findItem('itm_gold')),
-        letGo,
+        releaseCheck,
       )
     await read()
 
@@ -210,11 +210,11 @@ describe('the cache above version checks', () => {
   })
 
   test('rests while every check finds a change, so that it costs nothing', async () => {
-    const { storage, answer, checks, letGo } = await openCached()
-    await cacheItems(storage, letGo)
+    const { storage, answer, checks, releaseCheck } = await openCached()
+    await cacheItems(storage, releaseCheck)
     for (let i = 0; i < 200; i++) {
       answer([entryOf('item.update', 'itm_gold')])
-      await settled(storage.findItem('itm_gold'), letGo)
+      await settled(storage.findItem('itm_gold'), releaseCheck)
     }
 
     assert.ok(checks.length < 60, `${checks.length} checks`)
@@ -290,8 +290,8 @@ async function openCached() {
     forget,
     reads,
     checks,
-    letGo: () => checks.at(-1)?.give(),
-    /** What the next check finds. */
+    releaseCheck: () => checks.at(-1)?.give(),
+    /** The result of the next check. */
     answer(changes: Change[] | undefined | Error) {
       next = changes
     },
@@ -304,22 +304,22 @@ async function openCached() {
 }
 
 /** Reads until both items are in the cache. */
-async function cacheItems(storage: Storage, letGo: () => void): Promise<void> {
+async function cacheItems(storage: Storage, releaseCheck: () => void): Promise<void> {
   for (let i = 0; i < 3; i++) {
     const both = Promise.all([storage.findItem('itm_gold'), storage.findItem('itm_gem')])
-    await settled(both, letGo)
+    await settled(both, releaseCheck)
   }
 }
 
 /** Answers all checks until a read is settled. */
-async function settled<T>(read: Promise<T>, letGo: () => void): Promise<T> {
+async function settled<T>(read: Promise<T>, releaseCheck: () => void): Promise<T> {
   let isSettled = false
   const settle = () => {
     isSettled = true
   }
   read.then(settle, settle)
   while (!isSettled) {
-    letGo()
+    releaseCheck()
     await new Promise(setImmediate)
   }
   return read

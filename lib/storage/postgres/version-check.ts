@@ -2,7 +2,7 @@ import type { AuditAction } from '../../domain/audit.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 
-/** What a check has seen. Data that was read after the check is true at it, or newer. */
+/** The result of a check. Data that was read after the check is true at it, or newer. */
 export interface Version {
   /** A `pg_snapshot`. */
   readonly snapshot: string
