@@ -63,18 +63,22 @@ export function assertRoom(limit: ConcurrencyLimit): void {
   if (limit.taken >= limit.size) throw countRefusal(limit, limit.full)
 }
 
+/** Throws 503 when the limit, or the owner's share of it, is used up. Does not count the request. */
+export function assertShare(limit: ConcurrencyLimit, owner: string): void {
+  assertRoom(limit)
+  if ((limit.owners.get(owner) ?? 0) >= limit.share) throw countRefusal(limit, limit.shareFull)
+}
+
 /** Counts a request until `release`. Throws 503 when the limit, or a share of it, is used up. */
 export function acquire(limit: ConcurrencyLimit, owner: string, project?: string): void {
-  assertRoom(limit)
-  const { owners, projects, share, projectShare } = limit
-  const held = owners.get(owner) ?? 0
-  if (held >= share) throw countRefusal(limit, limit.shareFull)
+  assertShare(limit, owner)
+  const { owners, projects, projectShare } = limit
   if (projectShare !== undefined && project !== undefined) {
     const heldByProject = projects.get(project) ?? 0
     if (heldByProject >= projectShare) throw countRefusal(limit, projectFull)
     projects.set(project, heldByProject + 1)
   }
-  owners.set(owner, held + 1)
+  owners.set(owner, (owners.get(owner) ?? 0) + 1)
   limit.taken++
 }
 

@@ -1,7 +1,7 @@
-import type { Till } from '../lib/index.ts'
+import type { Session, Till, Together } from '../lib/index.ts'
 import { networkOf } from './address.ts'
 import type { Answer } from './call.ts'
-import { acquire, assertRoom, release } from './concurrency.ts'
+import { acquire, assertRoom, assertShare, release } from './concurrency.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
@@ -10,6 +10,7 @@ import { openApiRoute } from './openapi.ts'
 import { TransportFault } from './problems.ts'
 import { consume } from './rate-limit.ts'
 import { referenceRoutes } from './reference.ts'
+import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, reply, replyTo } from './reply.ts'
 import { createRouter, methodsOf, type Params } from './router.ts'
 import { type AnyRoute, metricsRoute, routes } from './routes.ts'
@@ -19,9 +20,19 @@ import type { ServerContext } from './server-context.ts'
 export interface Core {
   /** Whether a path has a route. */
   has(path: string): boolean
-  /** Throws an error that becomes a problem document. */
-  respond(exchange: Exchange): Promise<Reply>
+  /**
+   * Throws an error that becomes a problem document. `together` is the `till.together` of the
+   * request. `remember` gets the answer of a read that may be cached.
+   */
+  respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
+  /**
+   * Answers a read again, with the limits of every request. Returns undefined when the token has
+   * expired. Throws like `respond`.
+   */
+  repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
 }
+
+type Remember = (read: CacheableRead) => void
 
 export function createCore(till: Till, context: ServerContext): Core {
   const { limits, concurrency, memory, cors, keyLimit, addressLimit, hostAccount } = context
@@ -31,7 +42,11 @@ export function createCore(till: Till, context: ServerContext): Core {
     ...(context.docs ? referenceRoutes : []),
   ])
 
-  const respond = async (exchange: Exchange): Promise<Reply> => {
+  const respond = async (
+    exchange: Exchange,
+    together: Together,
+    remember?: Remember,
+  ): Promise<Reply> => {
     const { method, target, answer, headers, request_id } = exchange
     if (target.path === '') throw outsideOf(target.prefix)
     if (method === 'OPTIONS') return answerOptions(exchange, router.on(target.path))
@@ -39,20 +54,22 @@ export function createCore(till: Till, context: ServerContext): Core {
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
     // Releases the concurrency limit before sending: a slow reader must not occupy it.
-    const result = await handle(exchange, route, params)
+    const result = await handle(exchange, route, params, together, remember)
     return replyTo(result, { request_id, method, ifNoneMatch: headers.if_none_match })
   }
 
   // One function instead of several, because each additional promise adds 1 µs to a read.
   const handle = async (
     exchange: Exchange,
-    { credential, kind, readBody, handler }: AnyRoute,
+    route: AnyRoute,
     params: Params,
+    together: Together,
+    remember: Remember | undefined,
   ): Promise<Answer> => {
+    const { credential, kind, readBody, handler } = route
     const { answer, headers, request_id, target } = exchange
     const { limitedBy } = credential
     const limit = limitedBy && concurrency[kind]
-    const together = till.together()
     let caller: unknown
     let account = ''
     let project: string | undefined
@@ -84,11 +101,32 @@ export function createCore(till: Till, context: ServerContext): Core {
         kind === 'reads' ? undefined : await readBody(exchange.openBody(), limits, reservation)
       const { query, prefix } = target
       const call = { till, caller, body, params, query, prefix, options, context }
-      return await together(() => handler(call))
+      const result = await together(() => handler(call))
+      if (route.description.isCached) {
+        remember?.({ route, caller: caller as Session, answer: result })
+      }
+      return result
     } finally {
       reservation.release()
       if (limit) release(limit, account, project)
     }
+  }
+
+  const repeat = (exchange: Exchange, { route, caller, answer }: CacheableRead) => {
+    if (till.sessions.isExpired(caller)) return undefined
+    const { method, headers, request_id } = exchange
+    const { account_id, project_id } = caller
+    exchange.route = route
+    cors?.expose(exchange.answer, headers.origin)
+    const address = networkOf(exchange.client)
+    if (addressLimit) consume(addressLimit, address, exchange.answer)
+    exchange.account_id = account_id
+    exchange.project_id = project_id
+    const { limitedBy } = route.credential
+    if (keyLimit && limitedBy)
+      consume(keyLimit, limitedBy.bucketOf(caller, address), exchange.answer)
+    assertShare(concurrency.reads, account_id)
+    return replyTo(answer, { request_id, method, ifNoneMatch: headers.if_none_match }) as Reply
   }
 
   /** Lists the methods of a path. Answers CORS preflights for routes that browsers may call. */
@@ -104,7 +142,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     return reply(204, ['allow', methodsOf(onPath), 'x-request-id', exchange.request_id])
   }
 
-  return { has: router.has, respond }
+  return { has: router.has, respond, repeat }
 }
 
 /** Logs a request, and counts it in the metrics. */

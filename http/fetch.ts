@@ -64,7 +64,7 @@ export function createFetchHandler(
     let reply: Reply
     let failure: unknown
     try {
-      reply = await respond(exchange)
+      reply = await respond(exchange, till.together())
     } catch (error) {
       failure = error
       reply = problemReply(error, request_id, limits.problemBytes)

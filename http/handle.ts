@@ -1,21 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Till } from '../lib/index.ts'
-import { clientAddress } from './address.ts'
+import type { Till, Together } from '../lib/index.ts'
 import { createCore, recordOutcome } from './core.ts'
 import { discardRest } from './discard.ts'
-import {
-  assertHost,
-  type RequestHeaders,
-  readChangedHeaders,
-  readHeaders,
-  requestIdOf,
-} from './headers.ts'
+import { assertHost, type RequestHeaders, readChangedHeaders, readHeaders } from './headers.ts'
 import { NodeExchange, nodeOutcomeOf } from './node-exchange.ts'
 import { createPipelining } from './pipelining.ts'
+import { createRepeatedReads, type RepeatedRead } from './repeated-reads.ts'
 import { problemReply, type Reply } from './reply.ts'
 import { sendReply, watchSlowReader } from './send.ts'
 import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
-import { type Target, targetOf } from './target.ts'
+import { targetOf } from './target.ts'
 
 /** A request listener, which is also a middleware of Express and Connect. */
 export interface RequestHandler {
@@ -42,13 +36,12 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
   const { has, start } = createListener(till, context, readChangedHeaders)
 
   const handler = (request: IncomingMessage, response: ServerResponse, next?: () => void) => {
-    const target = targetOf(request, basePath)
-    if (next && !has(target.path)) return next()
+    if (next && !has(targetOf(request, basePath).path)) return next()
     if (TAKEN in response) {
       throw new TypeError('this request already has a handler of tillkit: mount only one')
     }
     ;(response as { [TAKEN]?: true })[TAKEN] = true
-    if (!response.headersSent) start(request, response, target)
+    if (!response.headersSent) start(request, response)
   }
   const drain = () => {
     context.isStopping = true
@@ -58,9 +51,7 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
 
 /** The listener of `serve`: no middleware changes its requests. */
 export function createServerListener(till: Till, context: ServerContext) {
-  const { start } = createListener(till, context, readHeaders)
-  return (request: IncomingMessage, response: ServerResponse) =>
-    start(request, response, targetOf(request, context.basePath))
+  return createListener(till, context, readHeaders).start
 }
 
 function createListener(
@@ -68,46 +59,80 @@ function createListener(
   context: ServerContext,
   read: (request: IncomingMessage) => RequestHeaders,
 ) {
-  const { limits, trustProxy, record } = context
+  const { limits, record } = context
   const startPipelined = createPipelining(limits.pipelined)
-  const { has, respond } = createCore(till, context)
+  const { has, respond, repeat } = createCore(till, context)
+  const { revision } = till
+  const repeated = revision && createRepeatedReads(revision)
 
-  const answer = async (request: IncomingMessage, response: ServerResponse, target: Target) => {
-    const started = record ? performance.now() : 0
-    const headers = read(request)
-    const request_id = requestIdOf(headers)
-    const client = clientAddress(request, headers, trustProxy)
-    const exchange = new NodeExchange(request, response, target, headers, request_id, client)
+  const answer = async (exchange: NodeExchange, together: Together) => {
+    const { request, answer: response, headers } = exchange
+    const remember = repeated?.recorder(exchange)
     let failure: unknown
     let reply: Reply | undefined
     try {
       assertHost(request, headers)
-      reply = await respond(exchange)
+      reply = await respond(exchange, together, remember)
       const sending = sendReply(request, response, reply, context)
       if (sending) await sending
     } catch (error) {
       failure = error
-      if (response.headersSent)
-        response.destroy() // the client notices the incomplete answer
-      else {
-        reply = problemReply(error, request_id, limits.problemBytes)
-        sendReply(request, response, reply, context)
-      }
+      reply = sendFailure(exchange, error)
     }
+    finish(exchange, reply, failure)
+  }
+
+  const answerAgain = (known: RepeatedRead, isCurrent: boolean) => {
+    const { exchange } = known
+    let failure: unknown
+    let reply: Reply | undefined
+    try {
+      reply = isCurrent ? repeat(exchange, known) : undefined
+      if (!reply) return run(exchange, known.together)
+      sendReply(exchange.request, exchange.answer, reply, context)
+    } catch (error) {
+      failure = error
+      reply = sendFailure(exchange, error)
+    }
+    finish(exchange, reply, failure)
+  }
+
+  /** Sends a problem document. After a part of the answer, only disconnects. */
+  const sendFailure = ({ request, answer: response, request_id }: NodeExchange, error: unknown) => {
+    if (response.headersSent) {
+      response.destroy() // the client notices the incomplete answer
+      return undefined
+    }
+    const reply = problemReply(error, request_id, limits.problemBytes)
+    sendReply(request, response, reply, context)
+    return reply
+  }
+
+  const finish = (exchange: NodeExchange, reply: Reply | undefined, failure: unknown) => {
+    const { request, answer: response } = exchange
     discardRest(request, response, limits)
     const content = reply?.content
     watchSlowReader(request, response, content instanceof Buffer ? content : undefined, context)
-    if (!record) return
-    const outcome = nodeOutcomeOf(exchange, performance.now() - started, failure)
-    recordOutcome(context, exchange, outcome, failure)
+    if (record) recordOutcome(context, exchange, nodeOutcomeOf(exchange, failure), failure)
   }
 
-  const start = (request: IncomingMessage, response: ServerResponse, target: Target) => {
+  const run = (exchange: NodeExchange, together: Together) => {
+    answer(exchange, together).catch(() => exchange.request.socket.destroy?.())
+  }
+
+  const start = (request: IncomingMessage, response: ServerResponse) => {
     response.on('error', ignore) // the error means that the client reset the connection
     const { socket } = request
-    const run = () => void answer(request, response, target).catch(() => socket.destroy?.())
-    if (response.socket) run()
-    else startPipelined(socket, response, run)
+    if (!response.socket) {
+      const later = () =>
+        run(new NodeExchange(request, response, read(request), context), till.together())
+      return startPipelined(socket, response, later)
+    }
+    const exchange = new NodeExchange(request, response, read(request), context)
+    const together = till.together()
+    const known = repeated?.find(exchange, together)
+    if (known) repeated?.check(known, answerAgain)
+    else run(exchange, together)
   }
   return { has, start }
 }

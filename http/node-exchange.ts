@@ -1,20 +1,27 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { clientAddress } from './address.ts'
 import type { RequestBody } from './body.ts'
 import { type Exchange, hasCause, outcomeOf } from './exchange.ts'
-import type { RequestHeaders } from './headers.ts'
+import { type RequestHeaders, requestIdOf } from './headers.ts'
 import type { Outcome } from './log.ts'
 import { headerOf, NodeBody } from './node-body.ts'
-import type { Target } from './target.ts'
+import type { ServerContext } from './server-context.ts'
+import { type Target, targetOf } from './target.ts'
 
 /** A request of `node:http` with its response. */
 export class NodeExchange implements Exchange {
   readonly request: IncomingMessage
   readonly answer: ServerResponse
   readonly method: string
-  readonly target: Target
   readonly headers: RequestHeaders
   readonly request_id: string
   readonly client: string
+  /** The request target, as a key of caches; undefined if the host has removed a prefix. */
+  readonly url: string | undefined
+  /** By `performance.now`; 0 if nothing records it. */
+  readonly started: number
+  readonly #basePath: string
+  #target: Target | undefined = undefined
   route: Exchange['route'] = undefined
   account_id: string | undefined = undefined
   project_id: string | undefined = undefined
@@ -22,18 +29,23 @@ export class NodeExchange implements Exchange {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    target: Target,
     headers: RequestHeaders,
-    request_id: string,
-    client: string,
+    { trustProxy, basePath, record }: ServerContext,
   ) {
     this.request = request
     this.answer = response
     this.method = request.method ?? 'GET'
-    this.target = target
     this.headers = headers
-    this.request_id = request_id
-    this.client = client
+    this.request_id = requestIdOf(headers)
+    this.client = clientAddress(request, headers, trustProxy)
+    this.url = 'originalUrl' in request ? undefined : request.url
+    this.started = record ? performance.now() : 0
+    this.#basePath = basePath
+  }
+
+  get target(): Target {
+    this.#target ??= targetOf(this.request, this.#basePath)
+    return this.#target
   }
 
   header(name: string): string | undefined {
@@ -46,8 +58,8 @@ export class NodeExchange implements Exchange {
 }
 
 /** Returns the outcome of a request for the log and the metrics. `failure` is the thrown value. */
-export function nodeOutcomeOf(exchange: NodeExchange, ms: number, failure: unknown): Outcome {
-  const { request, answer: response } = exchange
+export function nodeOutcomeOf(exchange: NodeExchange, failure: unknown): Outcome {
+  const { request, answer: response, started } = exchange
   // If the request or its socket emitted this error, the client disconnected.
   const isHangUp = failure === request.errored || failure === request.socket.errored
   const isCut = response.destroyed && !response.writableEnded
@@ -56,5 +68,5 @@ export function nodeOutcomeOf(exchange: NodeExchange, ms: number, failure: unkno
   const statusWhenClosed = fault === undefined ? 499 : 500
   // After an internal error in the middle of an answer, the server has closed the connection.
   const status = request.socket.destroyed ? statusWhenClosed : response.statusCode
-  return { ...outcomeOf(exchange, ms), status, fault }
+  return { ...outcomeOf(exchange, performance.now() - started), status, fault }
 }

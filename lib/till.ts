@@ -11,12 +11,13 @@ import { createOutbox, type Outbox } from './services/outbox.ts'
 import { createProjects, type Projects } from './services/projects.ts'
 import { createPurchases, type Purchases } from './services/purchases.ts'
 import { parseQuotas, type Quotas } from './services/quotas.ts'
+import { createRevision } from './services/revision.ts'
 import { createSealer } from './services/secrets.ts'
 import { createSessions, type Sessions } from './services/sessions.ts'
 import { createStores, type Stores } from './services/stores.ts'
 import { createUsers, type Users } from './services/users.ts'
 import { createWebhooks, type Webhooks } from './services/webhooks.ts'
-import type { Storage } from './storage/port.ts'
+import type { Revision, Storage, Together } from './storage/port.ts'
 import {
   createFixedKeyring,
   createStoredKeyring,
@@ -81,7 +82,9 @@ export interface Till extends AsyncDisposable {
    * be as old as the request, so that they share a check of the database's version. All other reads
    * are as new as their own call.
    */
-  together(): <T>(call: () => T) => T
+  together(): Together
+  /** For a cache of answers to reads. Missing for a storage without a version check. */
+  readonly revision?: Revision
   /**
    * Calls the listener for each change that is committed from now on, by any process on the
    * storage. A change of this process is read after its commit, one of another within a second. The
@@ -112,6 +115,7 @@ export interface RateLimits {
 export function createTill(options: TillOptions): Till {
   const context = createContext(options)
   const changes = createChanges(context)
+  const revision = createRevision(context)
   const close = () => {
     changes.close()
     return options.storage.close()
@@ -131,6 +135,7 @@ export function createTill(options: TillOptions): Till {
     outbox: createOutbox(context),
     rateLimits: { consume: (costs, elapsed) => options.storage.consumeBuckets(costs, elapsed) },
     together: () => options.storage.together?.() ?? callOnly,
+    ...(revision && { revision }),
     on: changes.on,
     close,
     [Symbol.asyncDispose]: close,

@@ -34,6 +34,8 @@ export interface Session {
   readonly token_id: string
   /** The token's `iat`: Unix seconds, as in every JWT. */
   readonly iat: number
+  /** The token's `exp`: Unix seconds. */
+  readonly exp: number
 }
 
 /** The input to open a session of a user. `device_info` is checked but not stored. */

@@ -17,7 +17,7 @@ import {
 import { isActive } from '../domain/status.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { StoreSummary } from '../storage/port.ts'
-import type { Claims } from '../token/claims.ts'
+import { type Claims, LEEWAY } from '../token/claims.ts'
 import {
   assertAccount,
   assertActive,
@@ -61,6 +61,8 @@ export interface Sessions {
    * `insufficient_scope` for a valid one without the scope.
    */
   authenticate(token: string | undefined, scope?: Scope): Promise<Session>
+  /** Whether the token of a session is no longer valid because of its `exp`. */
+  isExpired(session: Session): boolean
   /** Issues a token with any scopes, even with `lockdown`. */
   issue(account: Account, input: NewToken, options?: CallOptions): Promise<IssuedToken>
   /**
@@ -163,10 +165,13 @@ export function createSessions(context: Context): Sessions {
         issued_by,
         token_id: claims.jti,
         iat: claims.iat,
+        exp: claims.exp,
       }
       if (scope) assertScope(session, scope)
       return session
     },
+
+    isExpired: ({ exp }) => exp <= now() / 1000 - LEEWAY,
 
     async issue(account, input, options) {
       assertAccount(account)

@@ -151,6 +151,7 @@ export function createReadCache(
     ...storage,
     ...Object.fromEntries(READS.map((name) => [name, cached(name)])),
     ...Object.fromEntries(WRITES.map((name) => [name, clearing(name)])),
+    revision: { current: () => epoch, check: checkVersion },
   }
 }
 

@@ -56,11 +56,21 @@ export interface Storage
   poolState?(): PoolState
   /** See `Till.together`. Missing where each read is checked at no cost. */
   together?(): Together
+  /** Missing without a version check. */
+  readonly revision?: Revision
   close(): Promise<void>
 }
 
 /** Calls `work`, whose first reads may be as old as the request. See `Till.together`. */
 export type Together = <T>(work: () => T) => T
+
+/** Tells whether cached answers are still correct. */
+export interface Revision {
+  /** Increases with each change that a check found or that this process made. */
+  current(): number
+  /** Resolves after a version check that begins after the call. */
+  check(): Promise<void>
+}
 
 /** The sizes of a database in bytes. */
 export interface StorageSize {

@@ -8,6 +8,10 @@ import type { SigningKey } from './key.ts'
 /** The signing keys. One of them signs new tokens, and all verify tokens. */
 export interface Keyring {
   sign(claims: Claims): Promise<string>
+  /** Increases when the known keys change. */
+  revision(): number
+  /** Reloads the keys if that is due. */
+  refresh(): Promise<void> | undefined
   /** Verifies a token. `now` is in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
@@ -68,6 +72,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
   let keys: readonly StoredKey[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | undefined
+  let revision = 0
 
   const reload = async () => {
     const startedAt = now() // before the read, which may miss a key that is added meanwhile
@@ -76,7 +81,9 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
       await keyStore.insertFirst(createKey(now()))
       stored = await keyStore.list()
     }
-    keys = stored.map((key) => keys.find((known) => isSame(known, key)) ?? key)
+    const loaded = stored.map((key) => keys.find((known) => isSame(known, key)) ?? key)
+    if (keys.some((key) => !loaded.includes(key))) revision++
+    keys = loaded
     loadedAt = startedAt
   }
 
@@ -91,6 +98,8 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
   const isOlderThan = (age: number) => Math.abs(now() - loadedAt) >= age
 
   return {
+    revision: () => revision,
+    refresh: () => (isOlderThan(HANDOVER_MS) ? load() : undefined),
     async sign(claims) {
       if (isOlderThan(HANDOVER_MS)) await load()
       return signToken(claims, signerOf(keys, now()))
@@ -128,6 +137,8 @@ export function createFixedKeyring(secret: string | Uint8Array): Keyring {
     throw new TillError('invalid_request', message)
   }
   return {
+    revision: () => 0,
+    refresh: () => undefined,
     async sign(claims) {
       return signToken(claims, keys[0])
     },

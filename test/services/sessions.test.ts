@@ -68,6 +68,7 @@ describe('tokens', () => {
       issued_by: 'public_key',
       token_id: jose.decodeJwt(token).jti,
       iat: jose.decodeJwt(token).iat,
+      exp: jose.decodeJwt(token).exp,
     })
   })
 
