@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Account, createTill, type Storage, type Till } from '../../lib/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import {
+  assertProblem,
+  type Reply,
+  rawRequest,
+  startServer,
+  type TestServerOptions,
+} from '../support/server.ts'
+import { openSqlite } from '../support/sqlite.ts'
+import { createShop } from '../support/till.ts'
+
+const READS = ['findProject', 'findWatermark', 'findItem', 'listItems'] as const
+
+/** A server on a file, another till on the same file, and a shop. */
+async function start(t: TestContext, options: Omit<TestServerOptions, 'storage'> = {}) {
+  const path = join(temporaryFolder(t), 'till.db')
+  const calls: string[] = []
+  const storage = observe(await openSqlite(path), calls)
+  const server = await startServer(t, { ...options, storage })
+  const other = createTill({ storage: await openSqlite(path), now: options.now ?? Date.now })
+  t.after(() => other.close())
+  const shop = await createShop(server.till)
+  const item = `GET /api/v1/items/${shop.item.id}`
+  const list = 'GET /api/v1/items?store_id=main'
+  const read = (request: string, token = shop.token, headers = {}) =>
+    server.send(request, { token, headers })
+
+  /** Sends a request twice. The second one must find its answer in memory. */
+  const repeat = async (request: string, token = shop.token): Promise<Reply> => {
+    await read(request, token)
+    await read(request, token)
+    calls.length = 0
+    const reply = await read(request, token)
+    assert.deepEqual(calls, [], `${request} read the storage`)
+    assert.equal(reply.status, 200)
+    return reply
+  }
+  return { ...server, ...shop, item, list, record: shop.item, calls, other, read, repeat }
+}
+
+/** Adds the names of the called read methods to `calls`. */
+function observe(storage: Storage, calls: string[]): Storage {
+  const observed = READS.map((name) => [
+    name,
+    (...args: never[]) => {
+      calls.push(name)
+      return (storage[name] as (...args: never[]) => unknown)(...args)
+    },
+  ])
+  return { ...storage, ...Object.fromEntries(observed) }
+}
+
+test('a repeated read reads no records', async (t) => {
+  const { item, list, read, repeat } = await start(t)
+  for (const request of [item, list, item.replace('GET', 'HEAD')]) {
+    const first = await read(request)
+    const repeated = await repeat(request)
+
+    assert.equal(repeated.text, first.text)
+    const omit = ['x-request-id', 'date']
+    const headersOf = ({ headers }: Reply) => [...headers].filter(([name]) => !omit.includes(name))
+    assert.deepEqual(headersOf(repeated), headersOf(first))
+    assert.notEqual(repeated.headers.get('x-request-id'), first.headers.get('x-request-id'))
+  }
+})
+
+test('a repeated read answers the headers of its own request', async (t) => {
+  const options = { corsOrigins: ['https://shop.example'] }
+  const { item, read, repeat, token } = await start(t, { options })
+  const { headers } = await repeat(item)
+  const etag = headers.get('etag') as string
+
+  const named = await read(item, token, { 'x-request-id': 'req_1' })
+  const fresh = await read(item, token, { 'if-none-match': etag })
+  const changed = await read(item, token, { 'if-none-match': '"other"' })
+  const script = await read(item, token, { origin: 'https://shop.example' })
+  const stranger = await read(item, token, { origin: 'https://other.example' })
+
+  assert.equal(named.headers.get('x-request-id'), 'req_1')
+  assert.deepEqual([fresh.status, fresh.text, fresh.headers.get('etag')], [304, '', etag])
+  assert.equal(changed.status, 200)
+  assert.equal(script.headers.get('access-control-allow-origin'), 'https://shop.example')
+  assert.equal(stranger.headers.get('access-control-allow-origin'), null)
+})
+
+/** Changes by this server's till or by another process, and the status that must follow. */
+const changes: {
+  readonly title: string
+  readonly status: number
+  readonly request?: 'item' | 'list'
+  change(till: Till, shop: Awaited<ReturnType<typeof createShop>>): Promise<unknown>
+}[] = [
+  {
+    title: 'an item was changed',
+    status: 200,
+    change: (till, { account, item }) => till.items.update(account, { id: item.id, price: '1' }),
+  },
+  {
+    title: 'an item was created',
+    status: 200,
+    request: 'list',
+    change: (till, { account }) =>
+      till.items.create(account, {
+        store_id: 'main',
+        name: 'silver',
+        display_name: 'Silver',
+        price: '99',
+        type: 'consumable',
+      }),
+  },
+  {
+    title: 'an item was archived',
+    status: 200,
+    request: 'list',
+    change: (till, { account, item }) => till.items.archive(account, item.id),
+  },
+  {
+    title: 'the tokens of the user were revoked',
+    status: 401,
+    change: (till, { account, project }) =>
+      till.sessions.revoke(account, { project_id: project.id, user_id: 'player' }),
+  },
+  {
+    title: 'the tokens of the project were revoked',
+    status: 401,
+    change: (till, { account, project }) =>
+      till.sessions.revoke(account, { project_id: project.id }),
+  },
+  {
+    title: 'the project was disabled',
+    status: 401,
+    change: (till, { account, project }) =>
+      till.projects.update(account, { id: project.id, status: 'disabled' }),
+  },
+]
+
+for (const { title, status, request = 'item', change } of changes) {
+  for (const by of ['this process', 'another process']) {
+    test(`a repeated read is not answered from memory after ${title} by ${by}`, async (t) => {
+      const shop = await start(t)
+      const before = await shop.repeat(shop[request])
+      const till = by === 'this process' ? shop.till : shop.other
+
+      await change(till, { ...shop, item: shop.record })
+      const after = await shop.read(shop[request])
+
+      assert.equal(after.status, status, after.text)
+      assert.notEqual(after.text, before.text)
+    })
+  }
+}
+
+test('a repeated read is as new as the latest change of another process', async (t) => {
+  const { item, list, account, record, other, read } = await start(t)
+  for (let price = 1; price <= 200; price++) {
+    await other.items.update(account as Account, { id: record.id, price: String(price) })
+    const replies = await Promise.all([item, list, item, list].map((request) => read(request)))
+    for (const { text } of replies) assert.match(text, new RegExp(`"price":${price},`))
+  }
+})
+
+test('a repeated read gets 401 once its token has expired', async (t) => {
+  let now = Date.now()
+  const { item, repeat, read } = await start(t, { now: () => now })
+  await repeat(item)
+
+  now += 3_600_000 + 6_000
+
+  assertProblem(await read(item), 401, 'token_required')
+})
+
+for (const by of ['this process', 'another process']) {
+  test(`a repeated read gets 401 after its signing key was dropped by ${by}`, async (t) => {
+    let now = Date.now()
+    const { item, repeat, read, till, other } = await start(t, { now: () => now })
+    await repeat(item)
+
+    await (by === 'this process' ? till : other).operations.rotateSigningKeys({ drop: 'others' })
+    now += 5_001 // by then, every process has reloaded its keys
+
+    assertProblem(await read(item), 401, 'token_required')
+  })
+}
+
+test('a repeated read of another tenant gets its own answer', async (t) => {
+  const { item, list, repeat, till, read, account } = await start(t)
+  const foreign = await createShop(till, 'Other')
+  const project = await till.projects.create(account, {
+    account_id: account.account_id,
+    name: 'Second',
+    bundle_id: 'com.example.second',
+    platform: 'web',
+  })
+  const { token } = await till.sessions.token(project.public_key, { user_id: 'player' })
+  const own = await repeat(list)
+
+  for (let times = 0; times < 3; times++) {
+    assertProblem(await read(item, foreign.token), 404, 'item_not_found')
+    assertProblem(await read(item, token), 404, 'item_not_found')
+    assertProblem(await read(list, token), 400, 'invalid_request')
+    const reply = await read(list, foreign.token)
+    assert.match(reply.text, new RegExp(foreign.item.id))
+    assert.notEqual(reply.text, own.text)
+  }
+})
+
+test('a repeated read needs the scope', async (t) => {
+  const { item, repeat, read, till, account, project } = await start(t)
+  const issue = (scopes: ('items:read' | 'projects:write')[]) =>
+    till.sessions.issue(account, { project_id: project.id, user_id: 'player', scopes })
+  const reader = await issue(['items:read'])
+  const writer = await issue(['projects:write'])
+  await repeat(item, reader.token)
+
+  for (let times = 0; times < 3; times++) {
+    assertProblem(await read(item, writer.token), 401, 'insufficient_scope')
+  }
+})
+
+test('repeated reads consume from the rate limits', async (t) => {
+  const { item, read } = await start(t, { options: { rateLimit: 3, rateLimitAddress: 1000 } })
+  const replies = []
+  for (let times = 0; times < 4; times++) replies.push(await read(item))
+
+  const remaining = replies.map(({ headers }) => headers.get('ratelimit'))
+  assert.deepEqual(
+    remaining.map((limit) => /"key";r=(\d+)/.exec(limit ?? '')?.[1]),
+    ['2', '1', '0', '0'],
+  )
+  assert.deepEqual(
+    replies.map(({ status }) => status),
+    [200, 200, 200, 429],
+  )
+})
+
+test('repeated reads are logged and counted like others', async (t) => {
+  const { item, repeat, read, token, entryOf, send } = await start(t, {
+    options: { metrics: true },
+  })
+  await read(item, token, { 'x-request-id': 'first' })
+  await repeat(item)
+  await read(item, token, { 'x-request-id': 'again' })
+
+  const { time: _, ms: __, request_id: ___, ...first } = await entryOf('first')
+  const { time, ms, request_id, ...again } = await entryOf('again')
+
+  assert.deepEqual(again, first)
+  assert.ok(ms >= 0 && request_id === 'again' && time !== '')
+  const { text } = await send('GET /metrics')
+  assert.match(text, /tillkit_http_requests_total\{[^}]*items\/:item_id[^}]*\} 5\n/)
+})
+
+test('a repeated read checks the transport of its own request', async (t) => {
+  const { item, repeat, token, connect } = await start(t)
+  await repeat(item)
+  const bearer = `authorization: Bearer ${token}`
+  const odd: { readonly [title: string]: readonly [number, ...string[]] } = {
+    'a repeated Authorization': [401, bearer, bearer],
+    'a repeated Idempotency-Key': [400, bearer, 'idempotency-key: a', 'idempotency-key: b'],
+    'a repeated Host': [400, bearer, 'host: a'],
+  }
+  for (const [title, [status, ...headers]] of Object.entries(odd)) {
+    const client = await connect()
+    client.write(rawRequest(item, headers))
+    assert.equal((await client.reply()).status, status, title)
+  }
+})
+
+test('a repeated read that another change overtakes is answered anew', async (t) => {
+  const { item, list, repeat, read, other, account, record } = await start(t)
+  await repeat(item)
+  await repeat(list)
+
+  const readings = Promise.all([item, list, item].map((request) => read(request)))
+  const updating = other.items.update(account, { id: record.id, price: '7' })
+
+  for (const { status } of await readings) assert.equal(status, 200)
+  await updating
+  assert.match((await read(item)).text, /"price":7,/)
+})
