@@ -24,12 +24,15 @@ export interface Exchange {
   openBody(): RequestBody
 }
 
-/** The outcome of a request, without its status and fault. */
+/** The outcome of a request that was answered with a status, after `ms` milliseconds. */
 export function outcomeOf(
   { method, route, request_id, client, account_id, project_id }: Exchange,
   ms: number,
-): Omit<Outcome, 'status' | 'fault'> {
-  return { method, route: route?.path ?? null, ms, request_id, client, account_id, project_id }
+  status: number,
+  fault: unknown,
+): Outcome {
+  const path = route?.path ?? null
+  return { method, route: path, status, ms, request_id, client, account_id, project_id, fault }
 }
 
 /** Whether an error has a cause. Only the log shows causes, never an answer. */

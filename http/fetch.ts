@@ -57,7 +57,7 @@ export function createFetchHandler(
       const isHangUp = failure !== undefined && (isCut || failure === exchange.body?.hangUp)
       const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined
       const ms = performance.now() - started
-      const outcome = { ...outcomeOf(exchange, ms), status: isHangUp ? 499 : status, fault }
+      const outcome = outcomeOf(exchange, ms, isHangUp ? 499 : status, fault)
       recordOutcome(context, exchange, outcome, failure)
     }
 

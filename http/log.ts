@@ -68,8 +68,9 @@ function writeTo(log: (entry: LogEntry) => unknown, entry: LogEntry): void {
 
 function entryOf({ fault, ...outcome }: Outcome): LogEntry {
   const { method, route, status, ms, request_id, client, account_id, project_id } = outcome
-  return {
-    time: new Date().toISOString(),
+  // Assigns the optional fields. Spreading them takes 0.5 µs more (bench/read).
+  const entry: { -readonly [F in keyof LogEntry]: LogEntry[F] } = {
+    time: formatTime(Date.now()),
     level: fault === undefined ? 'info' : 'error',
     method,
     route,
@@ -77,10 +78,19 @@ function entryOf({ fault, ...outcome }: Outcome): LogEntry {
     ms: Math.round(ms * 10) / 10,
     request_id,
     client,
-    ...(account_id === undefined ? {} : { account_id }),
-    ...(project_id === undefined ? {} : { project_id }),
-    ...(fault === undefined ? {} : { error: stackOf(fault) }),
   }
+  if (account_id !== undefined) entry.account_id = account_id
+  if (project_id !== undefined) entry.project_id = project_id
+  if (fault !== undefined) entry.error = stackOf(fault)
+  return entry
+}
+
+let latest = { at: 0, text: '' }
+
+/** Formats a time as ISO 8601. Requests of the same millisecond share the text. */
+function formatTime(at: number): string {
+  if (latest.at !== at) latest = { at, text: new Date(at).toISOString() }
+  return latest.text
 }
 
 function stackOf(fault: unknown): string {

@@ -60,13 +60,16 @@ export class NodeExchange implements Exchange {
 /** Returns the outcome of a request for the log and the metrics. `failure` is the thrown value. */
 export function nodeOutcomeOf(exchange: NodeExchange, failure: unknown): Outcome {
   const { request, answer: response, started } = exchange
-  // If the request or its socket emitted this error, the client disconnected.
-  const isHangUp = failure === request.errored || failure === request.socket.errored
   const isCut = response.destroyed && !response.writableEnded
   const isServerFault = response.statusCode === 500 || isCut || hasCause(failure)
-  const fault = isServerFault && !isHangUp ? failure : undefined
+  const fault = isServerFault && !isHangUp(request, failure) ? failure : undefined
   const statusWhenClosed = fault === undefined ? 499 : 500
   // After an internal error in the middle of an answer, the server has closed the connection.
   const status = request.socket.destroyed ? statusWhenClosed : response.statusCode
-  return { ...outcomeOf(exchange, performance.now() - started), status, fault }
+  return outcomeOf(exchange, performance.now() - started, status, fault)
+}
+
+/** Whether the request or its socket emitted this error, because the client disconnected. */
+function isHangUp(request: IncomingMessage, failure: unknown): boolean {
+  return failure === request.errored || failure === request.socket.errored
 }

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { formatLogLine } from '../../cli/log-format.ts'
 import type { LogEntry } from '../../http/index.ts'
 import { serveHere, serveProcess, startTillkit, tillkit } from '../support/cli.ts'
+import { fc } from '../support/seeds.ts'
 
 const FREE = ['--port', '0', '--db', 'memory:']
 
@@ -190,3 +191,35 @@ test('a server continues when nobody reads its log', async (t) => {
 function requestsIn(log: readonly string[]): { status: number; request_id: string }[] {
   return log.map((line) => JSON.parse(line)).filter(({ level }) => level !== 'warn')
 }
+
+test('a JSON line of the log is what JSON.stringify gives', () => {
+  const text = fc.string({ unit: 'binary' })
+  const entries = fc.record(
+    {
+      time: fc.constant('2026-01-31T23:59:59.999Z'),
+      level: fc.constantFrom('info' as const, 'error' as const),
+      method: fc.constantFrom('GET', 'POST', ''),
+      route: fc.option(fc.constant('/api/v1/items/:item_id')),
+      status: fc.integer({ min: 200, max: 599 }),
+      ms: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
+      request_id: fc.uuid(),
+      client: text,
+      account_id: text,
+      project_id: text,
+      error: text,
+    },
+    { requiredKeys: ['time', 'level', 'method', 'route', 'status', 'ms', 'request_id', 'client'] },
+  )
+  fc.assert(
+    fc.property(entries, ({ error, project_id, account_id, ...entry }) => {
+      // In the order of `LogEntry`.
+      const ordered = {
+        ...entry,
+        ...(account_id === undefined ? {} : { account_id }),
+        ...(project_id === undefined ? {} : { project_id }),
+        ...(error === undefined ? {} : { error }),
+      }
+      assert.equal(formatLogLine(ordered, 'json'), JSON.stringify(ordered))
+    }),
+  )
+})
