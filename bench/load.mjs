@@ -43,15 +43,17 @@ export async function compare(folder, title, subject) {
     }
   }
   const rate = (name) => median(trials[name].map((trial) => trial.rate))
+  const cpu = (name) => median(trials[name].map((trial) => trial.cpu))
   printTable(
     `${title}: medians of ${ROUNDS} interleaved rounds of ${SECONDS} s, 64 connections`,
-    ['', 'requests/s', 'of the limit', 'of Fastify', 'CPU µs', 'p50 ms', 'p99 ms'],
+    ['', 'requests/s', 'of the limit', 'of Fastify', 'CPU µs', 'limit / CPU', 'p50 ms', 'p99 ms'],
     Object.keys(trials).map((name) => [
       name,
       count(rate(name)),
       ratio(rate(name) / rate(LIMIT)),
       ratio(rate(name) / rate('Fastify')),
-      median(trials[name].map(({ cpu }) => cpu)).toFixed(0),
+      cpu(name).toFixed(1),
+      ratio(cpu(LIMIT) / cpu(name)),
       median(trials[name].map(({ p50 }) => p50)).toFixed(2),
       median(trials[name].map(({ p99 }) => p99)).toFixed(2),
     ]),

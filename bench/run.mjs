@@ -1,7 +1,8 @@
 // npm run bench [subject …]: runs these subjects, or all, and prints a table for each.
 import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
-import { cpus, loadavg } from 'node:os'
+import { cpus } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 
 const subjects = [
   'read',
@@ -31,10 +32,27 @@ if (unknown.length > 0) {
 run('npm', ['run', '--silent', 'build'])
 if (!isInstalled()) run('npm', ['ci', '--prefix', 'bench'])
 const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`
-console.log(`${machine}, load at the start ${loadavg()[0].toFixed(1)}`)
+console.log(machine)
 for (const subject of named.length > 0 ? named : subjects) {
+  await warnOfLoad()
   const { bench } = await import(`./${subject}.mjs`)
   await bench()
+}
+
+/** Says so when other processes are busy: the figures are then too low, and only ratios count. */
+async function warnOfLoad() {
+  const before = processorTimes()
+  await setTimeout(1_000)
+  const after = processorTimes()
+  const busy = (after.busy - before.busy) / (after.total - before.total)
+  if (busy < 0.1) return
+  console.log(`\nThe machine is not quiet: other work takes ${Math.round(busy * 100)} % of it`)
+}
+
+function processorTimes() {
+  const times = cpus().flatMap(({ times }) => Object.entries(times))
+  const sum = (entries) => entries.reduce((total, [, time]) => total + time, 0)
+  return { total: sum(times), busy: sum(times.filter(([kind]) => kind !== 'idle')) }
 }
 
 // npm writes node_modules/.package-lock.json at each installation.
