@@ -21,9 +21,7 @@ const SECRETS = {
   api_key: 'api-key-of-the-store',
 }
 
-/**
- * Two accounts, the first with two projects: records that a credential may and may not access.
- */
+/** Two accounts, the first with two projects. Each credential may access only some of them. */
 async function createWorld(till: Till) {
   const account = await till.accounts.create({ name: 'Studio' })
   const stranger = await till.accounts.create({ name: 'Stranger' })

@@ -145,7 +145,7 @@ function terminate(pids: readonly number[]) {
   for (const pid of pids) {
     try {
       process.kill(pid, 'SIGTERM')
-    } catch {} // one that had nothing to do may have ended when the first was told
+    } catch {} // an idle one may have ended already
   }
 }
 

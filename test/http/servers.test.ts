@@ -424,7 +424,7 @@ test('a rolling restart under load fails no request', async (t) => {
   }
   try {
     await roll()
-    // Fails where connections are not kept.
+    // Fails unless connections are kept alive.
     await eventually(
       () => answers.length > 10 * balancer.opened() || undefined,
       'ten answers for each connection',

@@ -48,7 +48,7 @@ function describeFreshness(driver: SqliteDriverName): void {
       await walker.ask('open', path, driver)
       await reader.ask('open', path, driver)
       const raw = await openSqliteDriver(path, driver)
-      raw.exec('PRAGMA busy_timeout = 0') // takeRawStep waits itself
+      raw.exec('PRAGMA busy_timeout = 0') // takeRawStep has its own wait
       t.after(() => raw.close())
 
       const own = { steps: 0 }
