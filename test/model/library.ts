@@ -274,8 +274,8 @@ async function pagesOf<T>(
   return pages
 }
 
-async function* bytesOf(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  for await (const piece of pieces) yield Buffer.from(piece)
+async function* bytesOf(chunks: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) yield Buffer.from(chunk)
 }
 
 /** The rows as a canonical CSV file. The time of a transaction follows from its id. */

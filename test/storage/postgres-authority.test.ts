@@ -254,7 +254,7 @@ async function openBoth(t: TestContext) {
 }
 
 async function eventuallyWaits(raw: Sql): Promise<void> {
-  for (let looks = 0; looks < 6_000; looks++) {
+  for (let polls = 0; polls < 6_000; polls++) {
     const [row] = await raw`
       SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock'`

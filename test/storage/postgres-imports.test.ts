@@ -20,9 +20,9 @@ async function openImport(storage: Storage, import_id: string): Promise<Purchase
 
 async function importRows(storage: Storage, import_id: string, rows: readonly NewPurchase[]) {
   const current = await openImport(storage, import_id)
-  const told = await stage(current, rows)
+  const outcome = await stage(current, rows)
   await current.commit()
-  return told
+  return outcome
 }
 
 async function transactions(storage: Storage): Promise<string[]> {
@@ -52,9 +52,9 @@ async function startWorker(t: TestContext, url: string, from: number, count: num
   t.after(() => worker.kill('SIGKILL'))
   const gone = once(worker, 'exit')
   const died = gone.then(() => assert.fail('the worker died'))
-  const [told] = await Promise.race([once(worker, 'message'), died])
+  const [outcome] = await Promise.race([once(worker, 'message'), died])
   return {
-    told,
+    outcome,
     async kill() {
       worker.kill('SIGKILL')
       await gone
@@ -91,13 +91,13 @@ describe('PostgreSQL imports in blocks', () => {
       )
     const play = async (import_id: string, all: readonly NewPurchase[]) => {
       const current = await openImport(storage, import_id)
-      const told: StagedRows[] = []
-      for (const slice of slices(all)) told.push(await current.stage(slice))
-      told.push(await current.finish())
+      const outcomes: StagedRows[] = []
+      for (const slice of slices(all)) outcomes.push(await current.stage(slice))
+      outcomes.push(await current.finish())
       await current.commit()
       const sum = (count: 'added' | 'skipped' | 'updated') =>
-        told.reduce((total, each) => total + each[count], 0)
-      const conflicts = told.flatMap((each) => each.conflicts.map(({ line }) => line))
+        outcomes.reduce((total, each) => total + each[count], 0)
+      const conflicts = outcomes.flatMap((each) => each.conflicts.map(({ line }) => line))
       return [sum('added'), sum('skipped'), sum('updated'), conflicts]
     }
 
@@ -192,7 +192,7 @@ describe('interrupted PostgreSQL imports', () => {
     await insertShops(witness)
     await importRows(witness, 'imp_1', [newRow(2, { status: 'pending' })])
     const worker = await startWorker(t, url, 2, 7000)
-    assert.deepEqual([worker.told.added, worker.told.updated], [6999, 1])
+    assert.deepEqual([worker.outcome.added, worker.outcome.updated], [6999, 1])
     const sql = rawPostgres(t, url)
     assert.deepEqual(await rowsIn(sql), { purchases: 7000, imports: 2, changes: 1 })
 

@@ -161,10 +161,10 @@ function describeGroups(driver: SqliteDriverName): void {
       storage.updateProject('prj_1', (project) => ({ ...project, name: 'Changed' })),
     ])
 
-    const told = results.map((each) => (each.status === 'fulfilled' ? each.value : each.status))
-    const inserted = [told[0], told[2], told[4], told[6]]
+    const outcomes = results.map((each) => (each.status === 'fulfilled' ? each.value : each.status))
+    const inserted = [outcomes[0], outcomes[2], outcomes[4], outcomes[6]]
     assert.deepEqual(inserted, ['inserted', 'inserted', 'taken', 'inserted'])
-    assert.deepEqual([told[1], told[3], told[5]], ['rejected', 'rejected', 'rejected'])
+    assert.deepEqual([outcomes[1], outcomes[3], outcomes[5]], ['rejected', 'rejected', 'rejected'])
     await storage.close()
     const again = await open(t, path, driver)
     const names = (await itemsOf(again, MAIN)).map(({ name }) => name)
@@ -183,13 +183,13 @@ function describeGroups(driver: SqliteDriverName): void {
       await insertLine(storage, line)
       const worker = startWorker(t)
       await worker.ask('open', path, driver)
-      const told = worker.walk(line)
+      const reported = worker.takeSteps(line)
       const enough = 2 + (round % 5)
-      while (told.steps < enough) await setImmediate()
+      while (reported.steps < enough) await setImmediate()
       await worker.kill()
 
       const after = await openSqliteStorage(path, { driver })
-      assert.deepEqual(await findStale(after, line, told.steps), [])
+      assert.deepEqual(await findStale(after, line, reported.steps), [])
       await after.close()
     }
     assert.deepEqual(await storage.check(), [])

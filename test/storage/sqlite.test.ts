@@ -192,15 +192,15 @@ function describeMigrations(driver: SqliteDriverName): void {
 }
 
 function describeProcesses(driver: SqliteDriverName): void {
-  for (const look of [1, 2, 3]) {
-    test(`opening a file succeeds when another process migrates it before statement ${look}`, async (t) => {
+  for (const statement of [1, 2, 3]) {
+    test(`opening a file succeeds when another process migrates it before statement ${statement}`, async (t) => {
       const path = newPath(t)
       const other = await raw(t, path, driver)
       const prototype = await prototypeOf(driver)
       const { prepare } = prototype
-      let looks = 0
+      let statements = 0
       t.mock.method(prototype, 'prepare', function (this: SqliteDriver, sql: string) {
-        if (++looks === look) migrate(other)
+        if (++statements === statement) migrate(other)
         return prepare.call(this, sql)
       })
 

@@ -104,7 +104,7 @@ async function serveFetch(till: Till, options: ServeOptions) {
 
 /** Calls `look` every few milliseconds until it returns a value, a limited number of times. */
 export async function eventually<T>(look: () => T | undefined, what: string): Promise<T> {
-  for (let looks = 0; looks < 12_000; looks++) {
+  for (let attempts = 0; attempts < 12_000; attempts++) {
     const found = look()
     if (found !== undefined) return found
     await setTimeout(5)

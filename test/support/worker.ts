@@ -20,13 +20,13 @@ export function startWorker(t: TestContext) {
       return answer.result
     },
     /** Runs steps on a line of records until it is killed. `steps` counts the acknowledged ones. */
-    walk(line: string): { readonly steps: number } {
-      const told = { steps: 0 }
+    takeSteps(line: string): { readonly steps: number } {
+      const reported = { steps: 0 }
       child.on('message', (message: { step: number }) => {
-        told.steps = message.step
+        reported.steps = message.step
       })
-      child.send(['walk', line])
-      return told
+      child.send(['takeSteps', line])
+      return reported
     },
     async kill(): Promise<void> {
       child.kill('SIGKILL')
