@@ -216,9 +216,9 @@ test('the server has every metric that the alerts and the dashboard use', async 
 
   const scraped = await scrapeAll(t)
 
-  const told = new Set([...scraped.matchAll(/^([a-z_]+)[{ ]/gm)].map(([, name = '']) => name))
+  const served = new Set([...scraped.matchAll(/^([a-z_]+)[{ ]/gm)].map(([, name = '']) => name))
   assert.deepEqual(
-    [...used].filter((name) => !told.has(name)),
+    [...used].filter((name) => !served.has(name)),
     [],
   )
 })

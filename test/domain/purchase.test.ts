@@ -209,16 +209,16 @@ describe('parsePurchase', () => {
     ['price', '-499', /a refund is a status/],
     ['price', '€4.99', /has a currency sign/],
   ]
-  for (const [field, cell, said] of hints) {
+  for (const [field, cell, expected] of hints) {
     test(`explains the likely mistake in the ${field} ${JSON.stringify(cell)}`, () => {
-      const told: string[] = []
+      const reported: string[] = []
       parsePurchase({ ...cells, currency: 'USD', [field]: cell }, 7, ANY, (...mistake) =>
-        told.push(mistake.join(' ')),
+        reported.push(mistake.join(' ')),
       )
 
-      assert.equal(told.length, 1)
-      assert.match(told[0] ?? '', new RegExp(`^${field} invalid `))
-      assert.match(told[0] ?? '', said)
+      assert.equal(reported.length, 1)
+      assert.match(reported[0] ?? '', new RegExp(`^${field} invalid `))
+      assert.match(reported[0] ?? '', expected)
     })
   }
 
@@ -265,12 +265,12 @@ describe('parsePurchase', () => {
   test('names the first dozen of many allowed currencies', () => {
     const messageOf = (count: number) => {
       const codes = Array.from({ length: count }, (_, i) => `A${String.fromCharCode(65 + i)}A`)
-      const told: string[] = []
+      const messages: string[] = []
       const rules = { currencies: new Set(codes) }
       parsePurchase({ ...cells, currency: 'USD' }, 7, rules, (...[, , message]) =>
-        told.push(message),
+        messages.push(message),
       )
-      return told
+      return messages
     }
     const dozen = 'AAA, ABA, ACA, ADA, AEA, AFA, AGA, AHA, AIA, AJA, AKA, ALA'
     const said = `must be one of the project's allowed currencies: ${dozen}`

@@ -105,7 +105,7 @@ describe('a stored ring', () => {
     const world = createWorld()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
-    const looks = world.looks()
+    const reads = world.reads()
 
     for (let i = 0; i < 50; i++) {
       await ring.verify('bad', world.expected())
@@ -113,7 +113,7 @@ describe('a stored ring', () => {
       world.pass(100)
     }
 
-    assert.equal(world.looks() - looks, 4)
+    assert.equal(world.reads() - reads, 4)
   })
 
   test('keeps the cached tokens of its keys when it reads again', async (t) => {
@@ -177,11 +177,11 @@ test('a ring of the operator’s secret has no keys to rotate or list', async ()
 /** A keyStore, a clock, and rings that share them. */
 function createWorld() {
   let time = START
-  let looks = 0
+  let reads = 0
   let keys: StoredKey[] = []
   const keyStore: KeyStore = {
     list: async () => {
-      looks++
+      reads++
       return structuredClone(keys)
     },
     insertFirst: async (key) => {
@@ -204,7 +204,7 @@ function createWorld() {
   return {
     ring: newRing,
     dropFirst: () => void keys.shift(),
-    looks: () => looks,
+    reads: () => reads,
     pass: (ms: number) => {
       time += ms
     },
