@@ -91,7 +91,7 @@ function assertStatus(request: FuzzRequest, { status }: Answer, text: string): v
   if (status === 400 && nestsTooDeep(request)) return
   // The store may already have the file's transactions with other values.
   if (request.endpoint === 'importPurchases' && isConflict(text)) return
-  assert.fail(`${status} where one of ${allowed} belongs: ${text.slice(0, 500)}`)
+  assert.fail(`${status} instead of one of ${allowed}: ${text.slice(0, 500)}`)
 }
 
 /** Whether the JSON body opens more than 60 levels in a row. */
@@ -135,12 +135,15 @@ function assertSilent(
   const said = `${[...answer.headers.values()].join('\n')}\n${text}`
   const isEcho = answer.status === 200 && /^(create(Project|Store)|updateProject)$/.test(endpoint)
   for (const [canary] of said.matchAll(/canary-\d+/g)) {
-    assert.ok(isEcho && body.includes(canary), `it tells the secret ${canary}: ${text}`)
+    assert.ok(
+      isEcho && body.includes(canary),
+      `the response contains the secret ${canary}: ${text}`,
+    )
   }
   const isForeign = headers.some(([, value]) => foreign.keys.some((key) => value.includes(key)))
-  const hidden = isForeign ? secrets : [...secrets, ...foreign.facts]
-  const told = hidden.filter((secret) => said.includes(secret))
-  assert.deepEqual(told, [], text)
+  const forbidden = isForeign ? secrets : [...secrets, ...foreign.facts]
+  const leaked = forbidden.filter((secret) => said.includes(secret))
+  assert.deepEqual(leaked, [], text)
 }
 
 function assertProblem({ status, headers }: Answer, text: string): void {
@@ -165,12 +168,12 @@ const KINDS: { readonly [kind: string]: (value: unknown) => boolean } = {
 
 function assertShape(value: unknown, shape: Shape, place: string): void {
   if (typeof shape === 'string') {
-    assert.ok(KINDS[shape]?.(value), `${place} is no ${shape}: ${JSON.stringify(value)}`)
+    assert.ok(KINDS[shape]?.(value), `${place} is not of type ${shape}: ${JSON.stringify(value)}`)
   } else if (isList(shape)) {
-    assert.ok(Array.isArray(value), `${place} is no array`)
+    assert.ok(Array.isArray(value), `${place} is not an array`)
     for (const [index, entry] of value.entries()) assertShape(entry, shape[0], `${place}[${index}]`)
   } else {
-    assert.ok(isObject(value), `${place} is no object`)
+    assert.ok(isObject(value), `${place} is not an object`)
     assert.deepEqual(Object.keys(value).sort(), Object.keys(shape).sort(), place)
     for (const [field, each] of Object.entries(shape)) {
       assertShape(value[field], each, `${place}.${field}`)

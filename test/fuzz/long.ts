@@ -84,7 +84,7 @@ test('a long run', async () => {
     while (Date.now() < until)
   } catch (error) {
     console.error(error)
-    console.error(`\nThe same again: FUZZ_SEED=${seed - 1} FUZZ_SECONDS=0 npm run fuzz\n`)
+    console.error(`\nTo repeat: FUZZ_SEED=${seed - 1} FUZZ_SECONDS=0 npm run fuzz\n`)
     throw error
   } finally {
     report(seed - first)

@@ -43,9 +43,9 @@ export async function fuzzServer(
     log.length = 0
     await send(request)
     const after = await send(KNOWN_GOOD)
-    assert.deepEqual(after.body, before.body, 'it answers another thing than before')
+    assert.deepEqual(after.body, before.body, 'the known request gets a different response')
     const errors = log.flatMap(({ error = [] }) => error)
-    assert.deepEqual(errors, [], 'it logs a fault')
+    assert.deepEqual(errors, [], 'the server logged an error')
   })
   await fc.assert(property, { seed, numRuns: requests, includeErrorInReport: true })
 }

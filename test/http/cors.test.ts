@@ -35,8 +35,8 @@ async function start(t: TestContext, options: HandlerOptions) {
 
 /** The CORS headers of an answer. */
 function corsOf({ headers }: Reply): { [name: string]: string } {
-  const told = [...headers].filter(([name]) => name.startsWith('access-control-'))
-  return Object.fromEntries(told)
+  const corsHeaders = [...headers].filter(([name]) => name.startsWith('access-control-'))
+  return Object.fromEntries(corsHeaders)
 }
 
 test('without the option OPTIONS lists the methods, and no origin is allowed', async (t) => {

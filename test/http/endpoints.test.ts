@@ -1197,7 +1197,7 @@ test('a created item is read back unchanged', async (t) => {
     store_id: 'main',
   })
   assert.equal(JSON.stringify(kept), meta)
-  assert.ok(list.text.endsWith(`${read.text}]}`), 'a new item stands last')
+  assert.ok(list.text.endsWith(`${read.text}]}`), 'a new item is the last one')
 })
 
 test('items are listed in order of creation', async (t) => {

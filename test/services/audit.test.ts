@@ -268,8 +268,8 @@ function describeOperator(newPlace: NewPlace): void {
 
     const entries = await entriesOf(till)
 
-    const told = entries.map(({ actor, action, request_id }) => [actor, action, request_id])
-    assert.deepEqual(told, [
+    const actual = entries.map(({ actor, action, request_id }) => [actor, action, request_id])
+    assert.deepEqual(actual, [
       ['operator', 'account.create', 'request-1'],
       ['operator', 'project.create', ''],
     ])

@@ -98,18 +98,18 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
   ],
 }
 
-for (const [what, [file, ...said]] of Object.entries(bad)) {
+for (const [what, [file, ...expected]] of Object.entries(bad)) {
   test(`refused with the reason: ${what}`, async () => {
     const { load, list } = await openStore()
 
     const { code, details } = await failureOf(load(file))
 
     assert.equal(code, 'invalid_purchases')
-    const told = details.map(({ line, column = '', ...rest }) =>
+    const actual = details.map(({ line, column = '', ...rest }) =>
       [line, column, rest.code, rest.message].join(' '),
     )
-    assert.equal(told.length, said.length, told.join('\n'))
-    for (const [i, message] of said.entries()) assert.match(told[i] ?? '', message)
+    assert.equal(actual.length, expected.length, actual.join('\n'))
+    for (const [i, message] of expected.entries()) assert.match(actual[i] ?? '', message)
     assert.deepEqual((await list()).purchases, [])
   })
 }

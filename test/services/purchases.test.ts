@@ -345,9 +345,9 @@ function describeMistakes(open: OpenStorage): void {
       `c,gold,now,bob,1,499,USD,`, // of a bad row's transaction
     ]
 
-    const told = await failureOf(shop.import(file.join('\n')))
+    const failure = await failureOf(shop.import(file.join('\n')))
 
-    assert.deepEqual(told.details.map(shortOf), [
+    assert.deepEqual(failure.details.map(shortOf), [
       '2 sku unknown_sku',
       '2 price invalid',
       '3 transaction_id required',
@@ -401,11 +401,13 @@ function describeMistakes(open: OpenStorage): void {
   test('reports the cell errors of a thousand bad rows', async (t) => {
     const shop = await openShop(t, open)
     const bad = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
-    let told = 0
+    let reported = 0
 
-    const { total } = await failureOf(shop.import(`${HEADER}\n${bad}`, { onMistake: () => told++ }))
+    const { total } = await failureOf(
+      shop.import(`${HEADER}\n${bad}`, { onMistake: () => reported++ }),
+    )
 
-    assert.deepEqual([told, total], [2_200, 2_200])
+    assert.deepEqual([reported, total], [2_200, 2_200])
   })
 
   test('reports an empty row or a repeated header once', async (t) => {
@@ -557,8 +559,8 @@ function describeDryRuns(open: OpenStorage): void {
     const dry = await failureOf(shop.import(file, { dryRun: true }))
 
     const { stack: _, ...real } = await failureOf(shop.import(file))
-    const { stack: __, ...told } = dry
-    assert.deepEqual(told, real)
+    const { stack: __, ...dryFailure } = dry
+    assert.deepEqual(dryFailure, real)
   })
 }
 
@@ -699,16 +701,16 @@ function describeStreams(open: OpenStorage): void {
     const shop = await openShop(t, open)
     const rows = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
     const chunks = [`${HEADER}\n`, rows, row('last')].map((each) => Buffer.from(each))
-    const told: { bytes: number; rows: number }[] = []
+    const reports: { bytes: number; rows: number }[] = []
 
-    await shop.import(chunksOf(...chunks), { onProgress: (progress) => told.push(progress) })
+    await shop.import(chunksOf(...chunks), { onProgress: (progress) => reports.push(progress) })
 
     const [first = 0, second = 0, third = 0] = chunks.map(({ length }) => length)
     assert.deepEqual(
-      told.map(({ bytes }) => bytes),
+      reports.map(({ bytes }) => bytes),
       [first, first + second, first + second + third],
     )
-    const counted = told.map(({ rows }) => rows)
+    const counted = reports.map(({ rows }) => rows)
     assert.deepEqual(
       counted,
       counted.toSorted((a, b) => a - b),
@@ -904,7 +906,7 @@ function utf16(text: string): Uint8Array {
 
 async function failureOf(operation: Promise<unknown>): Promise<TillError> {
   return operation.then(
-    () => assert.fail('it succeeded'),
+    () => assert.fail('the import succeeded'),
     (error) => error,
   )
 }

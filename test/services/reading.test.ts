@@ -17,11 +17,11 @@ async function openShop() {
 
 async function exported(shop: Awaited<ReturnType<typeof openShop>>, query: object = {}) {
   let text = ''
-  for await (const piece of shop.till.purchases.export(shop.account, {
+  for await (const chunk of shop.till.purchases.export(shop.account, {
     store_id: 'main',
     ...query,
   })) {
-    text += piece
+    text += chunk
   }
   return text
 }

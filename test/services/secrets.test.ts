@@ -68,8 +68,8 @@ describe('a sealer', () => {
       () => createSealer([NEW]).open(sealed, 'here'),
     ]) {
       assert.throws(attempt, ({ message }: Error) => {
-        const told = [Buffer.from(OLD).toString('hex'), Buffer.from(OLD).toString('base64')]
-        return ![...told, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
+        const keyTexts = [Buffer.from(OLD).toString('hex'), Buffer.from(OLD).toString('base64')]
+        return ![...keyTexts, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
       })
     }
   })
@@ -271,9 +271,9 @@ function describeFile(newPlace: NewPlace): void {
     assert.equal(kept?.store_config.currency, 'USD')
     assert.deepEqual((await storage.findStore(account_id, 'both'))?.store_config, { provider: 'p' })
     const { entries } = await till.operations.listAudit({ account_id })
-    const told = entries.filter(({ action }) => action === 'secrets.drop')
+    const dropEntries = entries.filter(({ action }) => action === 'secrets.drop')
     assert.deepEqual(
-      told.map(({ actor, subject, request_id }) => [actor, subject, request_id]),
+      dropEntries.map(({ actor, subject, request_id }) => [actor, subject, request_id]),
       [project_id, 'iap', 'custom', 'web', 'both'].map((each) => ['operator', each, 'r-1']),
     )
     const config = { webhook_secret: 'whs_new' }

@@ -148,7 +148,7 @@ describe('tokens', () => {
     const { account, project, token } = await createShop(till)
     const failure = (given: string | undefined) =>
       till.sessions.authenticate(given).then(
-        () => assert.fail('it holds'),
+        () => assert.fail('the token is valid'),
         ({ message, details }) => ({
           message,
           details,
