@@ -17,7 +17,7 @@ const generating = readdirSync('test', { recursive: true })
   .map((file) => `test/${file}`)
   .filter((file) => /support\/(seeds|random)\.ts/.test(readFileSync(file, 'utf8')))
 if (run(['scripts/test.mjs', ...generating]) !== 0) {
-  console.error(`\nThe same again: FUZZ_SEED=${FUZZ_SEED} FUZZ_SECONDS=0 npm run fuzz\n`)
+  console.error(`\nTo repeat: FUZZ_SEED=${FUZZ_SEED} FUZZ_SECONDS=0 npm run fuzz\n`)
   process.exit(1)
 }
 const silent = ['--test-reporter=tap', `--test-reporter-destination=${devNull}`] // reports itself
