@@ -1,4 +1,4 @@
-// Creates items; each is on disk before it is acknowledged.
+// Creates items. Each item is on disk before it is acknowledged.
 import { join } from 'node:path'
 import { compare, fastifyPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'
@@ -10,7 +10,7 @@ export async function bench() {
     const { account_key } = await seed(seeded)
     const item = {
       store_id: 'main',
-      name: 'new_##########', // requests.lua makes it a number
+      name: 'new_##########', // requests.lua replaces it with a number
       display_name: 'A new pack',
       description: 'All that is new, at once',
       price: '499',

@@ -1,4 +1,4 @@
-// Only parsing: a file in memory, in chunks of 64 KiB, each row into an array of strings.
+// Parses a file in memory in chunks of 64 KiB, each row into an array of strings.
 import { readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const rivals = {
     parser.end()
     return rows
   },
-  // Gets the whole text at once: its fastest use.
+  // Gets the whole text at once, which is the fastest way to use it.
   udsv(bytes) {
     const text = bytes.toString()
     return initParser(inferSchema(text)).stringArrs(text).length
@@ -58,7 +58,7 @@ export async function bench() {
       const started = performance.now()
       const rows = await parse(bytes)
       if (rows !== ROWS) throw new Error(`${name} found ${rows} rows`)
-      if (round > 0) times[name].push(performance.now() - started) // the first warms up
+      if (round > 0) times[name].push(performance.now() - started) // the first is a warm-up
     }
   }
   const ours = median(times.tillkit)

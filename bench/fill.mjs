@@ -1,4 +1,4 @@
-// Fills databases with millions of items by SQL. Through our own code it would take an hour.
+// Fills databases with millions of items by SQL. With our own code it would take an hour.
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { createTill, openSqliteStorage } from '../dist/lib/index.js'
@@ -27,7 +27,7 @@ export async function fill(path, sizes, total) {
   return { account_key, token, items: insertItems(path, stores) }
 }
 
-/** Creates a store `main` with one import, of which each user has purchases throughout. */
+/** Creates a store `main` with one import, in which the purchases of each user are spread out. */
 export async function fillPurchases(path, purchases, users) {
   const till = createTill({ storage: await openSqliteStorage(path) })
   const account = await till.accounts.create({ name: 'Bench' })

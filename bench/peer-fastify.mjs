@@ -1,5 +1,5 @@
-// The peer: four of our endpoints as a careful team would write them with Fastify, @fastify/jwt and
-// better-sqlite3 or pg, with schemas for requests and answers, on our database.
+// The peer: four of our endpoints, written carefully with Fastify, @fastify/jwt and better-sqlite3
+// or pg, with schemas for requests and answers, on our database.
 import { createHash, randomUUID } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import fastify from 'fastify'

@@ -46,7 +46,7 @@ const createItem = ({ account_key }) => [
     headers: { 'x-account-key': account_key, 'content-type': 'application/json' },
     body: JSON.stringify({
       store_id: 'main',
-      name: 'new_##########', // requests.lua makes it a number
+      name: 'new_##########', // requests.lua replaces it with a number
       display_name: 'A new pack',
       description: 'All that is new, at once',
       price: '499',

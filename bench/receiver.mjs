@@ -1,4 +1,4 @@
-// A receiver of webhooks: accepts all. Each GET request is answered with the number of messages.
+// A webhook receiver that accepts everything. Answers a GET with the number of messages so far.
 import { createServer } from 'node:http'
 
 const ids = new Set()

@@ -1,4 +1,4 @@
-// Time from start to first answer, idle memory, and size of the package.
+// Time from start to the first answer, idle memory, and size of the package.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -64,7 +64,7 @@ export async function bench() {
         await rate(verify, known),
         await rate(verify, known.slice(0, 1)),
       ]
-      if (round > 0) trials[name].push(trial) // the first warms up
+      if (round > 0) trials[name].push(trial) // the first is a warm-up
     }
   }
   const medians = Object.entries(trials).map(([name, all]) => [

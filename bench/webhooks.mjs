@@ -1,4 +1,4 @@
-// How fast 10,000 events reach one receiver, and what that costs the reads of the same server.
+// Measures how fast 10,000 events reach one receiver, and how much that slows the server's reads.
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -57,7 +57,7 @@ export async function bench() {
   })
 }
 
-/** Gives the project an endpoint, and 10,000 events that it has not received. */
+/** Gives the project an endpoint with 10,000 undelivered events. */
 async function addEvents(db) {
   const till = createTill({ storage: await openSqliteStorage(db) })
   const [account] = (await till.accounts.list({ limit: 1 })).accounts

@@ -1,4 +1,4 @@
-// Item reads per second with one worker and with two.
+// Item reads per second with one worker and with two workers.
 
 import { cpus } from 'node:os'
 import { join } from 'node:path'

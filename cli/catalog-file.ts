@@ -14,7 +14,7 @@ import { type Output, wrapList } from './output.ts'
 import { createStatusLine } from './progress.ts'
 import { formatValue } from './text.ts'
 
-// What `catalog plan` and `catalog apply` share.
+// Shared by `catalog plan` and `catalog apply`.
 
 export const CATALOG_OPTIONS = {
   project: { value: 'ID', help: 'the project; default the one in the file' },
@@ -29,7 +29,7 @@ type Catalog = Invocation<typeof CATALOG_OPTIONS>
 
 /** Reads the file of a command. Resolves to the owner of its project and the request. */
 export async function readRequest({ till, operand, options, io, env }: Catalog) {
-  // Collects garbage earlier: a plan of 100,000 changes takes 150 MiB in place of 200 (bench/catalog.mjs).
+  // Collects garbage earlier: a plan of 100,000 changes then takes 150 MiB instead of 200 (bench).
   setFlagsFromString('--optimize-for-size')
   const line = createStatusLine(io.stderr)
   line.update(() => 'Reading the catalog')

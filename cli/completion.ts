@@ -22,7 +22,7 @@ function valuesOfOperand({ operand = '' }: Command): Values {
 interface Option {
   readonly name: string
   readonly help: string
-  /** Undefined for a flag. */
+  /** The values of the option. Undefined for a flag. */
   readonly values: Values | undefined
 }
 

@@ -50,7 +50,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   }
 }
 
-/** The options, with those that only the database can tell. */
+/** Adds the options whose values come from the database. */
 async function findDefaults(
   command: Command,
   options: ParsedArguments['options'],

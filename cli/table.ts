@@ -64,7 +64,7 @@ function fit(
     if (how === 'omit') fitted.delete(name)
     else fitted.set(name, Math.min(width, Math.max(MIN_WIDTH, name.length, width + room())))
   }
-  // Omitting a column may free more room than needed: widens the shortened columns again.
+  // Omitting a column may free more room than needed: so the shortened columns are widened again.
   for (const [name, how] of steps.reverse()) {
     const width = fitted.get(name)
     if (how === 'omit' || width === undefined || room() <= 0) continue

@@ -9,7 +9,7 @@ import {
 } from '../lib/index.ts'
 import { suggest } from './suggestion.ts'
 
-/** The most unknown SKUs that are named. */
+/** The maximum number of unknown SKUs that are named. */
 const MAX_NAMED = 20
 
 /** Collects the unknown SKUs of an import, to name each of them once instead of for each row. */

@@ -1,4 +1,4 @@
-/** An answer that is kept with its validator. */
+/** A cached answer with its ETag. */
 export interface CachedAnswer {
   readonly etag: string
   readonly text: string

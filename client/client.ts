@@ -159,7 +159,7 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-/** The cursor of the `Link` header (RFC 8288). The rest of its address may be that of a proxy. */
+/** The cursor of the `Link` header (RFC 8288). The rest of the URL may belong to a proxy. */
 function cursorOf(link: string | null): string | undefined {
   const target = link && /<([^>]*)>; *rel="?next\b/.exec(link)?.[1]
   if (!target) return undefined

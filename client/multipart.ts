@@ -5,7 +5,7 @@ import { randomHex } from './random.ts'
 import { sendByFetch } from './transport.ts'
 import type { Chunks } from './types.ts'
 
-/** The most bytes sent at once. Node reads a Blob in memory as one chunk. */
+/** The maximum number of bytes sent at once. Node reads a Blob in memory as one chunk. */
 const CHUNK = 64 * 1024
 
 /** Streams a form with `fetch`. `total` is the size of the file, if known. */

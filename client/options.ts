@@ -21,7 +21,7 @@ export interface ClientOptions {
   readonly getToken?: (() => Promise<Pick<Session, 'token' | 'expires_in_seconds'>>) | undefined
   /** Milliseconds for one attempt of a request; default 30,000. Imports have one hour. */
   readonly timeout?: number | undefined
-  /** The most attempts of a request, 1 to 10; default 3. */
+  /** The maximum number of attempts per request, 1 to 10; default 3. */
   readonly attempts?: number | undefined
   /** Characters of answers to keep for `If-None-Match`; default 2,000,000; 0 keeps none. */
   readonly cacheSize?: number | undefined

@@ -14,11 +14,11 @@ export interface Session {
   drop(token: string): void
 }
 
-/** Milliseconds before the expiry at which a token is renewed; a tenth of a short life. */
+/** Milliseconds from a renewal to the expiry; at most a tenth of the lifetime. */
 const MARGIN = 60_000
 
 /**
- * Creates a session, which calls `open` for its first token and for each renewal. The life of a
+ * Creates a session, which calls `open` for its first token and for each renewal. The lifetime of a
  * token counts from its request, so the clock of the server does not matter.
  */
 export function createSession(open: () => Promise<Grant>): Session {

@@ -19,7 +19,7 @@ export type CreatedItem = Pick<Item, 'id' | 'name' | 'display_name' | 'descripti
 
 export interface ItemQuery {
   readonly store_id: string
-  /** The most items on the page, 1 to 1000. Without it, the page has all items of the store. */
+  /** The maximum number of items on the page, 1 to 1000. By default, it has all of the store. */
   readonly limit?: number | undefined
   /** The `next` of the previous page. */
   readonly cursor?: string | undefined

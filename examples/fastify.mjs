@@ -1,4 +1,4 @@
-// Fastify 5: tillkit below /shop, in a plugin of its own that leaves the bodies unread.
+// Fastify 5: tillkit below /shop, in its own plugin, which does not parse bodies.
 import fastify from 'fastify'
 import { createHandler } from 'tillkit/http'
 

@@ -8,7 +8,7 @@ import { waitForTurn } from './scheduler.ts'
 /** The body of a request, of `node:http` or of fetch. */
 export interface RequestBody {
   header(name: string): string | undefined
-  /** Whether code of the host has read the body, all of it or a part. */
+  /** Whether code of the host has read the body, completely or in part. */
   readonly isRead: boolean
   /** The result of the host's body parser; undefined unless it has read the whole body. */
   readonly parsed: unknown
@@ -94,7 +94,7 @@ export function pick<Body extends object, Name extends keyof Body>(
   return Object.fromEntries(names.map((name) => [name, body[name]])) as Pick<Body, Name>
 }
 
-/** The most bytes of memory for a parsed value, measured with 33,000 objects of different keys. */
+/** The maximum memory of a parsed value in bytes, measured with 33,000 different objects. */
 const VALUE_BYTES = 70
 /** The bytes of a character in V8, if the text has a character outside Latin-1. */
 const TEXT_BYTES = 2

@@ -12,7 +12,7 @@ export interface ConcurrencyLimit {
    * The most requests of one owner at a time: an account, or an address if no account is known yet.
    */
   readonly share: number
-  /** The most requests of one project at a time. */
+  /** The maximum number of requests of one project at a time. */
   readonly projectShare: number | undefined
   readonly owners: Map<string, number>
   readonly projects: Map<string, number>

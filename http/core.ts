@@ -16,7 +16,7 @@ import { createRouter, methodsOf, type Params } from './router.ts'
 import { type AnyRoute, metricsRoute, routes } from './routes.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** Answers requests, of `node:http` and of fetch alike. */
+/** Answers requests, both of `node:http` and of fetch. */
 export interface Core {
   /** Whether a path has a route. */
   has(path: string): boolean

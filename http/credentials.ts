@@ -13,7 +13,7 @@ export interface Credential<Caller> {
   readonly scheme?: 'publicKey' | 'accountKey' | 'token'
   /** The scope that a token needs. */
   readonly scope?: Scope
-  /** Missing for credentials whose routes have no rate and concurrency limits. */
+  /** Missing for credentials whose routes have no limits. */
   readonly limitedBy?: LimitedBy<Caller>
   /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
   readonly isForBrowsers: boolean

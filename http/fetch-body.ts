@@ -21,7 +21,7 @@ export class FetchBody implements RequestBody {
   }
 
   get parsed(): undefined {
-    return undefined // a `Request` does not keep what its reader made of it
+    return undefined // a `Request` does not keep its parsed body
   }
 
   get hangUp(): Error | undefined {

@@ -20,7 +20,7 @@ export type StreamEnd = (isWhole: boolean, failure?: unknown) => void
 
 /**
  * Creates the body of a fetch `Response`. Reads a chunk only when the host asks for it. Fails when
- * the host asks for nothing for `answerTimeout`, or has to make room for other answers.
+ * the host asks for nothing for `answerTimeout`, or when memory is needed for other answers.
  */
 export function createStream(
   { first, rest }: ReplyStream,

@@ -13,7 +13,7 @@ import { below, parseTarget } from './target.ts'
 export interface FetchInfo {
   /** The client's address, for the limits and the log. */
   readonly client?: string | undefined
-  /** Answers paths that are not of tillkit; without it they get 404. */
+  /** Answers paths that tillkit does not have; without it they get 404. */
   readonly next?: (() => Response | Promise<Response>) | undefined
 }
 
@@ -52,7 +52,7 @@ export function createFetchHandler(
 
     const finish = (status: number, failure?: unknown) => {
       if (!record) return
-      // Some hosts end the body of a client that disconnects, as if it were whole.
+      // Some hosts end the body of a disconnected client as if it were complete.
       const isCut = request.signal.aborted && status < 500
       const isHangUp = failure !== undefined && (isCut || failure === exchange.body?.hangUp)
       const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined

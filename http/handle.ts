@@ -13,7 +13,7 @@ import { targetOf } from './target.ts'
 
 /** A request listener, which is also a middleware of Express and Connect. */
 export interface RequestHandler {
-  /** Calls `next` for paths that are not of tillkit; without it they get 404. */
+  /** Calls `next` for paths that tillkit does not have; without it they get 404. */
   (request: IncomingMessage, response: ServerResponse, next?: () => void): void
   /** Answers `/readyz` with 503 from now on: load balancers then send requests elsewhere. */
   drain(): void

@@ -55,7 +55,7 @@ export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
 
 /**
  * Reads the headers of a request that middleware may have changed. One that the client repeated
- * stays null. HTTP/2 has `:authority` in the place of `host`.
+ * stays null. HTTP/2 has `:authority` instead of `host`.
  */
 export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
   const sent = readHeaders(request)

@@ -45,9 +45,9 @@ export interface MultipartHandlers {
 }
 
 export interface MultipartLimits {
-  /** The most bytes from a delimiter to the data of its part; default 64 KiB. */
+  /** The maximum number of bytes from a delimiter to the data of its part; default 64 KiB. */
   readonly maxHeaderBytes?: number
-  /** The most parts in a body; default 20. */
+  /** The maximum number of parts in a body; default 20. */
   readonly maxParts?: number
 }
 

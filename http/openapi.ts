@@ -20,7 +20,7 @@ async function getOpenApi() {
 }
 
 /**
- * Creates the OpenAPI 3.1 document of the HTTP API, from the tables that route and validate.
+ * Creates the OpenAPI 3.1 document of the HTTP API, from the route table and the validation rules.
  *
  * @example
  * writeFileSync('openapi.json', JSON.stringify(createOpenApi({ url: 'https://shop.example' })))

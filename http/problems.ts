@@ -102,7 +102,7 @@ function problem(
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
 }
 
-/** The most characters of one text. A longer text quotes excessive input of the client. */
+/** The maximum length of one text. A longer text quotes excessive input of the client. */
 const MAX_TEXT = 1000
 
 /**

@@ -23,7 +23,7 @@ const WINDOW = 60_000
 /** The tolerance for rounding errors, in milliseconds and in requests. */
 const TOLERANCE = 0.001
 
-/** The most keys of one limiter; they take about 20 MB. */
+/** The maximum number of keys of one limiter; they take about 20 MB. */
 const BUCKETS = 100_000
 
 /**

@@ -33,9 +33,9 @@ export class StreamedBody {
 const cache = new WeakMap<object, Representation>()
 
 /**
- * Returns the representation of `shape(record)`, cached by the record object. The library returns
- * the same object until the record changes. Formatting and hashing a hundred items as JSON would
- * take longer than the rest of the request (bench/list).
+ * Returns the representation of `shape(record)`, and caches it by the record object. The library
+ * returns the same object until the record changes. Formatting and hashing a hundred items as JSON
+ * would take longer than the rest of the request (bench/list).
  */
 export function represent<T extends object>(
   record: T,

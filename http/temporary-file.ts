@@ -100,7 +100,7 @@ async function asUnavailable<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** The most separate chunks to keep. An ordinary body of this size has fewer. */
+/** The maximum number of separate chunks to keep. An ordinary body of this size has fewer. */
 const MAX_CHUNKS = 1024
 
 /** Adds a chunk, and joins many chunks: a chunk of one byte takes 400 bytes of memory. */

@@ -51,7 +51,7 @@ export interface ErrorDetail {
   readonly message: string
 }
 
-/** The most details that an error keeps. */
+/** The maximum number of details in an error. */
 export const MAX_DETAILS = 100
 
 const MAX_ECHO = 64

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { argv } from 'node:process'
 import { pathToFileURL } from 'node:url'
 
-/** The page for a document that `createOpenApi` made. */
+/** The page for a document of `createOpenApi`. */
 export function formatApiPage({ info, paths, components }) {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -81,7 +81,7 @@ function responseRow(status, { content = {}, headers }) {
   return [status, body, special.map(code).join(', ')]
 }
 
-/** Whether a header is not one that the start of the page describes. */
+/** Whether a header is missing from the introduction of the page. */
 function isSpecial({ name }) {
   return !['X-Request-Id', 'RateLimit', 'RateLimit-Policy'].includes(name)
 }
@@ -103,7 +103,7 @@ function schemaSections([name, schema]) {
   ]
 }
 
-/** A row for each field, also of objects within the schema. */
+/** One row per field, including those of nested objects. */
 function fieldRows({ properties = {}, required = [] }, path) {
   return Object.entries(properties).flatMap(([name, schema]) => {
     const presence = required.includes(name) ? 'required' : ''
@@ -122,7 +122,7 @@ function typeOf({ $ref, type, const: value, items }) {
   return [type].flat().join(' or ')
 }
 
-/** The patterns that every text has, in words. */
+/** Descriptions of the patterns that occur in the document. */
 const PATTERNS = {
   '^[^\\u0000]*$': '',
   '^[^\\u0000-\\u001f\\u007f-\\u009f]*$': 'no control characters',

@@ -57,7 +57,7 @@ for (const name of readdirSync('dist/client')) {
   if (name.endsWith('.js') && name !== 'index.js') rmSync(`dist/client/${name}`)
 }
 
-/** Excludes a module from the bundle, which imports it from where tsc put it. */
+/** Excludes a module from the bundle, which then imports the file that tsc wrote. */
 function keepOutside(path) {
   const filter = new RegExp(`/${path.split('/').at(-1)}$`)
   return {

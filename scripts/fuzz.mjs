@@ -1,6 +1,6 @@
-// Fuzzes with fresh input, while `npm test` repeats its own: runs the tests that generate input, then
-// fuzzes for FUZZ_SECONDS (300). FUZZ_SEED is the seed, a random one without it. Ends with 1 and
-// prints how to repeat the run when an answer is wrong.
+// Fuzzes with new input: runs the tests with generated input, then fuzzes for FUZZ_SECONDS (300).
+// FUZZ_SEED sets the seed, which is random by default; `npm test` has a fixed one. When an answer
+// is wrong, exits with 1 and prints how to repeat the run.
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -17,8 +17,8 @@ const generating = readdirSync('test', { recursive: true })
   .map((file) => `test/${file}`)
   .filter((file) => /support\/(seeds|random)\.ts/.test(readFileSync(file, 'utf8')))
 if (run(['scripts/test.mjs', ...generating]) !== 0) {
-  console.error(`\nThe same again: FUZZ_SEED=${FUZZ_SEED} FUZZ_SECONDS=0 npm run fuzz\n`)
+  console.error(`\nTo repeat: FUZZ_SEED=${FUZZ_SEED} FUZZ_SECONDS=0 npm run fuzz\n`)
   process.exit(1)
 }
-const silent = ['--test-reporter=tap', `--test-reporter-destination=${devNull}`] // it reports itself
+const silent = ['--test-reporter=tap', `--test-reporter-destination=${devNull}`] // reports itself
 process.exit(run([...silent, join(await compile(), 'test/fuzz/long.js')]))

@@ -8,9 +8,9 @@ const SLOWEST = 15
 export default async function* report(events) {
   const started = performance.now()
   const failures = []
-  const skips = new Map() // how many by reason
+  const skips = new Map() // count by reason
   const seconds = new Map() // by file
-  const titles = [] // of the current test and of those around it
+  const titles = [] // of the current test and the suites around it
   let passed = 0
   let signs = 0
   for await (const { type, data } of events) {
@@ -48,7 +48,7 @@ function sourceOf(file) {
   return relative(compiled, file).replace(/\.js$/, '.ts')
 }
 
-/** Without the runner's own error around the cause; cut, because a value may be megabytes. */
+/** Removes the runner's own error around the cause. Truncated, because a value may be megabytes. */
 function errorText(error) {
   const text = inspect(error.cause ?? error, { depth: 4, maxStringLength: 2_000 })
   return text.slice(0, 6_000).replaceAll(/^/gm, '    ')

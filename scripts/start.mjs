@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 const shell = process.ppid
 const watch = setInterval(() => {
   if (process.ppid === shell) return
-  clearInterval(watch) // a second signal would break off requests in flight
+  clearInterval(watch) // a second signal would interrupt requests in flight
   process.kill(process.pid, 'SIGTERM')
 }, 200).unref()
 

@@ -17,10 +17,10 @@ import { childrenOf } from './support/served.ts'
 
 const read = (name: string) => readFileSync(`deploy/${name}`, 'utf8')
 const packageJson = JSON.parse(readFileSync('package.json', 'utf8'))
-/** Where npm puts the program in the folder that it installs into. */
+/** The path of the program in a folder into which npm has installed the package. */
 const installed = `node_modules/${packageJson.name}/${packageJson.bin.tillkit}`
 
-/** Fails unless `serve` takes them. */
+/** Fails unless `serve` accepts the arguments. */
 function assertServes([name, ...args]: readonly string[]): void {
   assert.equal(name, 'serve')
   parseArguments(serve, args, {})
@@ -43,7 +43,7 @@ interface Service {
   readonly restart: string
 }
 
-test('the compose file starts servers as serve takes it, and tells who is ready', () => {
+test('the compose file starts serve with valid options and has health checks', () => {
   const compose = parse(read('compose.yaml'), { merge: true })
   const services: [string, Service][] = Object.entries(compose.services)
   for (const [name, { healthcheck, restart }] of services) {
@@ -72,7 +72,7 @@ test('the compose file starts servers as serve takes it, and tells who is ready'
   )
 })
 
-test('the proxy asks every server of the compose file whether it is ready', () => {
+test('the proxy checks the readiness of every server in the compose file', () => {
   const proxy = read('Caddyfile')
   const compose = parse(read('compose.yaml'), { merge: true })
   const servers = Object.keys(compose.services).filter((name) => name.startsWith('till-'))
@@ -84,14 +84,14 @@ test('the proxy asks every server of the compose file whether it is ready', () =
   assert.equal(proxy.split('{').length, proxy.split('}').length)
 })
 
-test('the image runs the program that the package brings', () => {
+test('the image runs the program of the package', () => {
   const lines = read('Dockerfile').replaceAll('\\\n', '').split('\n')
   const steps = lines.filter((line) => line !== '' && !line.startsWith('#'))
   const words = steps.map((step) => step.split(' ')[0])
   assert.deepEqual(
     words,
     ['FROM', 'WORKDIR', 'COPY', 'RUN', 'ENV', 'USER', 'EXPOSE', 'ENTRYPOINT', 'CMD'],
-    'instructions in their order',
+    'the instructions in order',
   )
   const argumentsOf = (word: string) =>
     JSON.parse(steps[words.indexOf(word)]?.slice(word.length) ?? '')
@@ -101,14 +101,14 @@ test('the image runs the program that the package brings', () => {
   assert.match(image, /^node:2[2-9]\./, 'a Node that has SQLite itself')
 })
 
-test('every image is named by an exact version, the project’s own by its version', () => {
+test('every image has an exact version, and the project’s own image the version of the package', () => {
   const compose = parse(read('compose.yaml'), { merge: true })
   const services: Service[] = Object.values(compose.services)
   const bases = [...read('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, image = '']) => image)
   const images = [...bases, ...services.map(({ image }) => image)]
   assert.equal(images.length, 5)
   for (const image of images) {
-    // PostgreSQL’s versions have two numbers, all others three.
+    // PostgreSQL versions have two numbers, all others three.
     assert.match(
       image,
       /^(postgres:\d+\.\d+|[a-z]+:\d+\.\d+\.\d+)(-[a-z]+)*(@sha256:[\da-f]{64})?$/,
@@ -118,7 +118,7 @@ test('every image is named by an exact version, the project’s own by its versi
   assert.deepEqual(own, [`tillkit:${packageJson.version}`, `tillkit:${packageJson.version}`])
 })
 
-test('every driver is installed in the version that the suite runs with', () => {
+test('every driver is installed in the version that the tests use', () => {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
   for (const name of ['Dockerfile', 'tillkit.service']) {
     const installed = [...read(name).matchAll(/ (postgres|better-sqlite3)(@\S+)?(?=\s)/g)]
@@ -129,7 +129,7 @@ test('every driver is installed in the version that the suite runs with', () => 
   }
 })
 
-test('the unit starts serve, and names what tillkit reads', () => {
+test('the unit starts serve, and its settings are ones that tillkit reads', () => {
   const sections: { [name: string]: [key: string, value: string][] } = {}
   let section = ''
   for (const line of read('tillkit.service').split('\n')) {
@@ -155,7 +155,7 @@ test('the unit starts serve, and names what tillkit reads', () => {
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0
 const withoutPromtool = hasPromtool ? false : 'no promtool here'
 
-test('promtool takes the alerts, and they fire when they should', { skip: withoutPromtool }, () => {
+test('promtool accepts the alerts, and they fire as expected', { skip: withoutPromtool }, () => {
   for (const args of [
     ['check', 'rules', 'deploy/alerts.yml'],
     ['test', 'rules', 'deploy/alerts.test.yml'],
@@ -176,7 +176,7 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { readonly query: unknown }[] }
 }
 
-/** What `/metrics` has of servers on a file with workers, and on PostgreSQL. */
+/** The `/metrics` of servers with workers on a file, and on PostgreSQL. */
 async function scrapeAll(t: TestContext): Promise<string> {
   const path = join(temporaryFolder(t), 'till.db')
   const file = ['--db', path, '--port', '0', '--workers', '2', '--metrics', '--rate-limit', '600']
@@ -188,7 +188,7 @@ async function scrapeAll(t: TestContext): Promise<string> {
     let text = ''
     await eventuallyHolds(async () => {
       text = await (await fetch(`${url}/metrics`)).text()
-      assert.match(text, /^tillkit_http_requests_total/m) // of the worker that had the request
+      assert.match(text, /^tillkit_http_requests_total/m) // only the worker with the request has it
     })
     child.kill('SIGTERM')
     await closed
@@ -197,7 +197,7 @@ async function scrapeAll(t: TestContext): Promise<string> {
   return (await Promise.all(scrapes)).join('')
 }
 
-test('the server tells every figure that the alerts and the dashboard use', async (t) => {
+test('the server has every metric that the alerts and the dashboard use', async (t) => {
   const alerts: Alert[] = parse(read('alerts.yml')).groups.flatMap(
     ({ rules }: { rules: Alert[] }) => rules,
   )
@@ -216,23 +216,23 @@ test('the server tells every figure that the alerts and the dashboard use', asyn
 
   const scraped = await scrapeAll(t)
 
-  const told = new Set([...scraped.matchAll(/^([a-z_]+)[{ ]/gm)].map(([, name = '']) => name))
+  const served = new Set([...scraped.matchAll(/^([a-z_]+)[{ ]/gm)].map(([, name = '']) => name))
   assert.deepEqual(
-    [...used].filter((name) => !told.has(name)),
+    [...used].filter((name) => !served.has(name)),
     [],
   )
 })
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
 
-/** An example with the servers and the certificate replaced by what is there to be checked. */
+/** An example with its servers and certificate replaced by ones that exist here. */
 function localExample(name: string, certificate: string): string {
   return read(name)
     .replaceAll(/till-[12]:3000/g, '127.0.0.1:3000')
     .replaceAll(/\/etc\/ssl\/shop\.example\.(pem|key)/g, certificate)
 }
 
-/** A certificate and its key in one file, as HAProxy wants them. */
+/** A certificate and its key in one file, the format of HAProxy. */
 function createCertificate(folder: string): string {
   const file = join(folder, 'both.pem')
   const subject = ['-subj', '/CN=shop.example', '-days', '1']
@@ -282,7 +282,7 @@ const proxies = [
 
 for (const { program, version, check } of proxies) {
   const skip = spawnSync(program, [version]).status === 0 ? false : `no ${program} here`
-  test(`${program} takes its example`, { skip }, (t) => {
+  test(`${program} accepts its example`, { skip }, (t) => {
     const folder = temporaryFolder(t)
     const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
     const { status, stderr } = spawnSync(program, check(folder), { env })
@@ -290,9 +290,9 @@ for (const { program, version, check } of proxies) {
   })
 }
 
-test('systemd takes the unit', { skip: hasSystemd ? false : 'no systemd-analyze here' }, (t) => {
+test('systemd accepts the unit', { skip: hasSystemd ? false : 'no systemd-analyze here' }, (t) => {
   const unit = join(temporaryFolder(t), 'tillkit.service')
-  // It looks for the program, too, and for the account.
+  // systemd also checks that the program and the account exist.
   const text = read('tillkit.service').replace('/usr/bin/node', process.execPath)
   writeFileSync(unit, text)
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', unit])
@@ -300,7 +300,7 @@ test('systemd takes the unit', { skip: hasSystemd ? false : 'no systemd-analyze 
   assert.equal(status, 0)
 })
 
-/** The system calls of a group, those of the groups in it among them. */
+/** The system calls of a group, including those of nested groups. */
 function callsOf(group: string): string[] {
   const { stdout } = spawnSync('systemd-analyze', ['syscall-filter', group], { encoding: 'utf8' })
   const lines = stdout
@@ -335,7 +335,7 @@ test('the unit allows every system call that serve makes', { skip: cannotTrace }
       else allowed.add(call)
     }
   }
-  allowed.add('fchown') // SQLite gives a file to the owner of the database, when root runs it
+  allowed.add('fchown') // as root, SQLite changes the owner of a file to that of the database
   const made = readFileSync(trace, 'utf8').matchAll(/^\d+ +([a-z]\w*)\(/gm)
   const calls = new Set([...made].map(([, call = '']) => call))
   assert.ok(calls.size > 40, String(calls.size))

@@ -18,7 +18,7 @@ test('the examples of docs/library.md run as one program', async (t) => {
     .replace(/'tillkit'/g, `'${urlOf('dist/lib/index.js')}'`)
     .replace(/'tillkit\/http'/g, `'${urlOf('dist/http/index.js')}'`)
     .replace(/process\.stdout\.write\(chunk\)/, 'void chunk')
-    // `expression // → value` says what the expression gives.
+    // `expression // → value` states the value of the expression.
     .replace(/^( *)(.+?) \/\/ → (.+)$/gm, '$1assert.deepEqual($2, $3); asserted.count++')
   const file = join(folder, 'library.mjs')
   const start = "import assert from 'node:assert/strict'\nexport const asserted = { count: 0 }\n"

@@ -24,7 +24,7 @@ function blocksUnder(heading: string, language: string): string[] {
   return blocksOf(readme.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '', language)
 }
 
-/** The project as a clone of the present state would have it. */
+/** A copy of the project with only the files that a clone of the current state would have. */
 function freshClone(t: TestContext): string {
   const clone = join(temporaryFolder(t), 'tillkit')
   const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { encoding: 'utf8' })
@@ -68,7 +68,7 @@ async function runCommands(clone: string, block: string, given: NodeJS.ProcessEn
   assert.equal(alias, "alias tillkit='node dist/cli/main.js'")
   const env = { ...given }
   let all = ''
-  // `serve` has its own test. `ACCOUNT=acc_…` stands for the id that was printed.
+  // `serve` has its own test. `ACCOUNT=acc_…` stands for the printed id.
   for (const command of commands.filter((each) => !/tillkit serve|=(acc|prj)_…$/.test(each))) {
     const output = /^(\w+=\S+ )?tillkit /.test(command)
       ? await runTillkit(command, clone, env)
@@ -170,7 +170,7 @@ test('every command of the README and of the page about commands works', async (
     assert.ok(existsSync(join(clone, `tillkit-${version}.tgz`)))
   })
 
-  await t.test('the example of embedding serves and stops', async (t) => {
+  await t.test('the embedding example serves and stops', async (t) => {
     const [code = ''] = blocksUnder('Embed it', 'js')
     const example = code.replace('port: 3000', 'port: 0').replace('studio.db', 'embedded.db')
     writeFileSync(join(clone, 'embed.mjs'), example)
@@ -188,7 +188,7 @@ test('every command of the README and of the page about commands works', async (
   })
 })
 
-/** Ends a process that this test started, and the processes which that one started. */
+/** Ends a process that this test started, and its child processes. */
 function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')

@@ -21,7 +21,7 @@ export interface CsvHandlers {
 }
 
 export interface CsvOptions {
-  /** The most UTF-16 code units in a record, without its line end; default 1 MiB. */
+  /** The maximum number of UTF-16 code units in a record, without its line end; default 1 MiB. */
   maxRowLength?: number
 }
 

@@ -140,7 +140,7 @@ function splitPlay(cell: string): string[] {
   return parts.map((part) => part.replace(/\\(.)/gs, '$1').trim())
 }
 
-/** Returns the digits of a price in minor units. Reports one that it can not read. */
+/** Returns the digits of a price in minor units. Reports an unreadable one. */
 function playPrice(
   cell: string,
   currency: string | undefined,

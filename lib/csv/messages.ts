@@ -1,7 +1,7 @@
-/** The most columns that a header line may have. */
+/** The maximum number of columns that a header line may have. */
 export const MAX_COLUMNS = 256
 
-/** The most bytes of UTF-8 until the end of the header line, including empty lines before it. */
+/** The maximum number of UTF-8 bytes up to the end of the header line, empty lines included. */
 export const MAX_HEADER_BYTES = 16 * 1024
 
 interface Facts {

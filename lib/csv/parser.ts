@@ -66,7 +66,7 @@ export function createCsvParser(handlers: CsvHandlers, options: CsvOptions = {})
   }
 }
 
-/** The most bytes that are copied and decoded at once, whatever the size of a chunk. */
+/** The maximum number of bytes to copy and decode at once, whatever the size of a chunk. */
 const MAX_READ_BYTES = 64 * 1024
 
 function readByteOrderMark([a, b, c]: Uint8Array): { length: number; littleEndian?: boolean } {

@@ -163,7 +163,7 @@ export function parseCatalogItem(
   return parseAt(input, itemFields, path, problems)
 }
 
-/** For a store or item that is listed twice. */
+/** The error for a store or item that is listed twice. */
 export function repeated(field: string, first: string): ErrorDetail {
   return { field, code: 'repeated', message: `is listed twice: first in ${first}` }
 }

@@ -93,7 +93,7 @@ export function changeEndpoint(
     before?.url === after?.url && (after === undefined || isSame(before?.secret, after.secret))
   if (bySession) {
     if (isKept) return current
-    // Anyone with the public key may be a session: it can not stop the endpoint of the account.
+    // Anyone with the public key can get a session, so it must not stop the account's endpoint.
     const { unconfirmed: _, ...confirmed } = known
     if (!after) return known.url === '' ? undefined : confirmed
     const stopped_at = known.url === '' ? { stopped_at: now } : {}
@@ -106,7 +106,7 @@ export function changeEndpoint(
   }
   if (!after) return undefined
   if (!isKept || !current) return targeted(known, after, now, isSame)
-  // The text is the same, but it may be sealed anew.
+  // The text is the same, but it may have been sealed again.
   const [newest, ...replaced] = current.secrets
   if (current.url !== after.url || !newest || isSameJson(newest.secret, after.secret)) {
     return current

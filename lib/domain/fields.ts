@@ -72,7 +72,7 @@ export function parseAt<T extends object>(
   return problems.length > before ? undefined : (parsed as T)
 }
 
-/** Throws `invalid_request` when the input has a field that `fields` has not. */
+/** Throws `invalid_request` when the input has a field that is not in `fields`. */
 export function assertKnown(input: object, fields: object): void {
   const problems = unknownFields(input, fields)
   if (problems.length > 0) throw invalidFields(problems)

@@ -33,7 +33,7 @@ export interface ImportDetails {
   /** The sum of `added`, `skipped` and `updated`. */
   readonly rows: number
   readonly added: number
-  /** Rows that the store had already. */
+  /** Rows that were stored already. */
   readonly skipped: number
   /** Rows that advanced the status of a stored purchase. */
   readonly updated: number

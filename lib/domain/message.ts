@@ -9,7 +9,7 @@ export interface MessageKey {
   readonly part: number
 }
 
-/** A message that an endpoint is to receive. Its body is made anew for each attempt. */
+/** A message that an endpoint is to receive. Each attempt creates its body again. */
 export interface NewMessage extends MessageKey {
   readonly parts: number
   readonly type: WebhookEventType

@@ -18,7 +18,7 @@ import { storeId } from './store.ts'
 
 /** The page of a list to read. */
 export interface ListQuery {
-  /** The most records on the page, 1 to 1000; by default 100. */
+  /** The maximum number of records on the page, 1 to 1000; by default 100. */
   readonly limit?: number | string | undefined
   /** The `next` of the previous page. If missing, the first page is read. */
   readonly cursor?: string | undefined
@@ -26,7 +26,7 @@ export interface ListQuery {
 
 export interface ItemQuery extends ListQuery {
   readonly store_id: string
-  /** Whether to list the archived items in place of the active ones; for accounts. */
+  /** Whether to list the archived items instead of the active ones; for accounts. */
   readonly archived?: boolean | undefined
 }
 
@@ -90,7 +90,7 @@ interface ParsedPage {
   readonly cursor?: string | undefined
 }
 
-/** The most records on a page. */
+/** The maximum number of records on a page. */
 export const MAX_PAGE = 1000
 const DEFAULT_PAGE = 100
 const LIMIT_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PAGE }

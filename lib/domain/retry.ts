@@ -98,13 +98,13 @@ function failed(
   return status === GONE ? stopEndpoint(after, now, 'gone') : after
 }
 
-/** The time before the next attempt, up to a fifth longer, so that not all come at once. */
+/** The time before the next attempt. Adds up to a fifth at random, to spread the attempts. */
 function delayOf(attempts: number, { retries, random }: RetryRules): number {
   const delay = retries[Math.min(attempts, retries.length - 1)] as number
   return Math.round(delay * (1 + random() / 5))
 }
 
-/** Cuts a text, and replaces what a database can not keep. */
+/** Cuts a text, and replaces characters that a database cannot store. */
 function storable(text: string, length: number): string {
   return text.slice(0, length).replaceAll('\0', '\uFFFD').toWellFormed()
 }

@@ -10,8 +10,8 @@ type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
 /**
  * Reads a catalog file: the JSON of `catalog.export`, a spreadsheet of items, or Google Play's file
- * of in-app products. A file that begins with `{` or `[` is JSON. Throws `invalid_request` for a file that
- * can not be read. `catalog.plan` reports all other mistakes.
+ * of in-app products. A file that begins with `{` or `[` is JSON. Throws `invalid_request` for a
+ * file that cannot be read. `catalog.plan` reports all other mistakes.
  *
  * @example
  * const file = await readCatalog(createReadStream('catalog.json'))
@@ -91,7 +91,7 @@ const MAX_ITEM_LENGTH = 1024 ** 2
  */
 function createJsonReader(): Reader {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  // A list for each `items`, and in the rest its number in place of the items.
+  // A list for each `items`. In the rest of the text, a number replaces it.
   const lists: PackedList[] = []
   const scanner = createScanner()
   // Joined for each chunk: a string that grows by each item takes 100 bytes an item.

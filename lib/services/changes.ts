@@ -18,7 +18,7 @@ export interface Changes {
   close(): void
 }
 
-/** Finds the changes of other processes, and those that a commit of this one did not show yet. */
+/** The interval for changes of other processes, and for own ones that were not visible at once. */
 const POLL_MS = 1_000
 const PAGE = 100
 

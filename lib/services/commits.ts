@@ -5,7 +5,7 @@ export interface Commits {
   on(listener: () => void): () => void
 }
 
-/** The methods that write entries of events. */
+/** The methods whose audit entries become events. */
 const WRITES = [
   'updateProject',
   'insertStore',

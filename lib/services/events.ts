@@ -6,7 +6,7 @@ import type { MessageKey, NewMessage } from '../domain/message.ts'
 import type { WebhookBody } from '../domain/webhook.ts'
 import type { Refund, Storage } from '../storage/port.ts'
 
-/** The most bytes of a body. */
+/** The maximum size of a body in bytes. */
 const BODY_BYTES = 64 * 1024
 /** The rest of a body with refunds. */
 const FRAME_BYTES = 1024
@@ -162,7 +162,7 @@ async function refundsData(
   return { store_id, import_id, purchases: records.map(refundData) }
 }
 
-/** Leaves out what may be large: texts of an item, and the totals of a file in many currencies. */
+/** Removes large parts: texts of an item, and the totals of a file with many currencies. */
 function shortened({ totals: _, item, ...data }: JsonObject): JsonObject {
   if (!isObject(item)) return { ...data, is_shortened: true }
   const { metadata: _metadata, description: _text, ...shown } = item

@@ -47,7 +47,7 @@ export interface Items {
   restore(account: Account, id: string, options?: CallOptions): Promise<Item>
   /** Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
-  /** The same by the name of the item, also of an archived one. */
+  /** Like `get`, but finds the item by name, even an archived one. */
   getByName(account: Account, store_id: string, name: string): Promise<Item>
   /**
    * One page of a store's active items in order of creation, or of its archived ones. A page ends

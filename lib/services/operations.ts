@@ -83,7 +83,7 @@ export interface FollowedAudit {
   readonly entries: readonly AuditEntry[]
   /** The `cursor` of the next page. */
   readonly next: string
-  /** Whether the page is the last one now. */
+  /** Whether this is currently the last page. */
   readonly isLast: boolean
 }
 

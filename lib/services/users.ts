@@ -21,14 +21,14 @@ export interface Users {
   /**
    * Removes a user from the purchases of a project, and replaces the user's id by a pseudonym in
    * revocations, audit entries and idempotency records. Deletes the answers in the delivery logs of
-   * the project's webhooks. Purchases keep their amounts. Imports into
-   * a store wait while its purchases are erased. After a crash, repeat the call to finish it.
+   * the project's webhooks. Purchases keep their amounts. Imports into a store wait while its
+   * purchases are erased. After a crash, repeat the call to finish it.
    */
   erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
 }
 
 export interface EraseOptions extends CallOptions {
-  /** Deletes the purchases. Their transaction ids are kept and can not be imported again. */
+  /** Deletes the purchases. Their transaction ids are kept and cannot be imported again. */
   readonly delete?: boolean | undefined
   /** Called after each batch with the number of purchases erased so far. */
   readonly onProgress?: ((purchases: number) => void) | undefined

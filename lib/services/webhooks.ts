@@ -37,8 +37,8 @@ export interface Webhooks {
   /** Sends `webhook.test` to an endpoint. */
   test(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Sends all events again, from a number or a time on, that are still in the audit log. An event
-   * may arrive although it is older.
+   * Sends all events again that are still in the audit log, starting at a number or a time. May
+   * also send some older events.
    */
   replay(account: Account, request: WebhookReplay, options?: CallOptions): Promise<WebhookEndpoint>
   /** Stops deliveries. `resume` continues them where they stopped. */

@@ -49,8 +49,8 @@ export async function archiveInto(
 
 /**
  * Returns the first entries of a page that are older than `before`, and the next page's cursor. The
- * archive ends at the first newer entry, or the first that an endpoint needs, even if older ones follow it after a clock change. The
- * sequence numbers in a file must ascend, so a skipped entry could never be added later.
+ * archive ends at the first newer entry, or the first that an endpoint needs. Older entries may
+ * follow it after a clock change. They stay, because the sequence numbers in a file must ascend.
  */
 export function splitPage(
   entries: readonly NumberedEntry[],

@@ -49,7 +49,7 @@ export function stateOf(
     .digest('hex')
 }
 
-/** The same from the rows of `STATE_QUERY`. */
+/** Like `stateOf`, from the rows of `STATE_QUERY`. */
 export function stateOfRows(project: Row, stores: readonly Row[]): string {
   const states = stores.map((row) => {
     const { newest = null, latest = null } = row as unknown as ItemsState
@@ -127,7 +127,7 @@ export function batchesOf<T>(
   return batches
 }
 
-/** For a catalog that another write changed meanwhile. */
+/** The error for a catalog that another write has changed meanwhile. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }

@@ -25,7 +25,7 @@ export function openImport(
   return inTurn(() => storage.openImport(store, import_id), patience, signal)
 }
 
-/** Undoes an import, after the one under way in the same store has ended. Throws the same. */
+/** Undoes an import after the running one in the same store has ended. Throws like `openImport`. */
 export function undoImport(
   storage: Storage,
   store: StoreKey,

@@ -82,7 +82,7 @@ export interface StorageSize {
 }
 
 export interface PoolState {
-  /** The most connections that the pool opens. */
+  /** The maximum number of connections that the pool opens. */
   readonly size: number
   readonly open: number
   readonly inUse: number

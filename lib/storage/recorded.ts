@@ -2,14 +2,14 @@ import type { ImportDetails } from '../domain/import.ts'
 import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
 import type { WriteOptions } from './port.ts'
 
-/** The ids of recorded purchases begin with `rec_`; each is an import that lists leave out. */
+/** The ids of recorded purchases begin with `rec_`; each is an import that is not listed. */
 export const IS_RECORDING = "substr(i.import_id, 1, 4) = 'rec_'"
 
 export function isRecording(import_id: string): boolean {
   return import_id.startsWith('rec_')
 }
 
-/** The details of the import that a recorded purchase is. It has no file. */
+/** The import details of a recorded purchase, which has no file. */
 export function recordedDetails(
   { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,
   outcome: 'added' | 'updated',

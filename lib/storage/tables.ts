@@ -95,7 +95,7 @@ export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbo
 
 type StoreIds = 'account_id' | 'project_id' | 'store_id'
 
-/** A row names its store by number, in place of the store's ids. */
+/** A row refers to its store by number instead of the store's ids. */
 interface ItemRow extends Omit<Item, StoreIds> {
   /** The random id of the latest change, for the revision of a list. */
   readonly changed?: string

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Item } from '../domain/item.ts'
 import type { UpdateOptions, WriteOptions } from './port.ts'
 
-/** Completes an update: the next version of the item, and the write with the `data` of its entry. */
+/** Completes an update: the next version of the item, and the `data` of its audit entry. */
 export function nextVersion(
   current: Item,
   changed: Item,

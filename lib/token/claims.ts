@@ -11,7 +11,7 @@ export interface Claims {
   readonly exp: number
 }
 
-/** The most seconds by which the clocks of signer and verifier may differ. */
+/** The maximum difference between the clocks of signer and verifier, in seconds. */
 export const LEEWAY = 5
 
 /** Whether a token's payload has the claims that tillkit signs and accepts. */

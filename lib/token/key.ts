@@ -11,7 +11,7 @@ export interface SigningKey {
   readonly secret: Uint8Array
 }
 
-/** The most characters of a token. tillkit's own tokens have about 450, their headers about 100. */
+/** The maximum length of a token. tillkit's own tokens have about 450 characters. */
 export const MAX_LENGTH = 8192
 
 /** Parsed before the signature is verified: 8 KiB of nested JSON would take 1.9 ms. */
@@ -19,7 +19,7 @@ export const MAX_HEADER_LENGTH = 512
 
 const MIN_SECRET_BYTES = 32
 
-/** The most tokens in the cache of a key. They take about 8 MiB. */
+/** The maximum number of tokens in the cache of a key. They take about 8 MiB. */
 const MAX_SEEN = 10_000
 
 /**

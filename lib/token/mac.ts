@@ -36,7 +36,7 @@ const given = Buffer.alloc(MAC_LENGTH)
 const wanted = Buffer.alloc(MAC_LENGTH)
 
 /**
- * Compares texts in constant time. Not bytes: base64url has several spellings of the same bytes.
+ * Compares texts in constant time. Not bytes: base64url has several encodings of the same bytes.
  */
 export function isMac(text: string, mac: string): boolean {
   wanted.write(mac)

@@ -9,7 +9,7 @@ export function encode(members: object): string {
 /** The JSON object in a segment, or undefined. Stricter than Node's decoder and `JSON.parse`. */
 export function decode(segment: string): Members | undefined {
   const bytes = Buffer.from(segment, 'base64url')
-  // Node ignores invalid characters, so only the canonical spelling is accepted.
+  // Node ignores invalid characters, so only the canonical encoding is accepted.
   if (bytes.toString('base64url') !== segment || !isUtf8(bytes)) return undefined
 
   const text = bytes.toString()

@@ -205,7 +205,7 @@ function itemNamed(name) {
   return { store_id: 'main', name, ...text, price: '499', type: 'consumable', meta }
 }
 
-/** A purchase file with transactions of its own. */
+/** A purchase file whose transactions are unique. */
 function formOf(id) {
   const rowOf = (_, i) => `tx_${id}_${i},gold,2024-03-01T00:00:00Z`
   const rows = Array.from({ length: ROWS_OF_IMPORT }, rowOf)

@@ -48,11 +48,11 @@ describe('keys and tokens while a server runs', () => {
     assert.equal((await create(account_key, 'c')).status, 401)
     assert.equal((await create(added.account_key, 'd')).status, 200)
     const listed = await run('account', 'keys', 'list', '--account', account_id)
-    const told = listed.map((each: { key_id: string; revoked_at?: string }) => [
+    const actual = listed.map((each: { key_id: string; revoked_at?: string }) => [
       each.key_id,
       typeof each.revoked_at,
     ])
-    assert.deepEqual(told, [
+    assert.deepEqual(actual, [
       [key_id, 'string'],
       [added.key_id, 'undefined'],
     ])
@@ -323,11 +323,11 @@ describe('maintenance of a database', () => {
     await run('account', 'create', '--name', 'Other')
 
     const { entries } = await run('audit', 'list', '--account', account_id)
-    const told = entries.map(({ actor, action }: { actor: string; action: string }) => [
+    const actual = entries.map(({ actor, action }: { actor: string; action: string }) => [
       actor,
       action,
     ])
-    assert.deepEqual(told, [
+    assert.deepEqual(actual, [
       ['operator', 'account.create'],
       ['operator', 'project.create'],
       ['operator', 'store.create'],
@@ -417,7 +417,7 @@ describe('maintenance of a database', () => {
 
   test('the error for an unknown URL lists the supported databases, without the password', async () => {
     const url = 'mysql://till:s3cret@db.example/till'
-    const told = 'tillkit: mysql://… is no database: use a file, postgres://… or memory:\n'
+    const expected = 'tillkit: mysql://… is no database: use a file, postgres://… or memory:\n'
     for (const args of [
       ['serve'],
       ['account', 'list', '--db', url],
@@ -426,7 +426,7 @@ describe('maintenance of a database', () => {
     ]) {
       const { code, stdout, stderr } = await tillkit(args, { env: { TILLKIT_DB: url } })
       assert.deepEqual([code, stdout], [2, ''])
-      assert.ok(stderr.startsWith(told), stderr)
+      assert.ok(stderr.startsWith(expected), stderr)
     }
   })
 })

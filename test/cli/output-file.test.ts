@@ -161,7 +161,7 @@ test('the temporary file is private, has a new name and is deleted after an erro
     }
     await assert.rejects(target.write(failing()), /write failed/)
   }
-  assert.equal(names.size, 2, 'another name each time')
+  assert.equal(names.size, 2, 'the name is new each time')
   assert.deepEqual(readdirSync(folder), ['out.csv'])
   assert.equal(readFileSync(out, 'utf8'), 'before')
 })

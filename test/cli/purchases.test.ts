@@ -344,9 +344,9 @@ test('the names of ignored columns wrap at 80 columns', async (t) => {
   const header = `transaction_id,sku,purchased_at,${columns.join()}`
   const row = `T-1,gold,2024-01-15T10:00:00Z${','.repeat(columns.length)}`
   const { stdout } = await run('import', write('wide.csv', `${header}\n${row}\n`))
-  const told = stdout.slice(stdout.indexOf('Not stored: '))
+  const warning = stdout.slice(stdout.indexOf('Not stored: '))
   assert.ok(stdout.split('\n').every((line) => line.length <= 80))
-  assert.equal(told.replaceAll(/\n +/g, ' '), `Not stored: ${columns.join(', ')}\n`)
+  assert.equal(warning.replaceAll(/\n +/g, ' '), `Not stored: ${columns.join(', ')}\n`)
 })
 
 const INTERRUPTED = {

@@ -69,8 +69,8 @@ test('a killed worker is replaced and logged', async (t) => {
   }
   while (!isReplaced()) await new Promise((resolve) => setTimeout(resolve, 20))
   assert.equal((await ask(`${url}/healthz`, {})).status, 200)
-  const told = `worker ${before[0]} ended with SIGKILL`
-  await eventuallyHolds(() => assert.ok(log.some((line) => line.includes(told))))
+  const message = `worker ${before[0]} ended with SIGKILL`
+  await eventuallyHolds(() => assert.ok(log.some((line) => line.includes(message))))
   child.kill('SIGTERM')
   assert.equal(await closed, 0)
 })

@@ -14,7 +14,7 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 const executablePath = CHROMIUM.find(existsSync)
 const skip = executablePath === undefined && 'Chromium is not installed'
 
-/** The names that the page gives to what a test calls in it. */
+/** The global variables of the page that a test uses. */
 interface PageGlobals {
   readonly createClient: typeof createClient
   readonly till: Client

@@ -47,7 +47,7 @@ test('the examples of docs/client.md run as one program', async (t) => {
     .replaceAll("'tillkit/client'", `'${client}'`)
     .replaceAll("'purchases.csv'", JSON.stringify(join(folder, 'purchases.csv')))
     .replace('console.log(bytes, total)', 'void [bytes, total]')
-    // `expression // → value` says what the expression gives.
+    // `expression // → value` states the value of the expression.
     .replace(/^( *)(.+?) \/\/ → (.+)$/gm, '$1assert.deepEqual($2, $3); asserted.count++')
   const start = "import assert from 'node:assert/strict'\nexport const asserted = { count: 0 }\n"
   const values = Object.entries(constants).map(([k, v]) => `const ${k} = ${JSON.stringify(v)}\n`)

@@ -9,9 +9,9 @@ import { startServer, type TestServerOptions } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
 /**
- * How a request fails: `refused`, the connection breaks before the server gets it; `lost`, after the
- * server answered; `hung`, there is never an answer. Or an answer in place of the server's, which
- * is sent `after` something else; without a status, the server's own.
+ * How a request fails. `refused`: the connection breaks before the server gets the request. `lost`:
+ * it breaks after the server has answered. `hung`: no answer ever comes. Or an answer to send
+ * instead of the server's, `after` something else; without a status it is the server's own answer.
  */
 export type Fault = 'refused' | 'lost' | 'hung' | Planned
 
@@ -28,11 +28,11 @@ export interface Faulty {
   readonly requests: { readonly line: string; readonly headers: IncomingMessage['headers'] }[]
   /** The lines of the requests so far. */
   lines(): string[]
-  /** Lets the next requests whose line starts so fail, one by one. */
+  /** Makes the next requests fail whose line starts with `line`, one fault each. */
   fail(line: string, ...faults: Fault[]): void
 }
 
-/** A server in memory with a shop, behind a proxy that fails as told; clients of both. */
+/** A memory server with a shop behind a proxy that can fail, and clients of both. */
 export async function startFaultyShop(t: TestContext, options: TestServerOptions = {}) {
   const server = await startServer(t, { storage: createMemoryStorage(), ...options })
   const shop = await createShop(server.till)

@@ -442,25 +442,26 @@ describe('a malformed file', () => {
       [8, 9, 10, 11, 12],
     ],
   ]
-  for (const [where, file, said, rows] of quotes) {
+  for (const [where, file, expected, rows] of quotes) {
     test(`a stray quote whose cell continues ${where} is reported with the line on which it opens`, () => {
-      const told: [number, string][] = []
+      const reported: [number, string][] = []
       const read: number[] = []
       const parser = createCsvParser(
         {
           header() {},
           row: (_, line) => read.push(line),
-          error: ({ line, message }) => told.push([line, message]),
+          error: ({ line, message }) => reported.push([line, message]),
         },
         { maxRowLength: 22 },
       )
       parser.push(Buffer.from(file))
       parser.end()
       assert.deepEqual(
-        told.map(([line]) => line),
-        said.map(([line]) => line),
+        reported.map(([line]) => line),
+        expected.map(([line]) => line),
       )
-      for (const [i, [, message]] of said.entries()) assert.match(told[i]?.[1] ?? '', message)
+      for (const [i, [, message]] of expected.entries())
+        assert.match(reported[i]?.[1] ?? '', message)
       assert.deepEqual(read, rows)
     })
   }

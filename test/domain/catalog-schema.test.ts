@@ -49,7 +49,7 @@ function isValid(value: unknown, schema: Schema): boolean {
   )
 }
 
-/** Whether the rules of the catalog accept it. */
+/** Whether the catalog parser accepts a value. */
 function isAccepted(catalog: unknown): boolean {
   const problems: never[] = []
   for (const { items } of parseCatalog(catalog, problems).stores) {

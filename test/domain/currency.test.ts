@@ -43,7 +43,7 @@ test('an amount is the same after formatting and reading, whatever its size and 
   )
 })
 
-test('exponents are those of ISO 4217, as Intl knows them for the codes that differ', () => {
+test('exponents agree with ISO 4217, as Intl has it', () => {
   for (const code of ['JPY', 'KRW', 'VND', 'CLP', 'KWD', 'BHD', 'TND', 'USD', 'EUR', 'PLN']) {
     const format = new Intl.NumberFormat('en', { style: 'currency', currency: code })
     assert.equal(exponentOf(code), format.resolvedOptions().maximumFractionDigits, code)

@@ -40,7 +40,7 @@ describe('parseObject', () => {
     })
   })
 
-  test('leaves out an optional field that is not there', () => {
+  test('omits a missing optional field', () => {
     assert.deepEqual(parseObject({ name: 'a' }, fields), { name: 'a' })
   })
 
@@ -53,7 +53,7 @@ describe('parseObject', () => {
     })
   }
 
-  test('names every bad field at once, and says how many in its message', () => {
+  test('names every bad field at once, and their number in its message', () => {
     const bad = { code: 'invalid_request', kind: 'invalid', message: '2 fields are invalid' }
 
     assert.deepEqual(
@@ -63,18 +63,18 @@ describe('parseObject', () => {
     assert.throws(() => parseObject({ size: 'xl' }, fields), bad)
   })
 
-  test('tells a single bad field in its message', () => {
+  test('names a single bad field in its message', () => {
     assert.throws(() => parseObject({}, fields), { message: 'name is required' })
   })
 
-  test('does not take null for a field that is not there', () => {
+  test('does not treat null as a missing field', () => {
     assert.deepEqual(
       problemsOf(() => parseObject({ name: null, size: null }, fields)),
       ['name: invalid', 'size: invalid'],
     )
   })
 
-  test('lists the first hundred of many bad fields, and the total', () => {
+  test('lists the first hundred bad fields, and the total number', () => {
     const rules = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`f${i}`, fields.name]))
 
     assert.throws(
@@ -130,7 +130,7 @@ describe('isText', () => {
     })
   }
 
-  test('is true for a pair of surrogates, false for U+0000 and for what is no string', () => {
+  test('is true for a pair of surrogates, false for U+0000 and for values that are not strings', () => {
     assert.equal(isText('\ud83d\ude00'), true)
     assert.equal(isText('\0'), false)
     assert.equal(isText(new String('a')), false)
@@ -197,7 +197,7 @@ describe('list', () => {
   refuses('too many', currencies, ['USD', 'EUR', 'RUB'])
   for (const other of ['USD', {}, { length: 0 }, null]) refuses('no array', currencies, other)
 
-  test('names each bad entry by its place', () => {
+  test('names each bad entry by its index', () => {
     const found = problems(list(currency, 9), ['USD', 'usd', 'EUR', null])
 
     assert.deepEqual(found, ['f[1]: invalid', 'f[3]: invalid'])
@@ -207,7 +207,7 @@ describe('list', () => {
 describe('a configuration', () => {
   const rule = config({ webhook_url: httpUrl, currency })
 
-  test('keeps unknown keys, and its known keys may be absent', () => {
+  test('keeps unknown keys, and all known keys are optional', () => {
     const value = { currency: 'USD', anything: [{ else: null }] }
 
     assert.deepEqual(rule(value, 'f', []), value)
@@ -221,14 +221,14 @@ describe('a configuration', () => {
     assert.deepEqual(found, ['f.webhook_url: invalid', 'f.currency: invalid'])
   })
 
-  test('does not mistake what an object inherits for a key', () => {
+  test('does not treat inherited properties as keys', () => {
     const named = config({ constructor: currency, toString: currency })
 
     assert.deepEqual(problems(named, {}), [])
     assert.deepEqual(problems(named, JSON.parse('{"toString":1}')), ['f.toString: invalid'])
   })
 
-  test('is free-form beneath: its own faults come first and alone', () => {
+  test('reports only its invalid free-form content, if there is any', () => {
     assert.deepEqual(problems(rule, { currency: 7, x: '\0' }), ['f: invalid'])
   })
 })
@@ -259,7 +259,7 @@ describe('a free-form object', () => {
     'an integer below −(2^53−1)': { a: [-9007199254740992] },
     'an integer far above': { a: 1e300 },
     'an infinite number': { a: Number.POSITIVE_INFINITY },
-    'a number that is none': { a: Number.NaN },
+    'not a number': { a: Number.NaN },
     'U+0000 in a string': { a: ['b\0'] },
     'U+0000 in a key': { a: { 'b\0': 1 } },
     'a lone surrogate in a string': { a: [{ b: 'c\ud800' }] },
@@ -281,7 +281,7 @@ describe('a free-form object', () => {
     { shape: 'arrays', open: '[', close: ']' },
   ]
   for (const { shape, open, close } of shapes) {
-    // The outermost level is the object itself.
+    // The object itself is the first level.
     const nested = (depth: number, value: string) =>
       JSON.parse(`{"a":${open.repeat(depth - 1)}${value}${close.repeat(depth - 1)}}`)
     accepts(`${shape} 32 deep`, freeForm, nested(32, '"scalars are no level"'))
@@ -290,7 +290,7 @@ describe('a free-form object', () => {
     refuses(`${shape} 100,000 deep`, freeForm, nested(100_000, '1'))
   }
 
-  test('too deep is told as such', () => {
+  test('too deep is reported as such', () => {
     const found: ErrorDetail[] = []
     freeForm(JSON.parse(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`), 'f', found)
 
@@ -317,7 +317,7 @@ describe('a free-form object', () => {
   refuses('as many escapes', freeForm, { a: '\n'.repeat(32_768 - 3) })
   refuses('a hundred thousand values', freeForm, { a: Array(100_000).fill(0) })
 
-  test('accepts what JSON can carry and bring back, and hands it on untouched', () => {
+  test('accepts values that survive JSON, and returns them unchanged', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), (value) => {
         const object = JSON.parse(JSON.stringify(value))
@@ -329,7 +329,7 @@ describe('a free-form object', () => {
   })
 })
 
-/** The rule of free-form values told once more, by recursion. */
+/** The rule of free-form values in a second, recursive implementation. */
 function isKeepable(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0')
   if (typeof value === 'number') return !Number.isInteger(value) || Number.isSafeInteger(value)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { TillError } from '../../lib/errors.ts'
 
 /**
- * What a parse function finds wrong, as `field: code`; empty when it accepts its input. An error
- * that names no field is its message.
+ * The errors of a parse function as `field: code`, or the message for an error without fields.
+ * Empty when the function accepts its input.
  */
 export function problemsOf(parse: () => unknown): string[] {
   try {

@@ -25,7 +25,7 @@ const config = {
   anything: [{ else: null }],
 }
 
-/** What `config` may hold, on create and on change alike. */
+/** Valid values of `config`, for creates and changes. */
 const goodConfigs: [string, object][] = [
   ['that is empty', {}],
   ['with all known keys and one more', config],
@@ -42,8 +42,8 @@ const badConfigs: [string, unknown, ...string[]][] = [
   ['with a lone surrogate in a key', { '\ud800': 1 }, 'config: invalid'],
   ['with too big an integer', { a: 2 ** 53 }, 'config: invalid'],
   ['with text for a flag', { sandbox_enabled: 'true' }, 'config.sandbox_enabled: invalid'],
-  ['with a URL of another kind', { webhook_url: 'ftp://a' }, 'config.webhook_url: invalid'],
-  ['with a URL that is none', { webhook_url: 'example.com' }, 'config.webhook_url: invalid'],
+  ['with a URL of another scheme', { webhook_url: 'ftp://a' }, 'config.webhook_url: invalid'],
+  ['with text that is not a URL', { webhook_url: 'example.com' }, 'config.webhook_url: invalid'],
   ['with an empty secret', { webhook_secret: '' }, 'config.webhook_secret: invalid'],
   [
     'with too long a secret',
@@ -60,7 +60,7 @@ const badConfigs: [string, unknown, ...string[]][] = [
   ],
   ['with settings as a list', { custom_settings: [] }, 'config.custom_settings: invalid'],
   [
-    'with several faults',
+    'with several errors',
     { sandbox_enabled: 1, webhook_url: null, custom_settings: 'x' },
     'config.sandbox_enabled: invalid',
     'config.webhook_url: invalid',
@@ -69,7 +69,7 @@ const badConfigs: [string, unknown, ...string[]][] = [
 ]
 
 describe('parseNewProject', () => {
-  test('fills in what may be left out', () => {
+  test('fills in defaults', () => {
     const expected = { ...input, status: 'active', dlscheme: '', config: {} }
 
     assert.deepEqual(parseNewProject(input), expected)
@@ -94,7 +94,7 @@ describe('parseNewProject', () => {
     })
   }
 
-  test('refuses a platform that a setting has ruled out', () => {
+  test('refuses a platform that is not in the setting', () => {
     assert.equal(parseNewProject({ ...input, platform: 'web' }, ['web']).platform, 'web')
     assert.deepEqual(
       problemsOf(() => parseNewProject(input, ['web'])),
@@ -107,7 +107,7 @@ describe('parseNewProject', () => {
     ['a bundle_id of 155 characters', { bundle_id: `com.${'a'.repeat(151)}` }],
     ['a bundle_id of two labels with - and _', { bundle_id: 'my-company.the_game' }],
     ['a status of 64 characters', { status: 'x'.repeat(64) }],
-    ['a status of any wording', { status: 'in review \u{1F600}' }],
+    ['a status with any text', { status: 'in review \u{1F600}' }],
     ['an empty dlscheme', { dlscheme: '' }],
     ...goodConfigs.map(([what, value]): [string, Record<string, unknown>] => [
       `a config ${what}`,
@@ -165,7 +165,7 @@ describe('parseNewProject', () => {
     })
   }
 
-  test('a null secret is nothing to create a project with', () => {
+  test('refuses a null secret', () => {
     assert.deepEqual(
       problemsOf(() => parseNewProject({ ...input, config: { webhook_secret: null } })),
       ['config.webhook_secret: invalid'],
@@ -188,7 +188,7 @@ describe('parseNewProject', () => {
 })
 
 describe('parseProjectChange', () => {
-  test('needs an id and nothing else', () => {
+  test('requires only an id', () => {
     assert.deepEqual(parseProjectChange({ id: 'prj_1' }, 'session'), { id: 'prj_1' })
     assert.deepEqual(
       problemsOf(() => parseProjectChange({ name: 'New' }, 'session')),
@@ -224,7 +224,7 @@ describe('parseProjectChange', () => {
     )
   })
 
-  test('takes null for a secret to be removed', () => {
+  test('accepts null, which removes a secret', () => {
     const change = { id: 'prj_1', config: { webhook_secret: null } }
 
     assert.deepEqual(parseProjectChange(change, 'session'), change)
@@ -244,7 +244,7 @@ describe('parseProjectChange', () => {
     ['an empty name', { name: '' }, 'name: invalid'],
     ['a name that is null', { name: null }, 'name: invalid'],
     ['an unknown platform', { platform: 'windows' }, 'platform: invalid'],
-    ['all of them at once', { name: 7, platform: 7 }, 'name: invalid', 'platform: invalid'],
+    ['several at once', { name: 7, platform: 7 }, 'name: invalid', 'platform: invalid'],
   ]
   for (const [what, change, ...problems] of bad) {
     test(`refuses ${what}`, () => {
@@ -263,7 +263,7 @@ describe('parseProjectChange', () => {
     })
   }
 
-  test('refuses a platform that a setting has ruled out', () => {
+  test('refuses a platform that is not in the setting', () => {
     const change = { id: 'prj_1', platform: 'ios' }
 
     assert.deepEqual(
@@ -289,7 +289,7 @@ describe('changeProject', () => {
     ['name', { name: 'New' }, { name: 'New' }],
     ['platform and status', { platform: 'ios', status: 'x' }, { platform: 'ios', status: 'x' }],
     [
-      'a config is replaced whole, but for the secret',
+      'a config is replaced, except for the secret',
       { config: { other: 1 } },
       { config: { webhook_secret: 'stored', other: 1 } },
     ],
@@ -313,7 +313,7 @@ describe('changeProject', () => {
     })
   }
 
-  test('where there was no secret, none comes', () => {
+  test('does not add a secret where there was none', () => {
     const bare = { ...current, config: { kept: true } }
 
     assert.deepEqual(changeProject(bare, { id: 'prj_1', config: { a: 1 } }).config, { a: 1 })
@@ -323,7 +323,7 @@ describe('changeProject', () => {
     )
   })
 
-  test('a key __proto__ is a key like others', () => {
+  test('treats __proto__ as a normal key', () => {
     const sent = JSON.parse('{"__proto__":{"polluted":true}}')
     const { config } = changeProject(current, { id: 'prj_1', config: sent })
 
@@ -332,7 +332,7 @@ describe('changeProject', () => {
   })
 })
 
-test('withoutProjectSecrets takes the secret out of a copy', () => {
+test('withoutProjectSecrets returns a copy without the secret', () => {
   const project = { ...parseNewProject({ ...input, config }), id: 'prj_1' } as Project
 
   const { webhook_secret, ...shown } = withoutProjectSecrets(project).config

@@ -41,11 +41,11 @@ const purchase: NewPurchase = {
 }
 
 describe('parsePurchase', () => {
-  test('takes a row of the required cells alone', () => {
+  test('accepts a row with only the required cells', () => {
     assert.deepEqual(parse(cells), { parsed: purchase, problems: [] })
   })
 
-  test('takes a row of all cells', () => {
+  test('accepts a row with all cells', () => {
     const all = {
       ...cells,
       user_id: 'player',
@@ -73,7 +73,7 @@ describe('parsePurchase', () => {
       { transaction_id: '\u{1F600}'.repeat(255) },
       { transaction_id: '\u{1F600}'.repeat(255) },
     ],
-    ['an id as it stands, spaces too', { transaction_id: ' a b ' }, { transaction_id: ' a b ' }],
+    ['an id with its spaces', { transaction_id: ' a b ' }, { transaction_id: ' a b ' }],
     ['Unix seconds', { purchased_at: '1709296496' }, {}],
     ['Unix milliseconds', { purchased_at: '1709296496789' }, { purchased_at: AT + 789 }],
     ['a zone', { purchased_at: '2024-03-01T14:34:56+02:00' }, {}],
@@ -82,7 +82,7 @@ describe('parsePurchase', () => {
     ['the quantity 1,000,000', { quantity: '1000000' }, { quantity: 1_000_000 }],
     ['a price of 0', { price: '0', currency: 'USD' }, { price: 0, currency: 'USD' }],
     [
-      'the greatest price',
+      'the maximum price',
       { price: '9007199254740991', currency: 'USD' },
       { price: 9007199254740991, currency: 'USD' },
     ],
@@ -133,8 +133,8 @@ describe('parsePurchase', () => {
     ['a bad currency without a price', { currency: 'US' }, 'currency: invalid'],
     ['an unknown status', { status: 'paid' }, 'status: invalid'],
     ['a status in capitals', { status: 'Purchased' }, 'status: invalid'],
-    ['a status of every object', { status: 'constructor' }, 'status: invalid'],
-    ['metadata that is no JSON', { metadata: '{a:1}' }, 'metadata: invalid'],
+    ['a status that every object inherits', { status: 'constructor' }, 'status: invalid'],
+    ['metadata that is not JSON', { metadata: '{a:1}' }, 'metadata: invalid'],
     ['metadata cut short', { metadata: '{"a":' }, 'metadata: invalid'],
     ['metadata that is a list', { metadata: '[]' }, 'metadata: invalid'],
     ['metadata that is null', { metadata: 'null' }, 'metadata: invalid'],
@@ -157,7 +157,7 @@ describe('parsePurchase', () => {
       'metadata: invalid',
     ],
     [
-      'all of them at once',
+      'several errors at once',
       {
         transaction_id: '',
         sku: '',
@@ -209,27 +209,27 @@ describe('parsePurchase', () => {
     ['price', '-499', /a refund is a status/],
     ['price', '€4.99', /has a currency sign/],
   ]
-  for (const [field, cell, said] of hints) {
-    test(`says of the ${field} ${JSON.stringify(cell)} what it looks like`, () => {
-      const told: string[] = []
+  for (const [field, cell, expected] of hints) {
+    test(`explains the likely mistake in the ${field} ${JSON.stringify(cell)}`, () => {
+      const reported: string[] = []
       parsePurchase({ ...cells, currency: 'USD', [field]: cell }, 7, ANY, (...mistake) =>
-        told.push(mistake.join(' ')),
+        reported.push(mistake.join(' ')),
       )
 
-      assert.equal(told.length, 1)
-      assert.match(told[0] ?? '', new RegExp(`^${field} invalid `))
-      assert.match(told[0] ?? '', said)
+      assert.equal(reported.length, 1)
+      assert.match(reported[0] ?? '', new RegExp(`^${field} invalid `))
+      assert.match(reported[0] ?? '', expected)
     })
   }
 
-  test('takes ids that have a plus or an exponent and were not rounded', () => {
+  test('accepts ids with a plus or an exponent that Excel has not rounded', () => {
     const ids = ['1E17', 'a+b', '+49123', 'E+17', '12E+1', '1.2E+17x', '1E+5', '4e+7', '1.2E+10']
     for (const id of [...ids, '1.2e+17', '1E+017', '-1E+17', '1E+100']) {
       assert.deepEqual(parse({ ...cells, transaction_id: id, user_id: id }).problems, [])
     }
   })
 
-  test('leaves a bad cell out of the purchase, so that the rest can be judged', () => {
+  test('omits a bad cell from the purchase, so that the rest can be validated', () => {
     const bad = { user_id: '\0', quantity: '0', price: 'x', status: 'x', metadata: '[]' }
     const left = parsePurchase({ ...cells, ...bad, currency: 'x' }, 7, ANY, () => {})
     assert.deepEqual(left, {
@@ -262,15 +262,15 @@ describe('parsePurchase', () => {
     })
   }
 
-  test('of many allowed currencies the first dozen are named', () => {
+  test('names the first dozen of many allowed currencies', () => {
     const messageOf = (count: number) => {
       const codes = Array.from({ length: count }, (_, i) => `A${String.fromCharCode(65 + i)}A`)
-      const told: string[] = []
+      const messages: string[] = []
       const rules = { currencies: new Set(codes) }
       parsePurchase({ ...cells, currency: 'USD' }, 7, rules, (...[, , message]) =>
-        told.push(message),
+        messages.push(message),
       )
-      return told
+      return messages
     }
     const dozen = 'AAA, ABA, ACA, ADA, AEA, AFA, AGA, AHA, AIA, AJA, AKA, ALA'
     const said = `must be one of the project's allowed currencies: ${dozen}`
@@ -347,7 +347,7 @@ describe('compareRepeat', () => {
   }
 })
 
-/** The purchase on line 7, and the problems as `field: code` in the order of the columns. */
+/** The purchase without its undefined fields. */
 function withoutEmpty(parsed: NewPurchase): Partial<NewPurchase> {
   const there = Object.entries(parsed).filter(([, value]) => value !== undefined)
   return Object.fromEntries(there)

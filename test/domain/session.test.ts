@@ -6,7 +6,7 @@ import { problemsOf } from './problems.ts'
 const KEY = 'pk_1'
 
 describe('parseSessionRequest', () => {
-  test('needs a user_id and nothing else', () => {
+  test('requires only a user_id', () => {
     assert.deepEqual(parseSessionRequest({ user_id: 'player' }, KEY), { user_id: 'player' })
     assert.deepEqual(
       problemsOf(() => parseSessionRequest({}, KEY)),
@@ -34,7 +34,7 @@ describe('parseSessionRequest', () => {
     ['the public_key of the header', { public_key: KEY }],
     ['a user_id of 255 characters', { user_id: 'x'.repeat(255) }],
     ['a user_id of 255 characters outside the BMP', { user_id: '\u{1F600}'.repeat(255) }],
-    ['a user_id of any wording', { user_id: 'Ülrich <a@b.c> / 7' }],
+    ['a user_id with any text', { user_id: 'Ülrich <a@b.c> / 7' }],
     ['an empty device_info', { device_info: {} }],
     ['device_info with unknown fields', { device_info: { model: 'x', ram: 8 } }],
     ['device_info with empty fields', { device_info: { device_id: '', os_version: '' } }],
@@ -75,7 +75,7 @@ describe('parseSessionRequest', () => {
       'device_info.platform: invalid',
     ],
     [
-      'device fields that are no strings, or too long',
+      'device fields that are not strings, or too long',
       { device_info: { device_id: 7, os_version: null, app_version: 'x'.repeat(256) } },
       'device_info.device_id: invalid',
       'device_info.os_version: invalid',
@@ -84,7 +84,7 @@ describe('parseSessionRequest', () => {
     ['a dlscheme with ://', { dlscheme: 'mygame://' }, 'dlscheme: invalid'],
     ['a dlscheme that is null', { dlscheme: null }, 'dlscheme: invalid'],
     [
-      'all of them at once',
+      'several errors at once',
       { public_key: 'x', user_id: '', device_info: 7, dlscheme: '://' },
       'public_key: mismatch',
       'user_id: invalid',

@@ -13,7 +13,7 @@ import { problemsOf } from './problems.ts'
 const input = { project_id: 'prj_1', store_type: 'web' }
 
 describe('parseNewStore', () => {
-  test('fills in what may be left out, but for the store_id', () => {
+  test('fills in defaults, except for the store_id', () => {
     const expected = { ...input, is_sandbox: false, status: 'active', store_config: {} }
 
     assert.deepEqual(parseNewStore(input), expected)
@@ -48,16 +48,20 @@ describe('parseNewStore', () => {
     ['no store_type', { store_type: undefined }, 'store_type: required'],
     ['an unknown store_type', { store_type: 'kiosk' }, 'store_type: invalid'],
     ['a store_type in capitals', { store_type: 'Web' }, 'store_type: invalid'],
-    ['a store_type of every object', { store_type: 'constructor' }, 'store_type: invalid'],
+    [
+      'a store_type that every object inherits',
+      { store_type: 'constructor' },
+      'store_type: invalid',
+    ],
     ['a store_type that is null', { store_type: null }, 'store_type: invalid'],
     ['a store_type that is a list', { store_type: ['web'] }, 'store_type: invalid'],
     [
-      'a store_type that can not become text',
+      'a store_type that cannot become text',
       { store_type: { toString: 1, valueOf: 1 } },
       'store_type: invalid',
     ],
     [
-      'a store_type of 100,000 lists in one another',
+      'a store_type of 100,000 nested lists',
       { store_type: JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)) },
       'store_type: invalid',
     ],
@@ -75,7 +79,7 @@ describe('parseNewStore', () => {
       'store_config: invalid',
     ],
     [
-      'all of them at once',
+      'several errors at once',
       { project_id: '', store_id: '', store_type: 'kiosk', store_config: { currency: 'usd' } },
       'project_id: invalid',
       'store_id: invalid',
@@ -99,7 +103,7 @@ describe('parseNewStore', () => {
   }
 
   for (const other of [undefined, null, 'web', [input]]) {
-    test(`refuses ${JSON.stringify(other)} in place of a body`, () => {
+    test(`refuses ${JSON.stringify(other)} instead of a body`, () => {
       assert.deepEqual(
         problemsOf(() => parseNewStore(other)),
         ['The input must be an object'],
@@ -127,7 +131,7 @@ describe('a store_config', () => {
     ['custom', { provider: 'Acme', api_key: 'x' }],
   ]
   for (const [store_type, store_config] of good) {
-    test(`of ${store_type} may hold ${Object.keys(store_config)}`, () => {
+    test(`of ${store_type} may have ${Object.keys(store_config)}`, () => {
       const store = parseNewStore({ ...input, store_type, store_config })
 
       assert.deepEqual(store.store_config, store_config)
@@ -186,7 +190,7 @@ describe('a store_config', () => {
   })
 
   for (const platform of ['app_store', 'epic_game_store', 'steam']) {
-    test(`of iap says that ${platform} is not supported yet`, () => {
+    test(`of iap explains that ${platform} is not supported yet`, () => {
       const sent = { ...input, store_type: 'iap', store_config: { platform } }
 
       assert.deepEqual(
@@ -207,7 +211,7 @@ describe('a store_config', () => {
   })
 })
 
-test('withoutStoreSecrets takes every secret out of a copy, whatever the type', () => {
+test('withoutStoreSecrets returns a copy without secrets, for every type', () => {
   const secrets = { shared_secret: 'a', api_key: 'b', webhook_secret: 'c' }
   const shown = JSON.parse('{"currency":"USD","__proto__":{"a":1}}')
   const store = parseNewStore({ ...input, store_config: { ...shown, ...secrets } }) as Store
@@ -219,7 +223,7 @@ test('withoutStoreSecrets takes every secret out of a copy, whatever the type', 
 })
 
 describe('parseStoreId', () => {
-  test('is the store_id alone', () => {
+  test('returns the store_id', () => {
     assert.equal(parseStoreId({ store_id: 'main', x: 1 }), 'main')
   })
 
@@ -232,7 +236,7 @@ describe('parseStoreId', () => {
     })
   }
 
-  test('needs it', () => {
+  test('requires the store_id', () => {
     assert.deepEqual(
       problemsOf(() => parseStoreId({})),
       ['store_id: required'],

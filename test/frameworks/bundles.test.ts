@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { build } from 'esbuild'
 import { temporaryFolder } from '../support/folder.ts'
 
-/** Imports so many rows that a thread would make the checkpoints, and sums them. */
+/** Imports enough rows for a checkpoint thread, and sums them. */
 const PROGRAM = `
   import { createServer } from 'node:http'
   import { createTill, openSqliteStorage } from 'tillkit'

@@ -36,7 +36,7 @@ const PROJECT: Shape = {
 const SESSION: Shape = { token: 'jwt', expires_at: 'instant', expires_in_seconds: 'integer' }
 const OK: Shape = { status: 'string' }
 
-/** What a 200 of each endpoint says (specification, "Endpoints"): these fields and no others. */
+/** The fields of each endpoint's 200 response (specification, "Endpoints"). No others may occur. */
 const SHAPES: { readonly [E in EndpointName]?: Shape } = {
   accessToken: { access_token: 'jwt', ttl_seconds: 'integer' },
   init: {
@@ -70,7 +70,7 @@ const SHAPES: { readonly [E in EndpointName]?: Shape } = {
   readyz: OK,
 }
 
-/** Asserts all that holds of every answer, and what must have become of this request. */
+/** Asserts the rules for every response, and the outcome that this request allows. */
 export function assertAnswer(request: FuzzRequest, answer: Answer, world: World): void {
   const text = answer.body.toString()
   assert.ok(Buffer.from(text).equals(answer.body), 'the body is not UTF-8')
@@ -87,14 +87,14 @@ function assertStatus(request: FuzzRequest, { status }: Answer, text: string): v
   const isLarge = headOf(request).length > 14_000
   const allowed = isLarge ? [...request.allowed, 400, 431] : request.allowed
   if (allowed.includes(status)) return
-  // Refused as a whole, also in a field that is ignored.
+  // The server refuses a document that nests too deeply, even inside an ignored field.
   if (status === 400 && nestsTooDeep(request)) return
-  // A file's transactions may be there already, with other cells.
+  // The store may already have the file's transactions with other values.
   if (request.endpoint === 'importPurchases' && isConflict(text)) return
-  assert.fail(`${status} where one of ${allowed} belongs: ${text.slice(0, 500)}`)
+  assert.fail(`${status} instead of one of ${allowed}: ${text.slice(0, 500)}`)
 }
 
-/** Whether a body of JSON opens more than 60 levels one after the other. */
+/** Whether the JSON body opens more than 60 levels in a row. */
 function nestsTooDeep({ body }: FuzzRequest): boolean {
   return /(\[|\{"a":){61}/.test(body)
 }
@@ -112,8 +112,8 @@ function assertRequestId({ headers }: FuzzRequest, answer: Answer): void {
   if (isRead(answer) && /^[\w-]{1,64}$/.test(own)) assert.equal(answered, own)
 }
 
-// What is refused before it is a request has neither a method nor headers to go by. No answer to it
-// comes from Node, which dates its own.
+// The server refuses a malformed request before it knows the method and headers. Only Node's own
+// error responses, for such requests, have no Date header.
 function isRead({ headers }: Answer): boolean {
   return headers.has('date')
 }
@@ -125,7 +125,7 @@ function assertLength({ method }: FuzzRequest, answer: Answer): void {
   assert.equal(String(body.length), stated)
 }
 
-/** A secret that was sent comes back on the answer to it or not at all; all others never. */
+/** A request's own secret may appear only in the response to it. Other secrets may never appear. */
 function assertSilent(
   { body, endpoint, headers }: FuzzRequest,
   answer: Answer,
@@ -135,12 +135,15 @@ function assertSilent(
   const said = `${[...answer.headers.values()].join('\n')}\n${text}`
   const isEcho = answer.status === 200 && /^(create(Project|Store)|updateProject)$/.test(endpoint)
   for (const [canary] of said.matchAll(/canary-\d+/g)) {
-    assert.ok(isEcho && body.includes(canary), `it tells the secret ${canary}: ${text}`)
+    assert.ok(
+      isEcho && body.includes(canary),
+      `the response contains the secret ${canary}: ${text}`,
+    )
   }
   const isForeign = headers.some(([, value]) => foreign.keys.some((key) => value.includes(key)))
-  const hidden = isForeign ? secrets : [...secrets, ...foreign.facts]
-  const told = hidden.filter((secret) => said.includes(secret))
-  assert.deepEqual(told, [], text)
+  const forbidden = isForeign ? secrets : [...secrets, ...foreign.facts]
+  const leaked = forbidden.filter((secret) => said.includes(secret))
+  assert.deepEqual(leaked, [], text)
 }
 
 function assertProblem({ status, headers }: Answer, text: string): void {
@@ -165,12 +168,12 @@ const KINDS: { readonly [kind: string]: (value: unknown) => boolean } = {
 
 function assertShape(value: unknown, shape: Shape, place: string): void {
   if (typeof shape === 'string') {
-    assert.ok(KINDS[shape]?.(value), `${place} is no ${shape}: ${JSON.stringify(value)}`)
+    assert.ok(KINDS[shape]?.(value), `${place} is not of type ${shape}: ${JSON.stringify(value)}`)
   } else if (isList(shape)) {
-    assert.ok(Array.isArray(value), `${place} is no array`)
+    assert.ok(Array.isArray(value), `${place} is not an array`)
     for (const [index, entry] of value.entries()) assertShape(entry, shape[0], `${place}[${index}]`)
   } else {
-    assert.ok(isObject(value), `${place} is no object`)
+    assert.ok(isObject(value), `${place} is not an object`)
     assert.deepEqual(Object.keys(value).sort(), Object.keys(shape).sort(), place)
     for (const [field, each] of Object.entries(shape)) {
       assertShape(value[field], each, `${place}.${field}`)

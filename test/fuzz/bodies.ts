@@ -1,11 +1,11 @@
 import { fc } from '../support/seeds.ts'
 import { type Entry, freeForm, type JsonText, objectOf, say, text, wildValue } from './json.ts'
 
-/** What must become of a request whose rest is right; undefined where only the code could say. */
+/** The outcome when the rest of the request is valid; undefined when the body alone cannot tell. */
 export type Expected = 'accepted' | 'refused' | undefined
 
 export interface Body {
-  /** As bytes, a character each. */
+  /** The bytes, one per character. */
   readonly bytes: string
   readonly expected: Expected
 }
@@ -31,7 +31,7 @@ const strings = (...values: string[]) => fc.constantFrom(...values).map(say)
 const boolean = fc.boolean().map(say)
 const object = (...fields: Field[]) => entriesOf(fields).map(objectOf)
 
-// A secret that a later answer must not have; what is between braces is filled in when it is sent.
+// A secret that no later response may contain. `world.fill` replaces the part in braces.
 const secret = strings('canary-{{fresh}}')
 const scheme = strings('', 'mygame', 'a+b-c.d1')
 const name = text(1, 40).map(say)
@@ -63,7 +63,7 @@ const projectConfig = object(
   optional('feature', freeForm),
 )
 
-/** The bodies of the JSON endpoints, as the specification has their fields. */
+/** Bodies of the JSON endpoints, with the fields of the specification. */
 const FIELDS = {
   session: sessionFields,
   item: [
@@ -113,7 +113,7 @@ const FIELDS = {
 
 export type BodyKind = keyof typeof FIELDS
 
-/** Bodies of a kind: right ones, nearly right ones and any bytes. */
+/** Bodies of one kind: valid, almost valid, or random bytes. */
 export function bodyOf(kind: BodyKind): fc.Arbitrary<Body> {
   const fields: readonly Field[] = FIELDS[kind]
   const right = entriesOf(fields)
@@ -124,14 +124,14 @@ export function bodyOf(kind: BodyKind): fc.Arbitrary<Body> {
   )
   return fc.oneof(
     { weight: 5, arbitrary: right.map((entries) => body(objectOf(entries), 'accepted')) },
-    // Unknown fields are ignored, whatever they hold.
+    // The server ignores unknown fields, whatever their values.
     {
       weight: 2,
       arbitrary: fc.tuple(right, extra).map(([entries, more]) => {
         return body(objectOf([...entries, more]), 'accepted')
       }),
     },
-    // Of keys that are there twice the last one wins.
+    // The last of several equal keys wins.
     {
       weight: 1,
       arbitrary: fc.tuple(right, wildValue).map(([entries, value]) => {
@@ -181,9 +181,9 @@ const wildBody: fc.Arbitrary<Body> = fc.oneof(
       ' '.repeat(250_000),
     )
     .map((value) => body(value, 'refused')),
-  // Over the limit of a body.
+  // Over the size limit of a body.
   fc.constant(body(`{"a":"${'a'.repeat(262_144)}"}`, 'refused')),
-  // No UTF-8: cut short, overlong, surrogates, UTF-16.
+  // Invalid UTF-8: truncated, overlong, surrogates, UTF-16.
   fc
     .constantFrom('{"a":"\xc3"}', '{"a":"\xc0\xaf"}', '{"a":"\xed\xa0\x80"}', '\xff\xfe{\0}\0')
     .map((bytes): Body => ({ bytes, expected: 'refused' })),

@@ -1,15 +1,15 @@
 import { createConnection } from 'node:net'
 import type { FuzzRequest } from './requests.ts'
 
-/** An answer as it came, to the last byte. */
+/** A complete response. */
 export interface Answer {
   readonly status: number
-  /** By lower-case name; none may come twice. */
+  /** Keys in lower case. No header may occur twice. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: Buffer
 }
 
-/** How many bytes the head of a request takes; from some 16 KiB on it is too large. */
+/** The request line and headers of a request. Above about 16 KiB the server answers 431. */
 export function headOf({ method, target, headers, body, isChunked }: FuzzRequest): string {
   const framing = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`
   const isBodiless = body === '' && ['GET', 'HEAD', 'OPTIONS', 'DELETE'].includes(method)
@@ -18,14 +18,14 @@ export function headOf({ method, target, headers, body, isChunked }: FuzzRequest
   return `${method} ${target} HTTP/1.1\r\n${all.join('\r\n')}\r\n\r\n`
 }
 
-/** Sends a request on a connection of its own, and reads until the server ends it. */
+/** Sends a request on its own connection, and reads until the server closes it. */
 export async function exchange(url: string, request: FuzzRequest): Promise<Answer> {
   const { hostname, port } = new URL(url)
   const socket = createConnection({ host: hostname, port: Number(port), noDelay: true })
   const received: Buffer[] = []
   socket.on('data', (chunk) => received.push(chunk))
   const over = new Promise<void>((resolve) => socket.once('close', () => resolve()))
-  // The server may have answered and gone before all was sent.
+  // The server may have answered and closed the connection before it read the whole request.
   let failure: unknown
   socket.on('error', (error) => {
     failure = error

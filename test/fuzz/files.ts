@@ -7,7 +7,7 @@ type Row = readonly string[]
 interface Vendor {
   readonly header: Row
   readonly row: fc.Arbitrary<Row>
-  /** Whether every row of the file must be taken. */
+  /** Whether the import must accept every row of the file. */
   readonly isRight: boolean
 }
 
@@ -102,12 +102,12 @@ const vendors: readonly Vendor[] = [
 
 const ENCODINGS: { readonly [name: string]: (text: string) => Buffer } = {
   utf8: (text) => Buffer.from(text),
-  'utf8 with a mark': (text) => Buffer.from(`\ufeff${text}`),
+  'utf8 with a BOM': (text) => Buffer.from(`\ufeff${text}`),
   utf16le: (text) => Buffer.from(`\ufeff${text}`, 'utf16le'),
   utf16be: (text) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16(),
 }
 
-/** Files as vendors and programs write them: every encoding, delimiter, quoting and line end. */
+/** Files as vendors and programs write them: every encoding, delimiter, quoting and line ending. */
 const wellMade: fc.Arbitrary<Body> = fc
   .constantFrom(...vendors)
   .chain(({ header, row, isRight }) =>
@@ -180,7 +180,7 @@ const absurd = fc
   )
   .map((bytes): Body => ({ bytes, expected: undefined }))
 
-/** Purchase files: right ones, damaged ones and absurd ones. */
+/** Purchase files: valid, damaged and nonsensical. */
 export const purchaseFile: fc.Arbitrary<Body> = fc.oneof(
   { weight: 9, arbitrary: wellMade },
   { weight: 4, arbitrary: damaged },

@@ -29,7 +29,7 @@ const file = fc
 
 const store = fc.constant(named('store_id', 'main'))
 
-/** The file and the store, in any order, and what harmless parts may stand beside them. */
+/** The file and the store in any order, with harmless extra parts. */
 const right = fc
   .tuple(file, store, fc.option(fc.constantFrom('true', 'false')), fc.boolean(), fc.boolean())
   .map(([{ part, expected }, store_id, dry_run, isFileFirst, withOther]): Form => {
@@ -94,7 +94,7 @@ const crowded = fc
   .constantFrom(19, 20, 21, 500)
   .map((count) => formOf(Array.from({ length: count }, (_, i) => named(`p${i}`, ''))))
 
-/** What is sent to the import: right forms, odd ones and broken ones. */
+/** Import forms: valid, unusual and broken. */
 export const form: fc.Arbitrary<Form> = fc.oneof(
   { weight: 9, arbitrary: right },
   { weight: 3, arbitrary: odd },

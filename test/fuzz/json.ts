@@ -1,11 +1,11 @@
 import { fc } from '../support/seeds.ts'
 
-/** JSON as text, so that it may say what JSON.stringify never would: 1e400, a key twice. */
+/** JSON as text, because JSON.stringify cannot write 1e400 or a repeated key. */
 export type JsonText = string
 
 export const say = (value: unknown): JsonText => JSON.stringify(value)
 
-/** Well-formed text without controls, rich in what escaping and counting get wrong. */
+/** Well-formed text without control characters, but with many that break escaping or counting. */
 export const text = (minLength: number, maxLength: number): fc.Arbitrary<string> => {
   const unit = fc.constantFrom(...'aZ09_ "\'\\/<&%;=,é€ß中\u{1F600}\u2028\ufeff')
   return fc.string({ unit, minLength, maxLength })
@@ -33,7 +33,7 @@ const { value } = fc.letrec<{ value: JsonText }>((tie) => ({
   ),
 }))
 
-/** An object of any content that is allowed. */
+/** A valid object with any content. */
 export const freeForm: fc.Arbitrary<JsonText> = entriesOf(value)
 
 export type Entry = readonly [key: string, value: JsonText]
@@ -60,7 +60,7 @@ const ODD = [
   ...['{"a":1e400}', '{"a":9007199254740992}', '"__proto__"', '"null"', '"-1"', '"4.99"', '"１"'],
 ]
 
-/** Values of every type, at and beyond every bound. */
+/** Values of every type, at and beyond every limit. */
 export const wildValue: fc.Arbitrary<JsonText> = fc.oneof(
   { arbitrary: fc.constantFrom(...ODD), weight: 6 },
   { arbitrary: value, weight: 3 },

@@ -1,4 +1,4 @@
-// A long run: rounds of all that is fuzzed, each with a seed of its own, until the time is over.
+// Runs all generated tests in rounds until the time is over. Each round has its own seed.
 import { test } from 'node:test'
 import { compareWithModel } from '../model/run.ts'
 import { allTargets } from '../support/targets.ts'
@@ -12,10 +12,7 @@ if (!Number.isInteger(first) || Number.isNaN(until)) {
   process.exit(2)
 }
 
-/**
- * What is left, a quarter of a minute at most for one part; to play a seed again takes what it
- * takes.
- */
+/** At most 15 s for one part, and no more than the time left. A repeated seed has no limit. */
 function bound(): { milliseconds?: number } {
   if (Number(FUZZ_SECONDS) === 0) return {}
   return { milliseconds: Math.min(15_000, until - Date.now()) }
@@ -27,7 +24,7 @@ let sequences = 0
 
 const targets = (await allTargets()).filter(({ skip }) => skip === false)
 
-/** All that is fuzzed, once. */
+/** Runs all generated tests once. */
 async function playRound(seed: number): Promise<void> {
   for (const target of targets) {
     await scoped((scope) =>
@@ -80,14 +77,14 @@ function report(rounds: number): void {
 
 let seed = first
 
-// A test, so that what the tests have started ends with it.
+// Runs as a test, so that the test runner stops the databases.
 test('a long run', async () => {
   try {
     do await playRound(seed++)
     while (Date.now() < until)
   } catch (error) {
     console.error(error)
-    console.error(`\nThe same again: FUZZ_SEED=${seed - 1} FUZZ_SECONDS=0 npm run fuzz\n`)
+    console.error(`\nTo repeat: FUZZ_SEED=${seed - 1} FUZZ_SECONDS=0 npm run fuzz\n`)
     throw error
   } finally {
     report(seed - first)

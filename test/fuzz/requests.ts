@@ -4,23 +4,20 @@ import { form } from './forms.ts'
 
 export type Header = readonly [name: string, value: string]
 
-/**
- * A request as data: it prints as it is sent, but for what stands between double braces, which the
- * world fills in.
- */
+/** A request as data. `world.fill` replaces names in double braces before it is sent. */
 export interface FuzzRequest {
   readonly endpoint: EndpointName
   readonly method: string
   readonly target: string
   readonly headers: readonly Header[]
-  /** Bytes, a character each. */
+  /** The bytes, one per character. */
   readonly body: string
   readonly isChunked: boolean
-  /** The statuses that the answer may have. */
+  /** The statuses that the response may have. */
   readonly allowed: readonly number[]
 }
 
-/** Headers, and the statuses to which they lead if they decide. */
+/** Headers, and the statuses they cause if no other part is wrong. */
 function part(headers: readonly Header[], ...allowed: number[]): Part {
   return allowed.length > 0 ? { headers, allowed } : { headers }
 }
@@ -55,7 +52,7 @@ export const ENDPOINTS = {
 
 export type EndpointName = keyof typeof ENDPOINTS | 'options' | 'unknown route' | 'wrong method'
 
-/** Part of a request, and what it does to the answer; no statuses when it does not decide. */
+/** A part of a request. `allowed` is missing when the part does not affect the status. */
 interface Part {
   readonly headers: readonly Header[]
   readonly allowed?: readonly number[]
@@ -159,7 +156,7 @@ const jsonType: fc.Arbitrary<Part> = fc.oneof(
   },
 )
 
-/** Headers that change nothing of the status, whatever they hold. */
+/** Headers that never affect the status, whatever their values. */
 const harmless: fc.Arbitrary<readonly Header[]> = fc.array(
   fc.oneof(
     fc.constantFrom<Header>(
@@ -337,7 +334,7 @@ function decide({ bytes, expected }: Body): BodyPart {
   return { headers: [], body: bytes, allowed }
 }
 
-/** A request to an endpoint: whichever part is wrong first decides about the answer. */
+/** A request to an endpoint. A wrong credential alone decides the status. */
 function requestTo(endpoint: keyof typeof ENDPOINTS): fc.Arbitrary<FuzzRequest> {
   const [method, path, caller, body] = ENDPOINTS[endpoint]
   const isCreate = method === 'POST' && caller === 'account key'
@@ -367,9 +364,7 @@ function requestTo(endpoint: keyof typeof ENDPOINTS): fc.Arbitrary<FuzzRequest> 
     }))
 }
 
-/**
- * What may become of a request of which several parts may be wrong: any of them may be told first.
- */
+/** The statuses when several parts may be wrong: the server may report any of them first. */
 function together(...parts: readonly Part[]): readonly number[] {
   const deciding = parts.flatMap(({ allowed }) => (allowed ? [allowed] : []))
   const refusing = deciding.filter((allowed) => !allowed.includes(200))
@@ -428,7 +423,7 @@ const strays: fc.Arbitrary<FuzzRequest> = fc
     allowed: [status],
   }))
 
-/** What HTTP itself does not allow, or just so: 400 or 431, unless it happens to be all right. */
+/** Requests that HTTP forbids or barely allows. Usually answered 400 or 431. */
 const malformed: fc.Arbitrary<FuzzRequest> = fc
   .tuple(
     requestTo('listItems'),
@@ -461,7 +456,7 @@ const malformed: fc.Arbitrary<FuzzRequest> = fc
     allowed: [400, 404, 405, 431],
   }))
 
-/** Requests of every sort. */
+/** Requests of every kind. */
 export const request: fc.Arbitrary<FuzzRequest> = fc.oneof(
   ...Object.keys(ENDPOINTS).map((name) => ({
     weight: ENDPOINTS[name as keyof typeof ENDPOINTS][2] === 'none' ? 1 : 4,

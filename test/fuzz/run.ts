@@ -8,21 +8,21 @@ import { type Answer, exchange } from './exchange.ts'
 import { type EndpointName, type FuzzRequest, request } from './requests.ts'
 import { createWorld } from './world.ts'
 
-/** Whoever cleans up: a test, or a run of its own. */
+/** Registers clean-up functions: a test, or one part of a long run. */
 export type Scope = Pick<TestContext, 'after'>
 
 export interface Fuzzing {
   readonly target: Target
   readonly seed: number
-  /** How many requests to send. Each is followed by one with a known answer. */
+  /** The number of requests. After each one, a request with a known response follows. */
   readonly requests: number
-  /** After which no further request is sent. */
+  /** No request is sent after this time. */
   readonly milliseconds?: number
-  /** Told of every answer. */
+  /** Receives the status of every response. */
   readonly count?: (endpoint: EndpointName, status: number) => void
 }
 
-/** Sends requests to a real server; throws with the smallest one that got a wrong answer. */
+/** Sends requests to a real server. Throws with the smallest request that got a wrong response. */
 export async function fuzzServer(
   scope: Scope,
   { target, seed, requests, milliseconds = Number.POSITIVE_INFINITY, count = () => {} }: Fuzzing,
@@ -43,9 +43,9 @@ export async function fuzzServer(
     log.length = 0
     await send(request)
     const after = await send(KNOWN_GOOD)
-    assert.deepEqual(after.body, before.body, 'it answers another thing than before')
+    assert.deepEqual(after.body, before.body, 'the known request gets a different response')
     const errors = log.flatMap(({ error = [] }) => error)
-    assert.deepEqual(errors, [], 'it logs a fault')
+    assert.deepEqual(errors, [], 'the server logged an error')
   })
   await fc.assert(property, { seed, numRuns: requests, includeErrorInReport: true })
 }

@@ -3,17 +3,17 @@ import type { Till } from '../../lib/index.ts'
 import { createShop } from '../support/till.ts'
 import type { FuzzRequest } from './requests.ts'
 
-/** What the requests name, and what no answer may say. */
+/** The values that requests refer to, and the texts that no response may contain. */
 export interface World {
-  /** The request with all names in double braces replaced. */
+  /** Returns the request with all names in double braces replaced. */
   fill(request: FuzzRequest): FuzzRequest
-  /** What no answer may have in it. */
+  /** Texts that no response may contain. */
   readonly secrets: readonly string[]
-  /** Another account's credentials, and what only those who send them may be told. */
+  /** Another account's credentials, and facts that only requests with these credentials may see. */
   readonly foreign: { readonly keys: readonly string[]; readonly facts: readonly string[] }
 }
 
-/** Two accounts with all that they may own, and credentials of every age. */
+/** Creates two accounts with every kind of record, and credentials in every state. */
 export async function createWorld(till: Till): Promise<World> {
   const home = await createShop(till, 'Home')
   const { account, project } = home

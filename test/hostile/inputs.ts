@@ -1,21 +1,21 @@
 import type { Target } from './target.ts'
 
-/** A request as its bytes go over the wire, and how often it is sent. */
+/** A request and the number of times that it is sent. */
 export interface Attack {
   readonly request: Buffer
   readonly times: number
   /**
-   * `in turn`: on two connections, one request after another; the default. `together`: each on a
-   * connection of its own, the last bytes of all at the same moment. `unread`: the same, and no
-   * answer is read for a second.
+   * `in turn` (the default): on two connections, one request after another. `together`: each on its
+   * own connection, with the last bytes of all at the same moment. `unread`: like `together`, but
+   * the client reads no response for a second.
    */
   readonly how?: 'in turn' | 'together' | 'unread'
 }
 
-/** One shape of hostile input. It is sent at size n / 2 and at size 2n. */
+/** One kind of hostile input. It is sent at size n / 2 and at size 2n. */
 export interface HostileInput {
   readonly name: string
-  /** An even number, in the unit that the shape grows in. */
+  /** An even number, in the unit that the input grows by. */
   readonly n: number
   /** Prepares the database for a size, before the server starts. */
   readonly prepare?: (target: Target, size: number) => Promise<void>
@@ -25,7 +25,7 @@ export interface HostileInput {
 const KIB = 1024
 const MIB = 1024 ** 2
 
-/** All shapes: headers, JSON, forms, CSV, lists and crowds. */
+/** All inputs: headers, JSON, forms, CSV, lists and many connections. */
 export const inputs: readonly HostileInput[] = [
   ...headers(),
   ...json(),
@@ -35,12 +35,12 @@ export const inputs: readonly HostileInput[] = [
   ...crowds(),
 ]
 
-/** The unit over and over, up to `size` bytes. */
+/** Repeats the unit up to `size` bytes. */
 function fill(unit: string, size: number): string {
   return unit.repeat(Math.floor(size / unit.length))
 }
 
-/** The same with a number in place of each `#`, so that no two units are alike. */
+/** Repeats the unit with a number in place of each `#`, so that no two copies are equal. */
 function fillNumbered(unit: string, size: number): string {
   const units: string[] = []
   for (let length = 0, i = 0; ; i++) {
@@ -61,7 +61,7 @@ function rawRequest(
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body])
 }
 
-// The server takes 16 KiB of headers in all.
+// The server accepts at most 16 KiB of headers.
 
 function headers(): HostileInput[] {
   const get = (
@@ -117,13 +117,13 @@ function headers(): HostileInput[] {
     alone('token of spaces', (size) => `authorization: Bearer ${fill(' ', size)}x`),
     alone('long account key', (size) => `x-account-key: ${fill('a', size)}`),
     alone(
-      'Content-Type of parameters',
+      'Content-Type with many parameters',
       (size) => `content-type: multipart/form-data${fill('; a=b', size)}`,
     ),
   ]
 }
 
-// The server takes 256 KiB of JSON.
+// The server accepts at most 256 KiB of JSON.
 
 function json(): HostileInput[] {
   const routes = {
@@ -212,7 +212,7 @@ function json(): HostileInput[] {
     row('malformed UTF-8', 'init', x('"', '\xc3\x28', '"')),
     row('long user_id', 'init', (size) => `{"user_id":"${fill('a', size)}"}`),
     row(
-      'device_info of many keys',
+      'device_info with many keys',
       'init',
       (size) => {
         return `{"user_id":"u","device_info":{"platform":1${fillNumbered(',"k#":0', size)}}}`
@@ -221,7 +221,7 @@ function json(): HostileInput[] {
     ),
     row('meta of objects', 'item', meta('{},', '{}'), 31 * KIB),
     row(
-      'meta of keys',
+      'meta with many keys',
       'item',
       (size) => {
         const keys = fillNumbered('"k#":0,', size)
@@ -240,7 +240,7 @@ function json(): HostileInput[] {
       return `{"store_id":"main","name":"${fill('a', size)}-","display_name":"M","price":"1","type":"consumable"}`
     }),
     row(
-      'config of wrong currencies',
+      'config with many invalid currencies',
       'project',
       (size, { account_id }) => {
         return `{"account_id":"${account_id}","name":"p","bundle_id":"a.b","platform":"web",
@@ -255,7 +255,7 @@ function json(): HostileInput[] {
       return `{"id":"${project_id}","config":{"webhook_url":"https://${fill('a.', size)}"}}`
     }),
     row(
-      'store_config of payment methods',
+      'store_config with many payment methods',
       'store',
       (size, { project_id }) => {
         return `{"project_id":"${project_id}","store_type":"web",
@@ -296,7 +296,7 @@ function forms(): HostileInput[] {
       fill('--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n\r\n', size),
     ),
     row(
-      'a field that is too large',
+      'a field above its size limit',
       (size) =>
         `--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n${fill('a', size)}\r\n--x--`,
     ),
@@ -311,12 +311,12 @@ function forms(): HostileInput[] {
       30 * KIB,
     ),
     row(
-      'a parameter of backslashes',
+      'a parameter full of backslashes',
       (size) => part(`content-disposition: form-data; name="${fill('\\\\', size)}"`),
       30 * KIB,
     ),
     row(
-      'an open quote',
+      'an unclosed quote',
       (size) => part(`content-disposition: form-data; name="${fill('a;', size)}`),
       30 * KIB,
     ),
@@ -375,7 +375,7 @@ function csvFiles(): HostileInput[] {
     row('one transaction over and over', rows(`T,gold,${at}\n`)),
     row('one transaction that differs each time', wide(`T,gold,${at},u#,1,1,USD,purchased,\n`)),
     row(
-      'one transaction that moves on',
+      'one transaction with changing status',
       wide(`T,gold,${at},u,1,1,USD,pending,\nT,gold,${at},u,1,1,USD,purchased,\n`),
     ),
     row('the same header over and over', (size) => `${HEADER}\n${fill(`${HEADER}\n`, size)}`),
@@ -385,17 +385,17 @@ function csvFiles(): HostileInput[] {
     row('long fractions of a second', rows(`T#,gold,2024-01-01T00:00:00.${'1'.repeat(200)}Z\n`)),
     row('metadata of nested arrays', wide(`T#,gold,${at},,,,,,"{""a"":${'['.repeat(2000)}"\n`)),
     row(
-      'metadata of empty objects',
+      'metadata with many empty objects',
       wide(`T#,gold,${at},,,,,,"{""a"":[${'{},'.repeat(9000)}{}]}"\n`),
       { n: 2 * MIB },
     ),
     row(
-      'metadata of one long string',
+      'metadata with one long string',
       wide(`T#,gold,${at},,,,,,"{""a"":""${'a'.repeat(60_000)}""}"\n`),
       { n: 4 * MIB },
     ),
     row(
-      'metadata of keys',
+      'metadata with many keys',
       wide(`T#,gold,${at},,,,,,"{${Array.from({ length: 2000 }, (_, i) => `""k${i}"":0`)}}"\n`),
       { n: 2 * MIB },
     ),
@@ -415,7 +415,7 @@ function csvFiles(): HostileInput[] {
 function lists(): HostileInput[] {
   return [
     {
-      name: 'list: a whole store',
+      name: 'list: all items of a store',
       n: 4_000, // short lists come from the cache
       prepare: (target, size) => target.createItems(`items_${size}`, size),
       attack: ({ token }, size) => ({
@@ -437,7 +437,7 @@ function lists(): HostileInput[] {
       }),
     },
     {
-      name: 'list: init of a project of as many stores as there may be',
+      name: 'list: init of a project with the maximum number of stores',
       n: 124,
       prepare: (target, size) => target.createStores(`stores_${size}`, size),
       attack: (target, size) => ({
@@ -455,7 +455,7 @@ function lists(): HostileInput[] {
   ]
 }
 
-// The unit of n is a connection.
+// n is the number of connections.
 
 function crowds(): HostileInput[] {
   const init = ({ public_key }: Target, body: string) =>
@@ -466,7 +466,7 @@ function crowds(): HostileInput[] {
     )
   return [
     {
-      name: 'crowd: JSON bodies of empty objects, together',
+      name: 'crowd: JSON bodies with many empty objects at once',
       n: 250,
       attack: (target, times) => ({
         request: init(target, `{"user_id":"u","x":[${fill('{},', 255 * KIB)}{}]}`),
@@ -475,7 +475,7 @@ function crowds(): HostileInput[] {
       }),
     },
     {
-      name: 'crowd: JSON bodies of one string, together',
+      name: 'crowd: JSON bodies with one long string at once',
       n: 250,
       attack: (target, times) => ({
         request: init(target, `{"user_id":"u","x":"${fill('a', 255 * KIB)}"}`),
@@ -484,7 +484,7 @@ function crowds(): HostileInput[] {
       }),
     },
     {
-      name: 'crowd: requests without an end',
+      name: 'crowd: requests that never end',
       n: 1_000,
       attack: (_target, times) => ({
         request: Buffer.from('GET /healthz HTTP/1.1\r\nhost: test\r\n\r'),
@@ -493,7 +493,7 @@ function crowds(): HostileInput[] {
       }),
     },
     {
-      name: 'crowd: answers to a bad file that nobody reads',
+      name: 'crowd: unread answers to a bad file',
       n: 20,
       attack: (target, times) => {
         const padded = `${HEADER},${fill('a', 12 * KIB)}`
@@ -503,7 +503,7 @@ function crowds(): HostileInput[] {
       },
     },
     {
-      name: 'crowd: lists of large items that nobody reads',
+      name: 'crowd: unread lists of large items',
       n: 50,
       prepare: (target, size) => target.createItems(`unread_${size}`, 400, 60_000),
       attack: ({ token }, size) => ({
@@ -524,7 +524,7 @@ function crowds(): HostileInput[] {
       }),
     },
     {
-      name: 'crowd: pipelined requests whose answers nobody reads',
+      name: 'crowd: pipelined requests with unread answers',
       n: 2_000,
       attack: ({ token }, size) => {
         const one = `GET /api/v1/items?store_id=main HTTP/1.1\r\nhost: test\r\nauthorization: Bearer ${token}\r\n\r\n`

@@ -1,4 +1,4 @@
-// Asks for /healthz every 20 ms from a thread of its own, and tells the longest wait.
+// Requests /healthz every 20 ms in its own thread, and reports the longest wait.
 import { Agent, get } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'

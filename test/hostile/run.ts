@@ -1,5 +1,5 @@
-// Sends each hostile input in a small and a large size to a server with a small heap, beside a
-// probe of /healthz. Prints a table, and ends with 1 when a bound is broken.
+// Sends each hostile input in a small and a large size to a server with a small heap, while a probe
+// requests /healthz. Prints a table, and exits with 1 when a limit is exceeded.
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads'
 import { type Attack, type HostileInput, inputs } from './inputs.ts'
 import { createTarget, HEAP_MIB, type Server, startServer } from './target.ts'
 
-/** The large size is twice the small one, twice over. Each doubling may cost 2.5 times as much. */
+/** The large size is four times the small one. Each doubling may cost 2.5 times as much. */
 const GROWTH = 4
 const MAX_RATIO = 2.5 ** 2
 /** Ratios of lower costs are not checked: compilation and garbage collection dominate them. */
@@ -20,7 +20,7 @@ const MEASURABLE_MS = 40
 const MAX_FACTOR = 8
 const FEW_BYTES = 48 * 1024 ** 2
 const MAX_WAIT_MS = 1_000
-/** The most measurements of a ratio that is too high. */
+/** The maximum number of measurements of a ratio that is too high. */
 const MAX_ROUNDS = 4
 const ANSWER_TIMEOUT_MS = 30_000
 const UNREAD_MS = 1_000
@@ -30,7 +30,7 @@ interface Cost {
   readonly bytes: number
 }
 
-/** The costs in both sizes. */
+/** The costs at both sizes. */
 interface Costs {
   readonly small: Cost
   readonly large: Cost
@@ -53,7 +53,7 @@ for (const input of chosen) {
 console.log(`${chosen.length - broken.length} passed, ${broken.length} failed`)
 process.exitCode = broken.length > 0 || chosen.length === 0 ? 1 : 0
 
-/** The broken bounds. */
+/** Returns the limits that the input exceeded. */
 async function measure(input: HostileInput): Promise<string[]> {
   const reasons: string[] = []
   const folder = mkdtempSync(join(tmpdir(), 'tillkit-hostile-'))
@@ -87,7 +87,7 @@ async function measure(input: HostileInput): Promise<string[]> {
     const waited = await endProbe(probe)
     reasons.push(...report(input, costs, waited, statuses, server))
   } catch (error) {
-    await setTimeout(500) // the end of a process is told after that of its connections
+    await setTimeout(500) // the process exits shortly after its connections close
     const reason = server.isAlive() ? String(error) : `the server died: ${log.join('').slice(-300)}`
     reasons.push(reason)
     await probe.terminate()
@@ -121,7 +121,7 @@ function isTooLarge({ small, large }: Costs): boolean {
   return large.bytes > Math.max(FEW_BYTES, MAX_RATIO * small.bytes)
 }
 
-/** So many requests that their cost can be measured. */
+/** Returns the number of requests whose cost is large enough to measure. */
 async function enough(server: Server, attack: Attack, statuses: Set<number>): Promise<number> {
   const { ms } = await cost(server, attack, 0, statuses)
   const factor = Math.min(MAX_FACTOR, Math.max(1, MEASURABLE_MS / Math.max(ms, 1)))
@@ -141,7 +141,7 @@ async function cost(
   return { ms: server.cpuTime() - before, bytes: Math.max(0, server.memory().peak - base) }
 }
 
-/** The statuses of the answers; 0 where a connection ended without one. */
+/** Returns the statuses of the answers; 0 where a connection ended without one. */
 async function sendAll(url: string, { request, times, how }: Attack): Promise<number[]> {
   const all = Array.from({ length: times })
   if (how === 'together' || how === 'unread') {
@@ -168,7 +168,7 @@ async function sendAll(url: string, { request, times, how }: Attack): Promise<nu
   return statuses
 }
 
-/** A connection, and the status of the first answer on it; 0 when it ends without one. */
+/** Opens a connection. `status` is that of the first answer; 0 when it ends without one. */
 async function connect(url: string): Promise<{ socket: Socket; status: Promise<number> }> {
   const { hostname, port } = new URL(url)
   const socket = createConnection({ host: hostname, port: Number(port) })
@@ -181,10 +181,10 @@ async function connect(url: string): Promise<{ socket: Socket; status: Promise<n
     socket.on('data', (chunk) => {
       if (head.length < 12) head += chunk.toString('latin1')
     })
-    socket.on('error', () => {}) // a reset behind the answer
+    socket.on('error', () => {}) // a reset after the answer
     socket.on('close', () => resolve(Number(head.slice(9, 12))))
   })
-  status.catch(() => {}) // of those that nobody waits for
+  status.catch(() => {}) // not every caller waits for it
   await once(socket, 'connect')
   return { socket, status }
 }

@@ -4,22 +4,22 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { createShop } from '../support/till.ts'
 
-/** What a hostile input needs to know of the shop that it is sent to. */
+/** The shop that a hostile input is sent to. */
 export interface Target {
   readonly account_id: string
   readonly account_key: string
   readonly project_id: string
   readonly public_key: string
   readonly token: string
-  /** Makes a store of so many items, each with a description of so many characters. */
+  /** Creates a store with `count` items, each with a description of `length` characters. */
   createItems(store_id: string, count: number, length?: number): Promise<void>
-  /** Makes a project of so many stores, each with a large configuration. */
+  /** Creates a project with `count` stores, each with a large configuration. */
   createStores(name: string, count: number): Promise<void>
   /** The public key of a project that `createStores` made. */
   publicKeyOf(name: string): string
 }
 
-/** A shop in a new database file, before it is served. */
+/** Creates a shop in a new database file, before the server starts. */
 export async function createTarget(db: string): Promise<Target & { close(): Promise<void> }> {
   const storage = await openSqliteStorage(db)
   const till = createTill({ storage })
@@ -78,9 +78,9 @@ export async function createTarget(db: string): Promise<Target & { close(): Prom
 export interface Server {
   readonly url: string
   readonly child: ChildProcess
-  /** Processor time that the process has used, in milliseconds. */
+  /** CPU time of the process in milliseconds. */
   cpuTime(): number
-  /** Resident memory in bytes. `resetPeak` starts a new peak from now on. */
+  /** Resident memory in bytes. `resetPeak` starts a new peak. */
   memory(): { readonly now: number; readonly peak: number }
   resetPeak(): void
   isAlive(): boolean
@@ -105,7 +105,7 @@ export async function startServer(db: string, log: (line: string) => void): Prom
     url,
     child,
     cpuTime() {
-      // The first number of `schedstat` is the time of one thread on a processor, in nanoseconds.
+      // The first number of `schedstat` is the CPU time of one thread in nanoseconds.
       const threads = readdirSync(`/proc/${child.pid}/task`)
       const times = threads.map((id) => Number(proc(`task/${id}/schedstat`).split(' ')[0]))
       return times.reduce((sum, time) => sum + time, 0) / 1e6

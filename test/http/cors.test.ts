@@ -35,8 +35,8 @@ async function start(t: TestContext, options: HandlerOptions) {
 
 /** The CORS headers of an answer. */
 function corsOf({ headers }: Reply): { [name: string]: string } {
-  const told = [...headers].filter(([name]) => name.startsWith('access-control-'))
-  return Object.fromEntries(told)
+  const corsHeaders = [...headers].filter(([name]) => name.startsWith('access-control-'))
+  return Object.fromEntries(corsHeaders)
 }
 
 test('without the option OPTIONS lists the methods, and no origin is allowed', async (t) => {
@@ -46,7 +46,7 @@ test('without the option OPTIONS lists the methods, and no origin is allowed', a
     ['/api/v1/items', 'POST, GET, HEAD, OPTIONS'],
     ['/api/v1/items/itm_1', 'GET, HEAD, OPTIONS'],
     ['/api/v1/stores', 'POST, OPTIONS'],
-    ...(overFetch ? [] : [['*', 'GET, POST, PUT, HEAD, OPTIONS']]), // no URL of a Request has it
+    ...(overFetch ? [] : [['*', 'GET, POST, PUT, HEAD, OPTIONS']]), // invalid in a Request
   ]) {
     const reply = await ask(`OPTIONS ${target}`)
     assert.deepEqual([reply.status, reply.text], [204, ''])

@@ -21,9 +21,7 @@ const SECRETS = {
   api_key: 'api-key-of-the-store',
 }
 
-/**
- * Two accounts, the first with two projects: records that a credential may and may not access.
- */
+/** Two accounts, the first with two projects. Each credential may access only some of them. */
 async function createWorld(till: Till) {
   const account = await till.accounts.create({ name: 'Studio' })
   const stranger = await till.accounts.create({ name: 'Stranger' })
@@ -1199,7 +1197,7 @@ test('a created item is read back unchanged', async (t) => {
     store_id: 'main',
   })
   assert.equal(JSON.stringify(kept), meta)
-  assert.ok(list.text.endsWith(`${read.text}]}`), 'a new item stands last')
+  assert.ok(list.text.endsWith(`${read.text}]}`), 'a new item is the last one')
 })
 
 test('items are listed in order of creation', async (t) => {

@@ -111,7 +111,7 @@ test('a proxy that still sends the refused body reads the answer', {
     const socket = createConnection(Number(new URL(url).port), '127.0.0.1')
     t.after(() => socket.destroy())
     await once(socket, 'connect')
-    socket.pause() // it reads when it has written everything
+    socket.pause() // reads only after it has written everything
     socket.write(rawRequest('POST /api/v1/purchases/import', head))
     await setTimeout(20)
     await new Promise((resolve) => socket.write('x'.repeat(length), resolve))

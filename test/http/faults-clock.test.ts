@@ -135,7 +135,7 @@ await describeFiles('a clock that jumps by an hour', (newPlace) => {
       const later = [till, other].map((each) =>
         each.purchases.import(account, { ...request, file: file() }),
       )
-      await new Promise((resolve) => setTimeout(resolve, 200)) // looks at the first, four times each
+      await new Promise((resolve) => setTimeout(resolve, 200)) // four checks by each
       released.give()
 
       assert.equal((await first).added, 1)

@@ -63,7 +63,7 @@ async function repeat(shop: Shop, server: ServedProcess, names: Iterable<string>
     const { status, text } = await ask(agent, `${server.api}/items`, headers, itemNamed(name))
     assert.equal(status, 200, text)
     const { id } = JSON.parse(text)
-    assert.equal(before.get(name) ?? id, id, 'the repeat has the answer of the first')
+    assert.equal(before.get(name) ?? id, id, 'the repeated request gets the first answer')
   })
   agent.destroy()
 }
@@ -145,7 +145,7 @@ function terminate(pids: readonly number[]) {
   for (const pid of pids) {
     try {
       process.kill(pid, 'SIGTERM')
-    } catch {} // one that had nothing to do may have ended when the first was told
+    } catch {} // an idle one may have ended already
   }
 }
 
@@ -247,5 +247,5 @@ async function refused({ url }: ServedProcess) {
     if (isRefused) return
     await setTimeout(5)
   }
-  assert.fail('it answered for ever')
+  assert.fail('the server never stopped answering')
 }

@@ -75,7 +75,10 @@ test('writes over the limit are 503 with Retry-After, and all others are served'
   assert.deepEqual([acknowledged.size, unanswered.size], [0, 0])
 
   for (const { socket } of slow) socket.destroy()
-  await eventually(() => acknowledged.size > 200 || undefined, 'room for those who waited')
+  await eventually(
+    () => acknowledged.size > 200 || undefined,
+    'writes after the limit was released',
+  )
   await stop()
   const items = await itemsNow()
   items.forEach(assertWhole)

@@ -123,7 +123,7 @@ test('the answer to CONNECT has the request id of the client', async (t) => {
   assert.equal((await entryOf('tunnel')).status, 405)
 })
 
-test('requests that Node can not parse get the same kind of answer as other refused ones', async (t) => {
+test('requests that Node cannot parse get the same kind of answer as other refused ones', async (t) => {
   const { connect } = await startServer(t, { storage: createMemoryStorage() })
   const rows: [statusLine: string, bytes: string][] = [
     ['HTTP/1.1 400 Bad Request', 'bad\r\n\r\n'],
@@ -276,7 +276,7 @@ test('a malformed rest of a body closes the connection of an answered request', 
   assert.equal(await client.ended, '')
 })
 
-test('requests that Node can not parse are logged too', async (t) => {
+test('requests that Node cannot parse are logged too', async (t) => {
   const rows: [status: number, bytes: string][] = [
     [400, `${MARK}\r\n\r\n`],
     [431, rawRequest('GET /', [`x-large: ${MARK.repeat(2_000)}`])],

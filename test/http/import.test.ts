@@ -77,7 +77,7 @@ function openUploads(): number {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`)
     } catch {
-      return '' // the one that reads the folder
+      return '' // the descriptor of the folder itself
     }
   })
   return targets.filter((target) => /tillkit-[\da-f-]{36}/.test(target)).length
@@ -267,14 +267,14 @@ const refused: readonly (readonly [
     ['store_id'],
   ],
   ['no body', '', CUT, 400, 'malformed_request'],
-  ['a body that is cut off', good.slice(0, -30), CUT, 400, 'malformed_request'],
+  ['a truncated body', good.slice(0, -30), CUT, 400, 'malformed_request'],
   ['a body without its last delimiter', good.slice(0, -9), CUT, 400, 'malformed_request'],
   ['another boundary', good, CUT.replace('=cut', '=other'), 400, 'malformed_request'],
   ['no boundary', good, 'content-type: multipart/form-data', 400, 'malformed_request'],
   ['a part without a name', good.replace('; name="store_id"', ''), CUT, 400, 'malformed_request'],
   ['bare line feeds', good.replaceAll('\r\n', '\n'), CUT, 400, 'malformed_request'],
   [
-    'JSON in its place',
+    'JSON instead of a form',
     '{"store_id":"main"}',
     'content-type: application/json',
     415,

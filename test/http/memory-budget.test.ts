@@ -81,7 +81,7 @@ for (const { name, clients: count, request, statuses } of attacks) {
       lastBytes.push(bytes.slice(-1))
       await new Promise((resolve) => socket.write(bytes.slice(0, -1), resolve))
     })
-    await probe.answers(2) // so that the server has read what came before
+    await probe.answers(2) // until the server has read the earlier requests
 
     for (const [index, { write }] of clients.entries()) write(lastBytes[index] ?? '')
     const replies = await Promise.all(clients.map(({ reply }) => reply()))
@@ -130,7 +130,7 @@ test('large bodies are parsed one for each turn of the event loop, and others ar
   const bytes = rawRequest('POST /api/v1/identity/auth/init', head, body)
   const clients = await Promise.all(Array.from({ length: bodies }, connect))
   for (const client of clients) client.write(bytes.slice(0, -1))
-  await setTimeout(500) // so that all have come but for their last bytes
+  await setTimeout(500) // until all have arrived except for their last bytes
 
   const large = clients.map(async (client) => {
     client.write(bytes.slice(-1))

@@ -339,7 +339,7 @@ describe('A parser', () => {
     )
   })
 
-  test('can not be used after end()', () => {
+  test('cannot be used after end()', () => {
     const parser = createMultipartParser(boundary, silent)
     parser.push(Buffer.from('--frontier--'))
     parser.end()
@@ -348,7 +348,7 @@ describe('A parser', () => {
     assert.throws(() => parser.end(), TypeError)
   })
 
-  test('can not be created with an invalid boundary', () => {
+  test('cannot be created with an invalid boundary', () => {
     for (const none of ['', 'a\r', 'a ', 'x'.repeat(71)]) {
       assert.throws(() => createMultipartParser(none, silent), TypeError)
     }

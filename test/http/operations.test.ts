@@ -42,7 +42,7 @@ test('a closed database file is not ready', async (t) => {
   const { send } = await startServer(t, { storage })
   assert.equal((await send('GET /readyz')).status, 200)
   await storage.close()
-  storage.close = async () => {} // as the server's end would once more
+  storage.close = async () => {} // the end of the server would close it again
   assertProblem(await send('GET /readyz'), 503, 'storage_unavailable')
 })
 
@@ -226,7 +226,7 @@ test('metrics show the version, the open files and the event loop delay', async 
   await send('GET /metrics')
   await new Promise((resolve) => setTimeout(resolve, 100))
   const until = performance.now() + 300
-  while (performance.now() < until); // the event loop stands still
+  while (performance.now() < until); // blocks the event loop
   await new Promise((resolve) => setTimeout(resolve, 100))
 
   const metrics = parseMetrics((await send('GET /metrics')).text)

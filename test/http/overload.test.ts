@@ -232,7 +232,7 @@ test('a disconnect before 100 Continue releases the limit at once', async (t) =>
   await judging.given
 
   client.socket.resetAndDestroy()
-  await setTimeout(20) // so that the server has heard of it
+  await setTimeout(20) // until the server has noticed
   verified.give()
 
   const { status, level } = await entryOf('gone')

@@ -167,7 +167,7 @@ test('all keys of an account share one limit, and each address with a public key
   }
 })
 
-test('a client with the public key can not use up the limit of a user by naming that user', async (t) => {
+test('a client with the public key cannot use up the limit of a user by naming that user', async (t) => {
   const options = { rateLimit: 3 }
   const { till, send, url } = await startServer(t, { storage: createMemoryStorage(), options })
   const { account, project, token } = await createShop(till)
@@ -328,7 +328,7 @@ test('servers on one storage share a limit, and make up for requests allowed too
   await assertLimitShared(() => (turn++ % 2 ? first : second).send(LIST, { token }))
 })
 
-test('a server whose storage can not share buckets limits alone', async (t) => {
+test('a server whose storage cannot share buckets limits requests alone', async (t) => {
   const storage = {
     ...createMemoryStorage(),
     consumeBuckets: async () => {

@@ -108,7 +108,7 @@ test('metrics show the PostgreSQL connections in use and the waiting statements'
   }
 
   const { during, inserts } = await sql.begin(async (tx) => {
-    await tx.unsafe('LOCK TABLE items IN EXCLUSIVE MODE') // reads go on
+    await tx.unsafe('LOCK TABLE items IN EXCLUSIVE MODE') // does not block reads
     const inserts = keys.map(insert)
     return { during: await until(2), inserts }
   })

@@ -120,7 +120,7 @@ test('all servers sign with a new key within its handover time, and no token fai
 
   const signers = new Set<number>()
   for (let turn = 0; signers.size < servers.length; turn++) {
-    assert.ok(turn < 5_000, 'some server never signs with the new key')
+    assert.ok(turn < 5_000, 'a server never signs with the new key')
     const made = await openSession(at(servers, turn), project.public_key)
     const head = JSON.parse(Buffer.from(made.split('.')[0] ?? '', 'base64url').toString())
     if (head.kid === kid) signers.add(turn % servers.length)
@@ -135,10 +135,10 @@ test('all servers sign with a new key within its handover time, and no token fai
   await storage.rotateSigningKeys(added, () => [before?.kid ?? ''])
   const refusing = new Set<number>()
   for (let turn = 0; refusing.size < servers.length; turn++) {
-    assert.ok(turn < 5_000, 'some server never lets go of the key')
+    assert.ok(turn < 5_000, 'a server never drops the key')
     const { status } = await at(servers, turn)(LIST, { token })
     if (status === 401) refusing.add(turn % servers.length)
-    else assert.ok(!refusing.has(turn % servers.length), 'a key that was dropped is back')
+    else assert.ok(!refusing.has(turn % servers.length), 'a dropped key is used again')
     await setTimeout(PAUSE_MS)
   }
 })
@@ -206,8 +206,8 @@ test('all servers see an import, and two imports into one store run one after an
 test('every read that starts after an acknowledged write shows it, at every server', async (t) => {
   const { servers, account_key, account, project, till, token } = await startServers(t)
 
-  const client = async (lane: number) => {
-    const store_id = `lane_${lane}`
+  const client = async (number: number) => {
+    const store_id = `client_${number}`
     await till.stores.create(account, {
       project_id: project.id,
       store_id,
@@ -217,9 +217,9 @@ test('every read that starts after an acknowledged write shows it, at every serv
     const etags = new Map<number, string>()
     for (let round = 1; round <= 30; round++) {
       const json = newItem(`item_${round}`, store_id)
-      const id = idOf(await at(servers, lane + round)(CREATE, { account_key, json }))
-      const one = lane + round + 1
-      const other = lane + round + 2
+      const id = idOf(await at(servers, number + round)(CREATE, { account_key, json }))
+      const one = number + round + 1
+      const other = number + round + 2
       const headers = { 'if-none-match': etags.get(other % servers.length) ?? '"none"' }
       const [item, list] = await Promise.all([
         at(servers, one)(`GET /api/v1/items/${id}`, { token }),
@@ -317,7 +317,7 @@ async function progress(loads: readonly Load[], more: number): Promise<void> {
 
 function assertKept(names: readonly string[], loads: readonly Load[]): void {
   const kept = new Set(names)
-  assert.equal(kept.size, names.length, 'a name is there twice')
+  assert.equal(kept.size, names.length, 'a name is stored twice')
   const lost = loads.flatMap(({ acknowledged }) => acknowledged).filter((name) => !kept.has(name))
   assert.deepEqual(lost, [])
   const sent = loads.flatMap(({ acknowledged, unknown }) => [...acknowledged, ...unknown])
@@ -424,7 +424,7 @@ test('a rolling restart under load fails no request', async (t) => {
   }
   try {
     await roll()
-    // Fails where connections are not kept.
+    // Fails unless connections are kept alive.
     await eventually(
       () => answers.length > 10 * balancer.opened() || undefined,
       'ten answers for each connection',

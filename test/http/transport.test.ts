@@ -492,7 +492,7 @@ test('a client whose refused body never ends is disconnected', {
     if (!client.socket.write(chunk)) await Promise.race([drained(client), client.ended])
   }
 
-  assert.ok(sent < 1000, 'all was taken')
+  assert.ok(sent < 1000, 'the server read the whole body')
   await eventually(() => client.socket.closed || undefined, 'an end of the connection')
   assert.equal((await send('GET /healthz')).status, 200)
 })

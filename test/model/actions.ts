@@ -1,10 +1,10 @@
 import type { Scope } from '../../lib/index.ts'
 import { fc } from '../support/seeds.ts'
 
-/** One of those made so far: the index goes round, -1 is the latest. */
+/** Names a record made so far by its position. The index wraps around; -1 is the latest. */
 type Index = number
 
-/** Who asks: an account as the operator hands it in, or the holder of a key or token. */
+/** The caller: an account object, as the operator passes it, or the holder of a key or token. */
 export type AccountCaller = { readonly by: 'operator' | 'key'; readonly index: Index }
 export type AnyCaller = AccountCaller | { readonly by: 'token'; readonly index: Index }
 
@@ -27,9 +27,7 @@ export interface CatalogItem {
 
 type Config = { readonly [key: string]: unknown }
 
-/**
- * An operation with its input, told apart from all that differs between one storage and another.
- */
+/** An operation and its input. It contains no ids or tokens, which differ between storages. */
 export type Action =
   | { readonly do: 'wait'; readonly seconds: number }
   | { readonly do: 'createAccount'; readonly name: string }
@@ -165,7 +163,7 @@ type Named<D extends Action['do']> = Extract<Action, { readonly do: D }>
 
 const pick = fc.constantFrom
 
-/** Arbitraries for an action's fields, in which the name of the action need not be said again. */
+/** Arbitraries for the fields of an action. Adds the action's name. */
 function action<D extends Action['do']>(
   name: D,
   fields: { [K in Exclude<keyof Named<D>, 'do'>]: fc.Arbitrary<Named<D>[K]> },
@@ -178,7 +176,7 @@ const latest = fc.oneof({ weight: 3, arbitrary: fc.constant(-1) }, index)
 const account = fc.record({ by: pick('operator' as const, 'key' as const), index })
 const caller = fc.oneof(account, fc.record({ by: fc.constant('token' as const), index: latest }))
 
-// Few values, so that names are taken, keys come again, and transactions repeat and contradict.
+// Few values, so that names collide, keys repeat, and transactions repeat or conflict.
 const store_id = pick(...Array<string>(8).fill('main'), 'two', 'Other-3_')
 const oddStoreId = fc.oneof({ weight: 9, arbitrary: store_id }, pick('', 'a b', 'é', '\0'))
 const status = pick(undefined, undefined, 'active', 'paused', 'disabled', 'archived', '')
@@ -215,7 +213,7 @@ const row: fc.Arbitrary<Row> = fc.record({
   status: pick('', 'purchased', 'pending', 'refunded', 'cancelled'),
 })
 
-const tame: fc.Arbitrary<Row> = row.map((each) => ({
+const consistentRow: fc.Arbitrary<Row> = row.map((each) => ({
   ...each,
   sku: 'gold',
   user_id: '',
@@ -235,9 +233,7 @@ const filter = fc.oneof(
   ),
 )
 
-/**
- * The times that pass never add up to a time at which something ends: there nothing is laid down.
- */
+/** No sum of these waits equals a lifetime: behaviour at the exact end of one is unspecified. */
 const seconds = pick(0, 7, 100, 4_000, 88_000)
 
 const SCOPES: readonly Scope[] = ['items:read', 'projects:write', 'purchases:import']
@@ -323,7 +319,7 @@ const kinds = {
   import: action('import', {
     caller,
     store_id: oddStoreId,
-    rows: fc.oneof(fc.array(row, { maxLength: 4 }), fc.array(tame, { maxLength: 6 })),
+    rows: fc.oneof(fc.array(row, { maxLength: 4 }), fc.array(consistentRow, { maxLength: 6 })),
     dry_run: pick(false, false, true),
   }),
   listPurchases: action('listPurchases', { caller: account, store_id, limit, filter }),
@@ -382,7 +378,7 @@ const shop = (project: Index, store_id: string, name: string): Action[] => {
   ]
 }
 
-/** What every sequence begins with, so that most of what follows has something to work on. */
+/** Every sequence begins with these actions, so that most later actions find existing records. */
 const PRELUDE: readonly Action[] = [
   { do: 'createAccount', name: 'First' },
   { do: 'createAccount', name: 'Second' },
@@ -402,8 +398,8 @@ const PRELUDE: readonly Action[] = [
 
 const { wait, import: importFile, createItem, updateProject, ...others } = kinds
 
-/** What hangs together comes together, in many orders; and all with all. */
-const THEMES: readonly (readonly fc.Arbitrary<Action>[])[] = [
+/** Related actions form one group, so that they meet in many orders. The last groups hold all. */
+const GROUPS: readonly (readonly fc.Arbitrary<Action>[])[] = [
   [wait, others.open, others.issue, others.authenticate, others.revoke],
   [others.open, others.authenticate, others.revoke, updateProject],
   [wait, others.open, others.rotateKey, updateProject, others.authenticate],
@@ -418,7 +414,7 @@ const THEMES: readonly (readonly fc.Arbitrary<Action>[])[] = [
   Object.values(kinds),
 ]
 
-/** An action, or one of those before it once more, which has often another outcome. */
+/** A new action, or the repetition of an earlier one, which often has another outcome. */
 type Step = { readonly action: Action } | { readonly back: number }
 
 const stepOf = (some: readonly fc.Arbitrary<Action>[]): fc.Arbitrary<Step> =>
@@ -428,7 +424,7 @@ const stepOf = (some: readonly fc.Arbitrary<Action>[]): fc.Arbitrary<Step> =>
   )
 
 export const actions: fc.Arbitrary<Action[]> = fc
-  .constantFrom(...THEMES)
+  .constantFrom(...GROUPS)
   .chain((some) => fc.array(stepOf(some), { minLength: 1, maxLength: 30, size: 'max' }))
   .map((steps) => [...PRELUDE, ...actionsOf(steps)])
 

@@ -12,8 +12,8 @@ export interface Item {
 type Change = Partial<Pick<Item, 'price' | 'isArchived'>>
 
 /**
- * The changes that a catalog with one store makes: of stored items in their order, then the new
- * items in the order of the file. Refuses a file that has mistakes.
+ * Plans the changes for a catalog with one store: first those to stored items in their order, then
+ * the new items in the order of the file. Throws when the file has errors.
  */
 export function planCatalog(
   store: { readonly items: readonly Item[] } | undefined,

@@ -9,28 +9,26 @@ import {
 import { collect } from '../support/collect.ts'
 import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
 
-/** What an action came to, in terms that are the same wherever it is done. */
+/** The outcome of an action, without ids and tokens, so that outcomes can be compared. */
 export type Outcome =
   | { readonly ok: unknown }
   | { readonly error: string; readonly at: readonly (string | number)[] }
 
-/** Whoever does actions: the library on some storage, or the model. */
-export type Player = (action: Action) => Promise<Outcome> | Outcome
+/** Runs actions: with the library on some storage, or with the model. */
+export type Runner = (action: Action) => Promise<Outcome> | Outcome
 
-/** One of a list. */
+/** Returns the entry at an index that wraps around. */
 export function nth<T>(list: readonly T[], index: number): T | undefined {
-  return list[placeIn(list, index)]
+  return list[indexIn(list, index)]
 }
 
-/** Where in a list an index is, which goes round; -1 is the last. */
-export function placeIn(list: readonly unknown[], index: number): number {
+/** Returns the position for an index that wraps around; -1 is the last entry. */
+export function indexIn(list: readonly unknown[], index: number): number {
   return (index + list.length) % list.length
 }
 
-/**
- * Does actions with the library. Ids and keys become places in the order in which they were made.
- */
-export function playLibrary(till: Till): Player {
+/** Runs actions with the library. Replaces each id and key by its position in order of creation. */
+export function createLibraryRunner(till: Till): Runner {
   const accounts: Account[] = []
   const keys: { account_key: string; key_id: string }[] = []
   const projects: string[] = []
@@ -38,7 +36,7 @@ export function playLibrary(till: Till): Player {
   const items: string[] = []
   const tokens: string[] = []
 
-  /** The place of what may be new. */
+  /** The position of an id in a list. Appends the id when it is new. */
   const placeOf = (list: string[], id: string): number => {
     if (!list.includes(id)) list.push(id)
     return list.indexOf(id)
@@ -86,7 +84,9 @@ export function playLibrary(till: Till): Player {
     return summary
   }
 
-  const does: { [D in Action['do']]: (action: Extract<Action, { do: D }>) => Promise<unknown> } = {
+  const handlers: {
+    [D in Action['do']]: (action: Extract<Action, { do: D }>) => Promise<unknown>
+  } = {
     wait: async () => 'later',
     async createAccount({ name }) {
       const { account_key, key_id, ...account } = await till.accounts.create({ name })
@@ -242,7 +242,7 @@ export function playLibrary(till: Till): Player {
 
   return async (action) => {
     try {
-      return { ok: plain(await does[action.do](action as never)) }
+      return { ok: plain(await handlers[action.do](action as never)) }
     } catch (error) {
       if (!(error instanceof TillError)) throw error
       const at = error.details.map(({ field, line }) => field ?? line ?? '')
@@ -251,12 +251,12 @@ export function playLibrary(till: Till): Player {
   }
 }
 
-/** As JSON has it: what is undefined is not there, and -0 is 0. */
+/** Returns the value as JSON would carry it: without undefined, and with 0 for -0. */
 export function plain(value: unknown): unknown {
   return value === undefined ? null : JSON.parse(JSON.stringify(value))
 }
 
-/** Each once, in order. */
+/** Removes duplicates and sorts. */
 export function sorted(places: readonly (string | number)[]): (string | number)[] {
   return [...new Set(places)].sort()
 }
@@ -274,11 +274,11 @@ async function pagesOf<T>(
   return pages
 }
 
-async function* bytesOf(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  for await (const piece of pieces) yield Buffer.from(piece)
+async function* bytesOf(chunks: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) yield Buffer.from(chunk)
 }
 
-/** The canonical file of the rows; a transaction's time follows from its id. */
+/** The rows as a canonical CSV file. The time of a transaction follows from its id. */
 async function* fileOf(rows: readonly Row[]): AsyncGenerator<Uint8Array> {
   yield Buffer.from('transaction_id,sku,purchased_at,user_id,quantity,price,currency,status\n')
   for (const row of rows) {
@@ -288,7 +288,7 @@ async function* fileOf(rows: readonly Row[]): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** A time in one of four months of 2024. */
+/** The 15th of a month from January to April 2024, chosen by the id. */
 export function timeOf(transaction_id: string): string {
   return `2024-0${1 + ((transaction_id.codePointAt(0) ?? 0) % 4)}-15T12:00:00Z`
 }

@@ -4,7 +4,7 @@ import { allTargets } from '../support/targets.ts'
 import { compareWithModel } from './run.ts'
 
 for (const target of await allTargets()) {
-  test(`generated operations end as the specification says, in ${target.name}`, {
+  test(`generated operations have the specified outcomes, in ${target.name}`, {
     skip: target.skip,
   }, async (t) => {
     await compareWithModel(t, {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Scope } from '../../lib/index.ts'
 import type { AccountCaller, Action, AnyCaller, Row } from './actions.ts'
 import { type Item, planCatalog } from './catalog.ts'
-import { nth, type Outcome, type Player, placeIn, plain, sorted, timeOf } from './library.ts'
+import { indexIn, nth, type Outcome, plain, type Runner, sorted, timeOf } from './library.ts'
 import { importRows, type Purchase, rowOf } from './purchases.ts'
 import { Refusal } from './refusal.ts'
 
@@ -31,7 +31,7 @@ interface Store {
   readonly items: Item[]
   readonly skus: Set<string>
   readonly purchases: Purchase[]
-  /** Transaction ids of purchases whose user was erased, and of those deleted with the user. */
+  /** Transaction ids of purchases that lost their user, and of those deleted with their user. */
   readonly erased: Set<string>
   readonly deleted: Set<string>
 }
@@ -51,10 +51,10 @@ const LEEWAY = 5
 const DAY = 86_400
 
 /**
- * The service as the specification and the decisions have it, as plain objects: written from them
- * and not from the code, so that both can be wrong only in different ways.
+ * The service as plain objects. It is written from the specification and the decisions and not from
+ * the code, so that the two do not share their mistakes.
  */
-export function createModel(): Player {
+export function createModel(): Runner {
   let now = 0
   const accounts: string[] = []
   const keys: { readonly account: number; isRevoked: boolean }[] = []
@@ -73,7 +73,7 @@ export function createModel(): Player {
     status !== 'disabled' && status !== 'archived'
 
   const holderOf = (who: AnyCaller): Holder => {
-    if (who.by === 'operator') return { account: placeIn(accounts, who.index) }
+    if (who.by === 'operator') return { account: indexIn(accounts, who.index) }
     if (who.by === 'token') return bearerOf(who.index)
     const key = nth(keys, who.index)
     if (!key || key.isRevoked) throw new Refusal('account_key_required')
@@ -116,7 +116,7 @@ export function createModel(): Player {
     return store
   }
 
-  /** Makes something once for an idempotency key. */
+  /** Repeats the first answer for an idempotency key, and otherwise runs `make`. */
   const once = (holder: Holder, key: string | undefined, request: unknown, make: () => unknown) => {
     if (key === undefined) return make()
     if (key === '') throw new Refusal('invalid_request', 'Idempotency-Key')
@@ -151,7 +151,7 @@ export function createModel(): Player {
     const project = key && projects[key.project]
     if (!project || now >= key.until) throw new Refusal('invalid_public_key')
     if (!isActive(project)) throw new Refusal('project_inactive')
-    return { ...project, public_key: placeIn(public_keys, index) }
+    return { ...project, public_key: indexIn(public_keys, index) }
   }
 
   const ownItem = (holder: Holder, index: number) => {
@@ -181,7 +181,7 @@ export function createModel(): Player {
 
   const actorOf = (who: AnyCaller) => who.by
 
-  const does: { [D in Action['do']]: (action: Extract<Action, { do: D }>) => unknown } = {
+  const handlers: { [D in Action['do']]: (action: Extract<Action, { do: D }>) => unknown } = {
     wait({ seconds }) {
       now += seconds
       return 'later'
@@ -194,13 +194,13 @@ export function createModel(): Player {
       return { account, name }
     },
     addKey({ account }) {
-      const owner = placeIn(accounts, account)
+      const owner = indexIn(accounts, account)
       log('account_key.add', 'operator', owner)
       return keys.push({ account: owner, isRevoked: false }) - 1
     },
     revokeKey({ account, key }) {
       const revoked = nth(keys, key)
-      const owner = placeIn(accounts, account)
+      const owner = indexIn(accounts, account)
       if (!revoked || revoked.isRevoked || revoked.account !== owner) {
         throw new Refusal('account_key_not_found')
       }
@@ -212,7 +212,7 @@ export function createModel(): Player {
         account,
         shown: { key, isRevoked },
       }))
-      const own = all.filter((each) => each.account === placeIn(accounts, account))
+      const own = all.filter((each) => each.account === indexIn(accounts, account))
       return own.map(({ shown }) => shown)
     },
     createProject({ caller, account, name, platform, status, config, key }) {
@@ -223,7 +223,7 @@ export function createModel(): Player {
         status: status !== '',
         ...projectConfigChecks(config, 'create'),
       })
-      const owner = placeIn(accounts, account)
+      const owner = indexIn(accounts, account)
       if (owner !== holder.account) throw new Refusal('invalid_request', 'account_id')
       return once(
         holder,
@@ -421,7 +421,7 @@ export function createModel(): Player {
       log('purchases.import', actorOf(caller), store.account)
       return summary
     },
-    // What was exported is there already, unless the project's currencies have changed since.
+    // Skips every exported row, unless the project's allowed currencies have changed.
     importExport({ caller, store_id }) {
       const store = namedStore(holderOf(caller), store_id)
       return imported(store, store.purchases.map(rowOf)).summary
@@ -546,7 +546,7 @@ export function createModel(): Player {
 
   return (action): Outcome => {
     try {
-      return { ok: plain(does[action.do](action as never)) }
+      return { ok: plain(handlers[action.do](action as never)) }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return { error: error.code, at: sorted(error.at) }
@@ -554,7 +554,7 @@ export function createModel(): Player {
   }
 }
 
-/** Refuses naming every field that is not right. */
+/** Throws a refusal that names every invalid field. */
 function assertValid(fields: { readonly [field: string]: boolean }): void {
   const wrong = Object.keys(fields).filter((field) => !fields[field])
   if (wrong.length > 0) throw new Refusal('invalid_request', ...wrong)
@@ -592,7 +592,7 @@ function withoutStoreSecret({ shared_secret: _, ...config }: Config): Config {
   return config
 }
 
-/** An empty list is one page. */
+/** Splits a list into pages. An empty list is one page. */
 function pagesOf<T>(list: readonly T[], limit: number): T[][] {
   const pages = [list.slice(0, limit)]
   for (let at = limit; at < list.length; at += limit) pages.push(list.slice(at, at + limit))

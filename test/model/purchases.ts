@@ -1,7 +1,7 @@
 import type { Row } from './actions.ts'
 import { timeOf } from './library.ts'
 
-/** A purchase as the model keeps it. */
+/** A purchase in the model. */
 export interface Purchase {
   readonly transaction_id: string
   readonly sku: string
@@ -18,7 +18,7 @@ interface Rules {
   readonly allowed: readonly string[]
 }
 
-/** How far a status is on its way. */
+/** The rank of each status. A purchase never moves to a lower rank. */
 const STEP: { readonly [status: string]: number } = {
   pending: 0,
   purchased: 1,
@@ -26,7 +26,7 @@ const STEP: { readonly [status: string]: number } = {
   cancelled: 2,
 }
 
-/** What becomes of a store's purchases when these rows are sent, and the lines that are wrong. */
+/** Returns a store's purchases after an import of these rows, and the line numbers of bad rows. */
 export function importRows(
   rows: readonly Row[],
   store: {
@@ -68,7 +68,7 @@ export function importRows(
   return { purchases, lines, summary }
 }
 
-/** The row that a purchase is exported as. */
+/** The row that an export writes for a purchase. */
 export function rowOf({ user_id = '', quantity, price, currency = '', ...rest }: Purchase): Row {
   const cells = { user_id, quantity: String(quantity), currency, price: String(price ?? '') }
   return { ...rest, ...cells }
@@ -102,7 +102,7 @@ function contradicts(stored: Purchase, sent: Purchase): boolean {
   )
 }
 
-/** By status and currency, in the order in which the file has them. */
+/** Totals per status and currency, in the order of the file. */
 function totalsOf(rows: readonly Purchase[]) {
   const keyOf = ({ status, currency = '' }: Purchase) => `${status} ${currency}`
   return [...new Set(rows.map(keyOf))].map((key) => {

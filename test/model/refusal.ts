@@ -1,4 +1,4 @@
-/** Why the model refuses an action. */
+/** The error code and the invalid fields of an action that the model refuses. */
 export class Refusal extends Error {
   readonly code: string
   readonly at: readonly (string | number)[]

@@ -5,7 +5,7 @@ import { fc } from '../support/seeds.ts'
 import type { Target } from '../support/targets.ts'
 import { createClock } from '../support/till.ts'
 import { type Action, actions } from './actions.ts'
-import { playLibrary } from './library.ts'
+import { createLibraryRunner } from './library.ts'
 import { createModel } from './model.ts'
 
 type Scope = Pick<TestContext, 'after'>
@@ -13,17 +13,17 @@ type Scope = Pick<TestContext, 'after'>
 export interface Modelling {
   readonly target: Target
   readonly seed: number
-  /** How many sequences of operations to play. */
+  /** The number of sequences of operations to run. */
   readonly sequences: number
-  /** After which no further sequence begins. */
+  /** No sequence begins after this time. */
   readonly milliseconds?: number
-  /** Told of every operation, and of the code of one that is refused. */
+  /** Receives each operation and its outcome: an error code or `done`. */
   readonly count?: (operation: string, outcome: string) => void
 }
 
 /**
- * Plays sequences of actions and tells how many; throws with the shortest one in which the storage
- * differs from the model.
+ * Runs sequences of actions and returns their number. Throws with the shortest sequence for which
+ * the storage differs from the model.
  */
 export async function compareWithModel(scope: Scope, modelling: Modelling): Promise<number> {
   const { target, seed, sequences, milliseconds = Number.POSITIVE_INFINITY } = modelling
@@ -51,7 +51,7 @@ async function compare(
   const till = createTill({ storage: await open(scope), now: clock.now })
   try {
     const model = createModel()
-    const library = playLibrary(till)
+    const library = createLibraryRunner(till)
     for (const action of actions) {
       if (action.do === 'wait') clock.pass(action.seconds * 1000)
       const expected = await model(action)

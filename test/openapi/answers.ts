@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Reply } from '../support/server.ts'
 import { type document, mistakesOf, type Operation, type Response, resolve } from './document.ts'
 
-/** The headers of HTTP itself and those that say the same in every answer. */
+/** Headers of HTTP itself, and headers with the same meaning in every answer. */
 const EVERYWHERE = [
   ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive'],
   ...['transfer-encoding', 'x-content-type-options'],

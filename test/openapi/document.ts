@@ -61,7 +61,7 @@ interface Document {
   }
 }
 
-// As a client reads it.
+// Converted to JSON, as a client gets it.
 export const document: Document = JSON.parse(JSON.stringify(createOpenApi()))
 
 /** The target of a reference, or the value itself. */

@@ -67,7 +67,7 @@ export function formOf({ file, ...fields }: { readonly file?: string }): FormDat
   return importForm(file ?? '', { store_id: '', ...Object.fromEntries(texts) })
 }
 
-/** Values that the shop knows, by the names of the fields and parameters. */
+/** Values that exist in the shop, by the names of fields and parameters. */
 export function knownValues({ account, project, item }: Shop): { readonly [name: string]: string } {
   return {
     account_id: account.account_id,

@@ -57,7 +57,7 @@ test('an import that waits for another one can be aborted', async () => {
   await other.abort()
 })
 
-test('an aborted erasure throws the reason, and a repeated one finishes it', async () => {
+test('an aborted erasure throws the reason, and a second call finishes it', async () => {
   const { till, account, project, controller, signal } = await start()
   const file = [Buffer.from(HEADER + rowsOf(1_200))]
   await till.purchases.import(account, { store_id: 'main', file })

@@ -34,19 +34,19 @@ const IMPORTED = { rows: 1, added: 1, skipped: 0, updated: 0, passed_over: 0 }
 
 type NewPlace = (t: TestContext) => Place
 
-/** What a mutating call leaves: its action, and what it says was changed. */
+/** A mutating call, and the audit entry it leaves. */
 interface Change {
   readonly action: string
   prepare?(shop: Shop): Promise<unknown>
-  /** Resolves to the subject that its entry should name. */
+  /** Makes the change. Resolves to the subject that the entry should have. */
   make(shop: Shop): Promise<string>
-  /** The fields of its entry that not every entry has. */
+  /** The expected optional fields of the entry. */
   about?(shop: Shop, subject: string): Partial<AuditEntry>
-  /** The same call with something wrong. */
+  /** The same call with an error in it. */
   fail(shop: Shop): Promise<unknown>
 }
 
-/** Every call of an account that changes something. */
+/** Every call of an account that changes something, with its audit entry. */
 const accountChanges: Record<string, Change> = {
   'accounts.addKey': {
     action: 'account_key.add',
@@ -170,7 +170,7 @@ const accountChanges: Record<string, Change> = {
     fail: ({ till, key }) =>
       till.users.erase(key, { project_id: 'prj_nobody', user_id: 'ann' }, OPTIONS),
   },
-  // The last: the key makes no change after it.
+  // Must be the last one: the key cannot make a change after it.
   'accounts.revokeKey': {
     action: 'account_key.revoke',
     async make({ till, key }) {
@@ -181,7 +181,7 @@ const accountChanges: Record<string, Change> = {
   },
 }
 
-/** Every call of a session that changes something. */
+/** Every call of a session that changes something, with its audit entry. */
 const sessionChanges: Record<string, Change> = {
   'projects.update': {
     action: 'project.update',
@@ -214,8 +214,10 @@ await describePlaces('the audit log', (newPlace) => {
 })
 
 for (const { driver, skip } of await sqliteDrivers()) {
-  test(`the audit log takes no change and no deletion, with ${driver}`, { skip }, (t) =>
-    assertAppendOnly(t, driver),
+  test(
+    `the audit log refuses updates and deletions of its entries, with ${driver}`,
+    { skip },
+    (t) => assertAppendOnly(t, driver),
   )
 }
 
@@ -225,7 +227,7 @@ function describeChange(
   { action, prepare, make, about, fail }: Change,
   actorOf: (shop: Shop) => string,
 ): void {
-  test(`tells of a change once: ${name}`, async (t) => {
+  test(`has one entry for a change ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
     await prepare?.(shop)
     const before = await entriesOf(shop.till)
@@ -247,7 +249,7 @@ function describeChange(
     assert.deepEqual(await entriesOf(shop.till), [...before, entry])
   })
 
-  test(`tells nothing of what was refused: ${name}`, async (t) => {
+  test(`has no entry for a refused change ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
     const before = await entriesOf(shop.till)
 
@@ -258,7 +260,7 @@ function describeChange(
 }
 
 function describeOperator(newPlace: NewPlace): void {
-  test('names the operator where no key was shown, and the account that is concerned', async (t) => {
+  test('names the operator as actor of a call without a key, and the account that it concerns', async (t) => {
     const till = await newPlace(t).till({ now: () => NOW })
     const { account_id } = await till.accounts.create({ name: 'Studio' }, OPTIONS)
     const account = await till.accounts.get(account_id)
@@ -266,8 +268,8 @@ function describeOperator(newPlace: NewPlace): void {
 
     const entries = await entriesOf(till)
 
-    const told = entries.map(({ actor, action, request_id }) => [actor, action, request_id])
-    assert.deepEqual(told, [
+    const actual = entries.map(({ actor, action, request_id }) => [actor, action, request_id])
+    assert.deepEqual(actual, [
       ['operator', 'account.create', 'request-1'],
       ['operator', 'project.create', ''],
     ])
@@ -275,7 +277,7 @@ function describeOperator(newPlace: NewPlace): void {
     assert.deepEqual(await entriesOf(till, account_id), entries)
   })
 
-  test('tells of each project and store whose secrets were sealed, once', async (t) => {
+  test('has one entry for each project and store whose secrets were sealed', async (t) => {
     const place = newPlace(t)
     const { till, account, project } = await newShop(place)
     const config = { webhook_secret: 'whs_1' }
@@ -297,7 +299,7 @@ function describeOperator(newPlace: NewPlace): void {
     ])
   })
 
-  test('tells nothing of a dry run, nor of sessions that are opened and read', async (t) => {
+  test('has no entry for a dry run, a new session or a read', async (t) => {
     const { till, account, session, project } = await newShop(newPlace(t))
     const before = await entriesOf(till)
 
@@ -309,7 +311,7 @@ function describeOperator(newPlace: NewPlace): void {
   })
 
   for (const [keys, masterKeys] of Object.entries({ none: [], one: [new Uint8Array(32)] })) {
-    test(`tells nothing of an update that changes nothing, with ${keys} as master key`, async (t) => {
+    test(`has no entry for an update that changes nothing, with ${keys} as master key`, async (t) => {
       const shop = await newShop(newPlace(t), { masterKeys })
       const { till, key, session, project } = shop
       const { id } = project
@@ -340,7 +342,7 @@ function describeOperator(newPlace: NewPlace): void {
     })
   }
 
-  test('tells nothing of an import whose rows are all there already', async (t) => {
+  test('has no entry for an import that only repeats stored rows', async (t) => {
     const { till, session } = await newShop(newPlace(t))
     await till.purchases.import(session, file(FILE))
     const before = await entriesOf(till)
@@ -351,7 +353,7 @@ function describeOperator(newPlace: NewPlace): void {
     assert.deepEqual(await entriesOf(till), before)
   })
 
-  test('tells of a secret that is sent again once, when it lay in clear', async (t) => {
+  test('has one entry when a secret stored in clear is sent again and sealed', async (t) => {
     const place = newPlace(t)
     const { till, account, project } = await newShop(place)
     const change = { id: project.id, config: { webhook_secret: 'whs_1' } }
@@ -365,7 +367,7 @@ function describeOperator(newPlace: NewPlace): void {
     assert.equal((await entriesOf(till)).length, before.length + 1)
   })
 
-  test('holds no key, no token and no secret', async (t) => {
+  test('contains no key, token or secret', async (t) => {
     const shop = await newShop(newPlace(t))
     const { till, key, project } = shop
     const config = { webhook_secret: 'whs_secret' }
@@ -381,7 +383,7 @@ function describeOperator(newPlace: NewPlace): void {
 }
 
 function describePages(newPlace: NewPlace): void {
-  test('is read in its order, page by page, of one account or of all', async (t) => {
+  test('is listed in order and in pages, for one account or all', async (t) => {
     const { till, account } = await newShop(newPlace(t))
     const other = await till.accounts.create({ name: 'Other' })
     for (let n = 0; n < 5; n++) {
@@ -402,7 +404,7 @@ function describePages(newPlace: NewPlace): void {
     assert.deepEqual(await entriesOf(till, 'acc_nobody'), [])
   })
 
-  test('is not asked for by pages that can not be', async (t) => {
+  test('refuses an invalid page', async (t) => {
     const { till } = await newShop(newPlace(t))
     for (const query of [{ limit: 0 }, { limit: 1001 }, { cursor: 'x' }, { account_id: '' }]) {
       await assert.rejects(till.operations.listAudit(query), { code: 'invalid_request' })
@@ -411,7 +413,7 @@ function describePages(newPlace: NewPlace): void {
 }
 
 function describeArchive(newPlace: NewPlace): void {
-  test('is archived up to one hour ago at most, and tells of it once', async (t) => {
+  test('archives entries older than an hour, and has one entry about it', async (t) => {
     const { till, clock } = await newShop(newPlace(t))
     const before = await entriesOf(till)
     const file = join(temporaryFolder(t), 'audit.jsonl')
@@ -442,7 +444,7 @@ function describeArchive(newPlace: NewPlace): void {
     assert.deepEqual(await entriesOf(till), [entry])
   })
 
-  test('is not archived by a request that can not be', async (t) => {
+  test('refuses an invalid archive request', async (t) => {
     const { till } = await newShop(newPlace(t))
     const good = { before: '2024-01-01', file: join(temporaryFolder(t), 'audit.jsonl') }
     for (const change of [{ before: 'now' }, { before: '' }, { file: '' }, { out: 'x' }]) {
@@ -493,7 +495,7 @@ async function assertAppendOnly(t: TestContext, driver: SqliteDriverName): Promi
 
 type Shop = Awaited<ReturnType<typeof newShop>>
 
-/** A shop, and those who may call: a key of its account, and a session of its project. */
+/** A shop, an account key and a session. */
 async function newShop(place: Place, options: Partial<TillOptions> = {}) {
   const clock = createClock(NOW)
   const till = await place.till({ now: clock.now, ...options })

@@ -63,8 +63,8 @@ for (const [name, encode] of Object.entries(encodings)) {
           )
 
         assert.ok(refusal instanceof TillError, String(refusal))
-        const told = refusal.details.map((detail) => [detail.line, detail.code])
-        assert.deepEqual(told, [[at, code]], `${code} on line ${at}`)
+        const found = refusal.details.map((detail) => [detail.line, detail.code])
+        assert.deepEqual(found, [[at, code]], `${code} on line ${at}`)
         const { purchases } = await till.purchases.list(account, { store_id: 'main' })
         assert.deepEqual(purchases, [])
         files++

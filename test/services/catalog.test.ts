@@ -21,7 +21,7 @@ async function setup() {
 const GEM = { name: 'gem', display_name: 'Gem', price: '99', type: 'consumable' as const }
 const main = (...items: { name: string }[]) => [{ store_id: 'main', items }]
 
-test('an exported catalog has no differences, also when the file comes byte by byte', async () => {
+test('an exported catalog has no differences, also when it is read byte by byte', async () => {
   const { till, account, exported } = await setup()
   const text = await exported()
 
@@ -68,7 +68,7 @@ test('apply makes the changes of the plan, and a second one has nothing to do', 
   assert.equal((await till.operations.listAudit({})).entries.length, entries.length + 3)
 })
 
-test('a missing item stays, unless it is to be archived; a file restores it', async () => {
+test('a missing item stays unless archiveMissing is set, and a file restores it', async () => {
   const { plan, apply, exported } = await setup()
 
   assert.equal((await apply(main(GEM))).missing, 1)
@@ -83,7 +83,7 @@ test('a missing item stays, unless it is to be archived; a file restores it', as
   assert.equal((await apply(main({ name: 'gold', archived: false } as never))).restored, 1)
 })
 
-test('a secret is a reference that is never exported in clear', async () => {
+test('an export replaces secrets by references', async () => {
   const { plan, apply, exported } = await setup()
   const store = (store_config: object) => [{ store_id: 'main', store_config } as never]
   const reference = { webhook_secret: { env: 'HOOK' } }
@@ -102,7 +102,7 @@ test('a secret is a reference that is never exported in clear', async () => {
   assert.ok(!text.includes('s3cret'))
 })
 
-test('a plan is refused when the catalog changed since', async () => {
+test('a plan is refused when the catalog has changed since', async () => {
   const { till, account, apply, plan } = await setup()
   const { digest } = await plan(main(GEM))
   await till.items.create(account, { ...GEM, name: 'late', store_id: 'main' })
@@ -125,7 +125,7 @@ test('a new store is created only on demand, with its items', async () => {
   assert.equal((await till.items.list(account, { store_id: 'new' })).items.length, 1)
 })
 
-test('every mistake is named with its JSON path, and nothing changes', async () => {
+test('every error names its JSON path, and nothing changes', async () => {
   const { till, account, project, apply, exported } = await setup()
   const other = await createShop(till, 'Other')
   const before = await exported()
@@ -166,13 +166,13 @@ const badFiles: Record<string, RegExp> = {
   '{"a": "\xff"}': /^The file is not UTF-8$/,
 }
 for (const [text, expected] of Object.entries(badFiles)) {
-  test(`a file that is no JSON is refused: ${JSON.stringify(text)}`, async () => {
+  test(`a file that is not JSON is refused: ${JSON.stringify(text)}`, async () => {
     const { message } = await failureOf(readCatalog([Buffer.from(text, 'latin1')]))
     assert.match(message, expected)
   })
 }
 
-test('a spreadsheet names all bad rows by line, and a good one is applied', async () => {
+test('a bad spreadsheet is refused with all line numbers, and a good one is applied', async () => {
   const { till, account, apply, project } = await setup()
   const read = (...lines: string[]) => readCatalog(fileOf(lines.join('\n')), { store_id: 'main' })
   const header = 'sku;display_name;price;type;metadata;Notes'
@@ -217,7 +217,7 @@ test("Google Play's product file is read unchanged", async () => {
   )
 })
 
-test('a price of Google Play that can not be read is named with its line', async () => {
+test('an unreadable Google Play price is reported with its line', async () => {
   const { plan } = await setup()
   const header =
     'Product ID,Published State,Purchase Type,Auto Translate,Locale; Title; Description,Auto Fill Prices,Price,Pricing Template ID'

@@ -13,7 +13,7 @@ await describePlaces('account keys', describeAccountKeys)
 await describePlaces('public keys', describePublicKeys)
 
 function describeAccountKeys(newPlace: NewPlace): void {
-  test('several open one account, each by its own id', async (t) => {
+  test('authenticate one account, each with its own id', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account } = shop
 
@@ -27,7 +27,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
     }
   })
 
-  test('are listed without what would open the account', async (t) => {
+  test('are listed without their secret part', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account_key, ...added } = await till.accounts.addKey(shop.account)
 
@@ -37,7 +37,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
     assert.deepEqual(listed, [{ account_id, created_at, key_id }, added])
   })
 
-  test('are refused at once when they are revoked, by every process', async (t) => {
+  test('are refused by every process as soon as they are revoked', async (t) => {
     const place = newPlace(t)
     const { till, shop } = await newShop(place)
     const other = await place.till()
@@ -58,7 +58,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
     assert.equal(kept?.revoked_at, undefined)
   })
 
-  test('fail alike, revoked, unknown or no key at all', async (t) => {
+  test('fail with the same error when revoked, unknown or missing', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account } = shop
     await till.accounts.revokeKey(account, account.key_id)
@@ -69,7 +69,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
     }
   })
 
-  test("are the account's own to revoke, once: a foreign one is as one that nobody has", async (t) => {
+  test('can be revoked once, by their account only: a foreign key fails like an unknown one', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account } = shop
     const other = await till.accounts.create({ name: 'Other' })
@@ -85,7 +85,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
     assert.deepEqual(await revoke(added.key_id), unknown)
   })
 
-  test('are nothing that a session adds, lists or revokes', async (t) => {
+  test('cannot be added, listed or revoked by a session', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const session = (await till.sessions.authenticate(shop.token)) as unknown as Account
 
@@ -96,7 +96,7 @@ function describeAccountKeys(newPlace: NewPlace): void {
 }
 
 function describePublicKeys(newPlace: NewPlace): void {
-  test('that are rotated with a grace open sessions beside the new one until it is over', async (t) => {
+  test('work beside their successor until the grace period ends', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const other = await place.till({ now: clock.now })
@@ -128,7 +128,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     }
   })
 
-  test('that are rotated without a grace are refused at once, by every process', async (t) => {
+  test('are refused by every process at once when rotated without a grace period', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const other = await place.till({ now: clock.now })
@@ -146,7 +146,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     }
   })
 
-  test('that are rotated again without a grace end the grace of all before them', async (t) => {
+  test('lose their grace period at a second rotation without one', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     const second = await till.projects.rotateKey(account, { id: project.id })
@@ -159,7 +159,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     }
   })
 
-  test('that are rotated again with a longer grace do not lengthen the one before', async (t) => {
+  test('keep their grace period at a second rotation with a longer one', async (t) => {
     const { till, shop, clock } = await newShop(newPlace(t))
     const { account, project } = shop
     const second = await till.projects.rotateKey(account, { id: project.id, gracePeriod: 60_000 })
@@ -173,7 +173,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     await till.sessions.accessToken(second.public_key)
   })
 
-  test('that are rotated many times at once all have their grace, and one is the new one', async (t) => {
+  test('all get their grace period in concurrent rotations, and one is current', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const tills = [till, await place.till({ now: clock.now })]
@@ -192,7 +192,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     assert.equal(left.filter(Boolean).length, 1)
   })
 
-  test('that are former ones show the project as it was, not its new key', async (t) => {
+  test('do not reveal the current key in their grace period', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     const { public_key } = await till.projects.rotateKey(account, { id: project.id })
@@ -206,7 +206,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     assert.equal((await till.projects.get(account, project.id)).public_key, public_key)
   })
 
-  test('in a body must be the one that was sent, old or new', async (t) => {
+  test('in a body must equal the header, whether old or new', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     const { public_key } = await till.projects.rotateKey(account, { id: project.id })
@@ -220,7 +220,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     }
   })
 
-  test('have a day of grace unless told, and one of whole seconds to 30 days', async (t) => {
+  test('have a grace period of one day by default, and of whole seconds up to 30 days', async (t) => {
     const { till, shop, clock } = await newShop(newPlace(t))
     const { account, project } = shop
     const { id, public_key } = project
@@ -236,7 +236,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     await till.projects.rotateKey(account, { id, gracePeriod: 30 * 86_400_000 })
   })
 
-  test('of a foreign project are as those of one that is not there', async (t) => {
+  test('of a foreign project fail like those of an unknown one', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const other = await till.accounts.create({ name: 'Other' })
     const rotate = (id: string) => failureOf(till.projects.rotateKey(other, { id }))
@@ -245,7 +245,7 @@ function describePublicKeys(newPlace: NewPlace): void {
     await till.sessions.accessToken(shop.project.public_key)
   })
 
-  test('of a disabled project open nothing, in their grace neither', async (t) => {
+  test('of a disabled project are refused, also in their grace period', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     await till.projects.rotateKey(account, { id: project.id })

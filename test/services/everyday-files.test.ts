@@ -22,7 +22,7 @@ const good: { readonly [what: string]: string | Buffer } = {
 }
 
 for (const [what, file] of Object.entries(good)) {
-  test(`${what} is imported as it is`, async () => {
+  test(`${what} is imported unchanged`, async () => {
     const { load, list } = await openStore()
 
     assert.equal((await load(file)).added, 2)
@@ -38,7 +38,7 @@ for (const [what, file] of Object.entries(good)) {
   })
 }
 
-test('a file may be a header alone', async () => {
+test('a file may contain only a header', async () => {
   const { load } = await openStore()
   assert.equal((await load(rows())).rows, 0)
 })
@@ -98,18 +98,18 @@ const bad: { readonly [what: string]: readonly [file: string | Buffer, ...RegExp
   ],
 }
 
-for (const [what, [file, ...said]] of Object.entries(bad)) {
+for (const [what, [file, ...expected]] of Object.entries(bad)) {
   test(`refused with the reason: ${what}`, async () => {
     const { load, list } = await openStore()
 
     const { code, details } = await failureOf(load(file))
 
     assert.equal(code, 'invalid_purchases')
-    const told = details.map(({ line, column = '', ...rest }) =>
+    const actual = details.map(({ line, column = '', ...rest }) =>
       [line, column, rest.code, rest.message].join(' '),
     )
-    assert.equal(told.length, said.length, told.join('\n'))
-    for (const [i, message] of said.entries()) assert.match(told[i] ?? '', message)
+    assert.equal(actual.length, expected.length, actual.join('\n'))
+    for (const [i, message] of expected.entries()) assert.match(actual[i] ?? '', message)
     assert.deepEqual((await list()).purchases, [])
   })
 }
@@ -125,7 +125,7 @@ async function openStore() {
   }
 }
 
-/** Chunks of one byte: the result must not depend on where a file is cut. */
+/** Splits a file into chunks of one byte: the result must not depend on chunk boundaries. */
 async function* bytewise(file: Buffer) {
   for (let at = 0; at < file.length; at++) yield file.subarray(at, at + 1)
 }

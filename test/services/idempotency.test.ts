@@ -23,7 +23,7 @@ type Create = (
   options?: CreateOptions,
 ) => Promise<{ readonly created_at: string }>
 
-/** The operations that take an idempotency key, each with an input that it takes. */
+/** The operations that take an idempotency key, each with a valid input. */
 const creations: Record<string, Create> = {
   'projects.create': ({ till, account }, change, options = KEY) => {
     const config = { webhook_secret: SECRET, custom_settings: { z: 1, a: [2, null] } }
@@ -51,10 +51,10 @@ await describePlaces('a repeated call', (newPlace) => {
   }
   describeKeys(newPlace)
 })
-await describeFiles('a idempotency', describeIdempotencyRecords)
+await describeFiles('an idempotency record', describeIdempotencyRecords)
 
 function describeCreation(newPlace: NewPlace, name: string, create: Create): void {
-  test(`returns what the first returned and makes nothing: ${name}`, async (t) => {
+  test(`returns the first answer and creates nothing: ${name}`, async (t) => {
     const place = newPlace(t)
     const shop = await newShop(place)
     const first = await create(shop)
@@ -70,7 +70,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
     assert.deepEqual(await everything(shop), before)
   })
 
-  test(`is a call of its own once a day has passed: ${name}`, async (t) => {
+  test(`is a new call after one day: ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
     const first = await create(shop)
 
@@ -81,7 +81,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
     assert.deepEqual(await create(shop, another(name)), second)
   })
 
-  test(`is refused with another input, and makes nothing: ${name}`, async (t) => {
+  test(`with another input is refused and creates nothing: ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
     await create(shop)
     const before = await everything(shop)
@@ -95,10 +95,10 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
     assert.deepEqual(await everything(shop), before)
   })
 
-  test(`is refused with an unknown field, however deep: ${name}`, async (t) => {
+  test(`with an unknown field is refused, at any depth: ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
     await create(shop)
-    // Deeper than JSON.stringify can write.
+    // Nests deeper than JSON.stringify can write.
     let deep: object = {}
     for (let depth = 0; depth < 100_000; depth++) deep = { deep }
 
@@ -109,7 +109,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
     )
   })
 
-  test(`makes one record of 20 calls at the same time: ${name}`, async (t) => {
+  test(`creates one record in 20 concurrent calls: ${name}`, async (t) => {
     const place = newPlace(t)
     const shop = await newShop(place)
     const other = { ...shop, till: await place.till({ now: shop.clock.now }) }
@@ -124,7 +124,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
     assert.equal(countOf(after), countOf(before) + 1)
   })
 
-  test(`of another account is its own: ${name}`, async (t) => {
+  test(`with the key of another account is a new call: ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
     const other = { ...shop, ...(await createShop(shop.till, 'Other')) }
     const first = await create(shop)
@@ -136,7 +136,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
     assert.deepEqual(await create(other, another(name)), others)
   })
 
-  test(`that failed before is judged anew: ${name}`, async (t) => {
+  test(`is validated again after a failure: ${name}`, async (t) => {
     const shop = await newShop(newPlace(t))
     const bad = { platform: 'toaster', store_type: 'toaster', type: 'toaster' }
     await assert.rejects(create(shop, bad), { code: 'invalid_request' })
@@ -148,7 +148,7 @@ function describeCreation(newPlace: NewPlace, name: string, create: Create): voi
 }
 
 function describeKeys(newPlace: NewPlace): void {
-  test('leaves no idempotency record when its name was taken', async (t) => {
+  test('leaves no idempotency record when it fails because the name is taken', async (t) => {
     const shop = await newShop(newPlace(t))
     const create = creations['items.create'] as Create
     await assert.rejects(create(shop, { name: 'gold' }), { code: 'invalid_request' })
@@ -158,7 +158,7 @@ function describeKeys(newPlace: NewPlace): void {
     assert.deepEqual(await create(shop, { name: 'free' }), made)
   })
 
-  test('of one operation is none of another', async (t) => {
+  test('with the key of another operation is a new call', async (t) => {
     const shop = await newShop(newPlace(t))
     const [first, ...others] = Object.values(creations) as [Create, ...Create[]]
     await first(shop)
@@ -168,7 +168,7 @@ function describeKeys(newPlace: NewPlace): void {
     }
   })
 
-  test('has a key of 1 to 255 characters, and is made anew without one', async (t) => {
+  test('needs a key of 1 to 255 characters, and is a new call without one', async (t) => {
     const shop = await newShop(newPlace(t))
     const create = creations['projects.create'] as Create
     for (const idempotencyKey of ['', 'k'.repeat(256), 'a\0b', '\ud800', 1 as unknown as string]) {
@@ -181,7 +181,7 @@ function describeKeys(newPlace: NewPlace): void {
     assert.notDeepEqual(await create(shop, {}, {}), await create(shop, {}, {}))
   })
 
-  test('keeps its first answer when the public key was rotated since', async (t) => {
+  test('returns the first answer after a rotation of the public key', async (t) => {
     const shop = await newShop(newPlace(t))
     const create = creations['projects.create'] as Create
     const first = (await create(shop)) as Awaited<ReturnType<Till['projects']['create']>>
@@ -195,7 +195,7 @@ function describeKeys(newPlace: NewPlace): void {
 }
 
 function describeIdempotencyRecords(newPlace: NewPlace): void {
-  test('holds no secret in clear, and nothing to try guesses on, under a master key', async (t) => {
+  test('contains no secret and no unkeyed hash of one, with a master key', async (t) => {
     const place = newPlace(t)
     const shop = await newShop(place, { masterKeys: [new Uint8Array(32).fill(1)] })
     const sealed = [creations['projects.create'], creations['stores.create']] as [Create, Create]
@@ -207,7 +207,7 @@ function describeIdempotencyRecords(newPlace: NewPlace): void {
     assert.equal(place.bytes().includes(SECRET), false)
   })
 
-  test('is still known when the master key was changed, and when it is gone no call is made twice', async (t) => {
+  test('is recognised after a change of the master key; without the key, a repeat is refused', async (t) => {
     const place = newPlace(t)
     const [older, newer] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
     const shop = await newShop(place, { masterKeys: [older] })
@@ -222,7 +222,7 @@ function describeIdempotencyRecords(newPlace: NewPlace): void {
     assert.equal((await collect(shop.till.projects.all(shop.account))).length, 2)
   })
 
-  test('is put under the newest master key when secrets are sealed, and is still known', async (t) => {
+  test('is re-encrypted when secrets are sealed, and is still recognised', async (t) => {
     const place = newPlace(t)
     const shop = await newShop(place)
     const create = creations['stores.create'] as Create
@@ -247,7 +247,7 @@ function describeIdempotencyRecords(newPlace: NewPlace): void {
     await assert.rejects(create(await on([newer])), { code: 'invalid_request' })
   })
 
-  test('of before there was a master key is still known', async (t) => {
+  test('from before the first master key is still recognised', async (t) => {
     const place = newPlace(t)
     const shop = await newShop(place)
     const create = creations['stores.create'] as Create
@@ -271,13 +271,13 @@ function game({ account_id }: Account) {
   return { account_id, name: 'Second', bundle_id: 'com.example.second', platform: 'web' }
 }
 
-/** A change that makes an input another one, which is taken as well. */
+/** A change that turns an input into a different valid input. */
 function another(creation: string): object {
   if (creation === 'projects.create') return { config: { webhook_secret: 'another' } }
   return creation === 'items.create' ? { name: 'bronze' } : { store_id: 'another' }
 }
 
-/** The hash of a request as its database file keeps it. */
+/** The hash of the request, as the database file stores it. */
 async function fingerprintIn({ path }: Place, { account_id }: Account): Promise<string> {
   const storage = await openSqliteStorage(path)
   const idempotency = await storage.findIdempotencyRecord(account_id, KEY.idempotencyKey)
@@ -285,7 +285,7 @@ async function fingerprintIn({ path }: Place, { account_id }: Account): Promise<
   return idempotency?.fingerprint ?? assert.fail('there is no idempotency record')
 }
 
-/** All records of an account, and the log of what was changed. */
+/** All records of an account, and its audit log. */
 async function everything({ till, account }: Shop) {
   const projects = await collect(till.projects.all(account))
   const stores = (

@@ -25,8 +25,8 @@ async function openShop(till: Till) {
 }
 
 for (const { name, skip, open } of await allTargets()) {
-  describe(`imports as records: ${name}`, { skip }, () => {
-    test('an import keeps who, when, its file, counts and totals', async (t) => {
+  describe(`import records: ${name}`, { skip }, () => {
+    test('an import records its actor, time, file, counts and totals', async (t) => {
       const till = createTill({ storage: await open(t) })
       const { account, load } = await openShop(till)
       await load(row('T-1', 'pending'))
@@ -52,7 +52,7 @@ for (const { name, skip, open } of await allTargets()) {
       assert.deepEqual(listed[1], record)
     })
 
-    test('a recorded purchase protects an import from its undo until it is undone', async (t) => {
+    test('a recorded purchase prevents the undo of an earlier import until it is undone itself', async (t) => {
       const till = createTill({ storage: await open(t) })
       const { account, load, ids } = await openShop(till)
       const { import_id } = await load(row('T-1', 'pending'))
@@ -78,7 +78,7 @@ for (const { name, skip, open } of await allTargets()) {
       )
     })
 
-    test('the audit entries of an import and its undo have its store and counts', async (t) => {
+    test('the audit entries of an import and of its undo contain the store and the counts', async (t) => {
       const till = createTill({ storage: await open(t) })
       const { account, store, load } = await openShop(till)
       const { import_id } = await load(row('T-1') + row('T-1'))
@@ -114,7 +114,7 @@ for (const { name, skip, open } of await allTargets()) {
       assert.equal((await load(row('T-2'))).added, 1)
     })
 
-    test('an import that only repeats an earlier one protects it from an undo', async (t) => {
+    test('an import that repeats an earlier one prevents its undo', async (t) => {
       const till = createTill({ storage: await open(t) })
       const { account, load, ids, actions } = await openShop(till)
       const first = await load(row('T-1') + row('T-2'))
@@ -165,7 +165,7 @@ test('an import of an earlier version cannot be undone', async () => {
   const till = createTill({ storage })
   const { account, store } = await openShop(till)
   const old = await storage.openImport(store, 'imp_old')
-  await old?.commit() // without details, as those imports are
+  await old?.commit() // without details, as in earlier versions
 
   const undone = till.imports.undo(account, { import_id: 'imp_old', force: true })
 

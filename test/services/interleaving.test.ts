@@ -9,7 +9,7 @@ import { createShop, fileOf } from '../support/till.ts'
 
 type Verb = keyof Storage
 
-/** What a call does after it has read, and the verb of the storage with which it does it. */
+/** A write, and the storage method that it calls after its reads. */
 interface Write {
   readonly verb: Verb
   readonly call: (shop: Shop) => Promise<unknown>
@@ -160,7 +160,7 @@ for (const { name, open, skip } of await allTargets()) {
 
           await assert.rejects(failed, { code })
           await shop.assertUnchanged()
-          // Nothing of it is in the way of the next one.
+          // The failed import does not block the next one.
           await shop.till.stores.update(shop.operator, { store_id: 'main', status: 'active' })
           const next = { store_id: 'main', file: fileOf(HEADER, ROW) }
           assert.equal((await shop.till.purchases.import(shop.operator, next)).added, 1)
@@ -202,7 +202,7 @@ for (const { name, open, skip } of await allTargets()) {
       })
     }
 
-    test('another takes the name, the store_id or the key', async (t) => {
+    test('another call takes the name, the store_id or the key', async (t) => {
       const shop = await openShop(t, open)
       const { till, key, spare, project_id } = shop
       const store = { project_id, store_id: 'side', store_type: 'web' as const }
@@ -217,7 +217,7 @@ for (const { name, open, skip } of await allTargets()) {
       }
     })
 
-    test('another changes other fields, and neither change is lost', async (t) => {
+    test('another call changes other fields, and neither change is lost', async (t) => {
       const shop = await openShop(t, open)
       const { till, key, project_id: id } = shop
 
@@ -238,7 +238,7 @@ for (const { name, open, skip } of await allTargets()) {
       assert.deepEqual([status, is_sandbox], ['paused', true])
     })
 
-    test('another rotates the public key, and one of three is the new one', async (t) => {
+    test('other calls rotate the public key, and one of three keys is current', async (t) => {
       const shop = await openShop(t, open)
       const { till, key, project_id: id, public_key } = shop
       const rotate = () => till.projects.rotateKey(key, { id, gracePeriod: 0 })
@@ -258,7 +258,7 @@ for (const { name, open, skip } of await allTargets()) {
 
 type Shop = Awaited<ReturnType<typeof openShop>>
 
-/** A till on a storage that holds one call of a verb back until something else is done. */
+/** A till whose storage can hold back one method call until something else is done. */
 async function openShop(t: TestContext, open: (t: TestContext) => Promise<Storage>) {
   const storage = await open(t)
   const held: Storage = { ...storage }
@@ -269,7 +269,7 @@ async function openShop(t: TestContext, open: (t: TestContext) => Promise<Storag
   const inventory = () => takeInventory(storage, new Date().toISOString())
   let before = await inventory()
 
-  /** Does something else; what is there then is what should be there in the end. */
+  /** Does something else, and takes the result as the expected final state. */
   const revoke = async (meanwhile: () => Promise<unknown>) => {
     await meanwhile()
     before = await inventory()
@@ -284,7 +284,7 @@ async function openShop(t: TestContext, open: (t: TestContext) => Promise<Storag
     project_id: project.id,
     public_key: project.public_key,
     revoke,
-    /** Makes a call, and does something else when it comes to a verb of the storage. */
+    /** Makes a call, and runs `meanwhile` just before the storage method runs. */
     async interrupt<T>(verb: Verb, call: () => Promise<T>, meanwhile: () => Promise<unknown>) {
       const entered = createSignal()
       const opened = createSignal()
@@ -297,7 +297,7 @@ async function openShop(t: TestContext, open: (t: TestContext) => Promise<Storag
       }
       Object.assign(held, { [verb]: hold })
       const called = call()
-      called.catch(() => {}) // told below
+      called.catch(() => {}) // reported below
       await Promise.race([entered.given, called])
       await revoke(meanwhile)
       opened.give()

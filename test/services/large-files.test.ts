@@ -109,7 +109,7 @@ test('messages quote at most 64 characters of a file', async () => {
   assert.deepEqual(ignored_columns, [`${'😀'.repeat(31)}…`])
 })
 
-test('blanks and escapes do not count in the limit of metadata, and longer metadata is not parsed', async () => {
+test('blanks and escapes do not count towards the metadata limit, and longer metadata is not parsed', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
   const escaped = `{"a":"${'\\u0434'.repeat(20_000)}\\\\"${' '.repeat(100_000)}}`
@@ -120,7 +120,7 @@ test('blanks and escapes do not count in the limit of metadata, and longer metad
     })
 
   assert.equal((await importOne(escaped)).added, 1)
-  // Not JSON, but refused for its length before it is parsed.
+  // Invalid JSON, but refused for its length first.
   const { details } = await failureOf(importOne('{"a":[{},'.repeat(20_000)))
   assert.deepEqual(
     details.map(({ column, message }) => [column, message]),

@@ -19,7 +19,7 @@ const PROJECT = { name: 'Other', bundle_id: 'com.example.other', platform: 'web'
 const ITEM = { store_id: 'main', display_name: 'Item', price: '1', type: 'consumable' } as const
 
 describe('the caller of an operation', () => {
-  test('can not be a project, an item or a store: that does not compile', async () => {
+  test('does not compile when it is a project, an item or a store', async () => {
     const { till, project, item, store } = await newShop()
 
     // @ts-expect-error a project is not an account
@@ -116,7 +116,7 @@ test('every list returns 100 records by default and 1000 at most', async () => {
 })
 
 describe('options', () => {
-  test('of a call are refused when their names are unknown', async () => {
+  test('of a call are refused when unknown', async () => {
     const { till, account } = await newShop()
     const options = { idempotency_key: 'k-1' } as never
     const file = fileOf('')
@@ -134,7 +134,7 @@ describe('options', () => {
     assert.equal((await till.projects.list(account)).projects.length, 1)
   })
 
-  test('of a handler and a server are refused when their names are unknown', async () => {
+  test('of a handler and a server are refused when unknown', async () => {
     const till = memoryTill()
     const options = { rateLimits: 5 } as never
 

@@ -18,10 +18,10 @@ type OpenStorage = () => Storage | Promise<Storage>
 const HEADER = 'transaction_id,sku,purchased_at'
 const AT = '2024-03-01T12:34:56Z'
 
-/** A row of the columns of HEADER. */
+/** A row with the columns of HEADER. */
 const row = (id: string) => `${id},gold,${AT}\n`
 
-/** What a file of two rows in every column becomes. */
+/** The purchases in a file with two rows and all columns. */
 const FULL = `transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata
 tx_1,gold,${AT},player,3,499,EUR,pending,"{""a"":[1,{""b"":null}]}"
 tx_2,gem,1709296496789,,,,,,
@@ -60,18 +60,18 @@ for (const { driver, skip } of await sqliteDrivers()) {
 function describePurchases(name: string, open: OpenStorage, skip: string | false): void {
   describe(`purchases ${name}`, { skip }, () => {
     describe('of a good file', () => describeGoodFiles(open))
-    describe('of a file with mistakes', () => describeMistakes(open))
-    describe('that are known already', () => describeRepeats(open))
+    describe('of a file with errors', () => describeMistakes(open))
+    describe('that are stored already', () => describeRepeats(open))
     describe('of a dry run', () => describeDryRuns(open))
-    describe('and who may import where', () => describeCallers(open))
-    describe('while the file comes in', () => describeStreams(open))
-    describe('of two imports at once', () => describeTurns(open))
+    describe('and the caller', () => describeCallers(open))
+    describe('while the file is read', () => describeStreams(open))
+    describe('of concurrent imports', () => describeTurns(open))
     describe('in a list', () => describeLists(open))
   })
 }
 
 function describeGoodFiles(open: OpenStorage): void {
-  test('every row is kept, under the id of its import', async (t) => {
+  test('every row is stored with the id of its import', async (t) => {
     const shop = await openShop(t, open)
 
     const result = await shop.import(FULL)
@@ -107,7 +107,7 @@ function describeGoodFiles(open: OpenStorage): void {
     ['with quotes', FULL.replaceAll('gold', '"gold"').replaceAll(',gem,', ',"gem",')],
   ]
   for (const [what, file] of same) {
-    test(`a file ${what} is the same file`, async (t) => {
+    test(`a file ${what} has the same result`, async (t) => {
       const shop = await openShop(t, open)
 
       const { import_id, added } = await shop.import(file)
@@ -119,7 +119,7 @@ function describeGoodFiles(open: OpenStorage): void {
   }
 
   for (const delimiter of [',', ';', '\t']) {
-    test(`cells may be parted by ${JSON.stringify(delimiter)}`, async (t) => {
+    test(`the delimiter may be ${JSON.stringify(delimiter)}`, async (t) => {
       const shop = await openShop(t, open)
       const id = `t${delimiter}x`
       const lines = [HEADER.split(','), [`"${id}"`, 'gold', AT]]
@@ -148,7 +148,7 @@ function describeGoodFiles(open: OpenStorage): void {
     })
   }
 
-  test('other columns are named and not kept', async (t) => {
+  test('other columns are reported and not stored', async (t) => {
     const shop = await openShop(t, open)
 
     const { ignored_columns } = await shop.import(
@@ -160,7 +160,7 @@ function describeGoodFiles(open: OpenStorage): void {
     assert.ok(text.includes('tx_1') && !text.includes('me@example.com') && !text.includes('4111'))
   })
 
-  test('a header alone is an import of no rows', async (t) => {
+  test('a header alone imports no rows', async (t) => {
     const shop = await openShop(t, open)
 
     const { rows, added } = await shop.import(`${HEADER}\n`)
@@ -169,7 +169,7 @@ function describeGoodFiles(open: OpenStorage): void {
     assert.deepEqual((await shop.list()).purchases, [])
   })
 
-  test("a price without a currency is in the store's", async (t) => {
+  test("a price without a currency is in the store's currency", async (t) => {
     const shop = await openShop(t, open)
 
     await shop.import(`${HEADER},price\ntx_1,gold,${AT},499\n`)
@@ -178,7 +178,7 @@ function describeGoodFiles(open: OpenStorage): void {
     assert.deepEqual([purchase?.price, purchase?.currency], [499, 'USD'])
   })
 
-  test('five thousand rows are all there, in their order', async (t) => {
+  test('all of five thousand rows are stored in order', async (t) => {
     const shop = await openShop(t, open)
     const ids = Array.from({ length: 5000 }, (_, index) => `tx_${(index * 7919) % 5000}`)
 
@@ -194,7 +194,7 @@ function describeGoodFiles(open: OpenStorage): void {
 }
 
 function describeMistakes(open: OpenStorage): void {
-  // Each file has a good row on line 2 and one that is bad on line 3, unless it says otherwise.
+  // Each file has a good row on line 2 and a bad row on line 3, unless it says otherwise.
   const withColumn = (column: string, bad: string) =>
     `${HEADER},${column}\ngood,gold,${AT},\nbad,gold,${AT},${bad}\n`
   const withRow = (bad: string) => `${HEADER}\n${row('good')}${bad}\n`
@@ -220,7 +220,11 @@ function describeMistakes(open: OpenStorage): void {
     ["another store's sku", withRow(`bad,sword,${AT}`), '3 sku unknown_sku'],
     ['no time', withRow('bad,gold,'), '3 purchased_at required'],
     ['a time without a zone', withRow('bad,gold,2024-03-01 12:00'), '3 purchased_at invalid'],
-    ['a day that is none', withRow('bad,gold,2024-02-30T00:00:00Z'), '3 purchased_at invalid'],
+    [
+      'a day that does not exist',
+      withRow('bad,gold,2024-02-30T00:00:00Z'),
+      '3 purchased_at invalid',
+    ],
     ['a long user_id', withColumn('user_id', 'x'.repeat(256)), '3 user_id invalid'],
     ['the quantity 0', withColumn('quantity', '0'), '3 quantity invalid'],
     ['the quantity 1000001', withColumn('quantity', '1000001'), '3 quantity invalid'],
@@ -228,7 +232,7 @@ function describeMistakes(open: OpenStorage): void {
     ['a currency in small letters', withColumn('currency', 'usd'), '3 currency invalid'],
     ['a currency not allowed', withColumn('currency', 'GBP'), '3 currency not_allowed'],
     ['an unknown status', withColumn('status', 'paid'), '3 status invalid'],
-    ['metadata that is no JSON', withColumn('metadata', '{a}'), '3 metadata invalid'],
+    ['metadata that is not JSON', withColumn('metadata', '{a}'), '3 metadata invalid'],
     ['metadata that is a list', withColumn('metadata', '[]'), '3 metadata invalid'],
     ['a row too narrow', withRow('bad,gold'), '3 wrong_width'],
     ['a row too wide', withRow(`bad,gold,${AT},`), '3 wrong_width'],
@@ -241,14 +245,10 @@ function describeMistakes(open: OpenStorage): void {
       bytes(HEADER, '\n', row('good'), 0xff, `,gold,${AT}\n`),
       '3 malformed_encoding',
     ],
-    [
-      'half of a character',
-      bytes(HEADER, '\n', row('good'), row('a'), 0xe6),
-      '4 malformed_encoding',
-    ],
+    ['half a character', bytes(HEADER, '\n', row('good'), row('a'), 0xe6), '4 malformed_encoding'],
     ['a lone surrogate', utf16(withRow(`\ud800,gold,${AT}`)), '3 malformed_encoding'],
     [
-      'many faults in one row',
+      'many errors in one row',
       `${HEADER},quantity,status\ngood,gold,${AT},,\n,gold,now,0,paid\n`,
       '3 transaction_id required',
       '3 purchased_at invalid',
@@ -256,7 +256,7 @@ function describeMistakes(open: OpenStorage): void {
       '3 status invalid',
     ],
     [
-      'a fault after a cell of three lines',
+      'an error after a cell of three lines',
       `${HEADER},user_id\n"a","gold",${AT},"x\ny\r\nz"\n\nbad,silver,${AT},\n`,
       '6 sku unknown_sku',
     ],
@@ -279,7 +279,7 @@ function describeMistakes(open: OpenStorage): void {
       '3 Quantity transaction_conflict',
     ],
     [
-      'a conflict in a column that the file has not',
+      'a conflict in a column that the file lacks',
       `${HEADER}\nknown,gold,${AT}\n`,
       '2 user_id transaction_conflict',
     ],
@@ -300,7 +300,7 @@ function describeMistakes(open: OpenStorage): void {
     })
   }
 
-  test('names all bad rows, whoever finds them, in the order of their lines', async (t) => {
+  test('lists all bad rows in order of lines, from the parser and from the storage', async (t) => {
     const shop = await openShop(t, open)
     const file = [
       HEADER,
@@ -327,7 +327,7 @@ function describeMistakes(open: OpenStorage): void {
     assert.equal(message, '7 mistakes in the file')
   })
 
-  test('says all of a row at once: what is wrong with its cells, its item and its transaction', async (t) => {
+  test('lists all errors of a row together: in cells, item and transaction', async (t) => {
     const shop = await openShop(t, open)
     const header = `${HEADER},user_id,quantity,price,currency,status`
     await shop.import(`${header}\nknown,gold,${AT},ann,1,499,USD,\n`)
@@ -345,9 +345,9 @@ function describeMistakes(open: OpenStorage): void {
       `c,gold,now,bob,1,499,USD,`, // of a bad row's transaction
     ]
 
-    const told = await failureOf(shop.import(file.join('\n')))
+    const failure = await failureOf(shop.import(file.join('\n')))
 
-    assert.deepEqual(told.details.map(shortOf), [
+    assert.deepEqual(failure.details.map(shortOf), [
       '2 sku unknown_sku',
       '2 price invalid',
       '3 transaction_id required',
@@ -367,7 +367,7 @@ function describeMistakes(open: OpenStorage): void {
     ])
   })
 
-  test('compares no row with what a bad row lacks', async (t) => {
+  test('does not compare missing fields of a bad row with other rows', async (t) => {
     const shop = await openShop(t, open)
     const header = `${HEADER},quantity,price`
     const file = [
@@ -398,17 +398,19 @@ function describeMistakes(open: OpenStorage): void {
     ])
   })
 
-  test('holds a thousand bad rows and names the mistakes in the cells of all', async (t) => {
+  test('reports the cell errors of a thousand bad rows', async (t) => {
     const shop = await openShop(t, open)
     const bad = Array.from({ length: 1_200 }, (_, i) => `tx_${i},silver,now\n`).join('')
-    let told = 0
+    let reported = 0
 
-    const { total } = await failureOf(shop.import(`${HEADER}\n${bad}`, { onMistake: () => told++ }))
+    const { total } = await failureOf(
+      shop.import(`${HEADER}\n${bad}`, { onMistake: () => reported++ }),
+    )
 
-    assert.deepEqual([told, total], [2_200, 2_200])
+    assert.deepEqual([reported, total], [2_200, 2_200])
   })
 
-  test('says once that a row is empty or the header again', async (t) => {
+  test('reports an empty row or a repeated header once', async (t) => {
     const shop = await openShop(t, open)
     const file = [HEADER, `a,gold,${AT}`, ',, ', HEADER, `b,gold,${AT}`, ',,']
 
@@ -417,9 +419,9 @@ function describeMistakes(open: OpenStorage): void {
     assert.deepEqual(details.map(shortOf), ['3 empty_row', '4 repeated_header', '6 empty_row'])
   })
 
-  test('lists the first hundred of many, and the total', async (t) => {
+  test('lists the first hundred errors and the total number', async (t) => {
     const shop = await openShop(t, open)
-    // In slices of a thousand the storage finds its own a good while after the parser did.
+    // The storage checks slices of a thousand rows, so it finds errors later than the parser.
     const bad = (line: number) => (line % 2 === 0 ? `tx,silver,${AT}` : 'tx,gold,now')
     const lines = Array.from({ length: 6000 }, (_, index) =>
       index % 10 === 0 ? row(`tx_${index}`).trimEnd() : bad(index + 2),
@@ -471,7 +473,7 @@ function describeMistakes(open: OpenStorage): void {
 }
 
 function describeRepeats(open: OpenStorage): void {
-  test('the same file again changes nothing, and says so', async (t) => {
+  test('a repeated file changes nothing, and the result says so', async (t) => {
     const shop = await openShop(t, open)
     await shop.import(FULL)
     const before = await shop.list()
@@ -482,7 +484,7 @@ function describeRepeats(open: OpenStorage): void {
     assert.deepEqual(await shop.list(), before)
   })
 
-  test('a longer export adds what is new', async (t) => {
+  test('a longer export adds only the new rows', async (t) => {
     const shop = await openShop(t, open)
     await shop.import(`${HEADER}\n${row('tx_1')}`)
 
@@ -491,7 +493,7 @@ function describeRepeats(open: OpenStorage): void {
     assert.deepEqual([rows, added, skipped], [2, 1, 1])
   })
 
-  test('a file that was refused can be mended and imported', async (t) => {
+  test('a refused file can be corrected and imported', async (t) => {
     const shop = await openShop(t, open)
     const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
 
@@ -501,7 +503,7 @@ function describeRepeats(open: OpenStorage): void {
     assert.equal(added, 2)
   })
 
-  test('a status moves on, and not back', async (t) => {
+  test('a status moves forward but not back', async (t) => {
     const shop = await openShop(t, open)
     const file = (...statuses: string[]) =>
       `${HEADER},status\n${statuses.map((status, i) => `tx_${i},gold,${AT},${status}\n`).join('')}`
@@ -518,7 +520,7 @@ function describeRepeats(open: OpenStorage): void {
     )
   })
 
-  test('a status that has ended otherwise is a conflict, and none of the file is kept', async (t) => {
+  test('a different final status is a conflict, and nothing of the file is stored', async (t) => {
     const shop = await openShop(t, open)
     await shop.import(`${HEADER},status\ntx_1,gold,${AT},refunded\ntx_2,gold,${AT},pending\n`)
 
@@ -535,7 +537,7 @@ function describeRepeats(open: OpenStorage): void {
 }
 
 function describeDryRuns(open: OpenStorage): void {
-  test('a good file is counted and not kept', async (t) => {
+  test('a good file is counted and not stored', async (t) => {
     const shop = await openShop(t, open)
     await shop.import(`${HEADER},status\ntx_1,gold,${AT},pending\n`)
     const before = await shop.list()
@@ -550,20 +552,20 @@ function describeDryRuns(open: OpenStorage): void {
     assert.deepEqual([added, updated], [1, 1])
   })
 
-  test('a bad file is told as it would be', async (t) => {
+  test('a bad file has the same errors as an import', async (t) => {
     const shop = await openShop(t, open)
     const file = `${HEADER}\n${row('tx_1')}tx_2,silver,${AT}\n`
 
     const dry = await failureOf(shop.import(file, { dryRun: true }))
 
     const { stack: _, ...real } = await failureOf(shop.import(file))
-    const { stack: __, ...told } = dry
-    assert.deepEqual(told, real)
+    const { stack: __, ...dryFailure } = dry
+    assert.deepEqual(dryFailure, real)
   })
 }
 
 function describeCallers(open: OpenStorage): void {
-  test('a session imports into its project, as an account does into its own', async (t) => {
+  test('a session imports into its project, and an account into its own', async (t) => {
     const shop = await openShop(t, open)
     const session = await shop.till.sessions.authenticate(shop.token)
     const file = fileOf(`${HEADER}\n${row('tx_1')}`)
@@ -576,7 +578,7 @@ function describeCallers(open: OpenStorage): void {
   })
 
   for (const status of ['disabled', 'archived']) {
-    test(`a store that is ${status} takes no import, and its file is not read`, async (t) => {
+    test(`a store that is ${status} refuses imports without reading the file`, async (t) => {
       const shop = await openShop(t, open)
       await shop.createStore('closed', status)
       const file = unreadable()
@@ -596,7 +598,7 @@ function describeCallers(open: OpenStorage): void {
     [7, 'store_id: invalid'],
   ]
   for (const [store_id, problem] of badStores) {
-    test(`the store ${JSON.stringify(store_id)} is refused, and the file not read`, async (t) => {
+    test(`the store ${JSON.stringify(store_id)} is refused without reading the file`, async (t) => {
       const shop = await openShop(t, open)
       const request = { store_id: store_id as string, file: unreadable() }
 
@@ -617,7 +619,7 @@ function describeStreams(open: OpenStorage): void {
   )
   const users = ['日本 "\u{1F600}"', 'é']
 
-  test('a file may be cut at any byte', async (t) => {
+  test('a file may be split at any byte', async (t) => {
     const shop = await openShop(t, open)
     const expected = await shop.import(file)
     assert.equal(expected.added, 2)
@@ -638,7 +640,7 @@ function describeStreams(open: OpenStorage): void {
     }
   })
 
-  test('a file may come byte by byte, with empty chunks between', async (t) => {
+  test('a file may arrive byte by byte, with empty chunks in between', async (t) => {
     const shop = await openShop(t, open)
     const chunks = [...file].flatMap((byte) => [Uint8Array.of(byte), new Uint8Array()])
 
@@ -651,7 +653,7 @@ function describeStreams(open: OpenStorage): void {
     )
   })
 
-  test('nothing is seen before the last byte, and all after', async (t) => {
+  test('no purchase is visible before the last byte, and all are after it', async (t) => {
     const shop = await openShop(t, open)
     const rows = Array.from({ length: 2500 }, (_, index) => row(`tx_${index}`))
     const seen: number[] = []
@@ -669,7 +671,7 @@ function describeStreams(open: OpenStorage): void {
     assert.equal((await shop.all()).length, 2500)
   })
 
-  test('a file that breaks off passes its error on and leaves nothing', async (t) => {
+  test('an error while reading is passed on, and nothing is stored', async (t) => {
     const shop = await openShop(t, open)
     const broken = new Error('the connection is gone')
     const rows = Array.from({ length: 1500 }, (_, index) => row(`tx_${index}`)).join('')
@@ -685,7 +687,7 @@ function describeStreams(open: OpenStorage): void {
     assert.equal(added, 1)
   })
 
-  test('chunks of text are a programming mistake, and leave nothing', async (t) => {
+  test('chunks that are strings throw a TypeError, and nothing is stored', async (t) => {
     const shop = await openShop(t, open)
     const chunks = [`${HEADER}\n`, row('tx_1')] as unknown as Uint8Array[]
 
@@ -695,20 +697,20 @@ function describeStreams(open: OpenStorage): void {
     assert.equal((await shop.import(`${HEADER}\n${row('tx_1')}`)).added, 1)
   })
 
-  test('progress is told after each chunk: bytes, and rows as they are checked', async (t) => {
+  test('progress is reported after each chunk: bytes, and rows once checked', async (t) => {
     const shop = await openShop(t, open)
     const rows = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
     const chunks = [`${HEADER}\n`, rows, row('last')].map((each) => Buffer.from(each))
-    const told: { bytes: number; rows: number }[] = []
+    const reports: { bytes: number; rows: number }[] = []
 
-    await shop.import(chunksOf(...chunks), { onProgress: (progress) => told.push(progress) })
+    await shop.import(chunksOf(...chunks), { onProgress: (progress) => reports.push(progress) })
 
     const [first = 0, second = 0, third = 0] = chunks.map(({ length }) => length)
     assert.deepEqual(
-      told.map(({ bytes }) => bytes),
+      reports.map(({ bytes }) => bytes),
       [first, first + second, first + second + third],
     )
-    const counted = told.map(({ rows }) => rows)
+    const counted = reports.map(({ rows }) => rows)
     assert.deepEqual(
       counted,
       counted.toSorted((a, b) => a - b),
@@ -718,7 +720,7 @@ function describeStreams(open: OpenStorage): void {
 }
 
 function describeTurns(open: OpenStorage): void {
-  test('the second waits for the first, and judges by what that has left', async (t) => {
+  test('the second waits for the first, and sees its rows', async (t) => {
     const shop = await openShop(t, open)
     const gate = createGate()
     let begun = false
@@ -744,7 +746,7 @@ function describeTurns(open: OpenStorage): void {
     )
   })
 
-  test('the second goes on where the first has failed', async (t) => {
+  test('the second proceeds when the first fails', async (t) => {
     const shop = await openShop(t, open)
     const gate = createGate()
 
@@ -757,7 +759,7 @@ function describeTurns(open: OpenStorage): void {
     assert.equal((await second).added, 1)
   })
 
-  test('five of the same file at once add its rows once', async (t) => {
+  test('five concurrent imports of one file add its rows once', async (t) => {
     const shop = await openShop(t, open)
     const file = `${HEADER}\n${row('tx_1')}${row('tx_2')}`
 
@@ -788,7 +790,7 @@ function describeLists(open: OpenStorage): void {
     assert.deepEqual(found, ids)
   })
 
-  test('a page has a hundred unless told', async (t) => {
+  test('a page has 100 records by default', async (t) => {
     const shop = await openShop(t, open)
     const rows = Array.from({ length: 101 }, (_, index) => row(`tx_${index}`)).join('')
     await shop.import(`${HEADER}\n${rows}`)
@@ -806,7 +808,7 @@ function describeLists(open: OpenStorage): void {
   })
 }
 
-/** A shop whose stores `main` (USD; USD and EUR allowed) and `side` sell other things. */
+/** A shop whose stores `main` (USD; USD and EUR allowed) and `side` sell different items. */
 async function openShop(t: TestContext, open: OpenStorage) {
   const storage = await open()
   t.after(() => storage.close())
@@ -868,7 +870,7 @@ function unreadable(): AsyncIterable<Uint8Array> {
   }
 }
 
-/** A file that stops before its last chunk until the gate is opened. */
+/** A file that stops before its last chunk until `open` is called. */
 function createGate() {
   const reached = createSignal()
   const opened = createSignal()
@@ -904,12 +906,12 @@ function utf16(text: string): Uint8Array {
 
 async function failureOf(operation: Promise<unknown>): Promise<TillError> {
   return operation.then(
-    () => assert.fail('it succeeded'),
+    () => assert.fail('the import succeeded'),
     (error) => error,
   )
 }
 
-/** A mistake as `line column code`. */
+/** An error as `line column code`. */
 function shortOf({ line, column, code, message }: ErrorDetail): string {
   assert.ok(message)
   return [line, column, code].filter((part) => part !== undefined).join(' ')

@@ -17,11 +17,11 @@ async function openShop() {
 
 async function exported(shop: Awaited<ReturnType<typeof openShop>>, query: object = {}) {
   let text = ''
-  for await (const piece of shop.till.purchases.export(shop.account, {
+  for await (const chunk of shop.till.purchases.export(shop.account, {
     store_id: 'main',
     ...query,
   })) {
-    text += piece
+    text += chunk
   }
   return text
 }
@@ -82,7 +82,7 @@ test('a full export imports into an empty store as the same purchases', async ()
   )
 })
 
-test('an apostrophe at the head of a cell stays, in all files but those that tillkit wrote', async () => {
+test('a leading apostrophe stays, except in files that tillkit wrote', async () => {
   const shop = await openShop()
   const rows = ["'-7", '-7', "''-7"].map((id) => `${id},gold,2024-01-31T00:00:00Z,'=ann,,,\n`)
 
@@ -96,7 +96,7 @@ test('an apostrophe at the head of a cell stays, in all files but those that til
   )
 })
 
-test('of an export the rows that someone has added are read as they are', async () => {
+test('rows added to an export by hand are read unchanged', async () => {
   const shop = await openShop()
   const other = await openShop()
   await importText(shop, `${HEADER}=1,gold,2024-01-31T00:00:00Z,,,,\n`)
@@ -112,7 +112,7 @@ test('of an export the rows that someone has added are read as they are', async 
   )
 })
 
-test('an export of some purchases holds those that the query asks for', async () => {
+test('an export contains the purchases that its query selects', async () => {
   const shop = await openShop()
   await importText(
     shop,
@@ -148,7 +148,7 @@ for (const [query, field] of wrong) {
   })
 }
 
-test('a misspelt field of a query or an import is refused: it would read or do more', async () => {
+test('a misspelt field of a query or an import is refused', async () => {
   const { till, account } = await openShop()
   const file = fileOf(`${HEADER}T-1,gold,2024-01-01T00:00:00Z,,,,\n`)
   const asked = (field: string, value: unknown) => ({ store_id: 'main', [field]: value })
@@ -174,7 +174,7 @@ function messageOf(field: string): string {
   return 'must be a day (2026-01-31) or a time with its zone (2026-01-31T12:00:00Z)'
 }
 
-test('a summary counts by month, item and currency, and revenue is what was kept, exactly', async () => {
+test('a summary counts by month, item and currency, and revenue is exact', async () => {
   const shop = await openShop()
   const large = '9007199254740991'
   await importText(
@@ -192,7 +192,7 @@ test('a summary counts by month, item and currency, and revenue is what was kept
   ])
 })
 
-test('a summary names every wrong field of its query', async () => {
+test('a refused summary names every invalid field of its query', async () => {
   const { till, account } = await openShop()
   const wrong: readonly (readonly [query: object, field: string, code: string])[] = [
     [{ store_id: 'other' }, 'store_id', 'unknown'],

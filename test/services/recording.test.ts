@@ -19,7 +19,7 @@ const BASIC: PurchaseInput = {
   purchased_at: AT,
 }
 
-test('one purchase is recorded by the rules of a file, and a repeated call changes nothing', async () => {
+test('recording a purchase follows the rules of a file, and a repeated call changes nothing', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
   const input = { ...BASIC, user_id: 'ann', price: 499, quantity: '2', metadata: { level: 3 } }
@@ -61,7 +61,7 @@ test('one purchase is recorded by the rules of a file, and a repeated call chang
   )
 })
 
-test('an export has recorded purchases, and importing it again adds nothing', async () => {
+test('an export contains recorded purchases, and importing it adds nothing', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
   await till.purchases.record(account, { ...BASIC, purchased_at: 1_709_296_496 })
@@ -94,7 +94,7 @@ const mistakes: readonly (readonly [input: object, fields: Record<string, string
 ]
 
 for (const [input, expected] of mistakes) {
-  test(`a purchase is refused that has mistakes in ${Object.keys(expected).join(', ')}: ${JSON.stringify(input)}`, async () => {
+  test(`a purchase is refused for errors in ${Object.keys(expected).join(', ')}: ${JSON.stringify(input)}`, async () => {
     const till = memoryTill()
     const { account } = await createShop(till)
     await till.purchases.record(account, { ...BASIC, transaction_id: 'taken' })
@@ -127,7 +127,7 @@ test('a closed store and a revoked account key record nothing', async () => {
   assert.deepEqual(purchases, [])
 })
 
-test('a record waits for an import that has the same transaction, and then is skipped', async () => {
+test('recording waits for a running import of the same transaction, and then skips', async () => {
   const storage = createMemoryStorage()
   const till = createTill({ storage })
   const { account } = await createShop(till)
@@ -159,7 +159,7 @@ async function sessionOf(till: Till, project_id: string, user_id: string): Promi
   return till.sessions.authenticate(token)
 }
 
-test('an account sees what any user owns; a user sees its own with a token of the account', async () => {
+test('an account sees the items of any user; a user sees its own, with a token issued by the account', async () => {
   const till = memoryTill()
   const { account, project, token } = await createShop(till)
   for (const user_id of ['player', 'ann']) {
@@ -192,7 +192,7 @@ test('an account sees what any user owns; a user sees its own with a token of th
   await assert.rejects(till.purchases.owned(importer, query), refusal)
 })
 
-test('a foreign store and an unknown one look the same to what lists owned items', async () => {
+test('owned items of a foreign store and of an unknown one fail in the same way', async () => {
   const till = memoryTill()
   const { account, project } = await createShop(till)
   const other = await createShop(till, 'Other')

@@ -8,8 +8,8 @@ import { createShop, failureOf } from '../support/till.ts'
 const server = await startPostgres()
 
 /**
- * Counts statements and round trips. Statements that run at the same time are answered together, so
- * each belongs to one round trip.
+ * Counts statements and round trips. Statements that run at the same time are answered together and
+ * count as one round trip.
  */
 function createCounter() {
   let statements = 0
@@ -70,7 +70,7 @@ test('independent statements share a round trip to the database', async (t) => {
   })
 })
 
-test('the cached calls of one request take one statement together', async (t) => {
+test('one statement checks all cached reads of a request', async (t) => {
   const { driver, countOf } = createCounter()
   const url = await server.createSchema(t)
   const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })

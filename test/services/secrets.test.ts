@@ -19,7 +19,7 @@ const NEW = new Uint8Array(32).fill(2)
 const STRANGE = new Uint8Array(32).fill(3)
 const SECRETS = ['whs_of_project', 'shared_of_iap', 'whs_of_iap', 'api_of_custom', 'whs_of_web']
 
-/** What a sealing tells where there are no idempotency records. */
+/** The result of sealing without idempotency records. */
 function sealedOf(sealed: number, unreadable: number) {
   return { sealed, unreadable, idempotency_records: 0 }
 }
@@ -27,7 +27,7 @@ function sealedOf(sealed: number, unreadable: number) {
 type NewPlace = (t: TestContext) => Place
 
 describe('a sealer', () => {
-  test('opens what it sealed, each time another text', () => {
+  test('opens its sealed texts, which differ each time', () => {
     const sealer = createSealer([OLD])
     for (const text of ['?', 'sécret \u{1F600}', 'x'.repeat(8192)]) {
       const [first, second] = [sealer.seal(text, 'here'), sealer.seal(text, 'here')]
@@ -38,7 +38,7 @@ describe('a sealer', () => {
     }
   })
 
-  test('opens nothing at another place, under another key, or changed by a bit', () => {
+  test('opens nothing in another field, under another key, or with a changed bit', () => {
     const sealer = createSealer([OLD])
     const sealed = sealer.seal('secret', 'here') as Sealed
     const bytes = Buffer.from(sealed.sealed, 'base64url')
@@ -60,7 +60,7 @@ describe('a sealer', () => {
     }
   })
 
-  test('says nothing of the text or the key when it does not open', () => {
+  test('has no text and no key in its error', () => {
     const sealer = createSealer([OLD])
     const sealed = sealer.seal('secret', 'here') as Sealed
     for (const attempt of [
@@ -68,20 +68,20 @@ describe('a sealer', () => {
       () => createSealer([NEW]).open(sealed, 'here'),
     ]) {
       assert.throws(attempt, ({ message }: Error) => {
-        const told = [Buffer.from(OLD).toString('hex'), Buffer.from(OLD).toString('base64')]
-        return ![...told, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
+        const keyTexts = [Buffer.from(OLD).toString('hex'), Buffer.from(OLD).toString('base64')]
+        return ![...keyTexts, 'secret ', sealed.sealed].some((each) => `${message} `.includes(each))
       })
     }
   })
 
-  test('without a master key leaves texts as they are', () => {
+  test('without a master key does not change texts', () => {
     const sealer = createSealer([])
     assert.equal(sealer.seal('secret', 'here'), 'secret')
     assert.equal(sealer.open('secret', 'here'), 'secret')
     assert.equal(sealer.renew('secret', 'here'), 'secret')
   })
 
-  test('takes master keys of 32 bytes only', () => {
+  test('accepts only master keys of 32 bytes', () => {
     const storage = createMemoryStorage()
     for (const length of [0, 16, 31, 33, 64]) {
       const masterKeys = [OLD, new Uint8Array(length)]
@@ -89,7 +89,7 @@ describe('a sealer', () => {
     }
   })
 
-  test('moves what an older key sealed to the newest, and leaves what it can not open', () => {
+  test('reseals with the newest key, and leaves texts that it cannot open', () => {
     const sealer = createSealer([NEW, OLD])
     const old = createSealer([OLD]).seal('secret', 'here') as Sealed
     const strange = createSealer([STRANGE]).seal('secret', 'here') as Sealed
@@ -107,7 +107,7 @@ await describePlaces('secrets', describeSecrets)
 await describeFiles('a database file', describeFile)
 
 function describeSecrets(newPlace: NewPlace): void {
-  test('come back to the one who sends them alone, sealed or not', async (t) => {
+  test('are returned only in the answer to the call that sets them, sealed or not', async (t) => {
     const place = newPlace(t)
     for (const masterKeys of [[], [OLD]]) {
       const till = await place.till({ masterKeys })
@@ -129,7 +129,7 @@ function describeSecrets(newPlace: NewPlace): void {
     }
   })
 
-  test('are kept by a change that leaves them out, replaced by one, removed by null', async (t) => {
+  test('are kept when left out, replaced by a string, removed by null', async (t) => {
     const till = await newPlace(t).till({ masterKeys: [OLD] })
     const { account, project } = await createSecrets(till)
     const { id } = project
@@ -145,7 +145,7 @@ function describeSecrets(newPlace: NewPlace): void {
 }
 
 function describeFile(newPlace: NewPlace): void {
-  test('holds no secret in clear under a master key, nor does its log', async (t) => {
+  test('contains no secret in clear under a master key, and neither does its WAL', async (t) => {
     const place = newPlace(t)
     const till = await place.till({ masterKeys: [OLD] })
     const { account, project } = await createSecrets(till)
@@ -158,11 +158,11 @@ function describeFile(newPlace: NewPlace): void {
     assertAbsent(place, [...SECRETS, 'whs_changed'])
   })
 
-  test('holds no trace of what was in it in clear once its secrets are sealed', async (t) => {
+  test('contains no earlier clear text once its secrets are sealed', async (t) => {
     const place = newPlace(t)
     const clear = await place.till()
     const { account, project } = await createSecrets(clear)
-    // Large enough for pages of its own, which are given up when the secret is removed.
+    // Large enough for its own pages, which SQLite frees when the secret is removed.
     const config = { webhook_secret: 'whs_removed', filling: 'x'.repeat(60_000) }
     await clear.projects.update(account, { id: project.id, config })
     await clear.projects.update(account, { id: project.id, config: { webhook_secret: null } })
@@ -177,7 +177,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.equal((await clear.projects.get(account, project.id)).id, project.id)
   })
 
-  test('is moved to the newest master key as a whole, and then needs no other', async (t) => {
+  test('is resealed with the newest master key, and then needs no other key', async (t) => {
     const place = newPlace(t)
     const old = await place.till({ masterKeys: [OLD] })
     const { account, project } = await createSecrets(old)
@@ -197,7 +197,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.equal(opener.open(webhook_secret as Sealed, `${iap}/webhook_secret`), 'whs_of_iap')
   })
 
-  test('moves a secret to the newest master key when its record is changed', async (t) => {
+  test('reseals a secret with the newest master key when its record changes', async (t) => {
     const place = newPlace(t)
     const { account, project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
     const { id } = project
@@ -210,7 +210,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.equal(createSealer([NEW]).open(secret, `${id}/webhook_secret`), 'whs_of_project')
   })
 
-  test('keeps what no master key opens, counts it, and serves all else', async (t) => {
+  test('keeps and counts secrets that no master key opens, and serves all else', async (t) => {
     const place = newPlace(t)
     const { account, project } = await createSecrets(await place.till({ masterKeys: [STRANGE] }))
     const { id } = project
@@ -228,7 +228,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.deepEqual(await removed.operations.sealSecrets(), sealedOf(0, 0))
   })
 
-  test('are named and dropped where no master key opens them, and can be set again', async (t) => {
+  test('are listed and dropped when no master key opens them, and can be set again', async (t) => {
     const place = newPlace(t)
     const strange = await place.till({ masterKeys: [STRANGE] })
     const { account, project } = await createSecrets(strange)
@@ -271,9 +271,9 @@ function describeFile(newPlace: NewPlace): void {
     assert.equal(kept?.store_config.currency, 'USD')
     assert.deepEqual((await storage.findStore(account_id, 'both'))?.store_config, { provider: 'p' })
     const { entries } = await till.operations.listAudit({ account_id })
-    const told = entries.filter(({ action }) => action === 'secrets.drop')
+    const dropEntries = entries.filter(({ action }) => action === 'secrets.drop')
     assert.deepEqual(
-      told.map(({ actor, subject, request_id }) => [actor, subject, request_id]),
+      dropEntries.map(({ actor, subject, request_id }) => [actor, subject, request_id]),
       [project_id, 'iap', 'custom', 'web', 'both'].map((each) => ['operator', each, 'r-1']),
     )
     const config = { webhook_secret: 'whs_new' }
@@ -281,7 +281,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.deepEqual(again.config, config)
   })
 
-  test('are asserted to open, whatever else looks sealed', async (t) => {
+  test('are checked to open, and other texts that look sealed are ignored', async (t) => {
     const place = newPlace(t)
     const till = await place.till({ masterKeys: [OLD] })
     await till.operations.assertSecretsOpen()
@@ -314,7 +314,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.deepEqual(await till.operations.sealSecrets(), sealedOf(0, 3))
   })
 
-  test('keeps what is no text under the name of a secret that its type does not know', async (t) => {
+  test('keeps a non-string value under the name of a secret when the store type has no such secret', async (t) => {
     const place = newPlace(t)
     const till = await place.till({ masterKeys: [OLD] })
     const { account, project } = await createShop(till)
@@ -342,7 +342,7 @@ function describeFile(newPlace: NewPlace): void {
     assert.deepEqual((await till.stores.get(account, 'odd')).store_config, {})
   })
 
-  test('without a master key is not sealed, and keeps what is', async (t) => {
+  test('without a master key seals nothing, and keeps sealed secrets', async (t) => {
     const place = newPlace(t)
     const { project } = await createSecrets(await place.till({ masterKeys: [OLD] }))
     const till = await place.till()
@@ -359,7 +359,7 @@ function describeFile(newPlace: NewPlace): void {
   })
 }
 
-/** A project and three stores with all the kinds of secrets that there are. */
+/** A project and three stores with every kind of secret. */
 async function createSecrets(till: Till) {
   const account = await till.accounts.create({ name: 'Studio' })
   const project = await till.projects.create(account, {

@@ -11,7 +11,7 @@ const SECRET = 'a secret of the operator, 32 bytes and more'
 const USER = { user_id: 'player' }
 
 describe('tokens', () => {
-  test('of all three endpoints say whose they are, and hold an hour', async () => {
+  test('of all three endpoints name their owner, and last an hour', async () => {
     const till = memoryTill({ now: () => NOW })
     const { project } = await createShop(till)
     const key = project.public_key
@@ -46,7 +46,7 @@ describe('tokens', () => {
     }
   })
 
-  test('differ from one another, though asked for at one instant', async () => {
+  test('differ, even when issued at the same instant', async () => {
     const till = memoryTill({ now: () => NOW })
     const { project } = await createShop(till)
 
@@ -56,7 +56,7 @@ describe('tokens', () => {
     assert.notEqual(first.token, second.token)
   })
 
-  test('authenticate as the session of their project and user', async () => {
+  test('authenticate a session with their project and user', async () => {
     const till = memoryTill()
     const { account, project, token } = await createShop(till)
 
@@ -72,7 +72,7 @@ describe('tokens', () => {
     })
   })
 
-  test('carry any user_id that a request may have', async () => {
+  test('carry any valid user_id', async () => {
     const till = memoryTill()
     const { project } = await createShop(till)
     const user_id = '\u{1F600}'.repeat(255)
@@ -105,11 +105,11 @@ describe('tokens', () => {
     [3604, true],
     [3605, false],
     [7200, false],
-    // After an hour's step back of the clock.
+    // One hour later, by a clock that went back one hour.
     [-3600, true],
   ]
   for (const [age, valid] of ages) {
-    test(`are ${valid ? 'good' : 'refused'} ${age} s after they were issued`, async () => {
+    test(`are ${valid ? 'valid' : 'refused'} ${age} s after they were issued`, async () => {
       let now = SECONDS * 1000
       const till = memoryTill({ now: () => now })
       const { token } = await createShop(till)
@@ -127,7 +127,7 @@ describe('tokens', () => {
     ['cut short', (token) => token.slice(0, -1)],
     ['longer', (token) => `${token}A`],
     [
-      'of another signature',
+      'with another signature',
       (token) => token.slice(0, -4) + token.slice(-4).split('').reverse().join(''),
     ],
     ['unsigned', (token) => `${token.split('.').slice(0, 2).join('.')}.`],
@@ -143,13 +143,13 @@ describe('tokens', () => {
     })
   }
 
-  test('fail alike whatever is wrong with them', async () => {
+  test('fail with the same error for every defect', async () => {
     let now = NOW
     const till = memoryTill({ now: () => now })
     const { account, project, token } = await createShop(till)
     const failure = (given: string | undefined) =>
       till.sessions.authenticate(given).then(
-        () => assert.fail('it holds'),
+        () => assert.fail('the token is valid'),
         ({ message, details }) => ({
           message,
           details,
@@ -185,7 +185,7 @@ describe('public keys', () => {
     }
 
     for (const status of ['disabled', 'archived']) {
-      test(`${name} opens nothing for a project that is ${status}`, async () => {
+      test(`${name} is refused for a project that is ${status}`, async () => {
         const till = memoryTill()
         const { account, project } = await createShop(till)
 
@@ -199,7 +199,7 @@ describe('public keys', () => {
     }
   }
 
-  test('are judged before the body is', async () => {
+  test('are checked before the body', async () => {
     const till = memoryTill()
 
     await assert.rejects(till.sessions.init('pk_unknown', 7 as never), {
@@ -207,7 +207,7 @@ describe('public keys', () => {
     })
   })
 
-  test('in the body must be that of the header', async () => {
+  test('in the body must equal the header', async () => {
     const till = memoryTill()
     const { project } = await createShop(till)
     const { project: other } = await createShop(till, 'Other')
@@ -229,7 +229,7 @@ describe('public keys', () => {
 
 describe('a project that is disabled or archived', () => {
   for (const status of ['disabled', 'archived']) {
-    test(`has no valid tokens while it is ${status}, and the old ones after`, async () => {
+    test(`has no valid tokens while ${status}, and its old ones are valid afterwards`, async () => {
       const till = memoryTill()
       const { account, project, token } = await createShop(till)
 
@@ -241,7 +241,7 @@ describe('a project that is disabled or archived', () => {
     })
   }
 
-  test('any other status is as good as active', async () => {
+  test('any other status counts as active', async () => {
     const till = memoryTill()
     const { account, project, token } = await createShop(till)
 
@@ -252,7 +252,7 @@ describe('a project that is disabled or archived', () => {
     assert.equal(shown.status, 'in review')
   })
 
-  test('a session can not change its status', async () => {
+  test('a session cannot change its status', async () => {
     const till = memoryTill()
     const { project, token } = await createShop(till)
     const session = await till.sessions.authenticate(token)
@@ -264,7 +264,7 @@ describe('a project that is disabled or archived', () => {
   })
 })
 
-test('init shows the stores that are open, in order of creation', async () => {
+test('init lists the active stores in order of creation', async () => {
   const till = memoryTill()
   const { account, project } = await createShop(till)
   for (const [store_id, status] of [
@@ -290,7 +290,7 @@ test('init shows the stores that are open, in order of creation', async () => {
 })
 
 describe('signing keys', () => {
-  test('are kept in the storage: a second till there verifies the tokens of the first', async () => {
+  test('are stored: a second till on the storage verifies the tokens of the first', async () => {
     const storage = createMemoryStorage()
     const first = createTill({ storage })
     const second = createTill({ storage })
@@ -309,7 +309,7 @@ describe('signing keys', () => {
     await assertAuthenticates(createTill({ storage }), token, true)
   })
 
-  test('of two storages have nothing to do with each other', async () => {
+  test('of two storages are independent', async () => {
     const till = memoryTill()
     const { token } = await createShop(till)
     const other = memoryTill()
@@ -318,7 +318,7 @@ describe('signing keys', () => {
     await assertAuthenticates(other, token, false)
   })
 
-  test('may be replaced by a secret of the operator, and are not made then', async () => {
+  test('may be replaced by a secret of the operator, and are not created then', async () => {
     const storage = createMemoryStorage()
     const till = createTill({ storage, tokenSecret: SECRET })
     const { token } = await createShop(till)
@@ -333,7 +333,7 @@ describe('signing keys', () => {
     await assertAuthenticates(createTill({ storage }), token, false)
   })
 
-  test('do not sign for another issuer', async () => {
+  test('do not verify tokens of another issuer', async () => {
     const storage = createMemoryStorage()
     const options = { storage, tokenSecret: SECRET }
     const { token } = await createShop(createTill({ ...options, issuer: 'staging' }))
@@ -346,7 +346,7 @@ describe('signing keys', () => {
 describe('scopes', () => {
   const scopes = ['items:read', 'projects:write', 'purchases:import'] as const
 
-  test('a token that does not carry one is insufficient for it, and good for its own', async () => {
+  test('a token is insufficient for other scopes, and sufficient for its own', async () => {
     const { till, sign } = await createFixedTill()
 
     for (const own of scopes) {
@@ -359,7 +359,7 @@ describe('scopes', () => {
     }
   })
 
-  test('an operation asks for its own, whatever was asked before', async () => {
+  test('every operation checks its own scope, whatever was checked before', async () => {
     const { till, sign, shop } = await createFixedTill()
     const { project, item } = shop
     const empty = (async function* () {})()
@@ -377,7 +377,7 @@ describe('scopes', () => {
     await assert.rejects(till.purchases.import(reader, { store_id: 'main', file: empty }), refused)
   })
 
-  test('come before meaning: a bad request of one without scope is not judged', async () => {
+  test('are checked before the request is validated', async () => {
     const { till, sign } = await createFixedTill()
     const session = await till.sessions.authenticate(await sign({ scope: 'items:read' }))
 
@@ -392,7 +392,7 @@ describe('scopes', () => {
   })
 })
 
-describe('createTill refuses options that it can not work with:', () => {
+describe('createTill refuses invalid options:', () => {
   const storage = createMemoryStorage()
   const bad: [string, Partial<TillOptions>][] = [
     ['a secret of 31 bytes', { tokenSecret: 'x'.repeat(31) }],
@@ -401,11 +401,11 @@ describe('createTill refuses options that it can not work with:', () => {
     ['a lifetime of less than a minute', { tokenLifetime: 59_999 }],
     ['a lifetime of more than a day', { tokenLifetime: 86_400_001 }],
     ['a lifetime of half a millisecond', { tokenLifetime: 60_000.5 }],
-    ['a lifetime that is no number', { tokenLifetime: Number.NaN }],
+    ['a lifetime that is not a number', { tokenLifetime: Number.NaN }],
     ['no storage', { storage: undefined as unknown as TillOptions['storage'] }],
     ['a storage that was not awaited', { storage: Promise.resolve(storage) as never }],
-    ['a platform that the specification has not', { platforms: ['mobile', 'moon'] }],
-    ['an option that there is not', { lockDown: true } as Partial<TillOptions>],
+    ['a platform that is not in the specification', { platforms: ['mobile', 'moon'] }],
+    ['an unknown option', { lockDown: true } as Partial<TillOptions>],
   ]
   for (const [what, options] of bad) {
     test(what, () => {
@@ -413,7 +413,7 @@ describe('createTill refuses options that it can not work with:', () => {
     })
   }
 
-  test('but a secret of 32 bytes is enough, counted in bytes', async () => {
+  test('but a secret of 32 bytes is long enough', async () => {
     for (const tokenSecret of ['x'.repeat(32), 'é'.repeat(16), new Uint8Array(32).fill(1)]) {
       const till = createTill({ storage: createMemoryStorage(), tokenSecret })
       const { token } = await createShop(till)
@@ -422,7 +422,7 @@ describe('createTill refuses options that it can not work with:', () => {
   })
 })
 
-/** A till with an operator's secret, and tokens signed with it past the library. */
+/** A till with an operator's secret, and a function that signs tokens with it. */
 async function createFixedTill() {
   const till = memoryTill({ tokenSecret: SECRET, now: () => NOW })
   const shop = await createShop(till)

@@ -12,7 +12,7 @@ const HEADER = 'transaction_id,sku,purchased_at\n'
 await describePlaces('the change of a store', describeChange)
 
 function describeChange(newPlace: (t: TestContext) => Place): void {
-  test('closes it, at once and for all, and opens it again', async (t) => {
+  test('closes it for all processes at once, and opens it again', async (t) => {
     const place = newPlace(t)
     const till = await place.till()
     const { account, project } = await createShop(till)
@@ -35,7 +35,7 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
     assert.equal((await other.purchases.import(account, request())).rows, 0)
   })
 
-  test('replaces the configuration whole, but for secrets that it leaves out', async (t) => {
+  test('replaces the whole configuration except the secrets that it leaves out', async (t) => {
     for (const masterKeys of [[], [MASTER_KEY]]) {
       const place = newPlace(t)
       const till = await place.till({ masterKeys })
@@ -64,7 +64,7 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
     }
   })
 
-  test('is judged by the type that the store has, and changes no other field', async (t) => {
+  test('is validated for the type of the store, and changes no other field', async (t) => {
     const till = await newPlace(t).till()
     const { account } = await createShop(till)
     const store_id = 'main'
@@ -85,7 +85,7 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
     assert.deepEqual(empty, await till.stores.get(account, store_id))
   })
 
-  test('of a foreign store and of none are refused alike, and the log tells of the rest', async (t) => {
+  test('of a foreign store fails like that of an unknown one, and successful changes are audited', async (t) => {
     const till = await newPlace(t).till()
     const { account } = await createShop(till)
     const stranger = await till.accounts.create({ name: 'Stranger' })
@@ -104,7 +104,7 @@ function describeChange(newPlace: (t: TestContext) => Place): void {
   })
 }
 
-test('all stores of a project are read from the first on: a cursor does not compile', async (t) => {
+test('reading all stores of a project starts at the first: a cursor does not compile', async (t) => {
   const till = createTill({ storage: createMemoryStorage() })
   t.after(() => till.close())
   const { account, project } = await createShop(till)

@@ -12,7 +12,7 @@ import {
 import { collect } from '../support/collect.ts'
 import { failureOf, fileOf } from '../support/till.ts'
 
-/** What a caller may name of others: an id that is foreign to it, and one that nobody has. */
+/** The ids that a call names: foreign to the caller, unknown, or its own. */
 interface Naming {
   readonly project: string
   readonly store: string
@@ -20,7 +20,7 @@ interface Naming {
   readonly import: string
 }
 
-/** Every operation that names a project, a store or an item, by what it names. */
+/** Every operation that takes the id of a project, a store or an item. */
 const operations: Record<string, (till: Till, caller: Caller, name: Naming) => Promise<unknown>> = {
   'projects.get': (till, caller, { project }) => till.projects.get(caller, project),
   'projects.update': (till, caller, { project }) =>
@@ -38,7 +38,7 @@ const operations: Record<string, (till: Till, caller: Caller, name: Naming) => P
     till.purchases.import(caller, { store_id: store, file: fileOf(FILE), dryRun: true }),
 }
 
-/** The operations of an account alone. */
+/** The operations that only an account may call. */
 const accountOperations: typeof operations = {
   'stores.create': (till, caller, { project }) =>
     till.stores.create(caller as Account, { project_id: project, store_type: 'web' }),
@@ -95,7 +95,7 @@ const NOBODY: Naming = {
 
 describe('an account', () => {
   for (const [name, operation] of Object.entries({ ...operations, ...accountOperations })) {
-    test(`finds what is another's to be unknown: ${name}`, async () => {
+    test(`gets the same error for a foreign record as for an unknown one: ${name}`, async () => {
       const { till, a, b } = await createTenants()
       const before = await everything(till, b)
 
@@ -106,7 +106,7 @@ describe('an account', () => {
       assert.deepEqual(await everything(till, b), before)
     })
 
-    test(`reaches its own by the same call: ${name}`, async () => {
+    test(`can make the same call on its own records: ${name}`, async () => {
       const { till, a } = await createTenants()
 
       await operation(till, a.account, a.first)
@@ -123,7 +123,7 @@ describe('an account', () => {
     assert.deepEqual((await collect(till.projects.all(b.account))).length, 2)
   })
 
-  test('reaches its own store where another has one of the same id', async () => {
+  test('reads its own store when another account has one with the same id', async () => {
     const { till, a, b } = await createTenants()
 
     const [own] = (await till.items.list(a.account, { store_id: 'main' })).items
@@ -140,7 +140,7 @@ describe('an account', () => {
     assert.deepEqual(await till.purchases.summarize(b.account, {}), before)
   })
 
-  test('may take a store_id, an item name and a transaction that another has', async () => {
+  test('may use the store_id, item name and transaction id of another account', async () => {
     const { till, a, b } = await createTenants()
     const store = {
       project_id: a.first.project,
@@ -157,7 +157,7 @@ describe('an account', () => {
     assert.equal(added, 1)
   })
 
-  test('can not put a project into another account', async () => {
+  test('cannot create a project in another account', async () => {
     const { till, a, b } = await createTenants()
     const project = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
     const create = (account_id: string) =>
@@ -170,7 +170,7 @@ describe('an account', () => {
     assert.equal((await collect(till.projects.all(b.account))).length, 2)
   })
 
-  test('can not choose the account and the project of an item', async () => {
+  test('cannot choose the account and the project of an item', async () => {
     const { till, a, b } = await createTenants()
     const { account_id } = b.account
     const item = { ...ITEM, store_id: 'main', name: 'mine' }
@@ -184,7 +184,7 @@ describe('an account', () => {
 
 describe('a session', () => {
   for (const [name, operation] of Object.entries(operations)) {
-    test(`finds another account's and another project's to be unknown: ${name}`, async () => {
+    test(`gets the same error for records of other accounts and projects as for unknown ones: ${name}`, async () => {
       const { till, a, b } = await createTenants()
       const session = await sessionOf(till, a.keys[0])
       const before = [await everything(till, a), await everything(till, b)]
@@ -198,7 +198,7 @@ describe('a session', () => {
       assert.deepEqual([await everything(till, a), await everything(till, b)], before)
     })
 
-    test(`reaches its own project by the same call: ${name}`, async () => {
+    test(`can make the same call on its own project: ${name}`, async () => {
       const { till, a } = await createTenants()
       const session = await sessionOf(till, a.keys[0])
 
@@ -207,7 +207,7 @@ describe('a session', () => {
   }
 
   for (const [name, operation] of Object.entries(accountOperations)) {
-    test(`can not call what is an account's, not even for its own project: ${name}`, async () => {
+    test(`cannot call an operation of accounts, not even for its own project: ${name}`, async () => {
       const { till, a } = await createTenants()
       const session = await sessionOf(till, a.keys[0])
       const before = await everything(till, a)
@@ -218,7 +218,7 @@ describe('a session', () => {
     })
   }
 
-  test('can not list archived items', async () => {
+  test('cannot list archived items', async () => {
     const { till, a } = await createTenants()
     const session = await sessionOf(till, a.keys[0])
 
@@ -237,7 +237,7 @@ describe('a session', () => {
     await assert.rejects(collect(till.projects.all(session)), TypeError)
   })
 
-  test('is given the stores of its own project only', async () => {
+  test('lists only the stores of its own project', async () => {
     const { till, a } = await createTenants()
 
     const { project, stores } = await till.sessions.init(a.keys[1], { user_id: 'player' })
@@ -249,7 +249,7 @@ describe('a session', () => {
     )
   })
 
-  test('can not choose its project, account or scopes', async () => {
+  test('cannot choose its project, account or scopes', async () => {
     const { till, a, b } = await createTenants()
     const { account_id } = b.account
 
@@ -265,7 +265,7 @@ describe('a session', () => {
   })
 })
 
-test('secrets come back to the one who sends them, and to nobody later', async () => {
+test('only the call that sets a secret returns it', async () => {
   const { till, a } = await createTenants()
   const session = await sessionOf(till, a.keys[0])
   const sent = { id: a.first.project, config: { webhook_secret: 'whs_1', other: 1 } }
@@ -285,7 +285,7 @@ test('secrets come back to the one who sends them, and to nobody later', async (
   assert.ok(!JSON.stringify(await till.stores.get(a.account, 'main')).includes('ak_of_provider'))
 })
 
-test('a caller that is nobody is a programming mistake, whatever it asks for', async () => {
+test('a missing caller throws a TypeError in every operation', async () => {
   const { till, a } = await createTenants()
   const nobody = undefined as unknown as Account
 
@@ -295,9 +295,7 @@ test('a caller that is nobody is a programming mistake, whatever it asks for', a
   await assert.rejects(collect(till.projects.all(nobody)), TypeError)
 })
 
-/**
- * Two accounts of two projects each, `main` in the first and a store of its own name in the second.
- */
+/** Two accounts with two projects each. The first project of each has a store `main`. */
 async function createTenants() {
   const till = createTill({ storage: createMemoryStorage() })
   const a = await createTenant(till, 'a')
@@ -349,7 +347,7 @@ async function sessionOf(till: Till, publicKey: string | undefined) {
   return till.sessions.authenticate(token)
 }
 
-/** All that an account can see of its own. */
+/** Every record that an account can read. */
 async function everything(till: Till, { account }: { account: Account }) {
   const projects = await collect(till.projects.all(account))
   const stores = (

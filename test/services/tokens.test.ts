@@ -19,7 +19,7 @@ await describePlaces('tokens that an account issues', describeIssuing)
 await describePlaces('revocation', describeRevocation)
 
 function describeLockdown(newPlace: NewPlace): void {
-  test('lets what was got with a public key read items, and nothing more', async (t) => {
+  test('lets tokens from a public key read items, and nothing more', async (t) => {
     const { till, shop } = await newShop(newPlace(t), { lockdown: true })
     const { public_key, id } = shop.project
     const { session: begun } = await till.sessions.init(public_key, USER)
@@ -42,7 +42,7 @@ function describeLockdown(newPlace: NewPlace): void {
     }
   })
 
-  test('leaves the tokens that an account issues the scopes that it gives them', async (t) => {
+  test('does not restrict the scopes of tokens that an account issues', async (t) => {
     const { till, shop } = await newShop(newPlace(t), { lockdown: true })
     const { account, project } = shop
     const issue = (scopes?: Scope[]) =>
@@ -57,7 +57,7 @@ function describeLockdown(newPlace: NewPlace): void {
     })
   })
 
-  test('says of a token that is no good only that, whatever scope is wanted', async (t) => {
+  test('reports an invalid token as such, whatever the scope', async (t) => {
     const { till } = await newShop(newPlace(t), { lockdown: true })
 
     const failed = till.sessions.authenticate('gold', 'projects:write')
@@ -66,7 +66,7 @@ function describeLockdown(newPlace: NewPlace): void {
 }
 
 function describeIssuing(newPlace: NewPlace): void {
-  test('under a misspelt scope or life are refused: they would carry all, for longer', async (t) => {
+  test('are refused with a misspelt name of an option', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     const asked = { project_id: project.id, scope: 'items:read', lifetime_seconds: 60 }
@@ -82,7 +82,7 @@ function describeIssuing(newPlace: NewPlace): void {
     )
   })
 
-  test('have the project, all scopes and the usual life unless told', async (t) => {
+  test('have the project, all scopes and the usual lifetime by default', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
 
@@ -100,7 +100,7 @@ function describeIssuing(newPlace: NewPlace): void {
     )
   })
 
-  test('are known as the account’s own, which no token of a public key can claim', async (t) => {
+  test('are recognised as issued by the account, unlike any token from a public key', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     const issued = await till.sessions.issue(account, { project_id: project.id, ...USER })
@@ -119,7 +119,7 @@ function describeIssuing(newPlace: NewPlace): void {
     }
   })
 
-  test('that carry no mark, as before it was introduced, are taken for a public key’s', async (t) => {
+  test('of earlier versions, which lack that claim, count as issued for a public key', async (t) => {
     const { till, shop } = await newShop(newPlace(t), { tokenSecret: SECRET })
     const keyring = createFixedKeyring(SECRET)
     for (const jti of ['0.aaaaaaaaaaaaaaaaaaaaaa', 'a', '0a.', '0a.aaaaaaaaaaaaaaaaaaaaaaa']) {
@@ -149,14 +149,14 @@ function describeIssuing(newPlace: NewPlace): void {
     ['no scope', { scopes: [] }, 'scopes'],
     ['an unknown scope', { scopes: ['items:read', 'everything'] }, 'scopes[1]'],
     ['scopes that are one string', { scopes: 'items:read' }, 'scopes'],
-    ['more scopes than there are', { scopes: Array(4).fill('items:read') }, 'scopes'],
+    ['more scopes than exist', { scopes: Array(4).fill('items:read') }, 'scopes'],
     ['a lifetime of less than a minute', { lifetime: 59_999 }, 'lifetime'],
     ['a lifetime of more than a day', { lifetime: 86_400_001 }, 'lifetime'],
     ['a lifetime of half a millisecond', { lifetime: 60_000.5 }, 'lifetime'],
     ['a lifetime in a string', { lifetime: '60000' }, 'lifetime'],
     ['an empty user', { user_id: '' }, 'user_id'],
     ['a user with a control character', { user_id: 'a\nb' }, 'user_id'],
-    ['a project that is no string', { project_id: 1 }, 'project_id'],
+    ['a project that is not a string', { project_id: 1 }, 'project_id'],
   ]
   for (const [what, change, field] of bad) {
     test(`are refused with ${what}`, async (t) => {
@@ -170,7 +170,7 @@ function describeIssuing(newPlace: NewPlace): void {
     })
   }
 
-  test('are not for a foreign project, nor for one that is not there, alike', async (t) => {
+  test('are refused alike for a foreign project and an unknown one', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const other = await till.accounts.create({ name: 'Other' })
     const issue = (project_id: string) => failureOf(till.sessions.issue(other, { project_id }))
@@ -178,7 +178,7 @@ function describeIssuing(newPlace: NewPlace): void {
     assert.deepEqual(await issue(shop.project.id), await issue('prj_nobody'))
   })
 
-  test('are not for a project that is disabled', async (t) => {
+  test('are refused for a disabled project', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     await till.projects.update(account, { id: project.id, status: 'disabled' })
@@ -187,7 +187,7 @@ function describeIssuing(newPlace: NewPlace): void {
     await assert.rejects(issued, { code: 'project_inactive' })
   })
 
-  test('are not given out or taken back by a session', async (t) => {
+  test('cannot be issued or revoked by a session', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const session = (await till.sessions.authenticate(shop.token)) as unknown as Account
     const named = { project_id: shop.project.id }
@@ -198,7 +198,7 @@ function describeIssuing(newPlace: NewPlace): void {
 }
 
 function describeRevocation(newPlace: NewPlace): void {
-  test("of a user ends that user's tokens, for every process at once and after a restart", async (t) => {
+  test("of a user revokes that user's tokens, in every process at once and after a restart", async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const other = await place.till({ now: clock.now })
@@ -222,7 +222,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(restarted, [...bob, access_token], true)
   })
 
-  test('of a project ends all its tokens, and those of no other', async (t) => {
+  test('of a project revokes all its tokens, and those of no other', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const other = await place.till({ now: clock.now })
@@ -239,7 +239,7 @@ function describeRevocation(newPlace: NewPlace): void {
     }
   })
 
-  test('ends what a clock ahead has issued, or ours before it went back', async (t) => {
+  test('revokes tokens issued by a clock that is ahead, or before the clock went back', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const ahead = await place.till({ now: () => clock.now() + 3_600_000 })
@@ -254,7 +254,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, early, false)
   })
 
-  test('ends nothing that is issued after it in the same second', async (t) => {
+  test('does not revoke tokens issued after it in the same second', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const other = await place.till({ now: clock.now })
@@ -267,7 +267,7 @@ function describeRevocation(newPlace: NewPlace): void {
     }
   })
 
-  test('many times in one second ends what was issued in between', async (t) => {
+  test('repeated in one second revokes the tokens issued in between', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     for (const user_id of ['ann', 'ann', undefined, 'ann', undefined, undefined, 'ann', 'ann']) {
@@ -279,7 +279,7 @@ function describeRevocation(newPlace: NewPlace): void {
     }
   })
 
-  test('of a user and then the project in one second ends both', async (t) => {
+  test('of a user and then of the project in one second revokes both', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const { account, project } = shop
     await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
@@ -293,7 +293,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, await tokensOf(till, shop, 'bob'), true)
   })
 
-  test('lets new tokens work when the clock jumps back an hour after it', async (t) => {
+  test('does not revoke new tokens when the clock then jumps back an hour', async (t) => {
     const place = newPlace(t)
     const { till, shop, clock } = await newShop(place)
     const old = await tokensOf(till, shop, 'ann')
@@ -310,7 +310,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, await tokensOf(till, shop, 'ann'), true)
   })
 
-  test('of what another tool has signed ends all but what is later', async (t) => {
+  test('of tokens that another tool has signed revokes all but later ones', async (t) => {
     const { till, shop } = await newShop(newPlace(t), { tokenSecret: SECRET })
     await till.sessions.revoke(shop.account, { project_id: shop.project.id })
     const sign = (iat: number) =>
@@ -328,7 +328,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, [await sign(SECONDS + 1)], true)
   })
 
-  test('of a foreign project is as that of one that is not there, and ends nothing', async (t) => {
+  test('of a foreign project fails like that of an unknown one, and revokes nothing', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const other = await till.accounts.create({ name: 'Other' })
     const revoke = (project_id: string) => failureOf(till.sessions.revoke(other, { project_id }))
@@ -337,7 +337,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, [shop.token], true)
   })
 
-  test('by a misspelt user is refused: it would end the tokens of all', async (t) => {
+  test('with a misspelt user_id is refused, instead of revoking all tokens', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     const revocation = { project_id: shop.project.id, user: 'player' }
 
@@ -348,7 +348,7 @@ function describeRevocation(newPlace: NewPlace): void {
     await assertTokens(till, [shop.token], true)
   })
 
-  test('names a user that may be, or none', async (t) => {
+  test('accepts a valid user_id or none', async (t) => {
     const { till, shop } = await newShop(newPlace(t))
     for (const user_id of ['', 1, null, 'a\0b']) {
       const revoked = till.sessions.revoke(shop.account, {
@@ -369,7 +369,7 @@ async function newShop(place: Place, options: Parameters<Place['till']>[0] = {})
 
 type Shop = Awaited<ReturnType<typeof createShop>>
 
-/** One token of a user from each way to get one. */
+/** One token of a user from each operation that issues tokens. */
 async function tokensOf(till: Till, { account, project }: Shop, user_id: string) {
   const { session } = await till.sessions.init(project.public_key, { user_id })
   const { token } = await till.sessions.token(project.public_key, { user_id })

@@ -15,12 +15,12 @@ import { startWorker } from '../support/worker.ts'
 const USER = 'player-77'
 const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,metadata\n'
 
-/** A row of a file, with metadata that names its user. */
+/** A row of a file, with metadata that contains the user. */
 function rowOf(transaction_id: string, user_id: string): string {
   return `${transaction_id},gold,2024-03-01T12:34:56Z,${user_id},499,USD,"{""mail"":""${user_id}@x""}"\n`
 }
 
-/** A project with two stores, and everything in it that can name the user. */
+/** A project with two stores, and every kind of record that can contain the user. */
 async function createUser(till: Till) {
   const { account, project, token } = await createShop(till)
   await till.stores.create(account, {
@@ -44,7 +44,7 @@ async function exported(till: Till, ...args: Parameters<Till['users']['export']>
 }
 
 describe('the export of a user', () => {
-  test('has everything stored about the user, and nothing about others', async () => {
+  test('contains everything stored about the user, and nothing about others', async () => {
     const till = memoryTill()
     const { account, user, project } = await createUser(till)
 
@@ -91,7 +91,7 @@ describe('the export of a user', () => {
     assert.deepEqual(found.idempotency_records, [])
   })
 
-  test('has every purchase when they need several pages', async () => {
+  test('contains every purchase, also when they need several pages', async () => {
     const till = memoryTill()
     const { account, user } = await createUser(till)
     const rows = Array.from({ length: 2_500 }, (_, i) => rowOf(`more-${i}`, USER))
@@ -106,7 +106,7 @@ describe('the export of a user', () => {
 })
 
 describe('the erasure of a user', () => {
-  test('keeps amounts, and leaves the user nowhere', async () => {
+  test('keeps amounts, and removes the user everywhere', async () => {
     const storage = createMemoryStorage()
     const till = createTill({ storage })
     const { account, user } = await createUser(till)
@@ -140,7 +140,7 @@ describe('the erasure of a user', () => {
     assert.deepEqual([again.purchases, again.idempotency_records], [[], []])
   })
 
-  test('can delete the purchases, which then can not be imported again', async () => {
+  test('can delete the purchases, which cannot be imported again then', async () => {
     const till = memoryTill()
     const { account, user } = await createUser(till)
 
@@ -158,7 +158,7 @@ describe('the erasure of a user', () => {
     assert.equal((await list()).length, 2)
   })
 
-  test('leaves a user that owns nothing, whose purchases can not be recorded again', async () => {
+  test('leaves a user who owns nothing and whose purchases cannot be recorded again', async () => {
     const till = memoryTill()
     const { account, user } = await createUser(till)
     const store_id = 'main'
@@ -200,7 +200,7 @@ describe('the erasure of a user', () => {
     assert.equal((await till.sessions.authenticate(later)).user_id, USER)
   })
 
-  test('leaves the same user id of another project alone', async () => {
+  test('does not affect the same user id in another project', async () => {
     const till = memoryTill()
     const { user } = await createUser(till)
     const other = await createUser(till)
@@ -235,7 +235,7 @@ describe('the erasure of a user', () => {
     assert.equal((await exported(till, account, user)).purchases.length, 4)
   })
 
-  test('waits for an import under way, whose rows it erases too', async () => {
+  test('waits for a running import, and erases its rows too', async () => {
     const till = memoryTill()
     const { account, user } = await createUser(till)
     let finish = () => {}
@@ -265,7 +265,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
     }
 
     for (const deletes of [false, true]) {
-      test(`hold no byte of an erased user, with delete: ${deletes}`, async (t) => {
+      test(`contain no trace of an erased user, with delete: ${deletes}`, async (t) => {
         const path = join(temporaryFolder(t), 'till.db')
         const till = await openTill(t, path)
         const { account, user } = await createUser(till)
@@ -286,7 +286,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
       })
     }
 
-    test('hold no byte of a user whose erasure was killed and repeated', async (t) => {
+    test('contain no trace of a user after an interrupted and repeated erasure', async (t) => {
       const path = join(temporaryFolder(t), 'till.db')
       const storage = await openSqliteStorage(path, { driver })
       t.after(() => storage.close())
@@ -310,7 +310,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
       assert.deepEqual(await storage.check(), [])
     })
 
-    test('let only an erasure change the audit log, and only by its pseudonym', async (t) => {
+    test('let only an erasure change the audit log, and only to insert its pseudonym', async (t) => {
       const path = join(temporaryFolder(t), 'till.db')
       const till = await openTill(t, path)
       await createUser(till)

@@ -69,7 +69,7 @@ test('memory and SQLite report the same outcome for any rows in any slices', asy
 
 test('PostgreSQL reports the same outcome as memory', () => assertAgreement(server.openEmpty, 40))
 
-/** Plays random files in memory and in the storages that `open` returns. */
+/** Imports random files into memory and into the storages that `open` returns. */
 async function assertAgreement(open: OpenStorage, numRuns: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(file, { minLength: 1, maxLength: 4 }), async (files) => {

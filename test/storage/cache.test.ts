@@ -43,16 +43,16 @@ function describeFreshness(driver: SqliteDriverName): void {
       const storage = await open(t, path, driver)
       const lines = ['own', 'theirs', 'raw']
       for (const line of lines) await insertLine(storage, line)
-      const [walker, reader] = [startWorker(t), startWorker(t)]
-      await walker.ask('bePatient')
-      await walker.ask('open', path, driver)
+      const [stepper, reader] = [startWorker(t), startWorker(t)]
+      await stepper.ask('bePatient')
+      await stepper.ask('open', path, driver)
       await reader.ask('open', path, driver)
       const raw = await openSqliteDriver(path, driver)
-      raw.exec('PRAGMA busy_timeout = 0') // takeRawStep waits itself
+      raw.exec('PRAGMA busy_timeout = 0') // takeRawStep has its own wait
       t.after(() => raw.close())
 
       const own = { steps: 0 }
-      const theirs = walker.walk('theirs')
+      const theirs = stepper.takeSteps('theirs')
       const past = { steps: 0 }
       const steps = () => [own.steps, theirs.steps, past.steps]
       const stale: string[] = []

@@ -102,7 +102,7 @@ function describeBackups(driver: SqliteDriverName): void {
     await staged.stage([newRow(100), newRow(101)])
     const worker = startWorker(t)
     await worker.ask('open', path, driver)
-    const reported = worker.walk('line')
+    const reported = worker.takeSteps('line')
 
     for (let round = 0; round < 5; round++) {
       while (reported.steps < 3 * round + 2) await storage.ping().then(nextTurn)

@@ -15,7 +15,7 @@ import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 // 60 transactions make 7 checkpoints.
 const ROWS = 30_000
 const SLICE = 500
-/** More than a block has. */
+/** More rows than a block has. */
 const UNORDERED = 45_000
 
 for (const { driver, skip } of await sqliteDrivers()) {
@@ -176,7 +176,7 @@ function describeRows(driver: SqliteDriverName): void {
   })
 }
 
-/** Counts the rows reported before `finish`: only those with indexed ids are. */
+/** Counts the rows reported before `finish`: only rows with an indexed id are. */
 async function addedBeforeEnd(current: PurchaseImport, ids: readonly string[]): Promise<number> {
   const rows = ids.map((transaction_id, i) => newRow(i + 2, { transaction_id }))
   let added = 0

@@ -9,7 +9,7 @@ const server = await startPostgres()
 const skip = pgbouncerPath === undefined && 'pgbouncer is not installed'
 
 describe('behind pgbouncer in transaction mode', { skip }, () => {
-  /** A storage of six connections that have two connections to the database between them. */
+  /** A storage with six connections, which share two connections to the database. */
   async function openBehindPgbouncer(t: TestContext) {
     const url = await server.createDatabase(t)
     const pgbouncer = await startPgbouncer(url, { size: 2 })
@@ -19,7 +19,7 @@ describe('behind pgbouncer in transaction mode', { skip }, () => {
     return { storage, pgbouncer, sql: rawPostgres(t, url) }
   }
 
-  test('probes and statements at once get each their own answer', async (t) => {
+  test('concurrent pings and statements each get their own answer', async (t) => {
     const { storage, pgbouncer } = await openBehindPgbouncer(t)
 
     const client = async (id: number) => {
@@ -36,7 +36,7 @@ describe('behind pgbouncer in transaction mode', { skip }, () => {
     assert.doesNotMatch(pgbouncer.log(), /when not linked/)
   })
 
-  test('terminated backends fail what they were at as storage_unavailable', async (t) => {
+  test('statements of terminated backends fail with storage_unavailable', async (t) => {
     const { storage, sql } = await openBehindPgbouncer(t)
     const others: unknown[] = []
     let isOver = false
@@ -65,8 +65,8 @@ describe('behind pgbouncer in transaction mode', { skip }, () => {
   })
 })
 
-describe('without prepared statements, as pgbouncer needs it', () => {
-  test('a connection has one statement at a time, and a write waits its turn', async (t) => {
+describe('without prepared statements, as pgbouncer requires', () => {
+  test('a connection runs one statement at a time, and a write waits for its turn', async (t) => {
     const url = new URL(await server.createSchema(t))
     url.searchParams.set('prepare', 'false')
     let underWay = 0

@@ -85,14 +85,14 @@ const RACES: [string, Act, string, Act, string][] = [
 
 describe('a write and a revocation on two PostgreSQL servers', () => {
   for (const [what, write, when, revoke, code] of RACES) {
-    test(`${what} waits while ${when}, and is refused`, async (t) => {
+    test(`${what} waits for the commit while ${when}, and is refused`, async (t) => {
       const { slow, fast, holdCommit, waiting } = await openBoth(t)
       const commit = holdCommit()
       const revoked = revoke(slow)
       await commit.reached
 
       const written = write(fast)
-      written.catch(() => {}) // told below
+      written.catch(() => {}) // reported below
       await waiting()
       commit.release()
       await revoked
@@ -104,9 +104,9 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       assert.equal((await fast.findProject('prj_1'))?.name, 'Game')
     })
 
-    if (write === insertItem) continue // one statement: there is no moment before its commit
+    if (write === insertItem) continue // a single statement, which cannot be held before its commit
 
-    test(`${what} that is being committed is waited for before ${when}`, async (t) => {
+    test(`${what} that is being committed delays the revocation: ${when}`, async (t) => {
       const { slow, fast, holdCommit, waiting } = await openBoth(t)
       const commit = holdCommit('INSERT INTO audit')
       let isRevoked = false
@@ -125,7 +125,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
     })
   }
 
-  test('two revocations follow one another, though neither has a watermark yet', async (t) => {
+  test('two revocations run one after the other, even without an earlier watermark', async (t) => {
     const { slow, fast, holdCommit, waiting } = await openBoth(t)
     const commit = holdCommit()
     const first = revokeUser(slow)
@@ -147,7 +147,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
     ['a store', { store: MAIN }, disableStore, 'store_inactive'],
   ]
   for (const [what, authority, revoke, code] of HELD) {
-    test(`revokes ${what} while writers keep its row shared without a gap`, async (t) => {
+    test(`the revocation of ${what} succeeds while writers hold shared locks on its row without a gap`, async (t) => {
       const url = await server.createSchema(t)
       const storage = await openPostgres(t, url, { max: 36, poolTimeout: 60000 })
       await insertShops(storage)
@@ -157,7 +157,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       const write = async () => {
         const isLate = isRevoked
         const name = `load_${made++}`
-        // Under a key, every other one is a single statement.
+        // With an account key, every other write is a single statement.
         if (made % 2 === 0) await storage.insertItem(newItem(name), auditedWrite(authority))
         else await storage.insertAudit(auditedWrite(authority))
         if (isLate) acceptedLate++
@@ -182,7 +182,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
     })
   }
 
-  test('no deadlock among writes and revocations at once', async (t) => {
+  test('concurrent writes and revocations do not deadlock', async (t) => {
     const failures: unknown[] = []
     const driver = drivenBy((_, send) => {
       const sent = send()
@@ -222,7 +222,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
   })
 })
 
-/** Two servers on one database. A commit of the slow one can be held back. */
+/** Two servers on one database. `holdCommit` delays a commit of the slow one. */
 async function openBoth(t: TestContext) {
   const url = await server.createSchema(t)
   let held: { isNear: boolean; reach(): void; given: Promise<void>; after: string } | undefined
@@ -241,7 +241,7 @@ async function openBoth(t: TestContext) {
   return {
     slow,
     fast,
-    /** Holds the next commit back, of those after a statement of that text. */
+    /** Delays the next commit after a statement that contains this text. */
     holdCommit(after = '') {
       const reached = createSignal()
       const opened = createSignal()
@@ -254,7 +254,7 @@ async function openBoth(t: TestContext) {
 }
 
 async function eventuallyWaits(raw: Sql): Promise<void> {
-  for (let looks = 0; looks < 6_000; looks++) {
+  for (let polls = 0; polls < 6_000; polls++) {
     const [row] = await raw`
       SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock'`

@@ -14,7 +14,7 @@ const server = await startPostgres()
 const random = createRandom()
 const READS = 2_000
 
-/** Some answers of checks and reads arrive late, so that more changes are committed meanwhile. */
+/** Delays some results of checks and reads, so that more changes are committed meanwhile. */
 const driverWithLateAnswers = drivenBy((sql, send) => {
   const answer = send()
   if (!/^\s*SELECT/.test(sql) || random() < 0.8) return answer

@@ -20,9 +20,9 @@ async function openImport(storage: Storage, import_id: string): Promise<Purchase
 
 async function importRows(storage: Storage, import_id: string, rows: readonly NewPurchase[]) {
   const current = await openImport(storage, import_id)
-  const told = await stage(current, rows)
+  const outcome = await stage(current, rows)
   await current.commit()
-  return told
+  return outcome
 }
 
 async function transactions(storage: Storage): Promise<string[]> {
@@ -37,7 +37,7 @@ async function rowsIn(sql: Sql): Promise<unknown> {
   return { ...row }
 }
 
-/** Lets the lease of the import under way run out. */
+/** Ends the lease of the running import. */
 async function expire(sql: Sql): Promise<void> {
   await sql`UPDATE imports SET alive_at = now() - interval '1 minute' WHERE owner IS NOT NULL`
 }
@@ -52,9 +52,9 @@ async function startWorker(t: TestContext, url: string, from: number, count: num
   t.after(() => worker.kill('SIGKILL'))
   const gone = once(worker, 'exit')
   const died = gone.then(() => assert.fail('the worker died'))
-  const [told] = await Promise.race([once(worker, 'message'), died])
+  const [outcome] = await Promise.race([once(worker, 'message'), died])
   return {
-    told,
+    outcome,
     async kill() {
       worker.kill('SIGKILL')
       await gone
@@ -63,7 +63,7 @@ async function startWorker(t: TestContext, url: string, from: number, count: num
 }
 
 describe('PostgreSQL imports in blocks', () => {
-  test('a block of large rows ends by its size: its rows are told of long before 10,000', async (t) => {
+  test('the size of large rows ends a block long before it has 10,000 rows', async (t) => {
     const storage = await openPostgres(t, await server.createSchema(t))
     await insertShops(storage)
     const current = await openImport(storage, 'imp_1')
@@ -74,13 +74,13 @@ describe('PostgreSQL imports in blocks', () => {
       )
       added += (await current.stage(rows)).added
     }
-    // 9.6 MB in blocks of 2 MiB, the last two of which are still on their way.
+    // 9.6 MB in blocks of 2 MiB. The last two blocks are not yet stored.
     assert.ok(added >= 80, String(added))
     assert.equal(added + (await current.finish()).added, 160)
     await current.commit()
   })
 
-  test('of tens of thousands of rows tell what became of each, and keep their order', async (t) => {
+  test('report the outcome of each of tens of thousands of rows, and keep their order', async (t) => {
     const storage = await openPostgres(t, await server.createSchema(t))
     await insertShops(storage)
     const rows = (from: number, count: number, change: Partial<NewPurchase>) =>
@@ -91,13 +91,13 @@ describe('PostgreSQL imports in blocks', () => {
       )
     const play = async (import_id: string, all: readonly NewPurchase[]) => {
       const current = await openImport(storage, import_id)
-      const told: StagedRows[] = []
-      for (const slice of slices(all)) told.push(await current.stage(slice))
-      told.push(await current.finish())
+      const outcomes: StagedRows[] = []
+      for (const slice of slices(all)) outcomes.push(await current.stage(slice))
+      outcomes.push(await current.finish())
       await current.commit()
       const sum = (count: 'added' | 'skipped' | 'updated') =>
-        told.reduce((total, each) => total + each[count], 0)
-      const conflicts = told.flatMap((each) => each.conflicts.map(({ line }) => line))
+        outcomes.reduce((total, each) => total + each[count], 0)
+      const conflicts = outcomes.flatMap((each) => each.conflicts.map(({ line }) => line))
       return [sum('added'), sum('skipped'), sum('updated'), conflicts]
     }
 
@@ -131,7 +131,7 @@ describe('PostgreSQL imports in blocks', () => {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('whose clients are slow hold no connection', async (t) => {
+  test('of slow clients hold no connection', async (t) => {
     const url = await server.createDatabase(t)
     const storage = await openPostgres(t, url, { max: 2 })
     await insertShops(storage)
@@ -153,7 +153,7 @@ describe('PostgreSQL imports in blocks', () => {
     for (const current of imports) await current.commit()
   })
 
-  test('take text that means something to COPY as it is', async (t) => {
+  test('store text with special characters of COPY unchanged', async (t) => {
     const storage = await openPostgres(t, await server.createSchema(t))
     await insertShops(storage)
     const odd = [
@@ -185,14 +185,14 @@ describe('PostgreSQL imports in blocks', () => {
   })
 })
 
-describe('PostgreSQL imports that are cut off', () => {
-  test('what a killed process had staged is never seen, and cleared after the next open', async (t) => {
+describe('interrupted PostgreSQL imports', () => {
+  test('rows staged by a killed process are never visible, and are deleted after the next open', async (t) => {
     const url = await server.createSchema(t)
     const witness = await openPostgres(t, url)
     await insertShops(witness)
     await importRows(witness, 'imp_1', [newRow(2, { status: 'pending' })])
     const worker = await startWorker(t, url, 2, 7000)
-    assert.deepEqual([worker.told.added, worker.told.updated], [6999, 1])
+    assert.deepEqual([worker.outcome.added, worker.outcome.updated], [6999, 1])
     const sql = rawPostgres(t, url)
     assert.deepEqual(await rowsIn(sql), { purchases: 7000, imports: 2, changes: 1 })
 
@@ -207,7 +207,7 @@ describe('PostgreSQL imports that are cut off', () => {
     assert.deepEqual(await transactions(next), ['tx_2'])
   })
 
-  test('who is open already takes over the store of a killed import, not before its lease ends', async (t) => {
+  test('an open storage takes over the store of a killed import, but only when its lease has expired', async (t) => {
     const url = await server.createSchema(t)
     const witness = await openPostgres(t, url)
     await insertShops(witness)
@@ -225,7 +225,7 @@ describe('PostgreSQL imports that are cut off', () => {
     )
   })
 
-  test('an import that others took for dead can neither go on, nor commit, nor abort theirs', async (t) => {
+  test('an import whose lease was taken over cannot continue or commit, or abort its successor', async (t) => {
     const url = await server.createSchema(t)
     const storage = await openPostgres(t, url)
     await insertShops(storage)
@@ -244,7 +244,7 @@ describe('PostgreSQL imports that are cut off', () => {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('an abort after the commit takes nothing back', async (t) => {
+  test('an abort after the commit has no effect', async (t) => {
     const storage = await openPostgres(t, await server.createSchema(t))
     await insertShops(storage)
     const current = await openImport(storage, 'imp_1')

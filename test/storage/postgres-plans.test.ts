@@ -20,7 +20,7 @@ const server = await startPostgres()
 
 type Statement = { readonly sql: string; readonly values: readonly unknown[] }
 
-/** Rows of others in every table, so that none is small enough to be read whole. */
+/** Other rows in every table, so that no table is small enough for a sequential scan. */
 const OTHERS = `
   INSERT INTO accounts (account_id, name, created_at)
     SELECT 'acc_o' || n, '', '' FROM generate_series(1, 5000) n;
@@ -59,7 +59,7 @@ const OTHERS = `
   ANALYZE;
 `
 
-/** Every verb once, as it is when all goes well. */
+/** Calls every method once with success. */
 async function useAll(storage: Storage): Promise<void> {
   const idempotency = { account_id: 'acc_1', fingerprint: '', answer: '', created_at: AT }
   const write = (key: string) => ({
@@ -146,13 +146,13 @@ interface Plan {
   readonly Plans?: readonly Plan[]
 }
 
-/** The tables that a plan reads from one end to the other. */
+/** The tables that a plan reads with a sequential scan. */
 function readWhole(plan: Plan): string[] {
   const own = plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name'] ?? ''] : []
   return [...own, ...(plan.Plans ?? []).flatMap(readWhole)]
 }
 
-test('every query finds what it asks for by an index', async (t) => {
+test('every query uses an index', async (t) => {
   const url = await server.createSchema(t)
   const sent = new Map<string, Statement>()
   const driver = drivenBy((sql, send, values) => {

@@ -33,7 +33,7 @@ function failure(code: string): Error {
 
 const UNAVAILABLE = { code: 'storage_unavailable' }
 
-/** Locks a project until it is told to let go. */
+/** Locks a project until the returned function is called. */
 async function lockProject(t: TestContext, url: string, id: string): Promise<() => Promise<void>> {
   const sql = rawPostgres(t, url)
   let release = () => {}
@@ -66,7 +66,7 @@ async function untilWaiting(t: TestContext, url: string, count: number): Promise
   }
 }
 
-/** Ends the connections of tillkit to a database, from the side of the server, and waits for it. */
+/** Terminates tillkit's connections to a database on the server, and waits until they are gone. */
 async function killConnections(t: TestContext, url: string): Promise<void> {
   const sql = rawPostgres(t, url)
   await sql`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
@@ -78,12 +78,12 @@ const rename = (storage: Storage, name: string) =>
 
 const nameOf = async (storage: Storage) => (await storage.findProject('prj_1'))?.name
 
-describe('PostgreSQL databases that are shared', () => {
-  test('ten that open an empty database at once migrate it once', async (t) => {
+describe('shared PostgreSQL databases', () => {
+  test('ten storages that open an empty database concurrently migrate it once', async (t) => {
     const url = await server.createDatabase(t)
 
-    // With one connection each, the migration looks through the eyes that saw nothing before its
-    // lock.
+    // With only one connection, the migration runs on the connection that saw an empty database
+    // before it got the lock.
     const storages = await Promise.all(
       Array.from({ length: 10 }, (_, i) => openPostgres(t, url, { max: (i % 2) + 1 })),
     )
@@ -102,7 +102,7 @@ describe('PostgreSQL databases that are shared', () => {
     )
   })
 
-  test('the audit log takes no change, no deletion and no truncation', async (t) => {
+  test('the audit log refuses updates, deletions and truncation', async (t) => {
     const url = await server.createSchema(t)
     const storage = await openPostgres(t, url)
     const at = '2024-01-01T00:00:00.000Z'
@@ -131,7 +131,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.deepEqual(await auditOf(storage), [newEntry()])
   })
 
-  test('two servers see what the other writes at once', async (t) => {
+  test('each of two servers sees the writes of the other at once', async (t) => {
     const url = await server.createSchema(t)
     const a = await openPostgres(t, url)
     const b = await openPostgres(t, url)
@@ -145,7 +145,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.deepEqual(await b.findProject('prj_1'), expected)
   })
 
-  test('of many creators of one SKU on three servers one wins', async (t) => {
+  test('one of many concurrent creates of one SKU on three servers succeeds', async (t) => {
     const url = await server.createSchema(t)
     const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 3 })))
     await insertStores(servers[0] as Storage)
@@ -161,7 +161,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.equal((await itemsOf(servers[2] as Storage, MAIN)).length, 1)
   })
 
-  test('concurrent new items of one key share statements, and fail alone', async (t) => {
+  test('concurrent new items of one key share statements, and fail separately', async (t) => {
     let ids = 0
     let statements = 0
     const driver = drivenBy((_, send) => {
@@ -201,7 +201,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.ok(statements < 10, `${statements} statements`)
   })
 
-  test('of many senders of one idempotency record on three servers one inserts', async (t) => {
+  test('one of many concurrent inserts of one idempotency record on three servers succeeds', async (t) => {
     const url = await server.createSchema(t)
     const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 4 })))
     await insertStores(servers[0] as Storage)
@@ -221,7 +221,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.equal((await itemsOf(servers[1] as Storage, MAIN)).length, 1)
   })
 
-  test('a search path in the URL gives several tillkits one database', async (t) => {
+  test('several tillkits can share a database by a search path in the URL', async (t) => {
     const a = await openPostgres(t, await server.createSchema(t))
     const b = await openPostgres(t, await server.createSchema(t))
 
@@ -230,7 +230,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.deepEqual(await all((page) => b.listAccounts(page)), [])
   })
 
-  test('a change by hand from another search path is counted where it belongs', async (t) => {
+  test('a manual change from another search path is counted in its own schema', async (t) => {
     const url = await server.createSchema(t)
     await insertShops(await openPostgres(t, url))
     const sql = rawPostgres(t, url)
@@ -251,7 +251,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.equal(counted?.bytes, counted?.expected)
   })
 
-  test('without prepared statements, as pgbouncer wants it, all is as before', async (t) => {
+  test('the storage works without prepared statements, as pgbouncer requires', async (t) => {
     const url = new URL(await server.createSchema(t))
     url.searchParams.set('prepare', 'false')
     const storage = await openPostgres(t, url.href)
@@ -262,7 +262,7 @@ describe('PostgreSQL databases that are shared', () => {
     assert.equal(prepared.length, 0)
   })
 
-  test('text that PostgreSQL can not hold finds nothing', async (t) => {
+  test('a search for text that PostgreSQL cannot store finds nothing', async (t) => {
     const storage = await openPostgres(t, await server.createSchema(t))
 
     assert.equal(await storage.findItem('itm_\0'), undefined)
@@ -270,7 +270,7 @@ describe('PostgreSQL databases that are shared', () => {
   })
 })
 
-describe('PostgreSQL databases that can not be used', () => {
+describe('unusable PostgreSQL databases', () => {
   async function assertRefused(url: string, reason: RegExp): Promise<void> {
     await assert.rejects(openPostgresStorage(url), (error: Error & { code?: string }) => {
       assert.equal(error.code, 'storage_unavailable')
@@ -279,7 +279,7 @@ describe('PostgreSQL databases that can not be used', () => {
     })
   }
 
-  test('a server that is not there, a wrong password and no such database are told', async (t) => {
+  test('an unreachable server, a wrong password and an unknown database have clear errors', async (t) => {
     const url = new URL(await server.createSchema(t))
     const changed = (change: Partial<URL>) => Object.assign(new URL(url), change).href
 
@@ -296,18 +296,18 @@ describe('PostgreSQL databases that can not be used', () => {
     await assertRefused(url, /newer tillkit/)
   })
 
-  test('a database whose encoding can not keep all text is refused', async (t) => {
+  test('a database whose encoding cannot store all text is refused', async (t) => {
     const how = "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
 
     await assertRefused(await server.createDatabase(t, how), /LATIN1/)
   })
 
-  test('a pool of no connections is a mistake of the program', async () => {
+  test('a pool without connections throws a TypeError', async () => {
     await assert.rejects(openPostgresStorage('postgres://127.0.0.1/none?max=0'), TypeError)
     await assert.rejects(openPostgresStorage('postgres://127.0.0.1/none?max=many'), TypeError)
   })
 
-  test("a schema with another program's tables is refused and stays as it was", async (t) => {
+  test("a schema with another program's tables is refused and not changed", async (t) => {
     const url = await server.createSchema(t)
     const sql = rawPostgres(t, url)
     await sql`CREATE TABLE stores (note text)`
@@ -321,7 +321,7 @@ describe('PostgreSQL databases that can not be used', () => {
 })
 
 describe('PostgreSQL connections', () => {
-  test('when all are taken work waits so long and no longer, and reads go on', async (t) => {
+  test('when all are in use, writes wait until poolTimeout, and reads continue', async (t) => {
     const url = await server.createSchema(t)
     const storage = await openPostgres(t, url, { max: 2, poolTimeout: 300 })
     await insertProjects(storage)
@@ -338,7 +338,7 @@ describe('PostgreSQL connections', () => {
     assert.equal(await storage.insertStore(newStore('main')), 'inserted')
   })
 
-  test('one that is killed in the middle of a write is an error, and is replaced', async (t) => {
+  test('a connection killed during a write rejects the write, and is replaced', async (t) => {
     const url = await server.createDatabase(t)
     const storage = await openPostgres(t, url)
     await insertProjects(storage)
@@ -350,13 +350,13 @@ describe('PostgreSQL connections', () => {
     await write
     await unlock()
 
-    // Another connection of the pool may be the next to be found dead.
+    // Another connection of the pool may be dead too.
     await eventuallyHolds(async () => assert.equal(await nameOf(storage), 'Game'))
     await rename(storage, 'Later')
     assert.equal(await nameOf(storage), 'Later')
   })
 
-  test('one that is killed between two statements does not let the second in alone', async (t) => {
+  test('after a connection is killed between two statements, the second does not run alone', async (t) => {
     const url = await server.createDatabase(t)
     let kills = false
     const driver = drivenBy((sql, send) => {
@@ -381,7 +381,7 @@ describe('PostgreSQL connections', () => {
     assert.equal(await nameOf(storage), 'Later')
   })
 
-  test('one that is lost during a commit is an error, though the commit may have been', async (t) => {
+  test('a connection lost during a commit rejects the write, although the commit may have succeeded', async (t) => {
     let loses = false
     let commits = 0
     const driver = drivenBy((sql, send) => {
@@ -399,7 +399,7 @@ describe('PostgreSQL connections', () => {
     assert.equal(await nameOf(storage), 'Perhaps')
   })
 
-  test('hundreds of reads while connections are killed are right or storage_unavailable', async (t) => {
+  test('reads while connections are killed are correct or fail with storage_unavailable', async (t) => {
     const url = await server.createDatabase(t)
     const storage = await openPostgres(t, url)
     await insertProjects(storage)
@@ -423,7 +423,7 @@ describe('PostgreSQL connections', () => {
     assert.equal(await nameOf(storage), 'Game')
   })
 
-  test('those without work are closed after a while, and opened again', async (t) => {
+  test('idle connections are closed after a while, and reopened', async (t) => {
     const url = await server.createDatabase(t)
     const storage = await openPostgres(t, url, { idleTimeout: 100 })
     await all((page) => storage.listAccounts(page))
@@ -436,7 +436,7 @@ describe('PostgreSQL connections', () => {
     assert.deepEqual(await all((page) => storage.listAccounts(page)), [])
   })
 
-  test('a storage closed under load refuses who waits, and opens nothing for them', async (t) => {
+  test('a storage closed under load rejects waiting calls, and opens no connections for them', async (t) => {
     const url = await server.createDatabase(t)
     const storage = await openPostgresStorage(url, { max: 2 })
     await insertProjects(storage)
@@ -454,10 +454,10 @@ describe('PostgreSQL connections', () => {
         WHERE application_name = 'tillkit' AND datname = current_database()`
       return own.length
     }
-    while ((await countOwn()) > 0) await setTimeout(20) // the server takes leave a little later
+    while ((await countOwn()) > 0) await setTimeout(20) // the server ends them a little later
   })
 
-  test('a closed storage says so', async (t) => {
+  test('calls to a closed storage say that it is closed', async (t) => {
     const storage = await openPostgresStorage(await server.createSchema(t))
     await storage.close()
     await storage.close()
@@ -469,7 +469,7 @@ describe('PostgreSQL connections', () => {
     await assert.rejects(rename(storage, 'New'), UNAVAILABLE)
   })
 
-  test('a statement that takes too long is storage_unavailable', async (t) => {
+  test('a statement that takes too long fails with storage_unavailable', async (t) => {
     const url = await server.createSchema(t)
     const storage = await openPostgres(t, url, { statementTimeout: 2_000 })
     await insertProjects(storage)
@@ -483,7 +483,7 @@ describe('PostgreSQL connections', () => {
   })
 
   for (const level of ['repeatable read', 'serializable']) {
-    test(`a default of ${level} fails no update of many at once, and no migration`, async (t) => {
+    test(`with the default isolation ${level}, concurrent updates and migrations succeed`, async (t) => {
       const url = new URL(await server.createSchema(t))
       url.searchParams.set('default_transaction_isolation', level)
       const [storage] = await Promise.all(
@@ -503,7 +503,7 @@ describe('PostgreSQL connections', () => {
     })
   }
 
-  test('settings of a database change nothing of what is kept', async (t) => {
+  test('settings of a database do not change stored values', async (t) => {
     const url = new URL(await server.createSchema(t))
     for (const [name, value] of [
       ['bytea_output', 'escape'],
@@ -533,7 +533,7 @@ describe('PostgreSQL connections', () => {
     assert.deepEqual(purchase?.metadata, row.metadata)
   })
 
-  test('a serialization failure is tried again, and none of the updates is lost', async (t) => {
+  test('a serialization failure is retried, and no update is lost', async (t) => {
     let left = 4
     const driver = drivenBy((sql, send) => {
       return sql.includes('FOR NO KEY UPDATE') && left-- > 0
@@ -553,7 +553,7 @@ describe('PostgreSQL connections', () => {
     assert.deepEqual((await storage.findProject('prj_1'))?.config, { count: 3 })
   })
 
-  test('what conflicts again and again is storage_unavailable', async (t) => {
+  test('a write that conflicts repeatedly fails with storage_unavailable', async (t) => {
     let attempts = 0
     const driver = drivenBy((sql, send) => {
       if (!sql.includes('FOR NO KEY UPDATE')) return send()
@@ -569,7 +569,7 @@ describe('PostgreSQL connections', () => {
   })
 
   for (const code of ['53100', '25006', '53300', '57P03', '40001', '08006', 'ECONNRESET']) {
-    test(`an error ${code} of the server is storage_unavailable`, async (t) => {
+    test(`an error ${code} of the server becomes storage_unavailable`, async (t) => {
       let fails = false
       const driver = drivenBy((_, send) => (fails ? Promise.reject(failure(code)) : send()))
       const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
@@ -586,7 +586,7 @@ describe('PostgreSQL connections', () => {
 })
 
 describe('a PostgreSQL server', { skip: server.isForeign }, () => {
-  test('that stops makes all storage_unavailable, and that starts again is found', async (t) => {
+  test('that stops makes calls fail with storage_unavailable, and works again after its start', async (t) => {
     const storage = await openPostgres(t, await server.createDatabase(t))
     await insertProjects(storage)
     await server.stop()
@@ -601,7 +601,7 @@ describe('a PostgreSQL server', { skip: server.isForeign }, () => {
     assert.equal(await nameOf(storage), 'New')
   })
 
-  test('that restarts under load loses and doubles nothing that it acknowledged', async (t) => {
+  test('that restarts under load neither loses nor duplicates acknowledged writes', async (t) => {
     const storage = await openPostgres(t, await server.createDatabase(t))
     await insertStores(storage)
     const acknowledged: string[] = []
@@ -642,7 +642,7 @@ describe('a PostgreSQL server', { skip: server.isForeign }, () => {
     )
   })
 
-  test('that hangs is given up, and the work goes on over another connection', async (t) => {
+  test('that hangs is abandoned after a timeout, and calls continue on another connection', async (t) => {
     const url = await server.createDatabase(t)
     const storage = await openPostgres(t, url, { max: 1, statementTimeout: 2_000 })
     await insertProjects(storage)

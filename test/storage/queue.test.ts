@@ -24,16 +24,16 @@ import {
 } from './fixtures/records.ts'
 import { findStale, insertLine } from './fixtures/steps.ts'
 
-/** Times 4: 500 in a full run, TILLKIT_TEST_WRITES. */
+/** A quarter of the number of writes. TILLKIT_TEST_WRITES sets it: 500 in a full run. */
 const WRITES = Number(process.env.TILLKIT_TEST_WRITES ?? 60)
-/** 100 in a full run, TILLKIT_TEST_KILLS. */
+/** The number of kills. TILLKIT_TEST_KILLS sets it: 100 in a full run. */
 const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 4)
 
 describe('a queue of writes', describeQueue)
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`writes into a file with ${driver}`, { skip }, () => {
     describe('that share a transaction', () => describeGroups(driver))
-    describe('that others hold up', () => describeLocks(driver))
+    describe('that wait for a lock', () => describeLocks(driver))
   })
 }
 
@@ -84,7 +84,7 @@ function describeQueue(): void {
     assert.deepEqual(done, ['begin', 'rollback'])
   })
 
-  test('an error after a wait for the lock does not stop the queue for good', async () => {
+  test('an error after a wait for the lock does not stop the queue', async () => {
     const begins = [() => false, () => assert.fail('disk'), () => true]
     const { write } = createWriteQueue({
       ...transaction([]),
@@ -99,7 +99,7 @@ function describeQueue(): void {
     assert.equal(await write(() => 2), 2)
   })
 
-  test('each write waits for the lock as long as any other, however late it came', async (t) => {
+  test('each write waits equally long for the lock, whenever it was queued', async (t) => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     let isFree = false
@@ -124,7 +124,7 @@ function describeQueue(): void {
     assert.equal(await late, 'late')
   })
 
-  test('its end waits for the writes that wait, be there any or none', async () => {
+  test('end() resolves after all queued writes, or at once without any', async () => {
     const queue = createWriteQueue(transaction([]))
     const done: unknown[] = []
     for (let i = 0; i < 1_200; i++) queue.write(() => done.push(i))
@@ -137,7 +137,7 @@ function describeQueue(): void {
 }
 
 function describeGroups(driver: SqliteDriverName): void {
-  test('64 writes of one turn are one transaction, those of 64 turns 64', async (t) => {
+  test('64 writes in one turn of the event loop share a transaction, and 64 turns need 64', async (t) => {
     const { storage, path } = await openShop(t, driver)
     const before = commitsIn(path)
 
@@ -147,7 +147,7 @@ function describeGroups(driver: SqliteDriverName): void {
     assert.equal(commitsIn(path) - before, 65)
   })
 
-  test('a write that fails leaves nothing behind, and its neighbours are kept', async (t) => {
+  test('a failed write leaves nothing, and the other writes of its transaction are stored', async (t) => {
     const { storage, path } = await openShop(t, driver)
     const item = (name: string) => storage.insertItem(newItem(name))
     const results = await Promise.allSettled([
@@ -161,10 +161,10 @@ function describeGroups(driver: SqliteDriverName): void {
       storage.updateProject('prj_1', (project) => ({ ...project, name: 'Changed' })),
     ])
 
-    const told = results.map((each) => (each.status === 'fulfilled' ? each.value : each.status))
-    const inserted = [told[0], told[2], told[4], told[6]]
+    const outcomes = results.map((each) => (each.status === 'fulfilled' ? each.value : each.status))
+    const inserted = [outcomes[0], outcomes[2], outcomes[4], outcomes[6]]
     assert.deepEqual(inserted, ['inserted', 'inserted', 'taken', 'inserted'])
-    assert.deepEqual([told[1], told[3], told[5]], ['rejected', 'rejected', 'rejected'])
+    assert.deepEqual([outcomes[1], outcomes[3], outcomes[5]], ['rejected', 'rejected', 'rejected'])
     await storage.close()
     const again = await open(t, path, driver)
     const names = (await itemsOf(again, MAIN)).map(({ name }) => name)
@@ -175,7 +175,7 @@ function describeGroups(driver: SqliteDriverName): void {
     assert.deepEqual(await again.check(), [])
   })
 
-  test('what was acknowledged before kill -9 is there after it', async (t) => {
+  test('acknowledged writes survive kill -9', async (t) => {
     const path = join(temporaryFolder(t), 'till.db')
     const storage = await open(t, path, driver)
     for (let round = 0; round < KILLS; round++) {
@@ -183,19 +183,19 @@ function describeGroups(driver: SqliteDriverName): void {
       await insertLine(storage, line)
       const worker = startWorker(t)
       await worker.ask('open', path, driver)
-      const told = worker.walk(line)
+      const reported = worker.takeSteps(line)
       const enough = 2 + (round % 5)
-      while (told.steps < enough) await setImmediate()
+      while (reported.steps < enough) await setImmediate()
       await worker.kill()
 
       const after = await openSqliteStorage(path, { driver })
-      assert.deepEqual(await findStale(after, line, told.steps), [])
+      assert.deepEqual(await findStale(after, line, reported.steps), [])
       await after.close()
     }
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('a full disk refuses writes and no reads, and they go in when there is room', async (t) => {
+  test('on a full disk writes fail and reads work, and writes succeed once there is space', async (t) => {
     const connections = await watchConnections(t, driver)
     const { storage, path } = await openShop(t, driver)
     const limit = (pages: number) => {
@@ -218,7 +218,7 @@ function describeGroups(driver: SqliteDriverName): void {
     assert.equal((await itemsOf(storage, MAIN)).length, 3)
   })
 
-  test('what was asked for before the close is written, what comes later refused', async (t) => {
+  test('writes queued before close() are stored, and later ones are refused', async (t) => {
     const { storage, path } = await openShop(t, driver)
     const read = storage.findItem('itm_gold')
     const writes = ['a', 'b', 'c'].map((name) => storage.insertItem(newItem(name)))
@@ -238,7 +238,7 @@ function describeGroups(driver: SqliteDriverName): void {
 }
 
 function describeLocks(driver: SqliteDriverName): void {
-  test('reads are answered while writes and imports wait for the lock of another', async (t) => {
+  test('reads work while writes and imports wait for the lock of another process', async (t) => {
     const { storage, path } = await openShop(t, driver)
     bePatient(t)
     const other = startWorker(t)
@@ -257,7 +257,7 @@ function describeLocks(driver: SqliteDriverName): void {
     assert.deepEqual(await Promise.all(waiting), ['inserted', 'inserted', undefined])
   })
 
-  test('a lock that is never given back is storage_unavailable, at close too', async (t) => {
+  test('a lock that is never released causes storage_unavailable, also in close()', async (t) => {
     hurry(t)
     const { storage, path } = await openShop(t, driver)
     const other = startWorker(t)
@@ -270,7 +270,7 @@ function describeLocks(driver: SqliteDriverName): void {
     await last
   })
 
-  test('four processes write at once beside an import, and all get their turn', async (t) => {
+  test('four processes write concurrently during an import, and all make progress', async (t) => {
     bePatient(t)
     const { storage, path } = await openShop(t, driver)
     const workers = Array.from({ length: 4 }, () => startWorker(t))
@@ -290,7 +290,7 @@ function describeLocks(driver: SqliteDriverName): void {
   })
 }
 
-/** A transaction that writes down what is done with it. */
+/** A transaction that records its calls. */
 function transaction(done: string[]): GroupTransaction {
   return {
     begin: () => done.push('begin') > 0,
@@ -300,9 +300,7 @@ function transaction(done: string[]): GroupTransaction {
   }
 }
 
-/**
- * How many transactions the WAL of a file holds: each ends in a frame that tells the file's size.
- */
+/** Counts the transactions in a WAL: the last frame of each contains the size of the file. */
 function commitsIn(path: string): number {
   const wal = readFileSync(`${path}-wal`)
   const frame = 24 + wal.readUInt32BE(8) // sqlite.org/fileformat.html section 4.1

@@ -22,18 +22,18 @@ import {
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
-    describe('and imports that are cut off', () => describeInterruptions(driver))
-    describe('and the room that imports take', () => describeRoom(driver))
-    describe('and imports that are taken over', () => describeTakeOver(driver))
+    describe('and interrupted imports', () => describeInterruptions(driver))
+    describe('and the space that imports use', () => describeRoom(driver))
+    describe('and imports whose lease is taken over', () => describeTakeOver(driver))
   })
 }
 
 const LONG = 'x'.repeat(200)
-/** Rows that take some 1 MiB. */
+/** Rows of about 1 MiB in total. */
 const ROWS = Array.from({ length: 5_000 }, (_, i) => newRow(i + 2, { metadata: { i, x: LONG } }))
 
 function describeRoom(driver: SqliteDriverName): void {
-  test('aborted imports, one after the other and at once, leave the file as it was', async (t) => {
+  test('aborted imports, sequential and concurrent, do not enlarge the file', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
@@ -53,7 +53,7 @@ function describeRoom(driver: SqliteDriverName): void {
     assert.deepEqual(await storage.check(), [])
   })
 
-  test('a file made without the release of pages uses them again, and gets it when secrets are sealed', async (t) => {
+  test('a file without auto_vacuum reuses its pages, and gets auto_vacuum when secrets are sealed', async (t) => {
     const path = newPath(t)
     const old = await raw(t, path, driver)
     migrate(old)
@@ -76,15 +76,15 @@ function describeRoom(driver: SqliteDriverName): void {
   })
 }
 
-/** The bytes of the file once its WAL is empty. */
+/** The size of the file after a checkpoint empties its WAL. */
 function sizeOf(db: SqliteDriver, path: string): number {
-  db.prepare('SELECT 1 FROM accounts').get() // knows of the WAL only then
+  db.prepare('SELECT 1 FROM accounts').get() // opens the WAL, which the checkpoint needs
   db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
   return statSync(path).size
 }
 
 function describeInterruptions(driver: SqliteDriverName): void {
-  test('what a killed process had staged is never seen, and is cleared after the next open', async (t) => {
+  test('rows staged by a killed process are never visible, and are deleted after the next open', async (t) => {
     const path = newPath(t)
     const witness = await open(t, path, driver)
     await insertShops(witness)
@@ -110,7 +110,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     )
   })
 
-  test('who is open already takes over the store of a killed import', async (t) => {
+  test('an open storage takes over the store of a killed import', async (t) => {
     const path = newPath(t)
     const witness = await open(t, path, driver)
     await insertShops(witness)
@@ -130,7 +130,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     )
   })
 
-  test('what a process has committed before it was killed is there', async (t) => {
+  test('an import committed before its process was killed is stored', async (t) => {
     const path = newPath(t)
     const witness = await open(t, path, driver)
     await insertShops(witness)
@@ -146,7 +146,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     assert.deepEqual(await transactions(next), ['tx_2', 'tx_3', 'tx_4'])
   })
 
-  test('the import of a process that lives is left alone by one that opens the file', async (t) => {
+  test('opening a file does not end the import of a running process', async (t) => {
     const path = newPath(t)
     const witness = await open(t, path, driver)
     await insertShops(witness)
@@ -163,7 +163,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     assert.deepEqual(await transactions(next), ['tx_2', 'tx_3', 'tx_4'])
   })
 
-  test('an import from another machine is left alone while its lease lasts', async (t) => {
+  test('an import on another machine is not ended before its lease expires', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
@@ -184,7 +184,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     assert.deepEqual(await transactions(storage), [])
   })
 
-  test('a clock that jumps makes no import of another process dead', async (t) => {
+  test('a clock jump does not end the lease of another process', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
@@ -198,7 +198,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     }
   })
 
-  test('an import that others took for dead can neither go on nor commit', async (t) => {
+  test('an import whose lease was taken over can neither continue nor commit', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
@@ -213,7 +213,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
     assert.deepEqual(await transactions(storage), ['tx_9'])
   })
 
-  test('an import that others took for dead does not abort theirs', async (t) => {
+  test('an import whose lease was taken over does not abort its successor', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
@@ -229,7 +229,7 @@ function describeInterruptions(driver: SqliteDriverName): void {
 }
 
 function describeTakeOver(driver: SqliteDriverName): void {
-  test('an import that is being cleared can not be committed any more', async (t) => {
+  test('an import that is being deleted can no longer be committed', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
@@ -249,7 +249,7 @@ function describeTakeOver(driver: SqliteDriverName): void {
     assert.deepEqual(rowsIn(db), NO_ROWS)
   })
 
-  test('a commit whose changes can not be moved yet is done, and the next import moves them', async (t) => {
+  test('a commit succeeds when its status changes cannot be applied yet, and the next import applies them', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)
     await insertShops(storage)
@@ -267,7 +267,7 @@ function describeTakeOver(driver: SqliteDriverName): void {
     assert.deepEqual(rowsIn(db), { purchases: 2, imports: 3, changes: 0 })
   })
 
-  test('an abort after the commit takes nothing back', async (t) => {
+  test('an abort after the commit has no effect', async (t) => {
     const storage = await open(t, newPath(t), driver)
     await insertShops(storage)
     const current = await openImport(storage, MAIN, 'imp_1')
@@ -279,7 +279,7 @@ function describeTakeOver(driver: SqliteDriverName): void {
     assert.deepEqual(await transactions(storage), ['tx_2'])
   })
 
-  test('an abort that fails keeps no other import out', async (t) => {
+  test('an abort that fails does not block other imports', async (t) => {
     const path = newPath(t)
     hurry(t)
     const storage = await open(t, path, driver)

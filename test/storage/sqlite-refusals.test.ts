@@ -16,7 +16,7 @@ import { NO_ROWS, newPath, open, rowsIn, transactions } from './fixtures/sqlite.
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
-    describe('that can not be used', () => describeRefusals(driver))
+    describe('that are unusable', () => describeRefusals(driver))
   })
 }
 
@@ -32,7 +32,7 @@ function describeRefusals(driver: SqliteDriverName): void {
     assert.equal(pragma(db, 'user_version'), MIGRATIONS.length + 1)
   })
 
-  test("another program's SQLite file is refused and stays as it was", async (t) => {
+  test("another program's SQLite file is refused and not changed", async (t) => {
     const path = newPath(t)
     const db = await raw(t, path, driver)
     db.exec('CREATE TABLE notes (text TEXT)')
@@ -46,7 +46,7 @@ function describeRefusals(driver: SqliteDriverName): void {
     assert.deepEqual(readdirSync(join(path, '..')), ['till.db'])
   })
 
-  test('a text file is refused and stays as it was', async (t) => {
+  test('a text file is refused and not changed', async (t) => {
     const path = newPath(t)
     const text = 'A letter, not a database.\n'.repeat(1000)
     writeFileSync(path, text)
@@ -74,7 +74,7 @@ function describeRefusals(driver: SqliteDriverName): void {
     await assertRefused(path, driver, 'unable to open database file')
   })
 
-  test('a file in a folder that does not exist is refused, and the folder not made', async (t) => {
+  test('a file in a folder that does not exist is refused, and the folder is not created', async (t) => {
     const folder = join(temporaryFolder(t), 'missing')
 
     await assertRefused(join(folder, 'till.db'), driver, 'ENOENT')
@@ -82,7 +82,7 @@ function describeRefusals(driver: SqliteDriverName): void {
     assert.equal(existsSync(folder), false)
   })
 
-  test('a write into a locked file is storage_unavailable, and goes in later', async (t) => {
+  test('a write to a locked file fails with storage_unavailable, and succeeds later', async (t) => {
     const path = newPath(t)
     hurry(t)
     const storage = await open(t, path, driver)
@@ -99,7 +99,7 @@ function describeRefusals(driver: SqliteDriverName): void {
     assert.deepEqual(await all((page) => storage.listAccounts(page)), [newAccount('acc_1')])
   })
 
-  test('a slice that fills the disk is storage_unavailable, and its import aborts', async (t) => {
+  test('a slice that fills the disk fails with storage_unavailable, and its import can be aborted', async (t) => {
     const path = newPath(t)
     const connections = await watchConnections(t, driver)
     const storage = await open(t, path, driver)

@@ -31,7 +31,7 @@ for (const { driver, skip } of await sqliteDrivers()) {
 }
 
 function describeThreads(driver: SqliteDriverName): void {
-  test('leave the event loop free and are those of few purchases', async (t) => {
+  test('do not block the event loop, and are correct', async (t) => {
     const storage = await open(t, newPath(t), driver)
     const memory = createMemoryStorage()
     for (const each of [storage, memory]) await fill(each)
@@ -54,7 +54,7 @@ function describeThreads(driver: SqliteDriverName): void {
     assert.deepEqual(found, expected)
   })
 
-  test('may run at the same time, with other filters', async (t) => {
+  test('can run concurrently with different filters', async (t) => {
     const storage = await open(t, newPath(t), driver)
     await fill(storage)
 

@@ -30,15 +30,15 @@ import { newEntry } from './fixtures/writes.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`SQLite files with ${driver}`, { skip }, () => {
-    describe('that are shared and kept', () => describeSharing(driver))
-    describe('and how they are kept', () => describeSettings(driver))
+    describe('that are shared and reopened', () => describeSharing(driver))
+    describe('and their settings', () => describeSettings(driver))
     describe('of earlier versions', () => describeMigrations(driver))
     describe('and many processes', () => describeProcesses(driver))
   })
 }
 
 function describeSharing(driver: SqliteDriverName): void {
-  test('two connections see what the other writes at once', async (t) => {
+  test('each of two connections sees the writes of the other at once', async (t) => {
     const path = newPath(t)
     const a = await open(t, path, driver)
     const b = await open(t, path, driver)
@@ -61,7 +61,7 @@ function describeSharing(driver: SqliteDriverName): void {
     )
   })
 
-  test('an import of one connection is not seen by the other before its commit', async (t) => {
+  test('an import of one connection is invisible to the other before its commit', async (t) => {
     const path = newPath(t)
     const a = await open(t, path, driver)
     const b = await open(t, path, driver)
@@ -97,7 +97,7 @@ function describeSharing(driver: SqliteDriverName): void {
     assert.equal(kept.stores.length, 2)
   })
 
-  test('an import that its own process leaves open is over after a restart', async (t) => {
+  test('an import left open by its own process is deleted by a restart', async (t) => {
     const path = newPath(t)
     const worker = startWorker(t)
     const first = await open(t, path, driver)
@@ -116,7 +116,7 @@ function describeSharing(driver: SqliteDriverName): void {
 }
 
 function describeSettings(driver: SqliteDriverName): void {
-  test('no other user of the machine may read the file or its WAL', async (t) => {
+  test('other users of the machine cannot read the file or its WAL', async (t) => {
     const path = newPath(t)
     const umask = process.umask(0)
     t.after(() => process.umask(umask))
@@ -128,7 +128,7 @@ function describeSettings(driver: SqliteDriverName): void {
     assert.deepEqual(modes, [0o600, 0o600, 0o600])
   })
 
-  test('every connection has a WAL, syncs it at each commit and checks foreign keys', async (t) => {
+  test('every connection uses a WAL, syncs it at each commit and checks foreign keys', async (t) => {
     const path = newPath(t)
     const connections = await watchConnections(t, driver)
 
@@ -146,7 +146,7 @@ function describeSettings(driver: SqliteDriverName): void {
     ])
   })
 
-  test('a file is migrated once: opening it again changes nothing', async (t) => {
+  test('a file is migrated once, and opening it again changes nothing', async (t) => {
     const path = newPath(t)
     await (await openSqliteStorage(path, { driver })).close()
     const before = readFileSync(path)
@@ -158,7 +158,7 @@ function describeSettings(driver: SqliteDriverName): void {
   })
 }
 
-/** How many migrations a file had before its audit log could be archived. */
+/** The number of migrations before audit logs could be archived. */
 const WITHOUT_ARCHIVE = 3
 
 function describeMigrations(driver: SqliteDriverName): void {
@@ -192,15 +192,15 @@ function describeMigrations(driver: SqliteDriverName): void {
 }
 
 function describeProcesses(driver: SqliteDriverName): void {
-  for (const look of [1, 2, 3]) {
-    test(`a file may be migrated by another process before look ${look} of the one that opens it`, async (t) => {
+  for (const statement of [1, 2, 3]) {
+    test(`opening a file succeeds when another process migrates it before statement ${statement}`, async (t) => {
       const path = newPath(t)
       const other = await raw(t, path, driver)
       const prototype = await prototypeOf(driver)
       const { prepare } = prototype
-      let looks = 0
+      let statements = 0
       t.mock.method(prototype, 'prepare', function (this: SqliteDriver, sql: string) {
-        if (++looks === look) migrate(other)
+        if (++statements === statement) migrate(other)
         return prepare.call(this, sql)
       })
 
@@ -210,7 +210,7 @@ function describeProcesses(driver: SqliteDriverName): void {
     })
   }
 
-  test('six processes open new files at once, and none loses an update', async (t) => {
+  test('six processes open new files concurrently, and no update is lost', async (t) => {
     const workers = Array.from({ length: 6 }, () => startWorker(t))
     const paths = Array.from({ length: 4 }, () => newPath(t))
 
@@ -235,7 +235,7 @@ function describeProcesses(driver: SqliteDriverName): void {
   })
 }
 
-/** `PRAGMA synchronous` as SQLite answers it. */
+/** `PRAGMA synchronous=FULL`, as SQLite returns it. */
 const FULL = 2
 
 async function everything(storage: Storage) {

@@ -41,7 +41,7 @@ describe('a version check', () => {
     assert.deepEqual(subjectsIn(last), [])
   })
 
-  test('does not know the changes on another server, after a minute, or of very many', async (t) => {
+  test('does not know the changes on another server, after a minute, or when there are too many', async (t) => {
     const { sql, check } = await openLog(t)
     const { version } = await check()
     const known = version ?? assert.fail()
@@ -61,13 +61,13 @@ describe('a version check', () => {
     )
   })
 
-  test('finds an entry whose transaction id a crash has made available again', async (t) => {
+  test('finds an entry whose transaction id was reused after a crash', async (t) => {
     const { sql, check } = await openLog(t)
     const { version } = await check()
     await insertEntry(sql, 'new')
     const { version: later } = await check(version)
 
-    // The snapshot of before the crash saw the transaction id; the number is new all the same.
+    // The snapshot from before the crash contains the transaction id, but the number is new.
     const found = await check({ ...(later as Version), last: (version as Version).last })
 
     assert.deepEqual(subjectsIn(found), ['new'])
@@ -209,7 +209,7 @@ describe('the cache above version checks', () => {
     assert.equal((await read())?.price, 7)
   })
 
-  test('rests while every check finds a change, so that it costs nothing', async () => {
+  test('stops while every check finds a change, so that it costs nothing', async () => {
     const { storage, answer, checks, releaseCheck } = await openCached()
     await cacheItems(storage, releaseCheck)
     for (let i = 0; i < 200; i++) {
@@ -238,7 +238,7 @@ async function insertEntry(sql: Pick<Sql, 'unsafe'>, subject: string): Promise<v
     VALUES ('', '', 'item.create', '${subject}', '', '')`)
 }
 
-/** An entry may be found by several of the check's index scans. */
+/** Removes duplicates, because several index scans of a check may find the same entry. */
 function subjectsIn({ changes }: Checked): string[] {
   const subjects = (changes ?? assert.fail('unknown changes')).map(({ subject }) => subject)
   return [...new Set(subjects)]
@@ -248,7 +248,7 @@ function entryOf(action: Change['action'], subject = ''): Change {
   return { action, subject, ...MAIN }
 }
 
-/** A cache whose checks answer as the test says, and only when it lets them. */
+/** A cache whose checks wait until the test answers them. */
 async function openCached() {
   const memory = createMemoryStorage()
   await insertShops(memory)

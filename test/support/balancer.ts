@@ -7,9 +7,7 @@ export interface Balanced {
 }
 
 export interface Balancer {
-  /**
-   * Sends to the next server that is ready; rejects when that one breaks off, and never repeats.
-   */
+  /** Sends to the next ready server. Rejects when the connection breaks, and never retries. */
   send(
     method: string,
     path: string,
@@ -17,14 +15,14 @@ export interface Balancer {
     body?: string,
   ): Promise<Balanced>
   readonly ready: () => readonly string[]
-  /** How many connections were opened. */
+  /** The number of connections opened so far. */
   readonly opened: () => number
   stop(): Promise<void>
 }
 
 /**
- * What a load balancer does: asks each server's `/readyz` every few milliseconds, sends requests in
- * turn to those that answer 200, over connections that it keeps.
+ * A load balancer: asks each server's `/readyz` every few milliseconds, and sends requests in turn
+ * to those that answer 200, over keep-alive connections.
  */
 export function createBalancer(urls: readonly string[]): Balancer {
   let ready: readonly string[] = []

@@ -18,7 +18,7 @@ const MAIN = 'dist/cli/main.js'
 interface Options {
   readonly input?: string | AsyncIterable<Buffer>
   readonly env?: NodeJS.ProcessEnv
-  /** The width of the terminal; without it the output is no terminal. */
+  /** The width of the terminal; without it, the output is not a terminal. */
   readonly columns?: number
 }
 
@@ -31,7 +31,7 @@ export function createIo({ input = '', columns }: Options = {}) {
   return Object.assign(new EventEmitter(), { stdin, stdout, stderr })
 }
 
-/** Runs the CLI in this process to its end, or until `stop` sends a signal to it. */
+/** Runs the CLI in this process until it ends, or until `stop` sends it a signal. */
 export function startTillkit(args: readonly string[], options: Options = {}) {
   const io = createIo(options)
   const output = { stdout: '', stderr: '' }
@@ -45,18 +45,18 @@ export function startTillkit(args: readonly string[], options: Options = {}) {
     return { code, ...output }
   })
   const stop = (signal: StopSignal) => {
-    if (!isStopped) io.emit(signal, signal) // `serve` ends the process at a second signal
+    if (!isStopped) io.emit(signal, signal) // a second signal would end this process
     isStopped = true
   }
   return { io, finished, stop }
 }
 
-/** Runs the CLI in this process to its end. */
+/** Runs the CLI in this process until it ends. */
 export function tillkit(args: readonly string[], options: Options = {}): Promise<Finished> {
   return startTillkit(args, options).finished
 }
 
-/** Starts the built CLI; with `uid`, which only root may give, as another user. */
+/** Starts the built CLI. `uid` runs it as another user, which needs root. */
 export function start(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
@@ -67,7 +67,7 @@ export function start(
   return spawn(process.execPath, [MAIN, ...args], { env, ...(uid === undefined ? {} : { uid }) })
 }
 
-/** Runs the built CLI in its own process to its end. */
+/** Runs the built CLI in its own process until it ends. */
 export async function tillkitProcess(
   args: readonly string[],
   { env = {}, uid }: { readonly env?: NodeJS.ProcessEnv; readonly uid?: number | undefined } = {},
@@ -81,14 +81,14 @@ export async function tillkitProcess(
   return { code, ...output }
 }
 
-/** Whether another user may run the CLI here: Node or the temporary files may be private. */
+/** Whether another user can run the CLI here: Node or the temporary files may be private. */
 export function mayRun(uid: number): boolean {
   const script = 'cd "$0" && cd "$OLDPWD" && "$@"'
   const words = ['-c', script, tmpdir(), process.execPath, MAIN, '--version']
   return spawnSync('sh', words, { uid }).status === 0
 }
 
-/** The JSON document that a command printed. Throws when the command failed. */
+/** Returns the JSON document that a command prints. Throws when the command fails. */
 export async function tillkitJson(args: readonly string[]) {
   const { code, stdout, stderr } = await tillkit([...args, '--json'])
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)

@@ -1,11 +1,11 @@
 import type { TestContext } from 'node:test'
 
-/** Lets a test see in milliseconds what storages give up after seconds. */
+/** Speeds up `performance.now`, so that storages give up after milliseconds instead of seconds. */
 export function hurry(t: TestContext): void {
   t.mock.method(performance, 'now', clockAt(200))
 }
 
-/** Lets storages wait 30 times as long for a lock, which a busy machine may need. */
+/** Slows it down: storages wait 30 times as long for a lock, as a busy machine may need. */
 export function bePatient(t?: TestContext): void {
   if (t) t.mock.method(performance, 'now', clockAt(1 / 30))
   else performance.now = clockAt(1 / 30)

@@ -9,10 +9,10 @@ import { temporaryFolder } from './folder.ts'
 
 const skip = process.getuid?.() !== 0 && 'only root’s PostgreSQL runs as another user'
 
-test('root’s PostgreSQL starts where others may not enter, and leaves nothing', {
+test('as root, PostgreSQL starts from a private directory, and leaves no files or processes', {
   skip,
 }, async (t) => {
-  const closed = temporaryFolder(t) // of mode 0700
+  const closed = temporaryFolder(t) // mode 0700
   const script = 'test/support/run-cluster.ts'
   for (const name of [
     'package.json',

@@ -13,7 +13,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** A PostgreSQL server, in a temporary directory that is removed when this process ends. */
+/** A PostgreSQL server in a temporary directory, which is removed when this process ends. */
 export interface Cluster {
   readonly url: string
   stop(): Promise<void>
@@ -32,12 +32,12 @@ interface Place {
 }
 
 const FLAGS = [
-  // Killed and restarted in the tests, but never cut from its power.
+  // Tests kill and restart the server, but it never loses power.
   'fsync=off',
   'full_page_writes=off',
   'unix_socket_directories=',
   'max_connections=200',
-  'autovacuum=off', // leaves the statistics as a test has made them
+  'autovacuum=off', // keeps the statistics that a test has made
   'jit=off',
 ].flatMap((setting) => ['-c', setting])
 
@@ -71,7 +71,7 @@ export async function startCluster(): Promise<Cluster> {
   return cluster
 }
 
-/** PostgreSQL refuses to run as root. */
+/** Finds an unprivileged user, because PostgreSQL refuses to run as root. */
 function findUser(): User {
   if (process.getuid?.() !== 0) return {}
   const idOf = (flag: string) => Number(spawnSync('id', [flag, 'nobody']).stdout)
@@ -79,8 +79,8 @@ function findUser(): User {
 }
 
 /**
- * A temporary directory that the user may enter, with binaries that the user may run: copied into
- * it when the project is where others may not enter, such as the home of root.
+ * A temporary directory that the user may enter, with binaries that the user may run. Copies the
+ * binaries into it when the project is in a private directory, such as the home of root.
  */
 async function createPlace(user: User): Promise<Place> {
   const system = process.platform === 'win32' ? 'windows' : process.platform
@@ -110,7 +110,7 @@ function mayEnter(folder: string, user: User): boolean {
   return spawnSync('sh', ['-c', 'cd "$0"', folder], user).status === 0
 }
 
-/** The data directory of a new server. */
+/** Creates the data directory of a new server. */
 function initialise({ folder, initdb }: Place, user: User): string {
   const data = join(folder, 'data')
   mkdirSync(data, { mode: 0o700 })
@@ -126,7 +126,7 @@ function initialise({ folder, initdb }: Place, user: User): string {
       '--encoding=UTF8',
       '--locale=C',
       '--no-sync',
-      ...['-c', 'scram_iterations=1'], // of the password: most of a connection's CPU time
+      ...['-c', 'scram_iterations=1'], // hashing the password costs most of a connection's CPU time
     ],
     { ...user, cwd: folder },
   )
@@ -149,7 +149,7 @@ async function untilReady(server: ChildProcess): Promise<void> {
   })
 }
 
-/** Also when a signal ends this process; `kill` ends what works in the folder. */
+/** Removes the folder when this process ends, also by a signal. `kill` ends the server first. */
 function removeAtEnd(folder: string, kill: () => void): void {
   process.once('exit', () => {
     kill()

@@ -5,7 +5,7 @@ import {
   type SqliteDriverName,
 } from '../../lib/storage/sqlite/drivers.ts'
 
-/** The file as SQLite has it, past the adapter. */
+/** Opens the database file with SQLite directly, without the adapter. */
 export async function raw(
   t: TestContext,
   path: string,
@@ -25,7 +25,7 @@ export function pragma(db: SqliteDriver, name: string): unknown {
   return row[name]
 }
 
-/** The connections that the adapter opens from now on: its settings are theirs, not the file's. */
+/** Collects the connections that the adapter opens from now on, to read their settings. */
 export async function watchConnections(
   t: TestContext,
   driver: SqliteDriverName,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-/** A disk of so many MiB; undefined, with the reason told, where none can be had. */
+/** A disk of `mib` MiB. Returns undefined and skips the test when it cannot make one. */
 export function smallDisk(t: TestContext, mib = 2): string | undefined {
   const disk = mkdtempSync(join(tmpdir(), 'tillkit-disk-'))
   try {
@@ -21,7 +21,7 @@ export function smallDisk(t: TestContext, mib = 2): string | undefined {
   return disk
 }
 
-/** From now on a disk may only be read. */
+/** Remounts a disk read-only. */
 export function makeReadOnly(disk: string): void {
   execFileSync('mount', ['-o', 'remount,ro', disk])
 }

@@ -1,7 +1,7 @@
 import { openSqliteStorage } from '../../lib/index.ts'
 import { SQLITE_DRIVERS, type SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 
-/** The SQLite drivers that this Node can load, and the reason why the others are passed over. */
+/** All SQLite drivers, with the reason to skip those that this Node cannot load. */
 export async function sqliteDrivers(): Promise<
   { readonly driver: SqliteDriverName; readonly skip: string | false }[]
 > {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 
-/** A folder of the test's own, gone when the test is. */
+/** A temporary folder, removed after the test. */
 export function temporaryFolder(t: Pick<TestContext, 'after'>): string {
   const folder = mkdtempSync(join(tmpdir(), 'tillkit-test-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))

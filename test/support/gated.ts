@@ -1,7 +1,7 @@
 import { createMemoryStorage } from '../../lib/index.ts'
 import { createSignal } from './server.ts'
 
-/** A storage in memory that lists items only when the test lets it. */
+/** A memory storage that lists items only when the test allows it. */
 export function createGatedStorage() {
   const storage = createMemoryStorage()
   const { listItems } = storage
@@ -16,9 +16,9 @@ export function createGatedStorage() {
   }
   return {
     storage,
-    /** Resolves when the first one waits. */
+    /** Resolves when the first call waits. */
     entered: entered.given,
-    /** How many have come to wait. */
+    /** The number of calls that have waited. */
     waiting: () => waiting,
     open: opened.give,
   }

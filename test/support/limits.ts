@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { setTimeout } from 'node:timers/promises'
 
-/** The parts of an answer that tell of a limit, as `fetch` and the tests' own client have them. */
+/** The rate limit parts of a response, as `fetch` and the test client return them. */
 interface Limited {
   readonly status: number
   readonly headers: Headers
 }
 
-/** The limit of those whose sharing is tested: a request takes 30 s to fill again. */
+/** The limit in tests of shared limits: one request refills in 30 s. */
 export const SHARED_LIMIT = 2
 
 /**
- * Asks several processes, `ask` reaches all of them, until each refuses what is too much for all of
- * them together. Each lets through a few at first, which is a debt: the next request is then taken
- * in more than the 30 s that a process which knows of itself alone would say at most.
+ * Sends requests to several processes until each refuses what exceeds their common limit. Each
+ * process first allows a few requests too many, which is a debt. The next request must then wait
+ * longer than 30 s, the most that a process with its own bucket would ask for.
  */
 export async function assertLimitShared(ask: () => Promise<Limited>): Promise<void> {
   for (let polls = 0; ; polls++) {
-    assert.ok(polls < 500, 'they do not hear of each other')
+    assert.ok(polls < 500, 'the processes do not share the limit')
     const replies = await Promise.all(Array.from({ length: 40 }, ask))
     const isOwed = ({ status, headers }: Limited) =>
       status === 429 && Number(headers.get('retry-after')) > 30

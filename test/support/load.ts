@@ -9,8 +9,9 @@ export interface Answered {
 }
 
 /**
- * Sends a request on a connection of `agent`; rejects when that ends before the answer, or nothing
- * comes for 30 s: node:cluster holds a connection for ever whose worker dies as it is handed over.
+ * Sends a request on a connection of `agent`. Rejects when the connection ends before the answer,
+ * or after 30 s of silence: when a worker dies while node:cluster hands a connection over to it,
+ * the connection stays open for ever.
  */
 export function ask(
   agent: Agent,
@@ -35,7 +36,7 @@ export function ask(
   })
 }
 
-/** The fields of an item, all of them told by its name: half of one would show. */
+/** The fields of an item, all derived from its name, so that a torn write would show. */
 export function itemNamed(name: string) {
   return {
     store_id: 'main',
@@ -53,26 +54,26 @@ export interface ShownItem {
   readonly name: string
 }
 
-/** Asserts that an item is as it was sent. */
+/** Asserts that an item has all fields that were sent. */
 export function assertWhole(item: ShownItem): void {
   const { meta, ...fields } = itemNamed(item.name)
   assert.deepEqual(item, { ...fields, id: item.id, price: 499, metadata: meta })
 }
 
 export interface Writers {
-  /** The items that were acknowledged: id to name. */
+  /** The acknowledged items: id to name. */
   readonly acknowledged: Map<string, string>
-  /** The names whose requests had no answer, for their connection ended. */
+  /** The names of requests whose connection ended without an answer. */
   readonly unanswered: Set<string>
-  /** Answers other than 200. */
+  /** Answers with a status other than 200. */
   readonly refused: Answered[]
-  /** Lets each end the request it is at. */
+  /** Stops the clients after their current request. */
   stop(): Promise<void>
 }
 
 /**
- * Clients that create items without a pause, each on a connection that it keeps. A name is the
- * request's `Idempotency-Key` too. One whose connection ends takes a new one for its next item.
+ * Clients that create items without a pause, each on a keep-alive connection. The name of an item
+ * is also the `Idempotency-Key`. A client whose connection ends opens a new one for its next item.
  */
 export function startWriters(
   api: string,
@@ -111,7 +112,7 @@ export function startWriters(
   }
 }
 
-/** Works through a list, so many at a time. */
+/** Processes a list with a limited number of workers at a time. */
 export async function eachOf<T>(
   list: Iterable<T>,
   work: (each: T) => Promise<void>,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 
-/** The installed pgbouncer; undefined where there is none. */
+/** The path of the installed pgbouncer, or undefined. */
 export const pgbouncerPath = [
   ...(process.env.PATH ?? '').split(':'),
   '/usr/sbin',
@@ -18,7 +18,7 @@ export const pgbouncerPath = [
 /** The setting that docs/scaling.md asks for. */
 const IGNORED = 'statement_timeout,idle_in_transaction_session_timeout'
 
-// pgbouncer refuses to run as root: it runs as nobody then.
+// pgbouncer refuses to run as root, so it then runs as nobody.
 const NOBODY = 65_534
 const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 

@@ -6,13 +6,13 @@ import { sqliteDrivers } from './drivers.ts'
 import { temporaryFolder } from './folder.ts'
 import { openSqlite } from './sqlite.ts'
 
-/** Where several tills work on the same data, as several processes do. */
+/** Storage that several tills use together, as several processes would. */
 export interface Place {
-  /** A till of its own connection, closed when the test is over. */
+  /** Opens a till with its own connection, closed after the test. */
   till(options?: Partial<TillOptions>): Promise<Till>
   /** The database file; '' in memory. */
   readonly path: string
-  /** All bytes of the file and of those beside it. */
+  /** The bytes of the database file and of the files beside it. */
   bytes(): Buffer
 }
 
@@ -47,9 +47,9 @@ function memoryPlace(): Place {
 
 function filePlace(t: TestContext, open: typeof openSqlite): Place {
   const tills: Till[] = []
-  // Hooks run in the order in which they are registered: the folder goes after what is in it.
+  // Hooks run in the order of registration: first this one, then the one that removes the folder.
   t.after(async () => {
-    for (const till of tills) await till.close().catch(() => {}) // closed by the test
+    for (const till of tills) await till.close().catch(() => {}) // the test has closed it
   })
   const folder = temporaryFolder(t)
   const path = join(folder, 'till.db')

@@ -4,15 +4,15 @@ import { openPostgresStorage, type PostgresOptions, type Storage } from '../../l
 import { startCluster } from './cluster.ts'
 
 export interface PostgresServer {
-  /** Why what stops and starts the server is passed over: it is not the tests' own. */
+  /** The reason to skip tests that stop the server: it is not the tests' own. False if it is. */
   readonly isForeign: string | false
-  /** The URL of an empty database of the test's own; `how` as CREATE DATABASE has it. */
+  /** The URL of a new database. `how` is the options of CREATE DATABASE. */
   createDatabase(t: TestContext, how?: string): Promise<string>
-  /** The URL of an empty schema of the test's own: made in no time, where a schema is enough. */
+  /** The URL of a new schema, which is cheaper than a database. */
   createSchema(t: Pick<TestContext, 'after'>): Promise<string>
   /**
-   * Opens an empty storage in a schema of earlier tests, whose rows it deletes. This takes 30 ms of
-   * CPU time, a new schema 130 ms.
+   * Opens an empty storage in a schema of earlier tests, after deleting its rows. Takes 30 ms of
+   * CPU time; a new schema takes 130 ms.
    */
   openEmpty(t: Pick<TestContext, 'after'>): Promise<Storage>
   stop(): Promise<void>
@@ -20,9 +20,9 @@ export interface PostgresServer {
 }
 
 /**
- * A PostgreSQL server for the tests of one file: a database of the file's own in the server of the
- * run (scripts/test.mjs), or else a server of the file's own, as with `restarts`. `TILLKIT_TEST_PG`
- * names another one to use, by the URL of a role that may create databases.
+ * A PostgreSQL server for the tests of one file: a new database in the server of the test run
+ * (scripts/test.mjs), or a new server if there is none or `restarts` is set. `TILLKIT_TEST_PG`
+ * names another server by the URL of a role that may create databases.
  */
 export async function startPostgres({ restarts = false } = {}): Promise<PostgresServer> {
   const { TILLKIT_TEST_PG: foreign, TILLKIT_TEST_RUN_PG: shared } = process.env
@@ -67,7 +67,7 @@ export async function startPostgres({ restarts = false } = {}): Promise<Postgres
   }
 }
 
-/** For a connection, on a busy machine. */
+/** The connection timeout, long enough for a busy machine. */
 const PATIENCE_MS = 60_000
 
 interface Schema {
@@ -77,7 +77,7 @@ interface Schema {
   readonly script: string
 }
 
-/** The schemas that tests use one after the other. */
+/** The schemas that tests use one after another. */
 function createSchemas(createSchema: () => Promise<string>) {
   const all: Schema[] = []
   const unused: Schema[] = []
@@ -131,7 +131,7 @@ export async function openPostgres(
   return storage
 }
 
-/** The database as PostgreSQL has it, past the adapter. */
+/** Connects to the database directly, without the adapter. */
 export function rawPostgres(t: TestContext, url: string): Sql {
   const sql = postgres(url, { max: 2, onnotice: () => {} })
   t.after(() => sql.end({ timeout: 1 }))
@@ -141,7 +141,7 @@ export function rawPostgres(t: TestContext, url: string): Sql {
 type Driver = NonNullable<PostgresOptions['postgres']>
 type Query = ReturnType<ReturnType<Driver>['unsafe']>
 
-/** postgres.js, but that `sent` is told of each statement and may answer in place of the server. */
+/** postgres.js with a hook: `sent` sees each statement, and may answer instead of the server. */
 export function drivenBy(
   sent: (sql: string, send: () => Query, values: readonly unknown[]) => PromiseLike<unknown>,
 ): Driver {

@@ -1,10 +1,10 @@
 /**
- * The seed of generated input: the same in each `npm test`, a fresh one in `npm run fuzz`.
- * `FUZZ_SEED=<seed>` repeats a run with it.
+ * The seed of generated input: fixed in `npm test`, new in each `npm run fuzz`. `FUZZ_SEED=<seed>`
+ * sets it.
  */
 export const SEED = Number(process.env.FUZZ_SEED ?? 20_240_229)
 
-/** Returns numbers from 0 to below 1, as `Math.random` does, but the same in each run (mulberry32). */
+/** Returns a generator of numbers in [0, 1), like `Math.random`, but reproducible (mulberry32). */
 export function createRandom(): () => number {
   let state = SEED
   return () => {

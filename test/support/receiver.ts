@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** A request that a receiver got. */
+/** A request that the receiver got. */
 export interface Received {
   readonly method: string
   readonly path: string
@@ -20,13 +20,13 @@ export interface Received {
 export interface Receiver {
   readonly url: string
   readonly port: number
-  /** The requests so far, in the order of their ends. */
+  /** The requests so far, in the order in which they ended. */
   readonly received: Received[]
   /** The open connections. */
   readonly sockets: ReadonlySet<Socket>
-  /** The number of connections so far. */
+  /** The number of connections opened so far. */
   readonly connections: () => number
-  /** Answers from now on. */
+  /** Answers all later requests. */
   answer: (response: ServerResponse, received: Received, request: IncomingMessage) => unknown
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ export interface ReceiverOptions {
   readonly tls?: { readonly key: string; readonly cert: string }
 }
 
-/** A receiver of webhooks on the loopback. It answers 204 unless the test says otherwise. */
+/** A webhook receiver on loopback. It answers 204 by default. */
 export async function startReceiver(
   t: Pick<TestContext, 'after'>,
   { port = 0, tls }: ReceiverOptions = {},
@@ -53,7 +53,7 @@ export async function startReceiver(
     receiver.answer(response, got, request)
   }
   const onRequest = (request: IncomingMessage, response: ServerResponse) =>
-    void handle(request, response).catch(() => {}) // the sender hung up
+    void handle(request, response).catch(() => {}) // the sender closed the connection
   const server = tls ? createTlsServer(tls, onRequest) : createServer(onRequest)
   server.on('connection', (socket: Socket) => {
     connections++

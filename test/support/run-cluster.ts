@@ -1,5 +1,5 @@
-// Runs a PostgreSQL for scripts/test.mjs: prints its URL, and ends when standard input does, so
-// that none is left when the script is killed.
+// Runs a PostgreSQL for scripts/test.mjs and prints its URL. Ends when standard input ends, so that
+// no server is left when the script is killed.
 import { startCluster } from './cluster.ts'
 
 const cluster = await startCluster()

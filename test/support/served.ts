@@ -11,7 +11,7 @@ import { ask, type ShownItem } from './load.ts'
 import { openSqlite } from './sqlite.ts'
 import { createShop } from './till.ts'
 
-/** A database file with a shop, and servers on it: processes of their own. */
+/** A database file with a shop, and functions that start server processes on it. */
 export async function createServedShop(t: TestContext, folder = temporaryFolder(t)) {
   const db = join(folder, 'till.db')
   const till = createTill({ storage: await openSqlite(db) })
@@ -26,7 +26,7 @@ export async function createServedShop(t: TestContext, folder = temporaryFolder(
     async serve(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
       const all = ['--db', db, '--port', '0', '--log', 'errors', ...args]
       const server = await serveProcess(t, all, env)
-      // Its workers have its output too: when it is closed, they are gone.
+      // The workers share this output. When it closes, all of them have ended.
       const ended = once(server.child, 'close').then(([code, signal]) => ({ code, signal }))
       const api = `${server.url}/api/v1`
       return { ...server, api, ended, items: () => listItems(api, token) }
@@ -37,7 +37,7 @@ export async function createServedShop(t: TestContext, folder = temporaryFolder(
 export type ServedShop = Awaited<ReturnType<typeof createServedShop>>
 export type ServedProcess = Awaited<ReturnType<ServedShop['serve']>>
 
-/** All that the store `main` has but the shop's own item. */
+/** All items of the store `main` except the shop's own one. */
 async function listItems(api: string, token: string): Promise<ShownItem[]> {
   const agent = new Agent()
   const url = `${api}/items?store_id=main`
@@ -47,7 +47,7 @@ async function listItems(api: string, token: string): Promise<ShownItem[]> {
   return items.filter(({ name }) => name !== 'gold')
 }
 
-/** The processes that a process has started. */
+/** The child processes of a process. */
 export function childrenOf(pid = 0): number[] {
   const listed = execFileSync('ps', ['-o', 'pid=,ppid=', '-A'], { encoding: 'utf8' })
   const pairs = listed

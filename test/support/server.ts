@@ -26,31 +26,31 @@ import { openSqlite } from './sqlite.ts'
 
 export interface TestServer extends RunningServer {
   readonly till: Till
-  /** What was logged so far. */
+  /** The log entries so far. */
   readonly log: LogEntry[]
   readonly send: Send
-  /** A connection of its own, gone when the test is. */
+  /** Opens a connection, which is destroyed after the test. */
   connect(): Promise<RawClient>
-  /** The log entry of a request, as soon as it is there. */
+  /** Resolves to the log entry of a request once it is written. */
   entryOf(request_id: string): Promise<LogEntry>
 }
 
 export interface TestServerOptions {
-  /** A SQLite file of the test's own unless given; over fetch, memory. */
+  /** A new SQLite file by default; memory over fetch. */
   readonly storage?: Storage
   readonly limits?: Partial<Limits>
-  /** What is off unless told. */
+  /** Optional features. All default to off. */
   readonly options?: ServeOptions
   readonly now?: () => number
   readonly quotas?: Partial<Quotas>
 }
 
-/** The real server on a free port of the loopback, stopped when the test ends. */
+/** Starts the real server on a free port on loopback, and stops it after the test. */
 export async function startServer(
   t: Pick<TestContext, 'after'>,
   { storage, limits = {}, options = {}, now = Date.now, quotas = {} }: TestServerOptions = {},
 ): Promise<TestServer> {
-  // Hooks run in the order in which they are registered: the folder goes after what is in it.
+  // Hooks run in the order of registration: the server stops before the folder is removed.
   const closing: (() => unknown)[] = []
   t.after(async () => {
     for (const close of closing) await close()
@@ -62,7 +62,7 @@ export async function startServer(
   const log: LogEntry[] = []
   const settings = {
     port: 0,
-    limits: { stopIdleTimeout: 10, ...limits }, // most have connections that are idle by then
+    limits: { stopIdleTimeout: 10, ...limits }, // most tests leave idle connections
     log: (entry: LogEntry) => void log.push(entry),
     ...options,
   }
@@ -83,7 +83,7 @@ export async function startServer(
 /** Whether the tests of this process run over the fetch handler. */
 export const overFetch = process.env.TILLKIT_TEST_TRANSPORT === 'fetch'
 
-/** The fetch handler. `connect` reaches it over the server of Hono, `send` calls it directly. */
+/** The fetch handler. `connect` reaches it through Hono's server, `send` calls it directly. */
 async function serveFetch(till: Till, options: ServeOptions) {
   const { port: _, host: __, shareRateLimits: ___, ...handlerOptions } = options
   const handler = createFetchHandler(till, handlerOptions as HandlerOptions<Request>)
@@ -102,9 +102,9 @@ async function serveFetch(till: Till, options: ServeOptions) {
   return { url, stop, handle, [Symbol.asyncDispose]: stop }
 }
 
-/** Looks every few milliseconds, a bounded number of times, until there is something to see. */
+/** Calls `look` every few milliseconds until it returns a value, a limited number of times. */
 export async function eventually<T>(look: () => T | undefined, what: string): Promise<T> {
-  for (let looks = 0; looks < 12_000; looks++) {
+  for (let attempts = 0; attempts < 12_000; attempts++) {
     const found = look()
     if (found !== undefined) return found
     await setTimeout(5)
@@ -112,7 +112,7 @@ export async function eventually<T>(look: () => T | undefined, what: string): Pr
   throw new Error(`there never was ${what}`)
 }
 
-/** Something that a test waits for and then lets happen. */
+/** A promise that `give` resolves. */
 export function createSignal(): { readonly given: Promise<void>; give(): void } {
   let give = () => {}
   const given = new Promise<void>((resolve) => {
@@ -121,7 +121,7 @@ export function createSignal(): { readonly given: Promise<void>; give(): void } 
   return { given, give: () => give() }
 }
 
-/** A request without its method and path. */
+/** The headers and body of a request. */
 export interface Parts {
   readonly account_key?: string | undefined
   readonly public_key?: string | undefined
@@ -129,7 +129,7 @@ export interface Parts {
   readonly headers?: { readonly [name: string]: string }
   /** Sent as JSON. */
   readonly json?: unknown
-  /** Sent as it is; a string as JSON unless the headers name another type. */
+  /** Sent unchanged; a string is sent as JSON unless the headers name another type. */
   readonly body?: string | Uint8Array<ArrayBuffer> | FormData
 }
 
@@ -137,13 +137,13 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body, which must be JSON; the caller says what it should look like and then asserts it. */
+  /** Parses the body as JSON. The caller names the type and asserts it. */
   json<T>(): T
 }
 
 export type Send = (request: string, parts?: Parts) => Promise<Reply>
 
-/** Sends requests as `send('GET /healthz')`. */
+/** Returns a function that sends requests, such as `send('GET /healthz')`. */
 export function createClient(
   url: string,
   handle: (request: Request) => Promise<Response> = fetch,
@@ -176,7 +176,7 @@ function createReply(status: number, headers: Headers, text: string): Reply {
   return { status, headers, text, json: () => JSON.parse(text) }
 }
 
-/** The form of an import: the file and the store's id, unless told otherwise. */
+/** The form of an import. By default it has the file and the store's id. */
 export function importForm(csv: string, fields: { [name: string]: string } = {}): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries({ store_id: 'main', ...fields })) {
@@ -204,7 +204,7 @@ export interface ProblemBody {
   readonly errors?: readonly ProblemDetail[]
 }
 
-/** Asserts a whole RFC 9457 document of this status and code, and gives it back. */
+/** Asserts that the reply is a complete RFC 9457 document with this status and code. Returns it. */
 export function assertProblem(reply: Reply, status: number, code: string): ProblemBody {
   assert.equal(`${reply.status} ${reply.text}`.slice(0, 4), `${status} `, reply.text)
   assert.equal(reply.headers.get('content-type'), 'application/problem+json')
@@ -236,19 +236,17 @@ function assertDetails(errors: readonly ProblemDetail[]): void {
 
 const DETAIL_KEYS = ['field', 'line', 'column', 'code', 'message']
 
-/** A connection on which a test writes what no HTTP client would. */
+/** A connection on which a test can write bytes that no HTTP client would send. */
 export interface RawClient {
   readonly socket: Socket
   write(bytes: string | Uint8Array): void
-  /** The next reply; `head` for one to HEAD, whose body does not come. */
+  /** Reads the next reply. `head` says that it has no body. */
   reply(options?: { head?: boolean }): Promise<Reply>
-  /**
-   * Resolves when the server has ended the connection, to what came that was not read as a reply.
-   */
+  /** Resolves when the server has closed the connection, to the bytes not yet read as a reply. */
   readonly ended: Promise<string>
 }
 
-/** A connection to a server, which the caller must destroy. */
+/** Opens a connection to a server. The caller must destroy it. */
 export async function connectTo(url: string): Promise<RawClient> {
   const { hostname, port } = new URL(url)
   const socket = createConnection({ host: hostname, port: Number(port), allowHalfOpen: true })
@@ -256,7 +254,7 @@ export async function connectTo(url: string): Promise<RawClient> {
   let size = 0
   let isOver = false
   let wake = () => {}
-  /** Joins the chunks once: a long body comes in hundreds of them. */
+  /** Joins the chunks only once, because a long body has hundreds of them. */
   const received = (): Buffer => {
     if (chunks.length !== 1) chunks = [Buffer.concat(chunks)]
     return chunks[0] as Buffer
@@ -279,7 +277,7 @@ export async function connectTo(url: string): Promise<RawClient> {
     }
   })
   await once(socket, 'connect')
-  socket.on('error', () => {}) // a reset is what some tests are about
+  socket.on('error', () => {}) // some tests expect a reset
 
   const take = async (length: () => number): Promise<string> => {
     while (length() < 0 || size < length()) {
@@ -317,7 +315,7 @@ function endOfHead(bytes: Buffer): number {
   return found < 0 ? -1 : found + 4
 }
 
-/** The text of a request with a body, as it goes over the wire. */
+/** The text of an HTTP request with a body. */
 export function rawRequest(request: string, headers: readonly string[], body = ''): string {
   const length = body === '' ? [] : [`content-length: ${Buffer.byteLength(body)}`]
   return [`${request} HTTP/1.1`, 'host: test', ...length, ...headers, '', body].join('\r\n')

@@ -9,11 +9,11 @@ import { openSqlite } from './sqlite.ts'
 export interface Target {
   readonly name: string
   readonly skip: string | false
-  /** Opens an empty storage; closed after the test. */
+  /** Opens an empty storage, which is closed after the test. */
   readonly open: (t: Pick<TestContext, 'after'>) => Promise<Storage>
 }
 
-/** Every kind of storage there is; a PostgreSQL is started for the test file. */
+/** Every kind of storage. Starts a PostgreSQL for the test file. */
 export async function allTargets(): Promise<Target[]> {
   const postgres = await startPostgres()
   const sqlite = (await sqliteDrivers()).map(({ driver, skip }) => ({

@@ -7,12 +7,12 @@ import {
   type TillOptions,
 } from '../../lib/index.ts'
 
-/** A till in memory, unless the options name another storage. */
+/** A till on memory storage, unless the options name another one. */
 export function memoryTill(options: Partial<TillOptions> = {}): Till {
   return createTill({ storage: createMemoryStorage(), ...options })
 }
 
-/** An account with a project, a store `main` and an item `gold`, as most tests begin. */
+/** Creates an account with a project, a store `main` and an item `gold`. */
 export async function createShop(till: Till, name = 'Studio') {
   const account = await till.accounts.create({ name })
   const project = await till.projects.create(account, {
@@ -38,12 +38,12 @@ export async function createShop(till: Till, name = 'Studio') {
   return { account, project, store, item, token: session.token }
 }
 
-/** A file as the chunks of one. */
+/** A file as a sequence of chunks. */
 export async function* fileOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk)
 }
 
-/** A clock that stands still until the test moves it. */
+/** A clock that moves only when the test says so. */
 export function createClock(start: number) {
   let now = start
   return {
@@ -54,7 +54,7 @@ export function createClock(start: number) {
   }
 }
 
-/** All that a caller is told by an operation that fails. */
+/** Returns the error of an operation as its caller sees it. */
 export async function failureOf(operation: Promise<unknown>) {
   const error = await operation.then(
     () => assert.fail('it succeeded'),

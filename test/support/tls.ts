@@ -1,4 +1,4 @@
-/** A certificate for the name hooks.test, which no authority signed, and its key. For tests only. */
+/** A self-signed certificate for the name hooks.test, and its key. For tests only. */
 export const TLS_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBlzCCAT6gAwIBAgIUdlLB1bBRYCwnmTNJiYPPfLfgBCowCgYIKoZIzj0EAwIw
 FTETMBEGA1UEAwwKaG9va3MudGVzdDAgFw0yNjExMjIxNDM5NTJaGA8yMTI2MTAy

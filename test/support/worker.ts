@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import type { methods } from '../storage/fixtures/worker.ts'
 
-/** A process of its own that works on a storage; see storage/fixtures/worker.ts. */
+/** A process that works on a storage; see storage/fixtures/worker.ts. */
 export function startWorker(t: TestContext) {
   const child = fork(new URL('../storage/fixtures/worker.ts', import.meta.url), { execArgv: [] })
   const gone = once(child, 'exit')
@@ -19,14 +19,14 @@ export function startWorker(t: TestContext) {
       if (answer.error) assert.fail(`${verb}: ${answer.error}`)
       return answer.result
     },
-    /** Has it take steps of a line until it is killed; `steps` is how many it has acknowledged. */
-    walk(line: string): { readonly steps: number } {
-      const told = { steps: 0 }
+    /** Runs steps on a line of records until it is killed. `steps` counts the acknowledged ones. */
+    takeSteps(line: string): { readonly steps: number } {
+      const reported = { steps: 0 }
       child.on('message', (message: { step: number }) => {
-        told.steps = message.step
+        reported.steps = message.step
       })
-      child.send(['walk', line])
-      return told
+      child.send(['takeSteps', line])
+      return reported
     },
     async kill(): Promise<void> {
       child.kill('SIGKILL')

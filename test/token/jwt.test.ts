@@ -24,11 +24,11 @@ const claims: Claims = {
 }
 
 describe('signToken', () => {
-  test('makes a token that verifyToken gives back as the same claims', () => {
+  test('creates a token from which verifyToken returns the same claims', () => {
     assert.deepEqual(verify(signToken(claims, key)), claims)
   })
 
-  test('makes a token that jose verifies, with alg, typ and kid in its header', async () => {
+  test('creates a token that jose verifies, with alg, typ and kid in its header', async () => {
     const token = signToken(claims, key)
 
     const verified = await jose.jwtVerify(token, key.secret, judgeOptions)
@@ -37,13 +37,15 @@ describe('signToken', () => {
     assert.deepEqual(verified.protectedHeader, header)
   })
 
-  test('makes the very token that jose makes of the same members in the same order', async () => {
-    const judged = await new jose.SignJWT({ ...claims }).setProtectedHeader(header).sign(key.secret)
+  test('creates the same token as jose for the same members in the same order', async () => {
+    const expected = await new jose.SignJWT({ ...claims })
+      .setProtectedHeader(header)
+      .sign(key.secret)
 
-    assert.equal(signToken(claims, key), judged)
+    assert.equal(signToken(claims, key), expected)
   })
 
-  test('signs nothing but the claims it knows', () => {
+  test('signs only known claims', () => {
     const token = signToken({ ...claims, admin: true } as Claims, key)
 
     assert.deepEqual(jose.decodeJwt(token), claims)
@@ -55,7 +57,7 @@ describe('signToken', () => {
     'a fraction of a second': { exp: now + 0.5 },
     'no finite time': { exp: Number.NaN },
     'a missing claim': { jti: undefined },
-    'more than the length that is accepted': { sub: 'x'.repeat(8192) },
+    'more than the accepted length': { sub: 'x'.repeat(8192) },
   }
   for (const [what, change] of Object.entries(badClaims)) {
     test(`throws for claims with ${what}`, () => {
@@ -78,7 +80,7 @@ describe('signToken', () => {
 })
 
 describe('verifyToken and keys', () => {
-  test('the example in its documentation holds', () => {
+  test('the example in its documentation works', () => {
     const seconds = Math.floor(Date.now() / 1000)
     const current = { ...claims, iat: seconds, exp: seconds + 60 }
 
@@ -87,7 +89,7 @@ describe('verifyToken and keys', () => {
     assert.deepEqual(verifyToken(token, keys, { iss: 'tillkit', now: seconds }), current)
   })
 
-  test('accepts what every key of the ring signed', () => {
+  test('accepts tokens of every key in the ring', () => {
     assert.deepEqual(verify(signToken(claims, key)), claims)
     assert.deepEqual(verify(signToken(claims, olderKey)), claims)
   })
@@ -107,11 +109,11 @@ describe('verifyToken and keys', () => {
     ['missing', undefined],
     ['null', null],
     ['empty', ''],
-    ['an array of a known one', ['k2']],
+    ['an array with a known one', ['k2']],
     ['an object', { toString: 'k2' }],
-    ['an index of the ring', 0],
+    ['an index into the ring', 0],
     ['__proto__', '__proto__'],
-    ['a name that objects inherit', 'constructor'],
+    ['a property that objects inherit', 'constructor'],
     ['a path', '../../dev/null'],
     ['in another case', 'K2'],
     ['with a space after it', 'k2 '],
@@ -125,7 +127,7 @@ describe('verifyToken and keys', () => {
     })
   }
 
-  test('takes a kid for a name only, even __proto__', () => {
+  test('looks up the kid by name only, even __proto__', () => {
     const odd: SigningKey = { kid: '__proto__', secret: Buffer.alloc(32, 'odd') }
 
     assert.deepEqual(verifyToken(signToken(claims, odd), [key, odd], expected), claims)
@@ -133,7 +135,7 @@ describe('verifyToken and keys', () => {
 })
 
 describe('verifyToken and tokens of other tools', () => {
-  test('accepts a token of jose with header members and claims in any order', async () => {
+  test('accepts tokens of jose with header members and claims in any order', async () => {
     const reversed = Object.fromEntries(Object.entries(claims).reverse())
     const token = await new jose.SignJWT(reversed)
       .setProtectedHeader({ kid: 'k2', typ: 'JWT', alg: 'HS256' })
@@ -151,14 +153,14 @@ describe('verifyToken and tokens of other tools', () => {
     assert.equal(verify(forge(header, payload))?.iat, now)
   })
 
-  test('leaves out what it does not know, as RFC 7519 section 4 has it', () => {
+  test('omits unknown claims, as RFC 7519 section 4 requires', () => {
     const more = { ...claims, admin: true, nested: [{ '"sub"': ['"', { sub: 'x' }] }] }
 
     assert.deepEqual(verify(forge({ ...header, cty: 'x', x5c: ['y'] }, more)), claims)
   })
 
   for (const narrowing of [{ aud: 'elsewhere' }, { nbf: now - 60 }, { aud: null }, { nbf: null }]) {
-    test(`refuses ${JSON.stringify(narrowing)}, which it would have to process`, () => {
+    test(`refuses ${JSON.stringify(narrowing)}, because it does not process it`, () => {
       assert.equal(verify(forge(header, { ...claims, ...narrowing })), undefined)
     })
   }
@@ -173,7 +175,7 @@ describe('verifyToken and headers', () => {
     }
   })
 
-  test('refuses other algorithms, though they sign with our own secret', async () => {
+  test('refuses other algorithms, even with the right secret', async () => {
     for (const alg of ['HS384', 'HS512']) {
       const token = await new jose.SignJWT({ ...claims })
         .setProtectedHeader({ ...header, alg })
@@ -194,7 +196,7 @@ describe('verifyToken and headers', () => {
     'has crit': { ...header, crit: ['exp'], exp: 1 },
     'has an empty crit': { ...header, crit: [] },
     'has crit null': { ...header, crit: null },
-    'has b64 made critical': { ...header, crit: ['b64'], b64: false },
+    'has b64 in crit': { ...header, crit: ['b64'], b64: false },
     'repeats alg': '{"alg":"none","alg":"HS256","typ":"JWT","kid":"k2"}',
     'repeats kid': '{"alg":"HS256","typ":"JWT","kid":"k1","kid":"k2"}',
     'repeats kid, once escaped': '{"alg":"HS256","typ":"JWT","kid":"k1","\\u006bid":"k2"}',
@@ -204,7 +206,7 @@ describe('verifyToken and headers', () => {
     'is empty': '',
     'has a BOM': `\ufeff${JSON.stringify(header)}`,
     'has something after it': `${JSON.stringify(header)}{}`,
-    'is longer than is read before the signature': { ...header, pad: 'x'.repeat(512) },
+    'is longer than the limit before verification': { ...header, pad: 'x'.repeat(512) },
   }
   for (const [what, bad] of Object.entries(badHeaders)) {
     test(`refuses a header that ${what}`, () => {
@@ -221,7 +223,7 @@ describe('verifyToken and claims', () => {
   }
 
   for (const name of ['iss', 'sub', 'project_id', 'scope', 'jti']) {
-    test(`refuses ${name} that is no non-empty well-formed text`, () => {
+    test(`refuses ${name} that is empty, malformed or not text`, () => {
       for (const bad of ['', '\ud800', 'x\udc00', 1, true, null, ['tillkit'], {}]) {
         const token = forge(header, { ...claims, [name]: bad })
         assert.equal(verify(token), undefined, JSON.stringify(bad))
@@ -241,7 +243,7 @@ describe('verifyToken and claims', () => {
   ]
   const oddTimes = [...badTimes, '1800000001.5', '01800000001', '9007199254740993', '', '{}']
   for (const name of ['iat', 'exp']) {
-    test(`refuses ${name} that is no whole number of seconds`, () => {
+    test(`refuses ${name} that is not a whole number of seconds`, () => {
       for (const time of oddTimes) {
         const payload = JSON.stringify({ ...claims, [name]: 0 }).replace(
           `"${name}":0`,
@@ -261,18 +263,18 @@ describe('verifyToken and claims', () => {
     assert.equal(verifyToken(signToken(claims, key), keys, { iss: '', now }), undefined)
   })
 
-  test('a token lives until less than 5 s after exp', () => {
+  test('a token is valid until less than 5 s after exp', () => {
     assert.notEqual(verify(signToken({ ...claims, exp: now - 4 }, key)), undefined)
     assert.equal(verify(signToken({ ...claims, exp: now - 5 }, key)), undefined)
     assert.equal(verify(signToken({ ...claims, exp: now - 3600 }, key)), undefined)
   })
 
-  test('a token of before a step back of the clock holds on', () => {
+  test('a token stays valid after the clock steps back', () => {
     const issued = { ...claims, iat: now + 3600, exp: now + 7200 }
     assert.notEqual(verify(signToken(issued, key)), undefined)
   })
 
-  test('no token is valid by a clock that tells no time', () => {
+  test('no token is valid when the clock returns NaN', () => {
     assert.equal(verifyToken(signToken(claims, key), keys, { ...expected, now: NaN }), undefined)
   })
 
@@ -283,7 +285,7 @@ describe('verifyToken and claims', () => {
     'repeats sub, once escaped': whole.replace('{', '{"s\\u0075b":"admin",'),
     'repeats exp with the same value': whole.replace('{', `{"exp":${claims.exp},`),
     'repeats exp, first an object': whole.replace('{', '{"exp":{"a":1},'),
-    'repeats a claim that is not ours': whole.replace('{', '{"a":1,"a":2,'),
+    'repeats an unknown claim': whole.replace('{', '{"a":1,"a":2,'),
     'hides a quote before a repeated sub': whole.replace('{', '{"sub":"\\\\\\"",'),
     'is an array': `[${whole}]`,
     'is a string': JSON.stringify(whole),
@@ -300,7 +302,7 @@ describe('verifyToken and claims', () => {
     })
   }
 
-  test('does not throw for a payload that nests as deep as fits, be it signed', () => {
+  test('does not throw for a signed payload with the deepest nesting that fits', () => {
     const deep = `${'['.repeat(2800)}${']'.repeat(2800)}`
 
     assert.doesNotThrow(() => verify(forge(header, whole.replace('}', `,"a":${deep}}`))))
@@ -329,19 +331,19 @@ describe('verifyToken and claims', () => {
   })
 })
 
-describe('verifyToken and spellings', () => {
-  // Segments with all that can be spelled otherwise: '-' and '_' in them, and bits left over.
+describe('verifyToken and encodings', () => {
+  // Segments with every possible variation: with '-' and '_', and with unused bits.
   const odd = signed({ ...header, cty: '~~~???ÿ' }, { ...claims, sub: '~~~???ÿ~~~???' }, 2)
   const [oddHeader = '', oddPayload = '', oddSignature = ''] = odd.split('.')
 
-  test('accepts the canonical one', () => {
+  test('accepts the canonical encoding', () => {
     assert.equal(verify(odd)?.sub, '~~~???ÿ~~~???')
     assert.match(oddHeader + oddPayload, /-.*_|_.*-/)
   })
 
   const spellings: Record<string, (segment: string) => string> = {
     padding: (segment) => `${segment}${'='.repeat(-segment.length & 3)}`,
-    'one sign of padding too many': (segment) => `${segment}===`,
+    'excess padding': (segment) => `${segment}===`,
     'the plain alphabet': (segment) => segment.replaceAll('-', '+').replaceAll('_', '/'),
     'a space before it': (segment) => ` ${segment}`,
     'a line break after it': (segment) => `${segment}\n`,
@@ -350,9 +352,8 @@ describe('verifyToken and spellings', () => {
     'a character that decoders skip': (segment) => `${segment.slice(0, 8)}*${segment.slice(8)}`,
     'a character beyond ASCII with the same low byte': (segment) =>
       String.fromCharCode(segment.charCodeAt(0) + 0x100) + segment.slice(1),
-    'bits that stand for nothing': (segment) =>
-      segment.slice(0, -1) + nextLetter(segment.slice(-1)),
-    'a character that completes no byte': (segment) =>
+    'unused bits that are set': (segment) => segment.slice(0, -1) + nextLetter(segment.slice(-1)),
+    'a character that does not complete a byte': (segment) =>
       `${segment}${'A'.repeat((5 - segment.length) & 3)}`,
   }
   for (const [what, spell] of Object.entries(spellings)) {
@@ -375,7 +376,7 @@ describe('verifyToken and spellings', () => {
       assert.notDeepEqual(
         [badHeader, badPayload, badSignature],
         [oddHeader, oddPayload, oddSignature],
-        'the spelling differs somewhere',
+        'the encoding differs in at least one segment',
       )
     })
   }
@@ -393,7 +394,7 @@ describe('verifyToken and spellings', () => {
     }
   })
 
-  test('refuses a token with any one character left out or doubled', () => {
+  test('refuses a token with any one character removed or doubled', () => {
     const token = signToken(claims, key)
     for (let at = 0; at < token.length; at++) {
       assert.equal(verify(token.slice(0, at) + token.slice(at + 1)), undefined, `without ${at}`)
@@ -437,7 +438,7 @@ describe('verifyToken and structure', () => {
     assert.equal(verify(withSignature(token, 'é'.repeat(21))), undefined)
   })
 
-  test('accepts 8192 characters and refuses more, though well signed', () => {
+  test('accepts 8192 characters and refuses more, even with a valid signature', () => {
     const long = (size: number) => forge(header, { ...claims, pad: 'x'.repeat(size) })
     const sizes = Array.from({ length: 20 }, (_, n) => long(5860 + n))
     const [longest, next] = [
@@ -450,7 +451,7 @@ describe('verifyToken and structure', () => {
     assert.equal(verify(long(1 << 20)), undefined)
   })
 
-  test('answers undefined for any text whatever, and never throws', () => {
+  test('returns undefined for arbitrary text, and never throws', () => {
     const text = fc.string({ unit: 'binary', maxLength: 200 })
     const segments = fc.array(fc.oneof(text, fc.base64String(), text.map(encode)), { maxLength: 5 })
     fc.assert(
@@ -468,7 +469,7 @@ describe('verifyToken and structure', () => {
   })
 })
 
-describe('verifyToken judged against jose', () => {
+describe('verifyToken compared with jose', () => {
   test('any claims signed here verify in jose as the same claims', async () => {
     await fc.assert(
       fc.asyncProperty(anyClaims, async (some) => {
@@ -495,20 +496,20 @@ describe('verifyToken judged against jose', () => {
     )
   })
 
-  test('what jose refuses is refused, what jose accepts is accepted but for our own rules', async () => {
+  test('accepts and refuses the same tokens as jose, except for stricter rules', async () => {
     let accepted = 0
     let stricter = 0
     await fc.assert(
       fc.asyncProperty(oddToken, async ({ token, headerMembers, claimMembers, spelling }) => {
-        const judged = await judge(token)
+        const theirs = await verifyWithJose(token)
         const ours = verify(token)
         const refusedByRule = stricterRules(headerMembers, claimMembers, spelling)
 
-        if (judged === undefined) assert.equal(ours, undefined)
+        if (theirs === undefined) assert.equal(ours, undefined)
         else if (refusedByRule) assert.equal(ours, undefined)
-        else assert.deepEqual(ours, pick(judged))
+        else assert.deepEqual(ours, pick(theirs))
         if (ours !== undefined) accepted++
-        if (judged !== undefined && refusedByRule) stricter++
+        if (theirs !== undefined && refusedByRule) stricter++
       }),
       { numRuns: 5000 },
     )
@@ -525,7 +526,7 @@ const judgeOptions: jose.JWTVerifyOptions = {
   currentDate: new Date(now * 1000),
 }
 
-async function judge(token: string): Promise<jose.JWTPayload | undefined> {
+async function verifyWithJose(token: string): Promise<jose.JWTPayload | undefined> {
   const secretOf = ({ kid }: jose.JWTHeaderParameters) => {
     const found = keys.find((one) => one.kid === kid)
     if (found === undefined) throw new Error('unknown kid')
@@ -537,7 +538,7 @@ async function judge(token: string): Promise<jose.JWTPayload | undefined> {
   )
 }
 
-/** Where we refuse on purpose what jose accepts; jose looks at no type but those of times. */
+/** The rules for which we refuse tokens that jose accepts. jose checks only the types of times. */
 function stricterRules(
   headerMembers: Record<string, unknown>,
   claimMembers: Record<string, unknown>,
@@ -569,7 +570,7 @@ const anyClaims: fc.Arbitrary<Claims> = fc.record(
   { noNullPrototype: true },
 )
 
-// Mostly right, so that a token is often wrong in one place only.
+// Mostly valid, so that a token often has only one error.
 const mostly = <T>(right: T, ...wrong: unknown[]) =>
   fc.oneof({ weight: 12, arbitrary: fc.constant(right) }, fc.constantFrom(undefined, ...wrong))
 const oddText = mostly('text', '', '\ud800', 1, null, ['text'], '"sub":"x"', '\\"')
@@ -610,7 +611,7 @@ const oddClaims = fc.record({
   nbf: fc.oneof({ weight: 20, arbitrary: fc.constant(undefined) }, fc.constantFrom(now, now + 9)),
   more: fc.option(fc.jsonValue({ maxDepth: 2 }), { nil: undefined }),
 })
-/** Ways to write the same members; all but the first are refused here, and some by jose. */
+/** Different encodings of the same members. We refuse all but the first, and jose some of them. */
 const spellers: Record<string, (segment: string, json: string) => string> = {
   canonical: (segment) => segment,
   padded: (segment) => `${segment}=`,
@@ -638,7 +639,7 @@ const oddToken = fc
     return { token, headerMembers, claimMembers, spelling }
   })
 
-/** Without the members that are undefined, which JSON leaves out. */
+/** Removes undefined members, as JSON does. */
 function asWritten(members: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }
@@ -651,17 +652,13 @@ function verify(token: string): Claims | undefined {
   return verifyToken(token, keys, expected)
 }
 
-/**
- * A token with a true signature over whatever header and payload: an object, or the text itself.
- */
+/** A token with a valid signature for any header and payload, given as object or raw text. */
 function forge(headerPart: object | string, payload: object | string): string {
   const json = (part: object | string) => (typeof part === 'string' ? part : JSON.stringify(part))
   return sign(encode(json(headerPart)), encode(json(payload)))
 }
 
-/**
- * As `forge`, its segments filled with spaces to a length that leaves `over` characters of four.
- */
+/** Like `forge`, but pads both segments with spaces to a length of `over` modulo 4. */
 function signed(headerPart: object, payload: object, over: number): string {
   const fill = (part: object) => {
     let json = JSON.stringify(part)
@@ -688,9 +685,7 @@ function encode(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/**
- * The letter of base64url after this one: of the last letter it changes bits that are left over.
- */
+/** Returns the next letter of base64url. In a last letter this can change only unused bits. */
 function nextLetter(letter: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   return alphabet[(alphabet.indexOf(letter) & ~1) + 1] ?? ''

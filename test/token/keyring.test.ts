@@ -12,8 +12,8 @@ import {
 
 const START = Date.parse('2026-01-02T03:04:05.000Z')
 
-describe('a kept ring', () => {
-  test('rotates: the new key signs once every process has had time to look', async () => {
+describe('a stored ring', () => {
+  test('rotates: the new key signs after every process has had time to read it', async () => {
     const world = createWorld()
     const [ring, other] = [world.ring(), world.ring()]
     const before = await ring.sign(world.claims())
@@ -35,7 +35,7 @@ describe('a kept ring', () => {
     assert.notEqual(await other.verify(before, world.expected()), undefined)
   })
 
-  test('drops all other keys when one may have leaked: every token ends within the handover', async () => {
+  test('drops all other keys when one may have leaked: every token expires within the handover time', async () => {
     const world = createWorld()
     const [ring, other] = [world.ring(), world.ring()]
     const before = await ring.sign(world.claims())
@@ -51,7 +51,7 @@ describe('a kept ring', () => {
     }
   })
 
-  test('a process of a slower clock looks again for a key that it does not know', async () => {
+  test('a process with a slow clock reads the keys again for an unknown kid', async () => {
     const world = createWorld()
     const [ring, slow] = [world.ring(), world.ring(-4_000)]
     await slow.sign(world.claims())
@@ -66,7 +66,7 @@ describe('a kept ring', () => {
     assert.deepEqual(await slow.verify(token, world.expected()), world.claims())
   })
 
-  test('drops a key when no token that it signed is valid any more, and not before', async () => {
+  test('drops a key only when no token signed by it is valid any more', async () => {
     const world = createWorld()
     const ring = world.ring()
     const first = kidOf(await ring.sign(world.claims()))
@@ -88,7 +88,7 @@ describe('a kept ring', () => {
     assert.deepEqual([kept[0], kept[2]], [second, kid])
   })
 
-  test('a key that was dropped elsewhere stops verifying in time, its tokens though remembered', async () => {
+  test('a key dropped by another process stops verifying in time, even for cached tokens', async () => {
     const world = createWorld()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
@@ -101,11 +101,11 @@ describe('a kept ring', () => {
     assert.equal(await ring.verify(token, world.expected()), undefined)
   })
 
-  test('looks at the keyStore every 5 s, and for bad tokens at most once a second', async () => {
+  test('reads the keyStore every 5 s, and for bad tokens at most once a second', async () => {
     const world = createWorld()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
-    const looks = world.looks()
+    const reads = world.reads()
 
     for (let i = 0; i < 50; i++) {
       await ring.verify('bad', world.expected())
@@ -113,10 +113,10 @@ describe('a kept ring', () => {
       world.pass(100)
     }
 
-    assert.equal(world.looks() - looks, 4)
+    assert.equal(world.reads() - reads, 4)
   })
 
-  test('keeps what its keys remember when it looks again', async (t) => {
+  test('keeps the cached tokens of its keys when it reads again', async (t) => {
     const world = createWorld()
     const ring = world.ring()
     const token = await ring.sign(world.claims())
@@ -129,7 +129,7 @@ describe('a kept ring', () => {
     assert.equal(parse.mock.callCount(), 0)
   })
 
-  test('lists its keys in order, without their secrets; an empty one stays empty', async () => {
+  test('lists its keys in order, without their secrets; an empty ring stays empty', async () => {
     const world = createWorld()
     const ring = world.ring()
     assert.deepEqual(await ring.list(), [])
@@ -140,7 +140,7 @@ describe('a kept ring', () => {
     assert.equal(kidOf(await ring.sign(world.claims())), kid)
   })
 
-  test('of two rotations at once both add a key, and one signs for all', async () => {
+  test('two concurrent rotations both add a key, and all processes sign with the same one', async () => {
     const world = createWorld()
     const rings = [world.ring(), world.ring()]
 
@@ -151,7 +151,7 @@ describe('a kept ring', () => {
     assert.deepEqual(signed.map(kidOf), [made[1]?.kid, made[1]?.kid])
   })
 
-  test('a clock set back a year leaves a ring that signs and verifies', async () => {
+  test('a ring still signs and verifies after the clock is set back a year', async () => {
     const world = createWorld()
     const ring = world.ring()
     await ring.rotate()
@@ -174,14 +174,14 @@ test('a ring of the operator’s secret has no keys to rotate or list', async ()
   await assert.rejects(ring.list(), { code: 'invalid_request' })
 })
 
-/** A keyStore, a clock, and rings that share both. */
+/** A keyStore, a clock, and rings that share them. */
 function createWorld() {
   let time = START
-  let looks = 0
+  let reads = 0
   let keys: StoredKey[] = []
   const keyStore: KeyStore = {
     list: async () => {
-      looks++
+      reads++
       return structuredClone(keys)
     },
     insertFirst: async (key) => {
@@ -204,7 +204,7 @@ function createWorld() {
   return {
     ring: newRing,
     dropFirst: () => void keys.shift(),
-    looks: () => looks,
+    reads: () => reads,
     pass: (ms: number) => {
       time += ms
     },

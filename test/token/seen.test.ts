@@ -19,13 +19,13 @@ const claims: Claims = {
   exp: now + 3600,
 }
 
-describe('a token that was seen before', () => {
+describe('a token that was verified before', () => {
   const key = newKey()
   const keys = [key]
   const token = seen(signToken(claims, key), keys)
   const [first = '', second = '', third = ''] = token.split('.')
 
-  test('gives the same claims, which can not be changed', () => {
+  test('returns the same claims, which are frozen', () => {
     const again = verify(token, keys)
 
     assert.deepEqual(again, claims)
@@ -33,7 +33,7 @@ describe('a token that was seen before', () => {
     assert.deepEqual(verify(token, keys), claims)
   })
 
-  test('is refused with any other character in any place, and verifies between', () => {
+  test('is refused with any character changed, and still verifies in between', () => {
     for (let at = 0; at < token.length; at++) {
       for (const letter of ['A', 'B', '_', '.', '=', ' ', '\0', 'Ł', '€', '\ud800']) {
         if (letter === token[at]) continue
@@ -44,7 +44,7 @@ describe('a token that was seen before', () => {
     }
   })
 
-  test('is refused cut short at any place, with anything after it, and with its parts changed about', () => {
+  test('is refused when truncated, extended, or with its parts exchanged', () => {
     for (let end = 0; end < token.length; end++) {
       assert.equal(verify(token.slice(0, end), keys), undefined, `cut at ${end}`)
       assert.equal(verify(token.slice(token.length - end), keys), undefined, `from ${end}`)
@@ -63,28 +63,28 @@ describe('a token that was seen before', () => {
     for (const parts of orders) assert.equal(verify(parts.join('.'), keys), undefined)
   })
 
-  test('is refused when a last character without room leaves the one before it in place', () => {
+  test('is refused when its last character is replaced by one that takes several bytes', () => {
     for (const wide of ['é', '€', '\ud800']) {
       assert.deepEqual(verify(token, keys), claims)
       assert.equal(verify(token.slice(0, -1) + wide, keys), undefined)
     }
   })
 
-  test('lends its signature to no other text, be its end the same', () => {
+  test('does not make another text with the same end valid', () => {
     const other = signToken({ ...claims, sub: 'user-8 é' }, key)
     const otherInput = other.slice(0, other.lastIndexOf('.'))
     assert.equal(otherInput.slice(-64), `${first}.${second}`.slice(-64))
 
     assert.equal(verify(`${otherInput}.${third}`, keys), undefined)
     assert.equal(verify(`${first}.${second}${other.slice(otherInput.length)}`, keys), undefined)
-    // Those of one end take turns in the memory, and each keeps its claims.
+    // Tokens with the same end replace each other in the cache, and each keeps its claims.
     for (let turn = 0; turn < 3; turn++) {
       assert.equal(verify(other, keys)?.sub, 'user-8 é')
       assert.equal(verify(token, keys)?.sub, 'user-7 é')
     }
   })
 
-  test('is refused once it has expired, by a clock that tells no time, and for another issuer', () => {
+  test('is refused once it has expired, when the clock returns NaN, and for another issuer', () => {
     for (const bad of [
       { iss: 'tillkit', now: claims.exp + 5 },
       { iss: 'tillkit', now: Number.NaN },
@@ -95,14 +95,14 @@ describe('a token that was seen before', () => {
     }
   })
 
-  test('is refused once its key left the ring, also when another secret has its kid', () => {
+  test('is refused once its key has left the ring, also when another secret has the same kid', () => {
     assert.equal(verify(token, []), undefined)
     assert.equal(verify(token, [{ ...key, kid: 'other' }]), undefined)
     assert.equal(verify(token, [{ ...key, secret: Buffer.alloc(32, 'else') }]), undefined)
     assert.deepEqual(verify(token, [{ ...key, kid: 'other' }, key]), claims)
   })
 
-  test('is not read again, and one that was refused is read each time', (t) => {
+  test('is not parsed again, unlike a refused one', (t) => {
     const parse = t.mock.method(JSON, 'parse')
     verify(token, keys)
     assert.equal(parse.mock.callCount(), 0)
@@ -119,7 +119,7 @@ describe('a token that was seen before', () => {
     assert.ok(parse.mock.callCount() > once)
   })
 
-  test('answers as on first sight, for any change anywhere', () => {
+  test('has the same result as an unseen token, for any change', () => {
     const change = fc.record({
       at: fc.nat(token.length),
       gone: fc.nat(3),
@@ -139,7 +139,7 @@ describe('a token that was seen before', () => {
 })
 
 describe('verifyToken', () => {
-  test('judges 12,000 tokens rightly, which are more than it remembers, twice over', () => {
+  test('verifies 12,000 tokens correctly twice, although its cache holds fewer', () => {
     const key = newKey()
     const tokens = Array.from({ length: 12_000 }, (_, n) =>
       signToken({ ...claims, jti: `j-${n}` }, key),
@@ -152,7 +152,7 @@ describe('verifyToken', () => {
     }
   })
 
-  test('asks no key about a token that is too long', () => {
+  test('uses no key for a token that is too long', () => {
     const key = newKey()
     const secret = new Proxy(key.secret, {
       get: () => assert.fail('the secret is read'),
@@ -165,15 +165,15 @@ describe('verifyToken', () => {
 })
 
 describe('createMac', () => {
-  test('is HMAC-SHA-256 of any secret and text, as createHmac has it', () => {
+  test('returns the same HMAC-SHA-256 as createHmac for any secret and text', () => {
     const secrets = fc.uint8Array({ minLength: 0, maxLength: 150 })
     const texts = fc.string({ unit: 'binary', maxLength: 200 })
     fc.assert(
       fc.property(secrets, fc.array(texts, { minLength: 1 }), (secret, some) => {
         const mac = createMac(secret, 200 * 2)
         for (const text of some) {
-          const judged = createHmac('sha256', secret).update(text).digest('base64url')
-          assert.equal(mac(text), judged)
+          const expected = createHmac('sha256', secret).update(text).digest('base64url')
+          assert.equal(mac(text), expected)
         }
       }),
       { numRuns: 1000 },
@@ -189,7 +189,7 @@ function verify(token: string, keys: readonly SigningKey[]): Claims | undefined 
   return verifyToken(token, keys, expected)
 }
 
-/** The token, after it verified. */
+/** Verifies the token, and returns it. */
 function seen(token: string, keys: readonly SigningKey[]): string {
   assert.deepEqual(verify(token, keys), claims)
   return token

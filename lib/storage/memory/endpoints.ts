@@ -82,7 +82,7 @@ export function moveEndpoint(
   }
 }
 
-/** The key of a message in the map of all. */
+/** The key of a message in the map of all messages. */
 export function keyOf({ endpoint_id, sequence, part }: MessageKey): string {
   return `${endpoint_id} ${sequence} ${part}`
 }

@@ -124,7 +124,7 @@ export interface TakeRequest {
     /** The number of the last entry that was read; missing if none was. */
     readonly read?: number | undefined
     readonly messages: readonly NewMessage[]
-    /** The most messages to take. */
+    /** The maximum number of messages to take. */
     readonly limit: number
   }[]
 }

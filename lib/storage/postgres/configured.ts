@@ -3,7 +3,7 @@ import { PAGE_TEXT, recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../port.ts'
 import type { Database } from './connection.ts'
 
-/** The most configurations that a page measures. PostgreSQL reads a whole one to measure it. */
+/** The maximum number of configurations to measure for a page. Measuring reads a whole one. */
 const MEASURED = 32
 
 /**

@@ -59,7 +59,7 @@ export function createItemQueue(db: Database): (key_id: string) => InsertUnderKe
     })
 }
 
-/** In one order, so that two servers that insert the same names do not wait for each other. */
+/** Sorts the items, to prevent a deadlock of two servers that insert the same names. */
 function byName({ item: a }: Waiting, { item: b }: Waiting): number {
   const [first, second] = [a, b].map(({ store_id, name }) => `${store_id} ${name}`) as [
     string,

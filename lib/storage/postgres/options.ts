@@ -4,7 +4,7 @@ import type { PostgresDriver } from './drivers.ts'
 export interface PostgresOptions {
   /** The default export of the package `postgres`. By default, the package is imported. */
   readonly postgres?: PostgresDriver
-  /** The most connections. One of them is only for reads. Default: 10. */
+  /** The maximum number of connections. One of them is only for reads. Default: 10. */
   readonly max?: number
   /** How long to wait for a free connection before `storage_unavailable`. Default: 5,000. */
   readonly poolTimeout?: number
@@ -14,7 +14,7 @@ export interface PostgresOptions {
   readonly statementTimeout?: number
   /** The time after which an idle connection is closed. Default: 60,000. */
   readonly idleTimeout?: number
-  /** The most bytes of memory for cached reads; 0 for no cache. Default: 32 MiB. */
+  /** The maximum number of bytes of memory for cached reads; 0 for no cache. Default: 32 MiB. */
   readonly cacheBytes?: number
   /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */
   readonly forCopy?: boolean

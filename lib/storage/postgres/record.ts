@@ -11,8 +11,8 @@ import type { Database, Transaction } from './connection.ts'
 import { clearAbandonedImports } from './leases.ts'
 
 /**
- * Locks an import under way first, as its commit does, so that they do not wait for each other. It
- * then holds still: it locks the same row for each block. No import opens while the store is locked.
+ * Locks a running import first, as its commit does, which prevents a deadlock. The import then
+ * waits: it locks the same row for each block. No import opens while the store is locked.
  */
 export async function recordPurchase(
   db: Database,
@@ -35,7 +35,7 @@ export async function recordPurchase(
     if (recorded.outcome === 'added' || recorded.outcome === 'updated') await recordWrite(tx, write)
     return recorded
   })
-  // An import whose server is gone is in the way until it is cleared.
+  // The import of a server that died blocks this until it is deleted.
   if (result.outcome === 'busy') clearAbandonedImports(db, async () => {}).catch(() => {})
   return result
 }
@@ -145,7 +145,7 @@ async function insertRow(
   )
 }
 
-/** The next number, unless the rows of an import under way follow without a gap. */
+/** The next number, unless the rows of a running import follow without a gap. */
 const NEXT_PURCHASE = `
   UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (
     SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)

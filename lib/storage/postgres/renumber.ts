@@ -2,7 +2,7 @@ import type { Database } from './connection.ts'
 
 const TIMEOUT_MS = 10 * 60_000
 
-// Nothing that this server wrote has a number from its own future.
+// This server cannot have written numbers above its current one.
 const IS_FOREIGN = 'xid >= pg_snapshot_xmax(pg_current_snapshot())'
 
 const FIND_FOREIGN = `
@@ -20,8 +20,8 @@ const RENUMBER = `UPDATE audit SET xid = pg_current_xact_id() WHERE ${IS_FOREIGN
 
 /**
  * Gives the audit entries of a restored dump the number of this transaction. A dump keeps the
- * transaction numbers of the server that wrote it, and readers would wait for the numbers of the
- * future. An endpoint may receive some messages again.
+ * transaction numbers of the server that wrote it, and readers would wait until this
+ * server reaches these numbers. An endpoint may receive some messages again.
  */
 export async function renumberRestored(db: Database): Promise<void> {
   if (!(await db.find(FIND_FOREIGN))) return

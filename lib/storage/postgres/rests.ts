@@ -1,6 +1,6 @@
 import { READS } from '../cache.ts'
 
-/** Decides when a read is not worth caching, because changes come faster than reads. */
+/** Decides when caching a read is not worthwhile, because changes are more frequent than reads. */
 interface Rest {
   /** Counts a check after which the cached result was still true. */
   hit(): void

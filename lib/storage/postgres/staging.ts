@@ -26,7 +26,7 @@ export interface Staging {
 }
 
 const BLOCK_ROWS = 10_000
-/** The most characters of the texts in a block. At most two blocks are in memory. */
+/** The maximum number of characters of the texts in a block. At most two blocks are in memory. */
 const BLOCK_CHARS = 2 * 1024 * 1024
 
 export function createStaging(db: Database, lease: Lease, lastPurchase: number): Staging {

@@ -7,7 +7,7 @@ const latest = new WeakMap<Connection, Promise<unknown>>()
 
 /**
  * Runs a query that takes long in a worker thread, with its own connection. Reads the rows here, in
- * batches. Where there are no threads, and in memory, runs the query here.
+ * batches. Without threads, and for a database in memory, runs the query here.
  */
 export async function readInThread<T>(
   db: Connection,
@@ -42,7 +42,7 @@ async function tryThread<T>(
       hasBegun = true
       for (const row of rows) found.push(read(row))
     })
-    // Node 20 runs no TypeScript in threads, with tsx neither. The query then runs in this thread.
+    // Node 20 runs no TypeScript in threads, even with tsx. The query then runs in this thread.
     worker.on('error', (error) => {
       if (hasBegun) reject(translateSqliteError(error))
       else resolve(undefined)

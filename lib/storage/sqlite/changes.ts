@@ -20,7 +20,7 @@ const RECORD_CHANGE = `
 
 /**
  * Moves the status changes of committed imports from `purchase_changes` into `purchases`. Reads
- * already show them since the commit. Records the previous statuses, unless the changes are those of an undo.
+ * already show them since the commit. Records the previous statuses, except for an undo.
  */
 export async function applyChanges(db: Connection, pause: Pause = setImmediate): Promise<void> {
   const applySlice = () =>

@@ -131,7 +131,7 @@ function createImport(db: Connection, row: ImportRow, users: UserIndexer): Purch
       }),
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slices.run(() => staging.append(rows))]
-      // Indexes no more than necessary. V8 moves objects that live long to its old generation, and
+      // Indexes as little as possible. V8 moves long-lived objects to its old generation, and
       // later rows with them (bench/: 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)

@@ -57,7 +57,7 @@ export function itemMethods(db: Connection): ItemMethods {
 
 /**
  * Changes with every new and every changed item. The random ids in it tell states apart that differ
- * after a backup was restored, when numbers and versions come again.
+ * after a backup was restored, when numbers and versions repeat.
  */
 function revisionOf(db: Connection, store: number): string {
   const newest = db.find(FIND_NEWEST, store)

@@ -89,7 +89,7 @@ const FIND_TRANSACTION = `
   LEFT JOIN erased_purchases e ON e.store = tr.store AND e.transaction_id = tr.transaction_id
   WHERE tr.store = ? AND tr.transaction_id = ?`
 
-/** The number of a new purchase: before the rows of an import under way; undefined when none is. */
+/** A free number before the rows of the running import; undefined without a running import. */
 function nextPurchase(db: Connection, store: number): number | undefined {
   const other = db.find(FIND_OTHER, store)
   const end = other ? (other.first_purchase as number) : Number.MAX_SAFE_INTEGER
@@ -143,7 +143,7 @@ function insertRow(
     db.run('INSERT INTO purchase_users VALUES (?, ?, ?)', store, user_id, seq)
 }
 
-/** Clears the import in the way in the background, if its process has ended. */
+/** Deletes the blocking import in the background, if its process has ended. */
 function clearIfAbandoned(db: Connection, store: number): void {
   const other = db.find(FIND_OTHER, store) as unknown as ImportRow | undefined
   if (other && !isAlive(other)) clearImport(db, other).catch(() => {})

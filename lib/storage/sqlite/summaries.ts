@@ -40,7 +40,7 @@ const SIZE = `
   FROM stores s CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
   WHERE s.account_id = ? AND (? IS NULL OR s.store_id = ?)`
 
-/** So few rows take 20 ms, less than the start of a thread. */
+/** Up to this many rows take 20 ms, less than the start of a thread. */
 const FEW_ROWS = 5_000
 
 export async function summarizePurchases(

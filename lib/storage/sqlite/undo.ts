@@ -36,7 +36,7 @@ export async function undoImport(
       last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
     }
     await slices.finish()
-    // Before this process owns the import's row: else it would count as abandoned in between.
+    // Comes first: a row owned by this process would otherwise count as abandoned in between.
     underWay.add(import_id)
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)

@@ -33,7 +33,7 @@ const REVOCATIONS: Record<string, Revocation> = {
     revoke: (storage) => storage.revokeAccountKey('acc_1', 'key_hash-1', AT),
     code: 'account_key_required',
   },
-  'an account key that nobody has': {
+  'an unknown account key': {
     authority: { key_id: 'key_nobody' },
     revoke: async () => {},
     code: 'account_key_required',
@@ -63,7 +63,7 @@ const REVOCATIONS: Record<string, Revocation> = {
     revoke: (storage) => storage.updateProject('prj_1', withStatus('archived')),
     code: 'token_required',
   },
-  'a token of a project that is not there': {
+  'a token of an unknown project': {
     authority: { token: { ...(TOKEN.token as object), project_id: 'prj_nobody' } as never },
     revoke: async () => {},
     code: 'token_required',

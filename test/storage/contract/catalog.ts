@@ -6,7 +6,7 @@ import type { OpenStorage } from './open.ts'
 
 const NOTHING = { newStores: [], stores: [], newItems: [], items: [] }
 
-/** Changes of `prj_1` that were made from its present state. */
+/** Changes of `prj_1`, based on its current state. */
 async function changesOf(
   storage: Storage,
   changes: Partial<CatalogChanges>,

@@ -143,7 +143,7 @@ export function describeRecording(open: OpenStorage): void {
     })
   }
 
-  test('a transaction that an import under way has staged is busy until it ends', async (t) => {
+  test('a transaction that a running import has staged is busy until it ends', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const pending = newRow(1, { status: 'pending' })

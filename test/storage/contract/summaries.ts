@@ -132,7 +132,7 @@ export function describeSummaries(open: OpenStorage): void {
 
     const shown = ({ sku, purchased, revenue, buyers }: PurchaseSummary) =>
       [sku, purchased, revenue, buyers].join(' ')
-    // A user of another project is another user.
+    // The same user id in another project is a different user.
     assert.deepEqual(bySku.map(shown), ['gold 3 15 2'])
     assert.deepEqual(
       byStore.map(({ store_id, buyers }) => [store_id, buyers]),
@@ -186,7 +186,7 @@ export function describeSummaries(open: OpenStorage): void {
     await underWay.abort()
   })
 
-  test('a store without purchases, and one that is not there, have an empty summary', async (t) => {
+  test('a store without purchases and an unknown store have an empty summary', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const unknown = { account_id: 'acc_1', store_id: 'unknown' }

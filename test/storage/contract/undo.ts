@@ -176,7 +176,7 @@ export function describeUndo(open: OpenStorage): void {
     const storage = await open(t)
     await insertShops(storage)
     await importInto(storage, 'imp_1', [newRow(2), newRow(3), newRow(4)])
-    const older = pending(4) // an older export, which is skipped too
+    const older = pending(4) // an older export, whose rows are skipped too
     await importInto(storage, 'imp_2', [newRow(2), newRow(3), older, newRow(5), newRow(5)])
 
     assert.deepEqual(await undo(storage, 'imp_1'), { outcome: 'skipped', rows: 3 })
@@ -389,7 +389,7 @@ export function describeUndo(open: OpenStorage): void {
     assert.deepEqual(await contents(storage), ['tx_3 purchased'])
   })
 
-  test('a purchase that was deleted with its user keeps no import from being undone', async (t) => {
+  test('a purchase that was deleted with its user does not prevent the undo of its import', async (t) => {
     const storage = await open(t)
     await insertShops(storage)
     const ann = (status: 'pending' | 'purchased' | 'refunded') =>

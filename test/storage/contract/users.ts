@@ -33,7 +33,7 @@ export function describeErasure(open: OpenStorage): void {
     return erased
   }
 
-  /** Two purchases of ann and one of bob in MAIN, and ann's in two other stores. */
+  /** MAIN has two purchases of ann and one of bob. Two other stores have one of ann each. */
   const openShops: OpenStorage = async (t) => {
     const storage = await open(t)
     await insertShops(storage)
@@ -109,7 +109,7 @@ export function describeErasure(open: OpenStorage): void {
     })
   })
 
-  test('a later row of a deleted purchase is skipped, whatever it holds', async (t) => {
+  test('a later row of a deleted purchase is skipped, whatever its values', async (t) => {
     const storage = await openShops(t)
     await erase(storage, { transaction_ids: ['tx_2', 'tx_4'], deletes: true })
     const rows: NewPurchase[] = [
@@ -218,7 +218,7 @@ export function describeErasure(open: OpenStorage): void {
     assert.equal((await purchasesOf(storage)).length, 2)
   })
 
-  test('marks of erased purchases can be inserted, for a copy', async (t) => {
+  test('a copy can insert marks of erased purchases', async (t) => {
     const storage = await openShops(t)
     const marks = [
       { transaction_id: 'tx_3', is_deleted: false },

@@ -76,7 +76,7 @@ export function describeWebhooks(open: OpenStorage): void {
       type: 'consumable',
     })
 
-  test('an endpoint receives signed events of its project, from its start on', async (t) => {
+  test('an endpoint receives signed events of its project, from its creation on', async (t) => {
     const { till, account, store, clock, project } = await openHooks(t)
     const item = await newItem(till, account, store.store_id, 'gem')
 
@@ -110,7 +110,7 @@ export function describeWebhooks(open: OpenStorage): void {
     )
   })
 
-  test('each kind of change gives its event', async (t) => {
+  test('each kind of change creates its event', async (t) => {
     const { till, account, store, project, endpoint_id } = await openHooks(t)
     const { store_id } = store
     await till.projects.update(account, { id: project.id, name: 'New name' })
@@ -158,7 +158,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.doesNotMatch(JSON.stringify(found), /whsec_/)
   })
 
-  test('an undone import and an erased user give events without the user', async (t) => {
+  test('an undone import and an erased user create events without the user', async (t) => {
     const { till, account, store, project } = await openHooks(t)
     const { store_id } = store
     await newItem(till, account, store_id, 'gem')
@@ -179,7 +179,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.ok(bodies(found).every((body) => !JSON.stringify(body.data).includes('"ann"')))
   })
 
-  test('a catalog gives the events of its items and stores', async (t) => {
+  test('a catalog creates the events of its items and stores', async (t) => {
     const { till, account, store, project } = await openHooks(t)
     const gem = await newItem(till, account, store.store_id, 'gem')
     await settle(till, await claimSome(till, 1), OK)
@@ -276,7 +276,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.deepEqual({ url, state }, { url: URL, state: 'active' })
   })
 
-  test('a session can not stop the endpoint of the account', async (t) => {
+  test('a session cannot stop the endpoint of the account', async (t) => {
     const { till, account, store, project, token } = await openHooks(t)
     const session = await till.sessions.authenticate(token)
     await till.projects.update(session, { id: project.id, config: {} })
@@ -334,7 +334,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal((await claimSome(till, 1))[0]?.attempt, 1)
   })
 
-  test('a failed message keeps its id, waits, and is given up in the end', async (t) => {
+  test('a failed message keeps its id, is retried later, and finally expires', async (t) => {
     const webhooks = { retries: [1_000], giveUpAfter: 5_000 }
     const { till, account, store, clock, endpoint_id } = await openHooks(t, { webhooks })
     await newItem(till, account, store.store_id, 'gem')
@@ -365,7 +365,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal(again?.headers['webhook-id'], first?.headers['webhook-id'])
   })
 
-  test('replays by time, and only what is in the log', async (t) => {
+  test('a replay starts at a time, and has only entries that are in the log', async (t) => {
     const { till, account, store, clock, endpoint_id } = await openHooks(t)
     await newItem(till, account, store.store_id, 'old')
     clock.pass(DAY)
@@ -380,7 +380,7 @@ export function describeWebhooks(open: OpenStorage): void {
     await assert.rejects(both, { code: 'invalid_request' })
   })
 
-  test('an endpoint that answers 410 is disabled, and one that asks for time gets it', async (t) => {
+  test('an endpoint that answers 410 is disabled, and one that sends Retry-After is retried later', async (t) => {
     const { till, account, store, clock, endpoint_id } = await openHooks(t)
     await newItem(till, account, store.store_id, 'gem')
     const busy = await claimSome(till, 1)
@@ -400,7 +400,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal((await claimSome(till, 2)).length, 2)
   })
 
-  test('only one holder has an endpoint, and its lease ends', async (t) => {
+  test('only one sender has the lease of an endpoint, and the lease expires', async (t) => {
     const { till, account, store, clock } = await openHooks(t)
     await newItem(till, account, store.store_id, 'gem')
     const lease = 300
@@ -420,7 +420,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal((await till.webhooks.list(account)).endpoints[0]?.lag, 0)
   })
 
-  test('a holder never gets a message twice, and a released one at once', async (t) => {
+  test('a sender never gets a message twice, but gets a released one at once', async (t) => {
     const { till, account, store } = await openHooks(t)
     await newItem(till, account, store.store_id, 'gem')
     const [first] = await claimSome(till, 1)
@@ -434,7 +434,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.equal((await claim(till, 'other')).length, 2)
   })
 
-  test('a paused endpoint keeps its place and its messages', async (t) => {
+  test('a paused endpoint keeps its cursor and its messages', async (t) => {
     const { till, account, store, clock, endpoint_id } = await openHooks(t)
     await till.webhooks.pause(account, endpoint_id)
     await newItem(till, account, store.store_id, 'gem')
@@ -478,7 +478,7 @@ export function describeWebhooks(open: OpenStorage): void {
     assert.deepEqual((await till.webhooks.list(account)).endpoints, [])
   })
 
-  test('an archive keeps what an endpoint has not delivered', async (t) => {
+  test('an archive leaves entries that an endpoint has not delivered', async (t) => {
     const { till, account, store, clock, endpoint_id } = await openHooks(t)
     await newItem(till, account, store.store_id, 'gem')
     clock.pass(DAY)
