@@ -131,7 +131,7 @@ test('after each write of any writer all reads return the same as without a cach
 })
 
 test('a cache of 0 bytes stores nothing', async (t) => {
-  const storage = await open(t, ':memory:', undefined, 0)
+  const storage = await open(t, join(temporaryFolder(t), 'till.db'), undefined, 0)
   await insertStores(storage)
   const found = [await storage.findProject('prj_1'), await storage.findProject('prj_1')] as const
 
