@@ -15,7 +15,7 @@ function nextOf(headers: Headers): string {
   return /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] ?? ''
 }
 
-test('under a prefix, the Link header leads to the next page', async (t) => {
+test('under a prefix, the Link header and the OpenAPI document have it', async (t) => {
   const { handler, till, token } = await createHost()
   const mounted = createHandler(till, { basePath: '/plain/shop' })
   const app = await createExpress()
@@ -35,6 +35,8 @@ test('under a prefix, the Link header leads to the next page', async (t) => {
     const next = await send(`GET ${nextOf(first.headers)}`, { token })
     assert.match(first.text, /"gold"/)
     assert.match(next.text, /"silver"/)
+    const document = (await send(`GET ${prefix}/openapi.json`)).json<{ servers: object[] }>()
+    assert.deepEqual(document.servers, [{ url: prefix }])
   }
   assertProblem(await plain.send(`GET ${LIST}`, { token }), 404, 'route_not_found')
   assertProblem(await plain.send(`GET /plain/shopping`), 404, 'route_not_found')

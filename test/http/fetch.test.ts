@@ -29,7 +29,7 @@ async function fill({ storage, item }: Awaited<ReturnType<typeof start>>, items 
   }
 }
 
-test('below a base path the routes and the Link header have it, and other paths are 404', async () => {
+test('below a base path the routes, the Link header and the OpenAPI document have it', async () => {
   const { send, till, token, account } = await start({ basePath: '/shop' })
   const silver = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
   await till.items.create(account, { ...silver, type: 'consumable' })
@@ -40,6 +40,8 @@ test('below a base path the routes and the Link header have it, and other paths 
 
   assert.match(second.text, /"silver"/)
   assert.equal((await send('GET /shop/healthz#fragment')).status, 200)
+  const document = (await send('GET /shop/openapi.json')).json<{ servers: object[] }>()
+  assert.deepEqual(document.servers, [{ url: '/shop' }])
   for (const path of [LIST, '/shopping/healthz', '/shop', '/shop/nowhere']) {
     assertProblem(await send(`GET ${path}`, { token }), 404, 'route_not_found')
   }
