@@ -18,9 +18,23 @@ interface MountedRequest {
 export function targetOf(request: MountedRequest, basePath: string): Target {
   const { url = '/', originalUrl } = request
   const isMounted = typeof originalUrl === 'string'
-  if (basePath !== '') return below(basePath, parseTarget(isMounted ? originalUrl : url))
+  if (basePath !== '') {
+    assertMount(request.baseUrl, basePath)
+    return below(basePath, parseTarget(isMounted ? originalUrl : url))
+  }
   const target = parseTarget(url)
   return isMounted ? { ...target, prefix: removedPrefix(request, originalUrl) } : target
+}
+
+/** Throws a TypeError where Express has mounted the handler outside of its base path. */
+function assertMount(mount: unknown, basePath: string): void {
+  if (typeof mount !== 'string' || mount === '' || mount === basePath) return
+  // Ignores case, as Express does: the client must not cause this error.
+  const [outer, inner] = [`${mount}/`.toLowerCase(), `${basePath}/`.toLowerCase()]
+  if (outer.startsWith(inner) || inner.startsWith(outer)) return
+  throw new TypeError(
+    `the handler is mounted at ${mount}, but its basePath is ${basePath}: omit basePath in Express`,
+  )
 }
 
 /** The target below the base path. The target `*` of OPTIONS is below every path. */

@@ -215,6 +215,43 @@ test('a base path is checked when the handler is created', async () => {
   createHandler(till, { basePath: '/a-b/c_d/%7Ee' })
 })
 
+test('a handler that Express mounts outside of its base path is a TypeError that says so', async (t) => {
+  const { till } = await createHost()
+  const app = await createExpress()
+  const errors: string[] = []
+  for (const path of ['/store', '/store/shop', '/shopping']) {
+    app.use(path, createHandler(till, { basePath: '/shop' }))
+  }
+  app.use('/shop/api', createHandler(till, { basePath: '/shop' }))
+  app.use('/a', createHandler(till, { basePath: '/a/shop' }))
+  app.use(((error, _request, response, _next) => {
+    errors.push(String(error))
+    response.end()
+  }) as ErrorMiddleware as never)
+  const { send } = await listen(t, createServer(app))
+
+  for (const mount of ['/store', '/store/shop', '/shopping']) await send(`GET ${mount}/healthz`)
+  const statuses = ['/shop/api/v1/items', '/SHOP/api/v1/items', '/a/shop/healthz', '/a/b'].map(
+    async (path) => (await send(`GET ${path}`)).status,
+  )
+
+  assert.deepEqual(await Promise.all(statuses), [401, 404, 200, 404])
+  assert.deepEqual(
+    errors,
+    ['/store', '/store', '/shopping'].map(
+      (mount) =>
+        `TypeError: the handler is mounted at ${mount}, but its basePath is /shop: omit basePath in Express`,
+    ),
+  )
+})
+
+type ErrorMiddleware = (
+  error: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: unknown,
+) => void
+
 test('two handlers for one request are a TypeError that says so', async (t) => {
   const { handler, till } = await createHost()
   const other = createHandler(till)

@@ -47,6 +47,16 @@ test('below a base path the routes, the Link header and the OpenAPI document hav
   }
 })
 
+test('a prefix without the option basePath is 404, and the answer says so', async () => {
+  const { send, token } = await start()
+
+  const prefixed = assertProblem(await send(`GET /shop${LIST}`, { token }), 404, 'route_not_found')
+  const other = assertProblem(await send('GET /api/v1/nowhere'), 404, 'route_not_found')
+
+  assert.match(prefixed.detail, /basePath/)
+  assert.equal(other.detail, 'No route has this path')
+})
+
 test('next answers the paths that have no route, and nothing is logged for them', async () => {
   const { handler, log } = await start()
   const next = () => new Response('own', { status: 201 })
