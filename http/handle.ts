@@ -11,10 +11,11 @@ import {
   requestIdOf,
 } from './headers.ts'
 import { NodeExchange, nodeOutcomeOf } from './node-exchange.ts'
+import type { HandlerOptions } from './options.ts'
 import { createPipelining } from './pipelining.ts'
 import { problemReply, type Reply } from './reply.ts'
 import { sendReply, watchSlowReader } from './send.ts'
-import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
+import { createServerContext, type ServerContext } from './server-context.ts'
 import { type Target, targetOf } from './target.ts'
 
 /** A request listener, which is also a middleware of Express and Connect. */
@@ -42,6 +43,9 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
   const { has, start } = createListener(till, context, readChangedHeaders)
 
   const handler = (request: IncomingMessage, response: ServerResponse, next?: () => void) => {
+    if (typeof response?.writeHead !== 'function') {
+      throw new TypeError('createHandler is for node:http: use createFetchHandler for a Request')
+    }
     const target = targetOf(request, basePath)
     if (next && !has(target.path)) return next()
     if (TAKEN in response) {

@@ -58,13 +58,9 @@ export function parseTarget(target: string): Target {
 
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+,;=:@%-]+)+$/
 
-/** Returns the base path. Throws a TypeError unless it is empty or a path like `/shop`. */
-export function parseBasePath(basePath: unknown = ''): string {
-  if (typeof basePath === 'string' && (basePath === '' || PATH.test(basePath))) return basePath
-  const given = JSON.stringify(basePath)
-  throw new TypeError(
-    `basePath must be a path like /shop, without a slash at its end, not ${given}`,
-  )
+/** Whether a base path is empty or a path like `/shop`. */
+export function isBasePath(value: unknown): boolean {
+  return typeof value === 'string' && (value === '' || PATH.test(value))
 }
 
 // The client chooses the path. Only a well-formed path may get into the Link header.
