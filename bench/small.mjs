@@ -68,7 +68,9 @@ async function tryOut({ start, first, read }) {
 }
 
 function weighPackage() {
-  const { status, stdout } = spawnSync('npm', ['pack', '--dry-run', '--json'], { encoding: 'utf8' })
+  const { status, stdout } = spawnSync('npm', ['pack', '--ignore-scripts', '--dry-run', '--json'], {
+    encoding: 'utf8',
+  })
   if (status !== 0) throw new Error('npm pack failed')
   const [{ size, unpackedSize, files }] = JSON.parse(stdout)
   const top = new Set(files.map(({ path }) => path.split('/')[0]))

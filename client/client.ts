@@ -80,7 +80,7 @@ export function createClient(options: ClientOptions): Client {
   const calls = createCalls(parseClientOptions(options))
 
   const list = async (query: ItemQuery, options?: CallOptions): Promise<ItemPage> => {
-    const given = Object.entries(query).filter(([, value]) => value !== undefined)
+    const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
     const path = `/items?${new URLSearchParams(given)}`
     const { body, link } = await calls.read<ItemPage>(path, options)
     const next = cursorOf(link)

@@ -1,22 +1,9 @@
+import type { HttpErrorCode } from '../http/faults.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ErrorCode, ErrorDetail } from '../lib/errors.ts'
 import type { Reply } from './message.ts'
 
 export type { ErrorDetail } from '../lib/errors.ts'
-
-/** The codes of errors that HTTP adds to those of the library. */
-type HttpCode =
-  | 'route_not_found'
-  | 'method_not_allowed'
-  | 'malformed_request'
-  | 'request_timeout'
-  | 'body_too_large'
-  | 'unsupported_media_type'
-  | 'rate_limited'
-  | 'headers_too_large'
-  | 'overloaded'
-  | 'stopping'
-  | 'internal_error'
 
 /** The codes of errors without a valid answer of the server. */
 type ClientCode = 'network_error' | 'timeout' | 'unexpected_answer' | 'unreadable_file'
@@ -34,7 +21,7 @@ interface Facts {
 export class TillError extends Error {
   override readonly name = 'TillError'
   /** The server's code, or a code of the client. */
-  readonly code: ErrorCode | HttpCode | ClientCode
+  readonly code: ErrorCode | HttpErrorCode | ClientCode
   /** The HTTP status; 0 if there was no answer. */
   readonly status: number
   readonly title: string

@@ -9,7 +9,7 @@ import type { Reservation } from './memory-budget.ts'
 import { openApiRoute } from './openapi.ts'
 import { TransportFault } from './problems.ts'
 import { consume } from './rate-limit.ts'
-import { referenceRoutes } from './reference.ts'
+import { createReferenceRoutes } from './reference.ts'
 import type { CacheableRead } from './repeated-reads.ts'
 import { type Reply, reply, replyTo } from './reply.ts'
 import { createRouter, methodsOf, type Params } from './router.ts'
@@ -39,7 +39,7 @@ export function createCore(till: Till, context: ServerContext): Core {
   const router = createRouter([
     ...[...routes, openApiRoute],
     ...(context.metrics ? [metricsRoute] : []),
-    ...(context.docs ? referenceRoutes : []),
+    ...(context.docs ? createReferenceRoutes() : []),
   ])
 
   const respond = async (

@@ -5,8 +5,9 @@ import { hasCause, outcomeOf } from './exchange.ts'
 import { FetchExchange, readFetchHeaders } from './fetch-exchange.ts'
 import { createStream } from './fetch-stream.ts'
 import { requestIdOf } from './headers.ts'
+import type { HandlerOptions } from './options.ts'
 import { problemReply, type Reply } from './reply.ts'
-import { createServerContext, type HandlerOptions } from './server-context.ts'
+import { createServerContext } from './server-context.ts'
 import { below, parseTarget } from './target.ts'
 
 /** Facts about one request that a `Request` does not have. All are optional. */
@@ -41,6 +42,9 @@ export function createFetchHandler(
   const { has, respond } = createCore(till, context)
 
   const handler = async (request: Request, info: FetchInfo = {}): Promise<Response> => {
+    if (typeof request?.headers?.get !== 'function') {
+      throw new TypeError('createFetchHandler needs a Request: use createHandler for node:http')
+    }
     const target = below(basePath, parseTarget(request.url.replace(/#.*/s, '')))
     if (info.next && !has(target.path)) return info.next()
     const started = performance.now()

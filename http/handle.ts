@@ -4,11 +4,12 @@ import { createCore, recordOutcome } from './core.ts'
 import { discardRest } from './discard.ts'
 import { assertHost, type RequestHeaders, readChangedHeaders, readHeaders } from './headers.ts'
 import { NodeExchange, nodeOutcomeOf } from './node-exchange.ts'
+import type { HandlerOptions } from './options.ts'
 import { createPipelining } from './pipelining.ts'
 import { createRepeatedReads, type RepeatedRead } from './repeated-reads.ts'
 import { problemReply, type Reply } from './reply.ts'
 import { sendReply, watchSlowReader } from './send.ts'
-import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
+import { createServerContext, type ServerContext } from './server-context.ts'
 import { targetOf } from './target.ts'
 
 /** A request listener, which is also a middleware of Express and Connect. */
@@ -36,6 +37,9 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
   const { has, start } = createListener(till, context, readChangedHeaders)
 
   const handler = (request: IncomingMessage, response: ServerResponse, next?: () => void) => {
+    if (typeof response?.writeHead !== 'function') {
+      throw new TypeError('createHandler is for node:http: use createFetchHandler for a Request')
+    }
     if (next && !has(targetOf(request, basePath).path)) return next()
     if (TAKEN in response) {
       throw new TypeError('this request already has a handler of tillkit: mount only one')

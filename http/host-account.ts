@@ -13,7 +13,6 @@ export function createHostAccount<Request>(
   hook: AccountHook<Request> | undefined,
 ): ((exchange: Exchange) => Promise<Account>) | undefined {
   if (hook === undefined) return undefined
-  if (typeof hook !== 'function') throw new TypeError('authenticateAccount must be a function')
   return async (exchange) => {
     // The host may have read a cookie, which browsers also send for scripts of other origins.
     const site = exchange.header('sec-fetch-site')

@@ -1,10 +1,13 @@
+import { BoundedMap } from '../lib/bounded-map.ts'
 import { noBody } from './body.ts'
+import type { Call } from './call.ts'
 import { anyone } from './credentials.ts'
 import { describeRoutes, type OpenApiDocument, type OpenApiOptions } from './openapi/document.ts'
 import { represent } from './representation.ts'
 import { metricsRoute, route, routes } from './routes.ts'
 
-let served: OpenApiDocument | undefined
+/** The served documents by prefix. In some hosts the client chooses a part of the prefix. */
+const served = new BoundedMap<OpenApiDocument>(8)
 
 /** `GET /openapi.json`: the document, which is built at the first request. */
 export const openApiRoute = route('GET', '/openapi.json', anyone, noBody, getOpenApi, {
@@ -14,9 +17,14 @@ export const openApiRoute = route('GET', '/openapi.json', anyone, noBody, getOpe
   isCached: true,
 })
 
-async function getOpenApi() {
-  served ??= createOpenApi()
-  return { body: represent(served, (document) => document) }
+async function getOpenApi({ prefix }: Call<undefined, undefined>) {
+  let document = served.get(prefix)
+  if (!document) {
+    // Without `servers`, clients send their requests to the root of the document's origin.
+    document = createOpenApi(prefix === '' ? {} : { url: prefix })
+    served.set(prefix, document)
+  }
+  return { body: represent(document, (document) => document) }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { noBody } from './body.ts'
 import type { Answer, Call } from './call.ts'
@@ -6,8 +7,18 @@ import { TransportFault } from './problems.ts'
 import { Representation } from './representation.ts'
 import { route } from './routes.ts'
 
-/** The routes of the reference page, which are served only when the page is enabled. */
-export const referenceRoutes = [
+/**
+ * The routes of the reference page, which are served only when the page is enabled. Throws a
+ * TypeError where its files are missing.
+ */
+export function createReferenceRoutes() {
+  if (hasAssets()) return referenceRoutes
+  throw new TypeError(
+    'the option docs needs files of the package that are missing in a bundle: leave tillkit out of it',
+  )
+}
+
+const referenceRoutes = [
   route('GET', '/docs', anyone, noBody, page, {
     id: 'getReference',
     summary: 'Return the reference page',
@@ -81,6 +92,15 @@ function represent(name: string, read: () => Promise<string>): Promise<Represent
   return reading
 }
 
+function hasAssets(): boolean {
+  const { url } = import.meta // undefined in a CommonJS bundle
+  return url !== undefined && existsSync(assetUrl('swagger-ui-bundle.js'))
+}
+
 function readAsset(name: string): Promise<string> {
-  return readFile(new URL(`../reference/${name}`, import.meta.url), 'utf8')
+  return readFile(assetUrl(name), 'utf8')
+}
+
+function assetUrl(name: string): URL {
+  return new URL(`../reference/${name}`, import.meta.url)
 }

@@ -37,7 +37,7 @@ export function createRouter<R extends Routable>(routes: readonly R[]): Router<R
 
   const on = (path: string) => {
     const onPath = compiled.filter(({ pattern }) => pattern.test(path))
-    if (onPath.length === 0) throw new TransportFault('route_not_found', 'No route has this path')
+    if (onPath.length === 0) throw new TransportFault('route_not_found', explainUnknown(path))
     return onPath.map(({ route }) => route)
   }
 
@@ -55,6 +55,12 @@ export function createRouter<R extends Routable>(routes: readonly R[]): Router<R
       throw new TransportFault('method_not_allowed', `This path allows ${allow}`, { allow })
     },
   }
+}
+
+/** A prefix in front of `/api/v1` is the most frequent mistake of a new mount or client. */
+function explainUnknown(path: string): string {
+  if (path.indexOf('/api/v1/') <= 0) return 'No route has this path'
+  return 'No route has this path: set the option basePath, or omit what is before /api/v1'
 }
 
 /** The methods of routes, as the `Allow` header lists them. */

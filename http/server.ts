@@ -6,8 +6,9 @@ import { handleClientErrors } from './client-errors.ts'
 import { type Connections, createIdleCloser, watchConnections } from './connections.ts'
 import { deferContinue } from './expect-continue.ts'
 import { createServerListener } from './handle.ts'
+import type { HandlerOptions } from './options.ts'
 import { synchronizeRateLimits } from './rate-limit-sync.ts'
-import { createServerContext, type HandlerOptions, type ServerContext } from './server-context.ts'
+import { createServerContext, type ServerContext } from './server-context.ts'
 
 export interface ServeOptions extends HandlerOptions {
   /** The address to listen on; 127.0.0.1 by default. */
@@ -33,6 +34,10 @@ export interface RunningServer extends AsyncDisposable {
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
   const context = createServerContext(till, handlerOptions)
+  // Node would take another value as the path of a local socket.
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new TypeError('the option port must be a whole number from 0 to 65535')
+  }
   const { limits } = context
   const handler = createServerListener(till, context)
   const server = createServer(

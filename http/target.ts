@@ -18,9 +18,23 @@ interface MountedRequest {
 export function targetOf(request: MountedRequest, basePath: string): Target {
   const { url = '/', originalUrl } = request
   const isMounted = typeof originalUrl === 'string'
-  if (basePath !== '') return below(basePath, parseTarget(isMounted ? originalUrl : url))
+  if (basePath !== '') {
+    assertMount(request.baseUrl, basePath)
+    return below(basePath, parseTarget(isMounted ? originalUrl : url))
+  }
   const target = parseTarget(url)
   return isMounted ? { ...target, prefix: removedPrefix(request, originalUrl) } : target
+}
+
+/** Throws a TypeError where Express has mounted the handler outside of its base path. */
+function assertMount(mount: unknown, basePath: string): void {
+  if (typeof mount !== 'string' || mount === '' || mount === basePath) return
+  // Ignores case, as Express does: the client must not cause this error.
+  const [outer, inner] = [`${mount}/`.toLowerCase(), `${basePath}/`.toLowerCase()]
+  if (outer.startsWith(inner) || inner.startsWith(outer)) return
+  throw new TypeError(
+    `the handler is mounted at ${mount}, but its basePath is ${basePath}: omit basePath in Express`,
+  )
 }
 
 /** The target below the base path. The target `*` of OPTIONS is below every path. */
@@ -44,13 +58,9 @@ export function parseTarget(target: string): Target {
 
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+,;=:@%-]+)+$/
 
-/** Returns the base path. Throws a TypeError unless it is empty or a path like `/shop`. */
-export function parseBasePath(basePath: unknown = ''): string {
-  if (typeof basePath === 'string' && (basePath === '' || PATH.test(basePath))) return basePath
-  const given = JSON.stringify(basePath)
-  throw new TypeError(
-    `basePath must be a path like /shop, without a slash at its end, not ${given}`,
-  )
+/** Whether a base path is empty or a path like `/shop`. */
+export function isBasePath(value: unknown): boolean {
+  return typeof value === 'string' && (value === '' || PATH.test(value))
 }
 
 // The client chooses the path. Only a well-formed path may get into the Link header.

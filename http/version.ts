@@ -2,23 +2,14 @@ import { readFileSync } from 'node:fs'
 
 let version: string | undefined
 
-/** The version of tillkit. */
+/** The version of tillkit. The build replaces this function by one that returns a constant. */
 export function readVersion(): string {
-  version ??= versionInManifest() ?? 'unknown'
+  // The manifest is one directory above the source, and two above the compiled file of a test.
+  const depth = import.meta.url.endsWith('.ts') ? '..' : '../..'
+  version ??= versionIn(new URL(`${depth}/package.json`, import.meta.url))
   return version
 }
 
-/**
- * Reads package.json, one directory above the source and two above the built file. Returns undefined
- * in a bundle, which has neither.
- */
-function versionInManifest(): string | undefined {
-  try {
-    const { url } = import.meta
-    const depth = url.endsWith('.ts') ? '..' : '../..'
-    const text = readFileSync(new URL(`${depth}/package.json`, url), 'utf8')
-    return (JSON.parse(text) as { version: string }).version
-  } catch {
-    return undefined
-  }
+function versionIn(manifest: URL): string {
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version
 }

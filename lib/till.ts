@@ -147,6 +147,9 @@ function callOnly<T>(call: () => T): T {
 }
 
 function createContext(options: TillOptions): Context {
+  if (typeof options?.storage?.findItem !== 'function') {
+    throw new TypeError('createTill needs a storage: { storage: await openSqliteStorage(…) }')
+  }
   const {
     storage,
     tokenSecret,
@@ -162,9 +165,6 @@ function createContext(options: TillOptions): Context {
   } = options
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw new TypeError(`createTill has no option ${unknown}`)
-  if (typeof storage?.findItem !== 'function') {
-    throw new TypeError('createTill needs a storage: await openSqliteStorage(…)')
-  }
   const unknownPlatform = platforms.find((each) => !(PLATFORMS as readonly string[]).includes(each))
   if (unknownPlatform !== undefined) {
     throw new TypeError(`platforms must be of ${PLATFORMS.join(', ')}, not ${unknownPlatform}`)

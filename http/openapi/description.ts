@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../lib/index.ts'
-import type { FaultCode } from '../problems.ts'
+import type { FaultCode } from '../faults.ts'
 import type { HeaderName } from './headers.ts'
 import type { SchemaName } from './schemas.ts'
 

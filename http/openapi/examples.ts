@@ -1,11 +1,6 @@
 import { type ErrorCode, type ErrorDetail, TillError } from '../../lib/index.ts'
-import {
-  createProblem,
-  type FaultCode,
-  isFaultCode,
-  type Problem,
-  TransportFault,
-} from '../problems.ts'
+import { type HttpErrorCode, isFaultCode } from '../faults.ts'
+import { createProblem, type Problem, TransportFault } from '../problems.ts'
 import type { SchemaName } from './schemas.ts'
 
 const token = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwbGF5ZXItMSJ9.c2lnbmF0dXJl'
@@ -74,7 +69,7 @@ export const examples = {
   Health: { status: 'ok' },
 } as const satisfies { readonly [S in SchemaName]?: unknown }
 
-export type ProblemCode = ErrorCode | FaultCode | 'internal_error'
+export type ProblemCode = ErrorCode | HttpErrorCode
 
 const problems = new Map<ProblemCode, Problem>()
 

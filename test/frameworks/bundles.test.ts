@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { symlinkSync } from 'node:fs'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { build } from 'esbuild'
@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/folder.ts'
 const PROGRAM = `
   import { createServer } from 'node:http'
   import { createTill, openSqliteStorage } from 'tillkit'
-  import { createFetchHandler, createHandler } from 'tillkit/http'
+  import { createFetchHandler, createHandler, createOpenApi } from 'tillkit/http'
 
   async function main() {
     const till = createTill({ storage: await openSqliteStorage(process.argv[2]) })
@@ -31,7 +31,14 @@ const PROGRAM = `
     const handler = createFetchHandler(till, { metrics: true })
     const { status } = await handler(new Request('http://localhost/metrics'))
     createServer(createHandler(till))
-    console.log(JSON.stringify({ revenue, status }))
+    const { info } = createOpenApi()
+    let refusal = ''
+    try {
+      createHandler(till, { docs: true })
+    } catch (error) {
+      refusal = String(error)
+    }
+    console.log(JSON.stringify({ revenue, status, version: info.version, refusal }))
     await till.close()
   }
   main()
@@ -73,7 +80,10 @@ for (const [format, name] of [
       warnings.filter(({ id }) => id !== 'empty-import-meta'),
       [],
     )
-    assert.deepEqual(JSON.parse(output), { revenue: '8000', status: 200 })
+    const { refusal, ...result } = JSON.parse(output)
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+    assert.deepEqual(result, { revenue: '8000', status: 200, version })
+    assert.match(refusal, /^TypeError: the option docs needs files/)
   })
 }
 

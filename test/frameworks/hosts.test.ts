@@ -15,7 +15,7 @@ function nextOf(headers: Headers): string {
   return /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] ?? ''
 }
 
-test('under a prefix, the Link header leads to the next page', async (t) => {
+test('under a prefix, the Link header and the OpenAPI document have it', async (t) => {
   const { handler, till, token } = await createHost()
   const mounted = createHandler(till, { basePath: '/plain/shop' })
   const app = await createExpress()
@@ -35,6 +35,8 @@ test('under a prefix, the Link header leads to the next page', async (t) => {
     const next = await send(`GET ${nextOf(first.headers)}`, { token })
     assert.match(first.text, /"gold"/)
     assert.match(next.text, /"silver"/)
+    const document = (await send(`GET ${prefix}/openapi.json`)).json<{ servers: object[] }>()
+    assert.deepEqual(document.servers, [{ url: prefix }])
   }
   assertProblem(await plain.send(`GET ${LIST}`, { token }), 404, 'route_not_found')
   assertProblem(await plain.send(`GET /plain/shopping`), 404, 'route_not_found')
@@ -212,6 +214,43 @@ test('a base path is checked when the handler is created', async () => {
   createHandler(till, { basePath: '' })
   createHandler(till, { basePath: '/a-b/c_d/%7Ee' })
 })
+
+test('a handler that Express mounts outside of its base path is a TypeError that says so', async (t) => {
+  const { till } = await createHost()
+  const app = await createExpress()
+  const errors: string[] = []
+  for (const path of ['/store', '/store/shop', '/shopping']) {
+    app.use(path, createHandler(till, { basePath: '/shop' }))
+  }
+  app.use('/shop/api', createHandler(till, { basePath: '/shop' }))
+  app.use('/a', createHandler(till, { basePath: '/a/shop' }))
+  app.use(((error, _request, response, _next) => {
+    errors.push(String(error))
+    response.end()
+  }) as ErrorMiddleware as never)
+  const { send } = await listen(t, createServer(app))
+
+  for (const mount of ['/store', '/store/shop', '/shopping']) await send(`GET ${mount}/healthz`)
+  const statuses = ['/shop/api/v1/items', '/SHOP/api/v1/items', '/a/shop/healthz', '/a/b'].map(
+    async (path) => (await send(`GET ${path}`)).status,
+  )
+
+  assert.deepEqual(await Promise.all(statuses), [401, 404, 200, 404])
+  assert.deepEqual(
+    errors,
+    ['/store', '/store', '/shopping'].map(
+      (mount) =>
+        `TypeError: the handler is mounted at ${mount}, but its basePath is /shop: omit basePath in Express`,
+    ),
+  )
+})
+
+type ErrorMiddleware = (
+  error: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: unknown,
+) => void
 
 test('two handlers for one request are a TypeError that says so', async (t) => {
   const { handler, till } = await createHost()

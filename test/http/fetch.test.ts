@@ -29,7 +29,7 @@ async function fill({ storage, item }: Awaited<ReturnType<typeof start>>, items 
   }
 }
 
-test('below a base path the routes and the Link header have it, and other paths are 404', async () => {
+test('below a base path the routes, the Link header and the OpenAPI document have it', async () => {
   const { send, till, token, account } = await start({ basePath: '/shop' })
   const silver = { store_id: 'main', name: 'silver', display_name: 'Silver', price: '1' }
   await till.items.create(account, { ...silver, type: 'consumable' })
@@ -40,9 +40,21 @@ test('below a base path the routes and the Link header have it, and other paths 
 
   assert.match(second.text, /"silver"/)
   assert.equal((await send('GET /shop/healthz#fragment')).status, 200)
+  const document = (await send('GET /shop/openapi.json')).json<{ servers: object[] }>()
+  assert.deepEqual(document.servers, [{ url: '/shop' }])
   for (const path of [LIST, '/shopping/healthz', '/shop', '/shop/nowhere']) {
     assertProblem(await send(`GET ${path}`, { token }), 404, 'route_not_found')
   }
+})
+
+test('a prefix without the option basePath is 404, and the answer says so', async () => {
+  const { send, token } = await start()
+
+  const prefixed = assertProblem(await send(`GET /shop${LIST}`, { token }), 404, 'route_not_found')
+  const other = assertProblem(await send('GET /api/v1/nowhere'), 404, 'route_not_found')
+
+  assert.match(prefixed.detail, /basePath/)
+  assert.equal(other.detail, 'No route has this path')
 })
 
 test('next answers the paths that have no route, and nothing is logged for them', async () => {

@@ -4,17 +4,23 @@ import { resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
+import type { HandlerOptions } from '../../http/index.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { operations } from '../openapi/document.ts'
 import { assertProblem, createClient, startServer } from '../support/server.ts'
 
 /** Serves the reference page from `dist`, where the build puts the files of the page. */
-async function serveBuilt(t: TestContext): Promise<string> {
+async function serveBuilt(t: TestContext, options: HandlerOptions = {}): Promise<string> {
   const load = (path: string) => import(pathToFileURL(resolve(path)).href)
   const { createTill } = await load('dist/lib/index.js')
   const { serve } = await load('dist/http/index.js')
   const till = createTill({ storage: createMemoryStorage() })
-  const server = await serve(till, { port: 0, docs: true, limits: { stopIdleTimeout: 10 } })
+  const server = await serve(till, {
+    port: 0,
+    docs: true,
+    limits: { stopIdleTimeout: 10 },
+    ...options,
+  })
   t.after(server.stop)
   return server.url
 }
@@ -42,10 +48,10 @@ test('the page has only its own files, and a policy that allows no other origin'
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)
 
-test('Chromium shows every operation, calls one, and reports no violation', {
+test('below a base path, Chromium shows every operation, calls one, and reports no violation', {
   skip: executablePath === undefined && 'there is no Chromium',
 }, async (t) => {
-  const url = await serveBuilt(t)
+  const url = await serveBuilt(t, { basePath: '/shop' })
   const browser = await chromium.launch({
     ...(executablePath !== undefined && { executablePath }),
     args: ['--no-sandbox'], // root needs it
@@ -58,7 +64,7 @@ test('Chromium shows every operation, calls one, and reports no violation', {
   page.on('console', (message) => void complaints.push(message.text()))
   page.on('pageerror', (error) => void complaints.push(error.message))
 
-  await page.goto(`${url}/docs`)
+  await page.goto(`${url}/shop/docs`)
   await page.waitForSelector('.opblock')
   const shown = await page.locator('.opblock-summary-path').allTextContents()
   await page.locator('#operations-operation-getHealth').click()

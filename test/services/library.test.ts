@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createHandler, serve } from '../../http/index.ts'
+import { createFetchHandler, createHandler, serve } from '../../http/index.ts'
 import {
   type Account,
   createMemoryStorage,
@@ -146,6 +146,74 @@ describe('options', () => {
       message: 'there is no limit jsonByte',
     })
     await assert.rejects(serve(till, options), TypeError)
+  })
+})
+
+describe('mistakes of a new user', () => {
+  const till = memoryTill()
+
+  for (const [name, call, message] of [
+    ['no options', () => createTill(undefined as never), /^createTill needs a storage/],
+    ['a storage', () => createTill(createMemoryStorage() as never), /^createTill needs a storage/],
+    ['no till', () => createHandler(undefined as never), /needs a till/],
+    ['null', () => createHandler(till, null as never), /options must be an object/],
+  ] as const) {
+    test(`${name} is a TypeError`, () => {
+      assert.throws(call, { name: 'TypeError', message })
+    })
+  }
+
+  for (const [name, value] of Object.entries({
+    basePath: '/shop/',
+    authenticateAccount: 'acc_1',
+    limits: 5,
+    corsOrigins: 'https://shop.example',
+    rateLimit: '100',
+    rateLimitAddress: 0,
+    trustProxy: 'loopback',
+    docs: 'yes',
+    metrics: 1,
+    poolMetrics: {},
+    webhooks: 'on',
+    log: 'info',
+    logOnlyErrors: 'no',
+  })) {
+    test(`the handler option ${name} with a wrong value is a TypeError that names it`, () => {
+      const expected = { name: 'TypeError', message: new RegExp(`^the option ${name} must be`) }
+      assert.throws(() => createHandler(till, { [name]: value }), expected)
+      assert.throws(() => createFetchHandler(till, { [name]: value }), expected)
+    })
+  }
+
+  test('a limit that is not a number is a TypeError, and undefined keeps the default', () => {
+    for (const jsonBytes of ['1mb', -1, Number.NaN, null]) {
+      assert.throws(() => createHandler(till, { limits: { jsonBytes: jsonBytes as never } }), {
+        name: 'TypeError',
+        message: 'the limit jsonBytes must be a number from 0',
+      })
+    }
+    createHandler(till, { limits: { jsonBytes: undefined as never }, log: undefined })
+  })
+
+  test('a port that is not a number is a TypeError', async () => {
+    for (const port of ['3000', 'abc', 99_999, -1, 1.5]) {
+      await assert.rejects(serve(till, { port: port as never }), {
+        name: 'TypeError',
+        message: /^the option port/,
+      })
+    }
+  })
+
+  test('a request of the other kind is a TypeError that names the right function', async () => {
+    const request = new Request('http://localhost/healthz')
+    assert.throws(() => createHandler(till)(request as never, undefined as never), {
+      name: 'TypeError',
+      message: /use createFetchHandler/,
+    })
+    await assert.rejects(createFetchHandler(till)({ url: '/', headers: {} } as never), {
+      name: 'TypeError',
+      message: /use createHandler/,
+    })
   })
 })
 

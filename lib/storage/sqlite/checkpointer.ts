@@ -1,5 +1,6 @@
 // Runs in the thread that `checkpoints.ts` starts. Checkpoints the WAL on request through its own
-// connection. Answers with the number of frames in the WAL.
+// connection. Answers with the number of frames in the WAL. After its last answer, the other thread
+// ends it, because Deno's `parentPort` has no `close`.
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 
@@ -14,7 +15,6 @@ parentPort?.on('message', (isLast: boolean) => {
     // TRUNCATE empties the WAL. It blocks writers only briefly, right after the other checkpoint.
     db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
     db.close()
-    parentPort?.close()
   }
   parentPort?.postMessage(log)
 })

@@ -88,7 +88,7 @@ function startCheckpointer(db: Connection, path: string): Thread {
     checkpoint: () => ask(false),
     async end() {
       await ask(true)
-      worker.ref()
+      void worker.terminate()
       await ended
     },
   }

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { after, test } from 'node:test'
+import { promisify } from 'node:util'
+import { publint } from 'publint'
+import { temporaryFolder } from '../support/folder.ts'
+
+const run = promisify(execFile)
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const bin = (name: string) => resolve('node_modules/.bin', name)
+
+/** A project in an empty folder, in which the packed file is installed without the network. */
+const project = temporaryFolder({ after })
+writeFileSync(join(project, 'package.json'), '{"type":"module"}')
+const tarball = pack()
+const installed = join(project, 'node_modules/tillkit')
+npm('install', '--offline', '--no-audit', '--no-fund', tarball)
+
+/** Packs `dist` as it is. The build before the tests made it. */
+function pack(): string {
+  const output = npm('pack', resolve('.'), '--ignore-scripts', '--json')
+  return join(project, JSON.parse(output)[0].filename)
+}
+
+function npm(...args: string[]): string {
+  const stdio = ['ignore', 'pipe', 'ignore'] as const
+  return execFileSync('npm', args, { cwd: project, encoding: 'utf8', stdio: [...stdio] })
+}
+
+function filesOf(folder: string, ending: string): string[] {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return files.filter((file) => file.endsWith(ending)).map((file) => join(folder, file))
+}
+
+test('publint reports nothing', async () => {
+  const { buffer } = new Uint8Array(readFileSync(tarball))
+  const { messages } = await publint({ pack: { tarball: buffer }, strict: true })
+  assert.deepEqual(messages, [])
+})
+
+test('attw reports nothing for programs in ESM', async () => {
+  const { stdout } = await run(bin('attw'), [tarball, '--profile', 'esm-only', '--format', 'json'])
+  const { analysis } = JSON.parse(stdout)
+  assert.deepEqual(Object.keys(analysis.entrypoints), Object.keys(manifest.exports))
+})
+
+test('npx tillkit and all exports work without other packages', async () => {
+  const packages = readdirSync(join(project, 'node_modules'))
+  assert.deepEqual(
+    packages.filter((name) => !name.startsWith('.')),
+    ['tillkit'],
+  )
+  assert.equal(npm('exec', '--offline', '--', 'tillkit', '--version').trim(), manifest.version)
+  const program = `
+    import { createMemoryStorage, createTill } from 'tillkit'
+    import { createHandler } from 'tillkit/http'
+    import { createClient } from 'tillkit/client'
+    import document from 'tillkit/openapi.json' with { type: 'json' }
+    import manifest from 'tillkit/package.json' with { type: 'json' }
+    const till = createTill({ storage: createMemoryStorage() })
+    createHandler(till, { docs: true })
+    createClient({ url: 'https://shop.example', publicKey: 'pk_1', userId: 'player' })
+    console.log(document.info.version, manifest.version)
+  `
+  writeFileSync(join(project, 'program.mjs'), program)
+  const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: project })
+  assert.equal(stdout, `${manifest.version} ${manifest.version}\n`)
+})
+
+test('the types compile in a strict project, with and without those of Node', async () => {
+  const types = join(project, 'node_modules/@types')
+  mkdirSync(types)
+  for (const name of ['node', '../undici-types']) {
+    symlinkSync(resolve('node_modules/@types', name), join(types, name), 'junction')
+  }
+  const server = `
+    import { createServer } from 'node:http'
+    import { createMemoryStorage, createTill, type Item, TillError } from 'tillkit'
+    import { createHandler, type HandlerOptions } from 'tillkit/http'
+    import document from 'tillkit/openapi.json' with { type: 'json' }
+    const options: HandlerOptions = { basePath: '/shop' }
+    const till = createTill({ storage: createMemoryStorage() })
+    createServer(createHandler(till, options))
+    export const find = (id: string): Promise<Item | undefined> =>
+      till.accounts.get(id).then(
+        () => undefined,
+        (error) => { throw error instanceof TillError ? new Error(error.code) : error },
+      )
+    export const version: string = document.info.version
+    // @ts-expect-error: there is no such option
+    createHandler(till, { prefix: '/shop' })
+  `
+  const browser = `
+    import { createClient, TillError } from 'tillkit/client'
+    const till = createClient({ url: 'https://shop.example', publicKey: 'pk_1', userId: 'player' })
+    export const isFull = (error: unknown) =>
+      error instanceof TillError && error.code === 'body_too_large'
+    // @ts-expect-error: there is no such code
+    export const isOdd = (error: TillError) => error.code === 'body_too_odd'
+    export const name: Promise<string> = till.items.get('itm_1').then((item) => item.name)
+  `
+  const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }
+  const common = { ...strict, noEmit: true, resolveJsonModule: true, skipLibCheck: false }
+  const configs = {
+    server: [server, { module: 'nodenext', target: 'es2023', types: ['node'] }],
+    browser: [
+      browser,
+      { module: 'esnext', moduleResolution: 'bundler', types: [], lib: ['es2022', 'dom'] },
+    ],
+  } as const
+  for (const [name, [source, options]] of Object.entries(configs)) {
+    writeFileSync(join(project, `${name}.ts`), source)
+    const config = { compilerOptions: { ...common, ...options }, files: [`${name}.ts`] }
+    writeFileSync(join(project, `${name}.json`), JSON.stringify(config))
+    const { stdout } = await run(bin('tsc'), ['-p', `${name}.json`], { cwd: project }).catch(
+      (error) => error,
+    )
+    assert.equal(stdout, '', name)
+  }
+})
+
+test('every declaration has a map, and leads to a packed source', () => {
+  const declarations = filesOf(join(installed, 'dist'), '.d.ts')
+  assert.ok(declarations.length > 200, String(declarations.length))
+  for (const file of declarations) {
+    const { sources } = JSON.parse(readFileSync(`${file}.map`, 'utf8'))
+    assert.ok(sources.length > 0, file)
+    for (const source of sources) assert.ok(existsSync(join(dirname(file), source)), source)
+  }
+})
+
+test('every link of the packed pages leads to a packed file', () => {
+  const pages = [...filesOf(join(installed, 'docs'), '.md'), join(installed, 'README.md')]
+  assert.ok(pages.length > 10, String(pages.length))
+  const broken = pages.flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)\s#]+)[^)\s]*\)/g)]
+      .filter(([, link = '']) => !existsSync(join(dirname(page), link)))
+      .map(([link]) => `${page}: ${link}`),
+  )
+  assert.deepEqual(broken, [])
+})

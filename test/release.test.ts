@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join, resolve } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { temporaryFolder } from './support/folder.ts'
+
+const author = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com' }
+const committer = { GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com' }
+const identity = { ...author, ...committer }
+
+const files = {
+  'package.json': JSON.stringify({
+    name: 'sample',
+    version: '1.2.0',
+    repository: 'https://git.example/sample',
+    scripts: { build: 'node -e 0' },
+    files: [],
+  }),
+  'package-lock.json': '{"version":"1.2.0"}',
+  'CHANGELOG.md': '# Changelog\n\n## [1.2.0] - 2026-11-22\n\n- More.\n',
+  '.ci/run': 'echo checked >> ../calls\n',
+}
+
+/** A clone of a repository in which version 1.2.0 is ready, apart from these files. */
+function createClone(t: TestContext, others: { readonly [file: string]: string } = {}) {
+  const folder = temporaryFolder(t)
+  const clone = join(folder, 'clone')
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: clone, env: { ...process.env, ...identity }, stdio: 'pipe' })
+  mkdirSync(join(clone, '.ci'), { recursive: true })
+  git('init', '--quiet', '--bare', '../origin')
+  git('init', '--quiet')
+  git('remote', 'add', 'origin', '../origin')
+  for (const [file, text] of Object.entries({ ...files, ...others })) {
+    writeFileSync(join(clone, file), text)
+  }
+  git('add', '.')
+  git('commit', '--quiet', '--message', 'Release 1.2.0')
+  const calls = join(folder, 'calls')
+  writeFileSync(calls, '')
+  const bin = replaceNpm(folder)
+  return {
+    clone,
+    git,
+    /** The checks and the commands of npm, in their order. */
+    calls: () => readFileSync(calls, 'utf8').trimEnd().split('\n'),
+    tags: () => git('tag', '--list').toString().trim(),
+    release: (...args: string[]) => runScript(clone, bin, args),
+    failPublishing: () => writeFileSync(join(folder, 'refuse'), ''),
+  }
+}
+
+/** A program `npm` that packs, and only writes down the other commands. */
+function replaceNpm(folder: string): string {
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  const npm = execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()
+  const script = `#!/bin/sh
+if [ "$1" = pack ]; then exec '${npm}' "$@"; fi
+echo "$*" | sed 's|/.*/||' >> ../calls
+[ "$1" != publish ] || [ ! -e ../refuse ]
+`
+  writeFileSync(join(bin, 'npm'), script, { mode: 0o755 })
+  return bin
+}
+
+function runScript(cwd: string, bin: string, args: readonly string[]) {
+  const PATH = `${bin}${delimiter}${process.env.PATH}`
+  return spawnSync(process.execPath, [resolve('scripts/release.mjs'), ...args], {
+    cwd,
+    env: { ...process.env, ...identity, PATH },
+    encoding: 'utf8',
+  })
+}
+
+test('a release is checked, published and tagged', (t) => {
+  const { release, calls, tags, git } = createClone(t)
+
+  const { status, stdout, stderr } = release()
+
+  assert.equal(status, 0, stderr)
+  assert.deepEqual(calls(), [
+    'checked',
+    'run --silent build',
+    'publish sample-1.2.0.tgz --tag latest',
+  ])
+  assert.equal(tags(), 'v1.2.0')
+  assert.deepEqual(git('rev-parse', 'v1.2.0^{commit}'), git('rev-parse', 'HEAD'))
+  assert.match(stdout, /git push origin v1\.2\.0/)
+})
+
+test('a dry run checks everything, but publishes and tags nothing', (t) => {
+  const { release, calls, tags } = createClone(t)
+
+  const { status, stdout, stderr } = release('--dry-run')
+
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /sample-1\.2\.0\.tgz: \d+ bytes/)
+  assert.deepEqual([calls(), tags()], [['checked', 'run --silent build'], ''])
+})
+
+test('everything that is not ready is named before the checks start', (t) => {
+  const { release, calls, clone, git } = createClone(t, {
+    'package.json': '{"name":"sample","version":"1.3.0"}',
+    'CHANGELOG.md': '## [1.3.0] - unreleased\n\n- More.\n\n## [1.2.0] - 2026-11-22\n\n- More.\n',
+  })
+  git('tag', 'v1.3.0')
+  writeFileSync(join(clone, 'new.txt'), '')
+
+  for (const args of [[], ['--dry-run']]) {
+    const { status, stderr } = release(...args)
+    assert.equal(status, 1)
+    assert.deepEqual(stderr.trim().split('\n- ').slice(1), [
+      'The tree has changes without a commit:\n?? new.txt',
+      'package-lock.json has the version 1.2.0',
+      'CHANGELOG.md has no dated section for 1.3.0',
+      'The tag v1.3.0 exists: is 1.3.0 released already?',
+      'package.json has no repository: set the URL of the public repository',
+    ])
+  }
+  assert.deepEqual(calls(), [''])
+})
+
+test('a tag of the remote repository counts, too', (t) => {
+  const { release, git } = createClone(t)
+  git('tag', 'v1.2.0')
+  git('push', '--quiet', 'origin', 'v1.2.0')
+  git('tag', '--delete', 'v1.2.0')
+
+  const { status, stderr } = release()
+
+  assert.equal(status, 1)
+  assert.match(stderr, /The tag v1\.2\.0 exists/)
+})
+
+for (const [name, script, message] of [
+  ['checks that fail', 'exit 3\n', /bash \.ci\/run failed/],
+  ['checks that change the tree', 'echo >> CHANGELOG.md\n', /changes without a commit/],
+  ['checks during which HEAD moves', 'git commit --quiet --allow-empty -m x\n', /HEAD has moved/],
+] as const) {
+  test(`${name} publish nothing`, (t) => {
+    const { release, calls, tags } = createClone(t, { '.ci/run': script })
+
+    const { status, stderr } = release()
+
+    assert.equal(status, 1)
+    assert.match(stderr, message)
+    assert.deepEqual([calls(), tags()], [[''], ''])
+  })
+}
+
+test('a publication that fails leaves no tag', (t) => {
+  const { release, calls, tags, failPublishing } = createClone(t)
+  failPublishing()
+
+  const { status, stderr } = release()
+
+  assert.equal(status, 1)
+  assert.match(stderr, /npm publish .* failed/)
+  assert.deepEqual([calls().length, tags()], [3, ''])
+})
+
+test('a version with a suffix is published under the tag next', (t) => {
+  const { release, calls } = createClone(t, {
+    'package.json': files['package.json'].replace('1.2.0', '1.2.0-rc.1'),
+    'package-lock.json': '{"version":"1.2.0-rc.1"}',
+    'CHANGELOG.md': files['CHANGELOG.md'].replace('1.2.0', '1.2.0-rc.1'),
+  })
+
+  assert.equal(release().status, 0)
+  assert.deepEqual(calls().slice(2), ['publish sample-1.2.0-rc.1.tgz --tag next'])
+})
+
+test('an unknown option is refused: a misspelt --dry-run must not publish', (t) => {
+  const { release, calls } = createClone(t)
+
+  const { status, stderr } = release('--dryrun')
+
+  assert.equal(status, 2)
+  assert.match(stderr, /^Usage/)
+  assert.deepEqual(calls(), [''])
+})
