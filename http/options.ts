@@ -16,8 +16,8 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   /**
    * Returns the id of the account that the host has authenticated by its own means, such as a
    * session cookie; undefined for none. Called for requests to the account's routes without an
-   * account key. Browsers' requests from other origins get 401
-   * instead, and bodies must have the Content-Type `application/json`.
+   * account key. Requests of browsers from other origins get 401 instead, and bodies must have the
+   * Content-Type `application/json`.
    */
   readonly authenticateAccount?: AccountHook<Request> | undefined
   readonly limits?: Partial<Limits>
