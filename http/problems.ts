@@ -106,7 +106,7 @@ function fit(body: Problem['body'], bytes: number): Problem['body'] {
   return { ...rest, detail: note, errors: shown }
 }
 
-/** The number of characters in texts that may quote the client. */
+/** The maximum length of a text that may contain input of the client, in characters. */
 function textLength({ detail, errors = [] }: Problem['body']): number {
   let length = detail.length
   for (const { field = '', column = '', code, message } of errors) {

@@ -43,9 +43,9 @@ export interface RepeatedReads {
 
 /** The most bytes of cached tokens, and of cached answers with their targets. */
 const TOKEN_BYTES = 8 * 2 ** 20
-const ANSWER_BYTES = 32 * 2 ** 20
+const ANSWER_BYTES = 16 * 2 ** 20
 
-/** The bytes of an entry besides its text. */
+/** The estimated overhead of an entry in bytes, without its text. */
 const ENTRY_BYTES = 512
 
 export function createRepeatedReads(revision: Revision): RepeatedReads {

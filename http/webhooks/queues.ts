@@ -15,7 +15,7 @@ const ENOUGH = 100
 /** Messages and bytes in all queues; at more, nothing is claimed. */
 const MAX_MESSAGES = 2_000
 const MAX_BYTES = 16 * 1024 ** 2
-/** How many endpoints are remembered as failing or not. */
+/** The maximum number of endpoints whose state, failing or not, is remembered. */
 const MAX_ENDPOINTS = 10_000
 
 interface Queue {

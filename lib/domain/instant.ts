@@ -30,9 +30,9 @@ export function parseInstant(text: string): number | undefined {
 const FIRST = Date.UTC(100, 0)
 const END = Date.UTC(10_000, 0)
 
-// The format of nearly all files is `2024-03-01T12:34:56Z`. Parsing a million of them takes 0.2 s
-// here, and 0.85 s with a regular expression. Caching the latest day halves the time, because most
-// files are in order of time.
+// Nearly all files write times as `2024-03-01T12:34:56Z`. Parsing a million such times takes 0.2 s
+// with this code, and 0.85 s with a regular expression. Caching the day of the previous time halves
+// the time, because most files are in order of time.
 let latestDate = ''
 let latestDay: number | undefined
 

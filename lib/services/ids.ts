@@ -21,7 +21,7 @@ export function createId(prefix: IdPrefix, now: number): string {
 }
 
 const ID_BYTES = 16
-// Drawn for 256 ids at once: one draw takes as long for 4 KiB as for 16 bytes, and longer than an id.
+// Random bytes for 256 ids. Drawing 4 KiB takes as long as drawing 16 bytes.
 const pool = Buffer.allocUnsafeSlow(256 * ID_BYTES)
 let used = pool.length
 

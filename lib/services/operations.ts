@@ -47,9 +47,9 @@ export interface Operations {
   /** Reads one page of the audit log, oldest entries first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
   /**
-   * Reads one page in an order that can be resumed: with the `next` of any page, also the last, a
-   * later call finds all entries that were committed since, and no other. On PostgreSQL an entry is
-   * shown once all transactions have ended that began before its own.
+   * Reads one page. Each page has a `next`, also the last one. A later call with it returns exactly
+   * the entries that follow, including those committed meanwhile. On PostgreSQL, an entry appears
+   * only after all transactions that began before its own have ended.
    */
   followAudit(query: AuditQuery): Promise<FollowedAudit>
   /** Iterates over all entries of the audit log, and reads them page by page. */

@@ -23,7 +23,7 @@ export interface Sealer {
   seal(text: string, place: string): string | Sealed
   /** Decrypts a secret. Throws if none of the keys has sealed it. */
   open(stored: string | Sealed, place: string): string
-  /** Seals a secret again with the newest key. Returns a secret that cannot be opened unchanged. */
+  /** Seals a secret again with the newest key. If the secret cannot be opened, returns it unchanged. */
   renew(stored: string | Sealed, place: string): string | Sealed
   /** Whether `open` succeeds. */
   opens(stored: string | Sealed, place: string): boolean

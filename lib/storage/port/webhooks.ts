@@ -55,7 +55,10 @@ export interface WebhookMethods {
     state: WebhookDeliveryState | undefined,
     page: Page,
   ): Promise<RecordPage<StoredMessage>>
-  /** Deletes settled messages older than `before`, and all but the newest `keep`. */
+  /**
+   * Deletes each settled message of an endpoint that is older than `before`, or not among its newest
+   * `keep` ones.
+   */
   pruneMessages(endpoint_id: string, before: number, keep: number): Promise<void>
   /** Deletes the answers in the delivery log of a project. */
   clearAnswers(project_id: string, write?: WriteOptions): Promise<void>

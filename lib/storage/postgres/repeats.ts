@@ -31,7 +31,7 @@ interface Known {
 }
 
 /**
- * Finds the stored purchases for the transactions of entries. The planner has no statistics for new
+ * Finds the stored purchases with the transaction ids of staged rows. The planner has no statistics for new
  * rows; the LATERAL joins prevent it from scanning all purchases.
  */
 export async function findKnown(
