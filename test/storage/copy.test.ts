@@ -113,7 +113,7 @@ for (const { name, open, skip } of await allTargets()) {
         ]),
       ) as unknown as Storage
 
-      for (let allowed = 1; ; allowed += 2) {
+      for (let allowed = 1; ; allowed += 5) {
         left = allowed
         try {
           await copyStorage(source, failing)

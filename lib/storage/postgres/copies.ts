@@ -1,6 +1,6 @@
 import { PURCHASE_STATUSES, type StoredPurchase } from '../../domain/purchase.ts'
 import { numberOf } from '../columns.ts'
-import { byImport, type ImportGroup, importRow, copiedTwice } from '../copied.ts'
+import { byImport, copiedTwice, type ImportGroup, importRow } from '../copied.ts'
 import type { CopyMethods, StatusChange, StoreKey } from '../port.ts'
 import { copyReads } from '../reads.ts'
 import { DELETE_UNFINISHED, FIND_ANYTHING, FIND_UNFINISHED } from '../statements.ts'

@@ -1,5 +1,5 @@
 import type { StoredPurchase } from '../../domain/purchase.ts'
-import { byImport, importRow, copiedTwice } from '../copied.ts'
+import { byImport, copiedTwice, importRow } from '../copied.ts'
 import type { CopyMethods } from '../port.ts'
 import { copyReads } from '../reads.ts'
 import { DELETE_UNFINISHED, FIND_ANYTHING, FIND_UNFINISHED } from '../statements.ts'
