@@ -201,7 +201,7 @@ export function copyReads(
     WHERE i.owner IS NULL AND i.undone_at IS NULL AND e.undone_at IS NULL
       ${pageOfPairs('o.import, o.earlier')}`
   const listPairs = async <R>(sql: string, { read }: Table<R>, page: Page) => {
-    const [first = '0', second = '0'] = page.after?.split('.') ?? []
+    const [first = 0, second = 0] = page.after?.split('.').map(Number) ?? []
     const rows = await db.all(sql, first, second, page.limit + 1)
     return recordPage(rows, page, read, (row) => `${row.import}.${row.other}`)
   }
@@ -215,8 +215,9 @@ export function copyReads(
   }
 }
 
+// Without casts: with them, SQLite searches by the first column only.
 function pageOfPairs(columns: string): string {
-  return `AND (${columns}) > (CAST(? AS bigint), CAST(? AS bigint)) ORDER BY ${columns} LIMIT ?`
+  return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
 }
 
 /** Makes a page of the rows that `purchaseColumns` selects. */

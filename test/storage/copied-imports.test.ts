@@ -8,6 +8,8 @@ import {
   type Till,
   TillError,
 } from '../../lib/index.ts'
+import { pagesOf } from '../../lib/storage/pages.ts'
+import type { RecordPage } from '../../lib/storage/port.ts'
 import { all, collect } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop } from '../support/till.ts'
@@ -86,6 +88,19 @@ async function undo(till: Till, account: Account, import_id: string, force: bool
   }
 }
 
+/** Asserts that the lists of a copy are the same in pages of one record. */
+async function assertPaged(storage: Storage): Promise<void> {
+  const { listAllImports, listStatusChanges, listOverlaps } = storage
+  for (const list of [listAllImports, listStatusChanges, listOverlaps]) {
+    const pages = await collect(pagesOf<RecordPage<unknown>>(list, 1))
+    assert.ok(pages.length > 1)
+    assert.deepEqual(
+      pages.flatMap(({ records }) => records),
+      (await list({ limit: 1000 })).records,
+    )
+  }
+}
+
 const tillOn = (storage: Storage) => createTill({ storage, now: () => 1_709_300_000_000 })
 
 const targets = (await allTargets()).filter(({ name }) => !name.includes('node:sqlite'))
@@ -102,6 +117,8 @@ for (const from of targets) {
         const copied = tillOn(target)
         const state = await stateOf(original, account)
         assert.deepEqual(await stateOf(copied, account), state)
+
+        await assertPaged(target)
 
         const ids = (await all(source.listAllImports)).map(({ import_id }) => import_id)
         assert.equal(ids.length, 9)
