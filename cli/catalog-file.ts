@@ -12,6 +12,7 @@ import type { Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
 import { type Output, wrapList } from './output.ts'
 import { createStatusLine } from './progress.ts'
+import { describeSystemError } from './system-errors.ts'
 import { formatValue } from './text.ts'
 
 // Shared by `catalog plan` and `catalog apply`.
@@ -73,7 +74,7 @@ function openFile(operand: string, io: Catalog['io']) {
     if (statSync(operand).isDirectory()) throw new Error(`${operand} is a directory`)
     return createReadStream(operand)
   } catch (error) {
-    throw new UsageError((error as Error).message)
+    throw new UsageError(describeSystemError(error))
   }
 }
 

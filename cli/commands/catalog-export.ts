@@ -19,7 +19,8 @@ export const catalogExport = command({
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await till.accounts.ownerOf(project)
     const text = till.catalog.export(account, { project_id: project })
-    if (file) await file.write(text)
-    else await pipeline(text, io.stdout, { end: false })
+    if (!file) return pipeline(text, io.stdout, { end: false })
+    await file.write(text)
+    io.stderr.write(`Exported the catalog to ${out}\n`)
   },
 })

@@ -33,7 +33,7 @@ export const purchasesExport = command({
       }
     }
     await file.write(counted()).finally(line.end)
-    const rows = purchases.toLocaleString('en-US')
-    io.stderr.write(`Exported ${rows} purchases to ${out}\n`)
+    const rows = purchases === 1 ? '1 purchase' : `${purchases.toLocaleString('en-US')} purchases`
+    io.stderr.write(`Exported ${rows} to ${out}\n`)
   },
 })

@@ -18,7 +18,8 @@ export const usersExport = command({
       out === undefined ? undefined : createOutputFile(io, '--out', out, databaseFiles(db))
     const account = await accountOf(till, options)
     const document = till.users.export(account, { project_id: project, user_id: operand })
-    if (file) await file.write(document)
-    else await pipeline(document, io.stdout, { end: false })
+    if (!file) return pipeline(document, io.stdout, { end: false })
+    await file.write(document)
+    io.stderr.write(`Exported the user to ${out}\n`)
   },
 })

@@ -45,7 +45,7 @@ export interface ImportDetails {
   readonly finished_at: string
 }
 
-/** A finished import. Imports of earlier versions and copied imports have no details. */
+/** A finished import. Imports of earlier versions have no details. */
 export interface ImportRecord extends Partial<ImportDetails> {
   readonly import_id: string
   readonly store_id: string

@@ -172,7 +172,9 @@ function parsePart(text: string, before: () => string, lines: number, path: stri
     return JSON.parse(text)
   } catch (error) {
     // V8's message quotes the text. Not all of its messages have a position.
-    const at = /at position (\d+)/.exec((error as Error).message)?.[1]
+    const { message } = error as Error
+    const isCut = message.startsWith('Unexpected end')
+    const at = isCut ? text.length : /at position (\d+)/.exec(message)?.[1]
     const lineOf = (upTo: string) => upTo.split('\n').length
     const inText = at === undefined ? undefined : lineOf(text.slice(0, Number(at)))
     const line = path === '' ? inText : lineOf(before()) - lines + (inText ?? 1) - 1

@@ -14,6 +14,7 @@ import {
 import type { EndpointWrite } from '../domain/endpoint.ts'
 import {
   invalidField,
+  isObject,
   isSameJson,
   type JsonObject,
   oneOf,
@@ -320,18 +321,23 @@ function createPlanner(
       isNew: boolean,
     ) {
       const listed = new Map<string, number>()
+      // The names of items with a mistake in another field.
+      const mistaken = new Map<string, number>()
       // By index, what an item lacks that is required for a new one. Few items are in it.
       const lacking = new Map<number, readonly string[]>()
       let index = -1
       for (const each of items) {
         const item = parseCatalogItem(each, `${path}[${++index}]`, problems)
-        const first = item && listed.get(item.name)
+        const name = item ? item.name : nameOf(each)
+        const first = listed.get(name) ?? mistaken.get(name)
         if (first !== undefined) {
           problems.push(repeated(`${path}[${index}].name`, `${path}[${first}]`))
         } else if (item) {
           listed.set(item.name, index)
           const lacks = REQUIRED.filter((field) => item[field] === undefined)
           if (lacks.length > 0) lacking.set(index, lacks)
+        } else if (name !== '') {
+          mistaken.set(name, index)
         }
         if (index % 1000 === 999) await setImmediate()
       }
@@ -524,6 +530,12 @@ function differencesIn(
       { from: shown(before, name), to: shown(after, name) },
     ]),
   )
+}
+
+/** The name of an item that has another mistake; '' without one. */
+function nameOf(item: unknown): string {
+  const { name } = isObject(item) ? item : {}
+  return typeof name === 'string' ? name : ''
 }
 
 /** Throws when there are problems. Those of a spreadsheet's items name its lines. */

@@ -80,8 +80,7 @@ export function createImports(context: Context): Imports {
   return imports
 }
 
-const NO_DETAILS =
-  'The import was made by an earlier version or copied, which kept no previous statuses'
+const NO_DETAILS = 'The import was made by an earlier version, which kept no previous statuses'
 
 function reasonOf({ outcome, rows }: Exclude<UndoOutcome, { readonly outcome: 'undone' }>): string {
   const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`

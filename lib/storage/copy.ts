@@ -1,12 +1,12 @@
 import type { Account } from '../domain/account.ts'
+import type { AuditEntry } from '../domain/audit.ts'
 import { EVENT_ACTIONS } from '../domain/event.ts'
-import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
+import type { StoredPurchase } from '../domain/purchase.ts'
 import type { Store } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
 import { type Inventory, takeInventory } from './inventory.ts'
-import { openImport } from './open-import.ts'
-import { pagesOf, purchasePages, recordsOf } from './pages.ts'
-import type { FormerPublicKey, PurchaseImport, Storage, StoreKey } from './port.ts'
+import { pagesOf, recordsOf } from './pages.ts'
+import type { FormerPublicKey, Page, RecordPage, Storage, StoreKey } from './port.ts'
 
 /** Called with the number of records of a kind that were copied or compared so far. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
@@ -62,6 +62,7 @@ async function copyAll(
   now: string,
 ): Promise<void> {
   const count = createCounter(onProgress)
+  const context = { from, to, count }
   for await (const account of recordsOf((page) => from.listAccounts(page))) {
     const { account_id } = account
     await copyAccount(from, to, account)
@@ -78,8 +79,24 @@ async function copyAll(
       }
     }
   }
+  await copyList(context, 'imports', {
+    list: (storage, page) => storage.listAllImports(page),
+    insert: (imports) => to.insertImports(imports),
+  })
+  for await (const store of allStores(from)) await copyPurchases(context, store)
+  await copyList(context, 'status_changes', {
+    list: (storage, page) => storage.listStatusChanges(page),
+    insert: (changes) => to.insertStatusChanges(changes),
+  })
+  await copyList(context, 'import_overlaps', {
+    list: (storage, page) => storage.listOverlaps(page),
+    insert: (overlaps) => to.insertOverlaps(overlaps),
+  })
   await copySigningKeys(from, to)
-  await copyAudit(from, to, count)
+  await copyList(context, 'audit_entries', {
+    list: listAudit,
+    insert: (entries) => to.insertAudit(...entries.map((audit) => ({ audit }))),
+  })
   await copyEndpoints(from, to, count)
 }
 
@@ -172,90 +189,96 @@ async function copyStore(
     await to.insertItems(items)
     count('items', items.length)
   }
-  let done = 0
-  for await (const { purchases } of purchasePages(to, store)) done += purchases.length
-  count('purchases', done)
-  await copyPurchases(from, to, store, done, (number) => count('purchases', number))
+}
+
+async function* allStores(storage: Storage): AsyncGenerator<Store> {
+  for await (const { account_id } of recordsOf((page) => storage.listAccounts(page))) {
+    for await (const { id } of recordsOf((page) => storage.listProjects(account_id, page))) {
+      yield* recordsOf((page) => storage.listStores(id, page))
+    }
+  }
+}
+
+async function copyPurchases(context: Context, store: StoreKey): Promise<void> {
+  const { from, to, count } = context
+  const writer = createBlocks((purchases) => to.insertPurchases(store, purchases))
+  await copyList(context, 'purchases', {
+    list: async (storage, page) => {
+      const { purchases: records, ...further } = await storage.listPurchases(store, {}, page)
+      return { records, ...further }
+    },
+    insert: (purchases) => writer.add(purchases),
+  })
+  await writer.end()
   for await (const { records } of pagesOf((page) => from.listErasedPurchases(store, page))) {
     await to.insertErasedPurchases(store, records)
     count('erased_purchases', records.length)
   }
 }
 
-/** Copies the purchases after the first `done` ones. Keeps the ids of their imports. */
-async function copyPurchases(
-  from: Storage,
-  to: Storage,
-  store: StoreKey,
-  done: number,
-  count: (number: number) => void,
-): Promise<void> {
-  let seen = 0
-  let current: { readonly id: string; readonly target: PurchaseImport } | undefined
-  try {
-    for await (const { purchases } of purchasePages(from, store)) {
-      const fresh = purchases.slice(Math.max(0, done - seen))
-      seen += purchases.length
-      for (const group of byImport(fresh)) {
-        const id = group[0]?.import_id as string
-        if (current && current.id !== id) await finish(current.target)
-        if (current?.id !== id)
-          current = { id, target: await openImport(to, store, id, MAX_WAIT_MS) }
-        await current.target.stage(group.map(toRow))
+const BLOCK_ROWS = 10_000
+const BLOCK_CHARS = 2 * 1024 * 1024
+
+/** Collects purchases in blocks: databases sort the ids of a block before they index them. */
+function createBlocks(insert: (purchases: readonly StoredPurchase[]) => Promise<void>) {
+  let block: StoredPurchase[] = []
+  let chars = 0
+  const end = async () => {
+    const full = block
+    block = []
+    chars = 0
+    if (full.length > 0) await insert(full)
+  }
+  return {
+    end,
+    async add(purchases: readonly StoredPurchase[]) {
+      for (const purchase of purchases) {
+        block.push(purchase)
+        chars += JSON.stringify(purchase.metadata).length
+        if (block.length >= BLOCK_ROWS || chars >= BLOCK_CHARS) await end()
       }
-      count(fresh.length)
-    }
-    if (current) await finish(current.target)
-  } catch (error) {
-    await current?.target.abort()
-    throw error
+    },
   }
 }
 
-/** Longer than the lease of an import that an interrupted copy has left open. */
-const MAX_WAIT_MS = 60_000
-
-async function finish(target: PurchaseImport): Promise<void> {
-  await target.finish()
-  await target.commit()
+interface Context {
+  readonly from: Storage
+  readonly to: Storage
+  readonly count: (kind: string, number?: number) => void
 }
 
-function byImport(purchases: readonly StoredPurchase[]): StoredPurchase[][] {
-  const groups: StoredPurchase[][] = []
-  for (const purchase of purchases) {
-    const last = groups.at(-1)
-    if (last && last[0]?.import_id === purchase.import_id) last.push(purchase)
-    else groups.push([purchase])
+interface CopiedList<T> {
+  readonly list: (storage: Storage, page: Page) => Promise<RecordPage<T>>
+  readonly insert: (records: readonly T[]) => Promise<void>
+}
+
+/** Copies the records of a list after as many as the target has already. */
+async function copyList<T>(
+  { from, to, count }: Context,
+  kind: string,
+  { list, insert }: CopiedList<T>,
+): Promise<void> {
+  let done = 0
+  for await (const { records } of pagesOf((page) => list(to, page))) done += records.length
+  count(kind, done)
+  let seen = 0
+  for await (const { records } of pagesOf((page) => list(from, page))) {
+    const fresh = records.slice(Math.max(0, done - seen))
+    seen += records.length
+    if (fresh.length > 0) await insert(fresh)
+    count(kind, fresh.length)
   }
-  return groups
 }
 
-function toRow({ import_id: _import, store_id: _store, ...row }: StoredPurchase): NewPurchase {
-  return { ...row, line: 0 }
+async function listAudit(storage: Storage, page: Page): Promise<RecordPage<AuditEntry>> {
+  const { entries: records, ...further } = await storage.listAudit(undefined, page)
+  return { records, ...further }
 }
 
 async function copySigningKeys(from: Storage, to: Storage): Promise<void> {
   const known = new Set((await to.listSigningKeys()).map(({ kid }) => kid))
   for (const key of await from.listSigningKeys()) {
     if (!known.has(key.kid)) await to.insertSigningKey(key)
-  }
-}
-
-async function copyAudit(
-  from: Storage,
-  to: Storage,
-  count: (kind: string, number?: number) => void,
-): Promise<void> {
-  let done = 0
-  for await (const { entries } of pagesOf((page) => to.listAudit(undefined, page))) {
-    done += entries.length
-  }
-  let seen = 0
-  for await (const { entries } of pagesOf((page) => from.listAudit(undefined, page))) {
-    const fresh = entries.slice(Math.max(0, done - seen))
-    seen += entries.length
-    await to.insertAudit(...fresh.map((audit) => ({ audit })))
-    count('audit_entries', fresh.length)
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { pagesOf, purchasePages, recordsOf } from './pages.ts'
-import type { Storage } from './port.ts'
+import type { Page, RecordPage, Storage } from './port.ts'
 
 /** The number of records of each kind, and a hexadecimal SHA-256 checksum of all of them. */
 export interface Inventory {
@@ -56,6 +56,23 @@ export async function takeInventory(
       }
     }
   }
+  // In any order: a storage may list the imports of one store after those of another.
+  const addUnordered = async (
+    kind: string,
+    list: (page: Page) => Promise<RecordPage<object>>,
+  ): Promise<void> => {
+    let sum = 0n
+    counts[kind] = 0
+    for await (const { records } of pagesOf(list)) {
+      counts[kind] += records.length
+      for (const record of records) sum += BigInt(`0x${digestOf(record)}`)
+      onCount(kind, counts[kind])
+    }
+    hash.update(`${sum}\n`)
+  }
+  await addUnordered('imports', (page) => storage.listAllImports(page))
+  await addUnordered('status_changes', (page) => storage.listStatusChanges(page))
+  await addUnordered('import_overlaps', (page) => storage.listOverlaps(page))
   for await (const { entries } of pagesOf((page) => storage.listAudit(undefined, page))) {
     add('audit_entries', entries)
   }
@@ -73,6 +90,12 @@ function addTo(hash: Hash, record: unknown): void {
     ArrayBuffer.isView(value) ? hex(value) : value,
   ])
   hash.update(`${JSON.stringify(plain)}\n`)
+}
+
+function digestOf(record: object): string {
+  const hash = createHash('sha256')
+  addTo(hash, record)
+  return hash.digest('hex')
 }
 
 function hex(bytes: ArrayBufferView): string {

@@ -2,6 +2,7 @@ import { accountMethods } from './memory/accounts.ts'
 import { auditMethods } from './memory/audit.ts'
 import { bucketMethods } from './memory/buckets.ts'
 import { catalogMethods } from './memory/catalog.ts'
+import { copyMethods } from './memory/copies.ts'
 import { importMethods } from './memory/imports.ts'
 import { itemMethods } from './memory/items.ts'
 import { projectMethods } from './memory/projects.ts'
@@ -9,7 +10,6 @@ import { purchaseMethods } from './memory/purchases.ts'
 import { createState } from './memory/state.ts'
 import { storeMethods } from './memory/stores.ts'
 import { tokenMethods } from './memory/tokens.ts'
-import { unfinishedMethods } from './memory/unfinished.ts'
 import { webhookMethods } from './memory/webhooks.ts'
 import type { Storage } from './port.ts'
 import { unfinishedError } from './unfinished.ts'
@@ -32,7 +32,7 @@ export function createMemoryStorage(): Storage {
     ...auditMethods(state),
     ...bucketMethods(),
     ...webhookMethods(state),
-    ...unfinishedMethods(state),
+    ...copyMethods(state),
     async check() {
       return []
     },

@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../domain/audit.ts'
 import type { AccountMethods } from './port/accounts.ts'
 import type { AuditMethods } from './port/audit.ts'
+import type { CopyMethods } from './port/copy.ts'
 import type { CatalogMethods, ItemMethods } from './port/items.ts'
 import type { ProjectMethods } from './port/projects.ts'
 import type { PurchaseMethods } from './port/purchases.ts'
@@ -10,6 +11,7 @@ import type { WebhookMethods } from './port/webhooks.ts'
 
 export type * from './port/accounts.ts'
 export type * from './port/audit.ts'
+export type * from './port/copy.ts'
 export type * from './port/items.ts'
 export type * from './port/page.ts'
 export type * from './port/projects.ts'
@@ -102,15 +104,6 @@ export interface BucketMethods {
 
 /** A time in milliseconds for each bucket. */
 export type BucketTimes = ReadonlyMap<string, number>
-
-export interface CopyMethods {
-  /**
-   * Marks an empty storage as an unfinished copy until `endCopy`. While marked, it opens only with
-   * `forCopy`. Resolves to false and sets no mark if the storage has records without such a mark.
-   */
-  beginCopy(): Promise<boolean>
-  endCopy(): Promise<void>
-}
 
 /** The changes of records that a cache may hold. A cache on PostgreSQL finds them by their entries. */
 type CachedChange =

@@ -7,6 +7,7 @@ import { bucketMethods } from './postgres/buckets.ts'
 import { catalogMethods } from './postgres/catalog.ts'
 import { findProblems } from './postgres/check.ts'
 import { type Database, databaseOn } from './postgres/connection.ts'
+import { assertWhole, copyMethods } from './postgres/copies.ts'
 import { loadPostgresDriver, reasonOf } from './postgres/drivers.ts'
 import { itemMethods } from './postgres/items.ts'
 import { clearAbandonedImports } from './postgres/leases.ts'
@@ -20,7 +21,6 @@ import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
-import { assertWhole, unfinishedMethods } from './postgres/unfinished.ts'
 import { checkVersion, type Version } from './postgres/version-check.ts'
 import { webhookMethods } from './postgres/webhooks.ts'
 
@@ -132,7 +132,7 @@ function storageOn(db: Database): Storage {
     ...auditMethods(db),
     ...bucketMethods(db),
     ...webhookMethods(db),
-    ...unfinishedMethods(db),
+    ...copyMethods(db),
     check: () => findProblems(db),
     async size() {
       const row = await db.find('SELECT pg_database_size(current_database()) AS bytes')

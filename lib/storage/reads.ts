@@ -3,6 +3,7 @@ import { recordPage } from './pages.ts'
 import type {
   AccountMethods,
   AuditMethods,
+  CopyMethods,
   ItemMethods,
   Page,
   ProjectMethods,
@@ -32,12 +33,15 @@ import {
   FORMER_PUBLIC_KEYS,
   IDEMPOTENCY_RECORDS,
   IMPORT_DETAILS,
+  IMPORT_OVERLAPS,
   importRecord,
   itemRecord,
   PROJECTS,
   PURCHASES,
+  STATUS_CHANGES,
   STORE_SUMMARIES,
   STORES,
+  storedImport,
   WATERMARKS,
 } from './tables.ts'
 
@@ -153,14 +157,10 @@ type ImportReads = 'findImport' | 'listImports'
 
 /** Reads finished imports `i`; `created_at` is the expression for the time of their start. */
 export function importReads(db: Reader, created_at: string): Pick<PurchaseMethods, ImportReads> {
-  const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
-  const finished = `
-    SELECT i.seq, i.import_id, s.store_id, ${created_at} AS created_at, i.undone_at, ${details}
-    FROM imports i JOIN stores s ON s.seq = i.store
-    WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL AND s.account_id = ?`
-  const find = `${finished} AND i.import_id = ?`
-  const list = `${finished} AND s.store_id = ? AND NOT ${IS_RECORDING} AND i.seq > CAST(? AS bigint)
-    ORDER BY i.seq LIMIT ?`
+  const finished = finishedImports(created_at)
+  const find = `${finished} AND s.account_id = ? AND i.import_id = ?`
+  const list = `${finished} AND s.account_id = ? AND s.store_id = ? AND NOT ${IS_RECORDING}
+    AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
   return {
     async findImport(account_id, import_id) {
       return maybe(importRecord, await db.find(find, account_id, import_id))
@@ -170,6 +170,54 @@ export function importReads(db: Reader, created_at: string): Pick<PurchaseMethod
       return recordPage(rows, page, importRecord, ({ seq }) => seq)
     },
   }
+}
+
+function finishedImports(created_at: string): string {
+  const details = IMPORT_DETAILS.names.map((name) => `i.${name}`).join(', ')
+  return `
+    SELECT i.seq, i.import_id, s.account_id, s.store_id, ${created_at} AS created_at, i.undone_at,
+      ${details}
+    FROM imports i JOIN stores s ON s.seq = i.store
+    WHERE (i.owner IS NULL OR i.undone_at IS NOT NULL) AND i.undoes IS NULL`
+}
+
+type CopyReads = 'listAllImports' | 'listStatusChanges' | 'listOverlaps'
+
+/** Like `importReads`. `of` is a condition on the purchase `p` of a status change `c`. */
+export function copyReads(
+  db: Reader,
+  created_at: string,
+  of: string,
+): Pick<CopyMethods, CopyReads> {
+  const imports = `
+    ${finishedImports(created_at)} AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
+  const changes = `
+    SELECT c.import, c.purchase AS other, i.import_id, p.transaction_id, c.before, c.after
+    FROM status_changes c JOIN imports i ON i.seq = c.import JOIN purchases p ON ${of}
+    WHERE i.undone_at IS NULL ${pageOfPairs('c.import, c.purchase')}`
+  const overlaps = `
+    SELECT o.import, o.earlier AS other, i.import_id, e.import_id AS earlier_id, o.rows
+    FROM import_overlaps o JOIN imports i ON i.seq = o.import JOIN imports e ON e.seq = o.earlier
+    WHERE i.owner IS NULL AND i.undone_at IS NULL AND e.undone_at IS NULL
+      ${pageOfPairs('o.import, o.earlier')}`
+  const listPairs = async <R>(sql: string, { read }: Table<R>, page: Page) => {
+    const [first = 0, second = 0] = page.after?.split('.').map(Number) ?? []
+    const rows = await db.all(sql, first, second, page.limit + 1)
+    return recordPage(rows, page, read, (row) => `${row.import}.${row.other}`)
+  }
+  return {
+    async listAllImports(page) {
+      const rows = await db.all(imports, page.after ?? '0', page.limit + 1)
+      return recordPage(rows, page, storedImport, ({ seq }) => seq)
+    },
+    listStatusChanges: (page) => listPairs(changes, STATUS_CHANGES, page),
+    listOverlaps: (page) => listPairs(overlaps, IMPORT_OVERLAPS, page),
+  }
+}
+
+// Without casts: with them, SQLite searches by the first column only.
+function pageOfPairs(columns: string): string {
+  return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
 }
 
 /** Makes a page of the rows that `purchaseColumns` selects. */

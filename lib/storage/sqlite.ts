@@ -9,6 +9,7 @@ import { bucketMethods } from './sqlite/buckets.ts'
 import { catalogMethods } from './sqlite/catalog.ts'
 import { findProblems } from './sqlite/check.ts'
 import type { Connection } from './sqlite/connection.ts'
+import { assertWhole, copyMethods } from './sqlite/copies.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile } from './sqlite/file.ts'
 import { itemMethods } from './sqlite/items.ts'
@@ -18,7 +19,6 @@ import { projectMethods } from './sqlite/projects.ts'
 import { purchaseMethods } from './sqlite/purchases.ts'
 import { storeMethods } from './sqlite/stores.ts'
 import { tokenMethods } from './sqlite/tokens.ts'
-import { assertWhole, unfinishedMethods } from './sqlite/unfinished.ts'
 import { createUserIndexer } from './sqlite/users.ts'
 import { webhookMethods } from './sqlite/webhooks.ts'
 
@@ -85,7 +85,7 @@ function storageOn(db: Connection): Storage {
     ...auditMethods(db),
     ...bucketMethods(db),
     ...webhookMethods(db),
-    ...unfinishedMethods(db),
+    ...copyMethods(db),
     async check() {
       return findProblems(db)
     },

@@ -32,7 +32,10 @@ import {
 import type {
   ErasedPurchase,
   FormerPublicKey,
+  ImportOverlap,
   OwnedRow,
+  StatusChange,
+  StoredImport,
   StoredSigningKey,
   Watermark,
 } from './port.ts'
@@ -144,6 +147,12 @@ export function itemRecord(row: Row, store: Row = row): Item {
   return ITEMS.readInto({ account_id, project_id, store_id }, row)
 }
 
+const status: Column<PurchaseStatus> = {
+  type: 'smallint',
+  read: (stored) => PURCHASE_STATUSES[stored as number] as PurchaseStatus,
+  toSqlite: (value) => PURCHASE_STATUSES.indexOf(value),
+}
+
 /** The table of purchases. For speed, both adapters have their own statements to write it. */
 export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   import_id: text(),
@@ -154,10 +163,7 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   quantity: integer,
   price: optional(integer),
   currency: optional(text()),
-  status: {
-    type: 'smallint',
-    read: (stored) => PURCHASE_STATUSES[stored as number] as PurchaseStatus,
-  },
+  status,
   metadata: json,
 })
 
@@ -225,11 +231,51 @@ export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
   finished_at: optional(text()),
 })
 
+/** Reads an import from its row and the ids of its store. */
+export function storedImport(row: Row): StoredImport {
+  return { ...importRecord(row), account_id: row.account_id as string }
+}
+
 export function importRecord(row: Row): ImportRecord {
   const { import_id, store_id, created_at } = row as unknown as ImportRecord
   const record = IMPORT_DETAILS.readInto({ import_id, store_id, created_at }, row) as ImportRecord
   return row.undone_at === null ? record : { ...record, undone_at: row.undone_at as string }
 }
+
+/** All columns of an import and the range of its purchases, for a copy. */
+export const IMPORT_ROWS = table<
+  Omit<ImportRecord, 'store_id'> & {
+    readonly first_purchase: number
+    readonly last_purchase: number
+  }
+>(
+  'imports',
+  {
+    import_id: text(),
+    created_at: { ...text(), type: 'timestamptz' },
+    undone_at: optional(text()),
+    first_purchase: integer,
+    last_purchase: integer,
+    ...IMPORT_DETAILS.columns,
+  },
+  {
+    unique: 'import_id',
+    reference: { column: 'store', table: 'stores', fields: ['account_id', 'store_id'] },
+  },
+)
+
+export const STATUS_CHANGES = table<StatusChange>('status_changes', {
+  import_id: text(),
+  transaction_id: text(),
+  before: status,
+  after: status,
+})
+
+export const IMPORT_OVERLAPS = table<ImportOverlap>('import_overlaps', {
+  import_id: text(),
+  earlier_id: text(),
+  rows: integer,
+})
 
 export const ERASED_PURCHASES = table<ErasedPurchase>('erased_purchases', {
   transaction_id: text(),

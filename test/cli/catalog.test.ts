@@ -25,7 +25,11 @@ const GEM = '"items": [{"name":"gem","display_name":"Gem","price":"99","type":"c
 
 test('a catalog is exported, edited, planned, checked and applied', async (t) => {
   const { file, run, json, project, change } = await shop(t)
-  assert.equal((await run('catalog', 'export', '--project', project.id, '--out', file)).code, 0)
+  assert.deepEqual(await run('catalog', 'export', '--project', project.id, '--out', file), {
+    code: 0,
+    stdout: '',
+    stderr: `Exported the catalog to ${file}\n`,
+  })
   assert.equal((await run('catalog', 'plan', file, '--check')).code, 0)
   change('"items": []', GEM)
 
@@ -56,6 +60,16 @@ test('a mistake is named once with its JSON path', async (t) => {
 
   assert.equal(code, 1)
   assert.match(stderr, /^tillkit: \$\.stores\[0\]\.items\[0\]\.price must be a string of digits/)
+})
+
+test('a missing file is named in words', async (t) => {
+  const { folder, run } = await shop(t)
+  const path = join(folder, 'missing.json')
+
+  const { code, stderr } = await run('catalog', 'plan', path)
+
+  assert.equal(code, 2)
+  assert.ok(stderr.includes(`${path}: there is no such file or directory (ENOENT)`), stderr)
 })
 
 test('a spreadsheet needs a project, and is planned and applied', async (t) => {

@@ -33,9 +33,10 @@ test('users export writes a JSON document to standard output or a file', async (
   const out = join(folder, 'ann.json')
 
   const { stdout, code } = await tillkit(['users', 'export', 'ann', ...ofProject, ...db])
-  await tillkit(['users', 'export', 'ann', ...ofProject, ...db, '--out', out])
+  const exported = await tillkit(['users', 'export', 'ann', ...ofProject, ...db, '--out', out])
 
   assert.equal(code, 0)
+  assert.equal(exported.stderr, `Exported the user to ${out}\n`)
   for (const text of [stdout, readFileSync(out, 'utf8')]) {
     const { user_id, purchases } = JSON.parse(text)
     assert.deepEqual([user_id, purchases.length], ['ann', 1])

@@ -132,10 +132,12 @@ test('every error names its JSON path, and nothing changes', async () => {
 
   const stores = [
     { store_id: 'nope', items: [{ ...GEM, price: '4.99' }] },
-    ...main(GEM, GEM, { ...GEM, name: 'a b' }, { name: 'new' }, {
-      name: 'gold',
-      type: 'subscription',
-    } as never),
+    ...main(
+      ...[GEM, GEM, { ...GEM, name: 'a b' }, { name: 'new' }],
+      { name: 'gold', type: 'subscription' } as never,
+      { ...GEM, name: 'ruby', price: '4.99' } as typeof GEM,
+      { ...GEM, name: 'ruby' },
+    ),
   ]
   const { details, total } = await failureOf(apply(stores))
   assert.deepEqual(details.map(({ field, code }) => [field, code]).sort(), [
@@ -147,8 +149,10 @@ test('every error names its JSON path, and nothing changes', async () => {
     ['$.stores[1].items[3].price', 'required'],
     ['$.stores[1].items[3].type', 'required'],
     ['$.stores[1].items[4].type', 'fixed'],
+    ['$.stores[1].items[5].price', 'invalid'],
+    ['$.stores[1].items[6].name', 'repeated'],
   ])
-  assert.equal(total, 8)
+  assert.equal(total, 10)
   const request = { project_id: project.id, catalog: { project: { id: other.project.id } } }
   const foreign = await failureOf(till.catalog.apply(account, request))
   assert.deepEqual(foreign.details[0]?.field, '$.project.id')
@@ -163,6 +167,7 @@ const badFiles: Record<string, RegExp> = {
   '{"stores":[{"items":[{}, 7]}]}': /^\$\.stores\[0\]\.items\[1\] must be an object$/,
   '{"stores":[{"items":["a"]}]}': /must be an object$/,
   '{"stores":[{"items":[{"name":"a"': /^The file ends within \$\.stores\[0\]\.items\[0\]$/,
+  '{\n"stores":': /^The file is not JSON, line 2$/,
   '{"a": "\xff"}': /^The file is not UTF-8$/,
 }
 for (const [text, expected] of Object.entries(badFiles)) {

@@ -1,44 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { copyStorage, createMemoryStorage, createTill, type Storage } from '../../lib/index.ts'
-import { all } from '../support/collect.ts'
+import { purchasePages } from '../../lib/storage/pages.ts'
+import { all, collect } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, fileOf } from '../support/till.ts'
-
-const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
-
-/** Fills a storage with records of every kind. */
-async function fill(storage: Storage): Promise<void> {
-  const till = createTill({ storage })
-  for (const name of ['Studio', 'Other']) {
-    const shop = await createShop(till, name)
-    const { account, project } = shop
-    const added = await till.accounts.addKey(account)
-    await till.accounts.revokeKey(account, added.key_id)
-    await till.accounts.addKey(account)
-    for (const gracePeriod of [3_600_000, 7_200_000]) {
-      await till.projects.rotateKey(account, { id: project.id, gracePeriod })
-    }
-    const gem = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
-    const options = { idempotencyKey: `key of ${name}` }
-    await till.items.create(account, { ...gem, type: 'consumable', meta: { z: 1, a: [] } }, options)
-    const silver = { ...gem, name: 'silver', type: 'consumable' as const }
-    const { id } = await till.items.create(account, silver)
-    await till.items.update(account, { id, price: '199' })
-    await till.items.archive(account, id)
-    await till.sessions.revoke(account, { project_id: project.id, user_id: 'ann' })
-    await till.sessions.revoke(account, { project_id: project.id })
-    for (const file of [
-      `${HEADER}a,gold,2024-03-01T12:34:56Z,ann,499,USD,pending\nb,gem,1709296496,,,,refunded\n`,
-      `${HEADER}a,gold,2024-03-01T12:34:56Z,ann,499,USD,purchased\nc,gem,1709296496,bob,1,USD,\n`,
-    ]) {
-      await till.purchases.import(account, { store_id: 'main', file: fileOf(file) })
-    }
-    await till.users.erase(account, { project_id: project.id, user_id: 'ann' })
-    await till.users.erase(account, { project_id: project.id, user_id: 'bob' }, { delete: true })
-  }
-  await till.operations.rotateSigningKeys()
-}
+import { fill, HEADER } from './fixtures/everything.ts'
 
 for (const { name, open, skip } of await allTargets()) {
   describe(`a copy into ${name}`, { skip }, () => {
@@ -58,10 +25,13 @@ for (const { name, open, skip } of await allTargets()) {
         revocations: 4,
         stores: 2,
         items: 6,
-        purchases: 4,
+        purchases: 6,
         erased_purchases: 4,
-        audit_entries: 39,
-        webhook_endpoints: 0,
+        imports: 10,
+        status_changes: 2,
+        import_overlaps: 2,
+        audit_entries: 47,
+        webhook_endpoints: 2,
       })
       const back = createMemoryStorage()
       assert.equal((await copyStorage(target, back)).checksum, checksum)
@@ -143,7 +113,7 @@ for (const { name, open, skip } of await allTargets()) {
         ]),
       ) as unknown as Storage
 
-      for (let allowed = 1; ; allowed += 2) {
+      for (let allowed = 1; ; allowed += 5) {
         left = allowed
         try {
           await copyStorage(source, failing)
@@ -158,15 +128,50 @@ for (const { name, open, skip } of await allTargets()) {
       assert.equal(checksum, (await copyStorage(source, createMemoryStorage())).checksum)
     })
 
-    test('waits until the import of an interrupted copy ends', async (t) => {
+    test('of many purchases continues after the last block', async (t) => {
+      const source = createMemoryStorage()
+      const till = createTill({ storage: source })
+      const { account, store } = await createShop(till)
+      const rows = Array.from(
+        { length: 12_000 },
+        (_, i) => `t${(i * 7919) % 12_000},gold,1709296496,u,,,\n`,
+      )
+      await till.purchases.import(account, {
+        store_id: 'main',
+        file: fileOf(HEADER + rows.join('')),
+      })
+      const target = await open(t)
+      const { insertPurchases } = target
+      const sizes: number[] = []
+      target.insertPurchases = async (to, purchases) => {
+        sizes.push(purchases.length)
+        if (sizes.length === 2) throw new Error('connection lost')
+        await insertPurchases(to, purchases)
+      }
+      await assert.rejects(copyStorage(source, target), { message: 'connection lost' })
+
+      assert.equal((await copyStorage(source, target)).counts.purchases, 12_000)
+      assert.deepEqual(sizes, [10_000, 2_000, 2_000])
+      assert.deepEqual(
+        await collect(purchasePages(target, store)),
+        await collect(purchasePages(source, store)),
+      )
+      assert.deepEqual(await target.check(), [])
+    })
+
+    test('fails without damage when another copy writes at the same time', async (t) => {
       const source = createMemoryStorage()
       await fill(source)
       const target = await open(t)
-      let refusals = 2
-      const { openImport } = target
-      target.openImport = async (...args) => (refusals-- > 0 ? undefined : openImport(...args))
+      const { insertPurchases } = target
+      target.insertPurchases = async (...args) => {
+        await insertPurchases(...args)
+        await insertPurchases(...args)
+      }
 
-      assert.equal((await copyStorage(source, target)).counts.purchases, 4)
+      const copied = copyStorage(source, target)
+      if (name === 'memory') await copied
+      else await assert.rejects(copied, { code: 'storage_unavailable' })
     })
 
     test('is refused when the target changed since, and does not change it', async (t) => {

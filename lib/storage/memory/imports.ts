@@ -1,10 +1,11 @@
 import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
-import { compareRepeat, type NewPurchase, type PurchaseStatus } from '../../domain/purchase.ts'
+import { compareRepeat, type NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, PurchaseMethods, StagedRows, UndoOutcome } from '../port.ts'
 import { isRecording, storedPurchase } from '../recorded.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import { pageOf } from './pages.ts'
 import {
+  type KeptChange,
   type KeptImport,
   type KeptPurchase,
   keptPurchase,
@@ -43,15 +44,15 @@ export function importMethods(state: State): Pick<PurchaseMethods, ImportMethods
       if (refusal) return refusal
       state.verify(write.authority)
       for (const [id, purchase] of records.purchases) {
-        const status = undone.previous.get(id)
+        const change = undone.changes.get(id)
         if (purchase.import_id === import_id) {
           records.purchases.delete(id)
           const erased = records.erased.get(id)
           if (erased) records.erased.set(id, { ...erased, is_deleted: true })
-        } else if (status) records.purchases.set(id, { ...purchase, status })
+        } else if (change) records.purchases.set(id, { ...purchase, status: change.before })
       }
       const record = { ...undone.record, undone_at }
-      records.imports.set(import_id, { record, previous: new Map(), overlaps: new Map() })
+      records.imports.set(import_id, { record, changes: new Map(), overlaps: new Map() })
       state.recordWrite(write)
       return UNDONE
     },
@@ -62,19 +63,21 @@ const UNDONE: UndoOutcome = { outcome: 'undone' }
 
 function findRefusal(
   { imports, purchases }: StoreRecords,
-  { record: { import_id }, previous }: KeptImport,
+  { record: { import_id }, changes }: KeptImport,
   force: boolean,
 ): UndoOutcome | undefined {
   const all = [...imports.values()]
-  const from = all.findIndex(({ record }) => record.import_id === import_id)
-  const later = all.slice(from + 1)
-  const changed = [...new Set(later.flatMap((each) => [...each.previous.keys()]))].filter(
-    (id) => previous.has(id) || purchases.get(id)?.import_id === import_id,
+  const later = all.slice(all.findIndex(({ record }) => record.import_id === import_id) + 1)
+  // Statuses only advance, so a later change begins with the status that this import set.
+  const isLater = ([id, { before }]: readonly [string, KeptChange]) =>
+    changes.get(id)?.after === before || purchases.get(id)?.import_id === import_id
+  const changed = new Set(
+    all.flatMap((each) => [...each.changes].filter(isLater).map(([id]) => id)),
   )
-  if (changed.length > 0) return { outcome: 'changed', rows: changed.length }
+  if (changed.size > 0) return { outcome: 'changed', rows: changed.size }
   // Recorded purchases count as skipped rows of the import itself.
-  const own = all.slice(from).reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
-  const others = [...previous.keys()].filter((id) => {
+  const own = all.reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
+  const others = [...changes.keys()].filter((id) => {
     return later.some(({ overlaps }) => overlaps.has(purchases.get(id)?.import_id ?? ''))
   })
   const rows = force ? 0 : own + others.length
@@ -89,7 +92,7 @@ function createImport(
 ): PurchaseImport {
   const { store_id } = records.store
   const created_at = new Date().toISOString()
-  const previous = new Map<string, PurchaseStatus>()
+  const changes = new Map<string, KeptChange>()
   const overlaps = new Map<string, number>()
 
   const stageRow = ({ line, metadata, ...row }: NewPurchase, result: Mutable<StagedRows>) => {
@@ -105,7 +108,7 @@ function createImport(
       result.conflicts.push({ line, field: repeat.field })
     } else if (stored && repeat?.outcome === 'updated') {
       const before = records.purchases.get(id)
-      if (before) previous.set(id, before.status)
+      if (before) changes.set(id, { before: before.status, after: row.status })
       staged.set(id, { ...stored, status: row.status })
       result.updated++
     } else if (stored || erased) {
@@ -132,7 +135,7 @@ function createImport(
       state.verify(write.authority)
       for (const [id, purchase] of staged) records.purchases.set(id, purchase)
       const record: ImportRecord = { import_id, store_id, created_at, ...details }
-      records.imports.set(import_id, { record: structuredClone(record), previous, overlaps })
+      records.imports.set(import_id, { record: structuredClone(record), changes, overlaps })
       records.staged = undefined
       state.recordWrite(write)
     },
@@ -148,7 +151,7 @@ function createImport(
         records.erased.set(transaction_id, { transaction_id, is_deleted: deletes })
         if (deletes) {
           records.purchases.delete(transaction_id)
-          for (const { previous } of records.imports.values()) previous.delete(transaction_id)
+          for (const { changes } of records.imports.values()) changes.delete(transaction_id)
         } else records.purchases.set(transaction_id, { ...purchase, metadata: Buffer.from('{}') })
       }
       state.recordWrite(write)

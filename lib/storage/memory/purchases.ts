@@ -93,7 +93,8 @@ function recordRow(
   const purchase = { ...storedFrom(stored), status }
   purchases.set(id, { ...stored, status })
   const recording = recordingOf({ ...purchase, import_id }, 'updated', write)
-  imports.set(import_id, { ...recording, previous: new Map([[id, stored.status]]) })
+  const changes = new Map([[id, { before: stored.status, after: status }]])
+  imports.set(import_id, { ...recording, changes })
   return { outcome: 'updated', purchase }
 }
 
@@ -105,5 +106,5 @@ function recordingOf(
   const { import_id, store_id } = purchase
   const created_at = new Date().toISOString()
   const record = { import_id, store_id, created_at, ...recordedDetails(purchase, outcome, write) }
-  return { record, previous: new Map(), overlaps: new Map() }
+  return { record, changes: new Map(), overlaps: new Map() }
 }

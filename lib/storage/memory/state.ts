@@ -7,13 +7,14 @@ import type { ImportRecord } from '../../domain/import.ts'
 import type { Item } from '../../domain/item.ts'
 import type { StoredMessage } from '../../domain/message.ts'
 import type { Project } from '../../domain/project.ts'
-import type { PurchaseStatus, StoredPurchase } from '../../domain/purchase.ts'
+import type { StoredPurchase } from '../../domain/purchase.ts'
 import type { Store } from '../../domain/store.ts'
 import type {
   ErasedPurchase,
   FormerPublicKey,
   Insertion,
   Quota,
+  StatusChange,
   StoredSigningKey,
   StoreKey,
   Watermark,
@@ -41,10 +42,12 @@ export interface StoreRecords {
 export interface KeptImport {
   readonly record: ImportRecord
   /** The statuses that the import changed, by transaction id. */
-  readonly previous: Map<string, PurchaseStatus>
+  readonly changes: Map<string, KeptChange>
   /** The number of skipped rows of earlier imports, by import id. */
   readonly overlaps: Map<string, number>
 }
+
+export type KeptChange = Pick<StatusChange, 'before' | 'after'>
 
 /**
  * A purchase with its metadata as JSON in a buffer. As parsed objects, `[{},{},…]` would take 24

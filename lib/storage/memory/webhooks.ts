@@ -177,7 +177,7 @@ function refundsOf(state: State, import_id: string): Refund[] {
   for (const { imports, purchases } of state.stores.values()) {
     const found = imports.get(import_id)
     if (!found) continue
-    return [...found.previous.keys()].flatMap((transaction_id, i) => {
+    return [...found.changes.keys()].flatMap((transaction_id, i) => {
       const purchase = purchases.get(transaction_id)
       if (!purchase || !isRefundStatus(purchase.status)) return []
       const { user_id, sku, status } = purchase

@@ -1,5 +1,5 @@
 import type { NewPurchase } from '../../domain/purchase.ts'
-import type { Database } from './connection.ts'
+import type { Connection } from './connection.ts'
 
 const CACHED_ITEMS = 50_000
 
@@ -8,7 +8,7 @@ const FIND_ITEMS = `
   WHERE store = ? AND name IN (SELECT json_array_elements_text(?))`
 
 /** Finds the items for the SKUs of rows. Queries each SKU only once. */
-export function createItemLookup(db: Database, store: number) {
+export function createItemLookup(on: Connection, store: number) {
   let known = new Map<string, number>()
   return async (rows: readonly NewPurchase[]): Promise<ReadonlyMap<string, number>> => {
     const missing = new Set<string>()
@@ -18,7 +18,7 @@ export function createItemLookup(db: Database, store: number) {
       known = new Map()
       for (const { sku } of rows) missing.add(sku)
     }
-    const found = await db.all(FIND_ITEMS, store, [...missing])
+    const found = await on.all(FIND_ITEMS, store, [...missing])
     for (const { name, seq } of found) known.set(name as string, seq as number)
     return known
   }

@@ -11,7 +11,7 @@ import { summarizePurchases } from './summaries.ts'
 import { undoImport } from './undo.ts'
 
 const STATUS = 'p.status'
-const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+export const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 const COLUMNS = purchaseColumns(STATUS)
 
 /** The range of an import's rows, which imports of earlier versions lack. */

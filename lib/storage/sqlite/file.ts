@@ -2,10 +2,10 @@ import { accessSync, closeSync, constants, existsSync, openSync, statSync } from
 import { setTimeout } from 'node:timers/promises'
 import { TillError } from '../../errors.ts'
 import { BUSY_TIMEOUT_MS, type Connection, connect } from './connection.ts'
+import { assertWhole } from './copies.ts'
 import { isBusy, openSqliteDriver, type SqliteDriver } from './drivers.ts'
 import type { SqliteOptions } from './options.ts'
 import { APPLICATION_ID, MIGRATIONS } from './schema.ts'
-import { assertWhole } from './unfinished.ts'
 
 /** Opens a database file. Creates and migrates it as needed. */
 export async function openFile(path: string, options: SqliteOptions): Promise<Connection> {

@@ -1,0 +1,45 @@
+import type { ImportRecord } from '../../domain/import.ts'
+import type { PurchaseStatus, StoredPurchase } from '../../domain/purchase.ts'
+import type { Page, RecordPage } from './page.ts'
+import type { StoreKey } from './stores.ts'
+
+/**
+ * Reads and writes only for copies. The insertions keep the order of their records. One that
+ * repeats an earlier one adds nothing, or throws `storage_unavailable`.
+ */
+export interface CopyMethods {
+  /**
+   * Marks an empty storage as an unfinished copy until `endCopy`. While marked, it opens only with
+   * `forCopy`. Resolves to false and sets no mark if the storage has records without such a mark.
+   */
+  beginCopy(): Promise<boolean>
+  endCopy(): Promise<void>
+  /** Lists the finished imports into all stores, with undone ones and recorded purchases. */
+  listAllImports(page: Page): Promise<RecordPage<StoredImport>>
+  insertImports(imports: readonly StoredImport[]): Promise<void>
+  /** Adds purchases of imports that exist. The purchases of one import follow each other. */
+  insertPurchases(store: StoreKey, purchases: readonly StoredPurchase[]): Promise<void>
+  /** Lists the statuses that imports changed, without undone imports. */
+  listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>
+  insertStatusChanges(changes: readonly StatusChange[]): Promise<void>
+  /** Lists the numbers of rows that imports skipped, without undone imports. */
+  listOverlaps(page: Page): Promise<RecordPage<ImportOverlap>>
+  insertOverlaps(overlaps: readonly ImportOverlap[]): Promise<void>
+}
+
+export interface StoredImport extends StoreKey, ImportRecord {}
+
+/** A status that an import changed. */
+export interface StatusChange {
+  readonly import_id: string
+  readonly transaction_id: string
+  readonly before: PurchaseStatus
+  readonly after: PurchaseStatus
+}
+
+/** The number of rows of an earlier import that an import skipped. */
+export interface ImportOverlap {
+  readonly import_id: string
+  readonly earlier_id: string
+  readonly rows: number
+}
