@@ -45,7 +45,7 @@ function formatFinding({ outcome, title, clause, ...finding }: Finding): string[
   const isOpen = outcome === 'noted'
   return [
     `    ${isOpen ? 'Note' : 'FAILED'}: ${title}`,
-    `      clause: ${clause}${isOpen ? ', which is open' : ''}`,
+    `      clause: ${clause}${isOpen ? ' (open)' : ''}`,
     ...fold(`${isOpen ? 'recommended' : 'expected'}: ${expected}`),
     ...fold(`got: ${got}`),
     ...(isOpen ? [] : request.split('\n').map((line) => `      ${formatValue(line)}`)),
@@ -56,8 +56,11 @@ const MAX_LINES = 4
 
 /** Breaks a text of the server into a few lines. */
 function fold(text: string): string[] {
-  const [first = '', ...others] = formatValue(text).match(/.{1,70}/g) ?? []
-  return [`      ${first}`, ...others.slice(0, MAX_LINES - 1).map((line) => `        ${line}`)]
+  const [first = '', ...others] = formatValue(text).match(/.{40,70}(?= |$)|.{1,70}/g) ?? []
+  return [
+    `      ${first}`,
+    ...others.slice(0, MAX_LINES - 1).map((line) => `        ${line.trimStart()}`),
+  ]
 }
 
 /** One line for each reason. */

@@ -183,8 +183,8 @@ const DEFECTS: { readonly [defect: string]: Defect } = {
     only: '3',
     failed: [`3: ${ANSWER}`],
   },
-  'it can not import': {
-    change: onSuccess((reply) => void Object.assign(reply, { status: 503 }), 7),
+  'its tokens do not allow imports': {
+    change: onSuccess((reply) => void Object.assign(reply, { status: 401 }), 7),
     only: '7',
     failed: [`7: ${ANSWER}`],
   },
