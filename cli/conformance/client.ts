@@ -67,6 +67,9 @@ export function createClient(options: ClientOptions): Send {
     const target = `${url}${path.replace('{item_id}', call.item_id ?? '')}${call.query ?? ''}`
     const request = formatCurl(endpoint, target, call)
     const headers = new Headers({ accept: 'application/json' })
+    if (!/^[ -~]*$/.test(call.credential?.value ?? '')) {
+      throw new NotRun('the token has characters that no header can carry')
+    }
     if (call.credential) headers.set(header, prefix + call.credential.value)
     if (call.form === undefined && method !== 'GET') headers.set('content-type', 'application/json')
     const body = bodyOf(call)

@@ -33,7 +33,7 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   const call = async (endpoint: EndpointNumber, parts: Call = {}): Promise<Answer> => {
     const kind = ROUTES[endpoint].credential
     const credential = parts.credential === undefined ? await credentialOf(kind) : parts.credential
-    hasChanges ||= endpoint === 9
+    hasChanges ||= endpoint === 9 && Object.keys(parts.json ?? {}).length > 1
     return send(endpoint, { ...parts, credential })
   }
 
@@ -127,7 +127,11 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
     newSession,
     session,
     token,
-    project,
+    /** The id of the project. Checks may then change it, because it can be restored. */
+    async project() {
+      await original()
+      return project()
+    },
     original,
     newProject,
     newStore,

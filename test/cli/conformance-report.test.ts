@@ -30,6 +30,22 @@ test('checks that need a record of a broken endpoint are not run', async (t) => 
   assert.equal(report.conforms, false)
 })
 
+test('nonsense from a server is a failure, not an error of the suite', async (t) => {
+  const nonsense = ['null', '[]', '"text"', '5', '', '{"id":"/../?\\ud800","items":[null]}']
+  let replies = 0
+  const { code, report } = await check(t, {
+    reply(reply, { number }) {
+      if (reply.status !== 200) return
+      if (number === 1) reply.json.access_token = 'a\u2603\nb'
+      if (number === 4) reply.json.id = '/../?\ud800'
+      else if (number > 1) reply.text = nonsense[++replies % nonsense.length] ?? ''
+    },
+  })
+  assert.equal(code, 1)
+  const reasons = report.checks.flatMap(({ reason = [] }) => reason)
+  assert.ok(reasons.includes('the token has characters that no header can carry'))
+})
+
 test('recommended behaviour gives notes, and the server still conforms', async (t) => {
   const { url, env } = await startShop(t)
   const changed = await startChangedServer(t, url, {
