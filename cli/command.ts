@@ -65,6 +65,8 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   /** The words that select the command, such as `item create`. */
   readonly name: string
   readonly summary: string
+  /** Sentences that the help shows after the summary. */
+  readonly description?: string
   /** A command line that the help shows. */
   readonly example?: string
   /** The placeholder of its only operand: `ID`, `FILE`. */

@@ -13,6 +13,7 @@ import { catalogPlan } from './commands/catalog-plan.ts'
 import { catalogSchema } from './commands/catalog-schema.ts'
 import { check } from './commands/check.ts'
 import { completion } from './commands/completion.ts'
+import { conformance } from './commands/conformance.ts'
 import { copy } from './commands/copy.ts'
 import { importsList } from './commands/imports-list.ts'
 import { importsShow } from './commands/imports-show.ts'
@@ -57,7 +58,7 @@ import { webhooksTest } from './commands/webhooks-test.ts'
 
 /** All commands, grouped as in the help text. */
 export const groups: { readonly [title: string]: readonly Command[] } = {
-  Server: [serve, openapi],
+  Server: [serve, openapi, conformance],
   'Accounts and their keys': [
     accountCreate,
     accountList,

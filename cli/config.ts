@@ -28,6 +28,8 @@ export const VARIABLES: { readonly [name: string]: string } = {
   TILLKIT_DB: 'the database, as --db',
   TILLKIT_ACCOUNT: 'the account, as --account',
   TILLKIT_STORE: 'the store, as --store',
+  TILLKIT_PUBLIC_KEY: 'the public key of a project, as --public-key of conformance',
+  TILLKIT_ACCOUNT_KEY: 'the key of an account, as --account-key of conformance',
   HOST: 'the address of serve, as --host',
   PORT: 'the port of serve, as --port',
   TILLKIT_TOKEN_SECRET: 'signs tokens in place of the keys in the database; at least 32 bytes',

@@ -51,7 +51,8 @@ export function formatCommandHelp(command: Command): string {
     ...required.map(([name, { value }]) => `--${name} ${value}`),
     '[options]',
   ]
-  return `${command.summary}
+  const { summary, description } = command
+  return `${summary}${description ? `\n\n${wrap(description.split(' '), '', '')}` : ''}
 
 ${wrap(usage, 'Usage: ', '  ')}
 

@@ -1,0 +1,17 @@
+/** The secrets of a run, each with the shell variable that stands for it. */
+export type Secrets = ReadonlyMap<string, string>
+
+const JWT = /\beyJ[\w-]+(\.[\w-]*){2,4}/g
+
+/** Replaces secrets and all tokens. */
+export function redact(text: string, secrets: Secrets): string {
+  let redacted = text.replace(JWT, '$TOKEN')
+  for (const [secret, name] of secrets) redacted = redacted.replaceAll(secret, () => name)
+  return redacted
+}
+
+/** Replaces secrets in a shell command. They can only be in single quotes. */
+export function redactCommand(command: string, secrets: Secrets): string {
+  const quoted = [...secrets].map(([secret, name]) => [secret, `'"${name}"'`] as const)
+  return redact(command, new Map(quoted))
+}

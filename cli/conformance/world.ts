@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto'
+import type { Call, Credential } from './call.ts'
+import type { Answer, Send } from './client.ts'
+import { NoAnswer, NotRun } from './outcomes.ts'
+import { CREDENTIALS, type CredentialKind, type EndpointNumber, ROUTES } from './routes.ts'
+import { type Fields, isObject, valueAt } from './shape.ts'
+
+export interface Keys {
+  readonly public_key: string
+  readonly account_key: string
+}
+
+/** The server under test, with the records that checks need. Each is created at its first use. */
+export type World = ReturnType<typeof createWorld>
+
+export function createWorld(send: Send, { public_key, account_key }: Keys) {
+  /** Begins the names of all records of this run. */
+  const prefix = `conformance_${Date.now().toString(36)}${randomBytes(3).toString('hex')}`
+  const secrets = new Map([
+    [account_key, '$ACCOUNT_KEY'],
+    [public_key, '$PUBLIC_KEY'],
+  ])
+  let created = 0
+  let hasChanges = false
+  const unique = () => `${prefix}_${++created}`
+
+  const credentialOf = async (kind: CredentialKind): Promise<Credential> => {
+    const { shown } = CREDENTIALS[kind]
+    if (kind === 'token') return { value: await token(), shown }
+    return { value: kind === 'account key' ? account_key : public_key, shown }
+  }
+  /** Sends a request, with the valid credential of the endpoint unless `call` has another. */
+  const call = async (endpoint: EndpointNumber, parts: Call = {}): Promise<Answer> => {
+    const kind = ROUTES[endpoint].credential
+    const credential = parts.credential === undefined ? await credentialOf(kind) : parts.credential
+    hasChanges ||= endpoint === 9 && Object.keys(parts.json ?? {}).length > 1
+    return send(endpoint, { ...parts, credential })
+  }
+
+  const newSession = () => ({ public_key, user_id: unique() })
+  const session = once(() => call(2, { json: newSession() }))
+  const token = once(async () => {
+    const sources = [
+      async () => valueAt((await session()).body, 'session', 'token'),
+      async () => valueAt((await call(1)).body, 'access_token'),
+      async () => valueAt((await call(3, { json: newSession() })).body, 'token'),
+    ]
+    for (const source of sources) {
+      const found = await source().catch(ignoreNoAnswer)
+      if (typeof found === 'string') return found
+    }
+    throw new NotRun('needs a token: endpoints 1, 2 and 3 return none')
+  })
+  const project = once(async () => need(await session(), 2, 'project', 'id'))
+  /** The project before the run changes it. */
+  const original = once(async () => {
+    const { status, body } = await call(9, { json: { id: await project() } })
+    const secret = valueAt(body, 'config', 'webhook_secret')
+    if (typeof secret === 'string' && secret !== '') secrets.set(secret, '$WEBHOOK_SECRET')
+    if (status <= 299 && isObject(body)) return body
+    throw new NotRun(`needs the project: endpoint 9 answers ${status}`)
+  })
+  const account_id = once(async () => {
+    const found = (await original()).account_id
+    if (typeof found === 'string') return found
+    throw new NotRun('needs the account: endpoint 9 returns no account_id')
+  })
+  /** One of the two lists of platforms is enforced: the platform of the project is in it. */
+  const platform = async () => {
+    const found = valueAt((await session()).body, 'project', 'platform')
+    return typeof found === 'string' ? found : 'mobile'
+  }
+  const newProject = async () => ({
+    account_id: await account_id(),
+    name: unique(),
+    bundle_id: `conformance.${prefix}`,
+    platform: await platform(),
+  })
+  const newStore = async () => ({
+    project_id: await project(),
+    store_id: unique(),
+    store_type: 'web',
+  })
+  const createStore = async (fields: Fields = {}) =>
+    need(await call(10, { json: { ...(await newStore()), ...fields } }), 10, 'store_id')
+  const store = once(() => createStore())
+  const newItem = async () => ({
+    store_id: await store(),
+    name: unique(),
+    display_name: 'Conformance',
+    price: '499',
+    type: 'consumable',
+  })
+  const createItem = async (fields: Fields = {}) => {
+    const sent = { ...(await newItem()), ...fields }
+    return { id: need(await call(4, { json: sent }), 4, 'id'), sent }
+  }
+  const item = once(() =>
+    createItem({ description: 'An item', meta: { nested: { list: [1, 'two', { three: true }] } } }),
+  )
+  /** Records of another project of the account, which the token does not reach. */
+  const foreign = once(async () => {
+    const project_id = need(await call(8, { json: await newProject() }), 8, 'id')
+    const store_id = await createStore({ project_id })
+    return { project_id, store_id, item_id: (await createItem({ store_id })).id }
+  })
+
+  /** Restores the project with `send`. Returns whether that succeeded, or was not necessary. */
+  const restore = async (send: Send): Promise<boolean> => {
+    if (!hasChanges) return true
+    try {
+      const { id, name, platform, config } = await original()
+      const credential = await credentialOf('token')
+      const { status } = await send(9, { json: { id, name, platform, config }, credential })
+      return status <= 299
+    } catch {
+      return false
+    }
+  }
+
+  return {
+    prefix,
+    public_key,
+    secrets,
+    unique,
+    call,
+    newSession,
+    session,
+    token,
+    /** The id of the project. Checks may then change it, because it can be restored. */
+    async project() {
+      await original()
+      return project()
+    },
+    original,
+    newProject,
+    newStore,
+    createStore,
+    store,
+    newItem,
+    createItem,
+    item,
+    foreign,
+    restore,
+  }
+}
+
+/** Runs `create` at the first call. Later calls get the same result, also an error. */
+function once<T>(create: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined
+  return () => {
+    result ??= create()
+    return result
+  }
+}
+
+/** The string at a path of an answer's body. Throws a NotRun when there is none. */
+function need({ status, body }: Answer, endpoint: number, ...path: string[]): string {
+  const found = valueAt(body, ...path)
+  if (typeof found === 'string' && found !== '') return found
+  throw new NotRun(`needs ${path.join('.')} of endpoint ${endpoint}, which answered ${status}`)
+}
+
+function ignoreNoAnswer(error: unknown): undefined {
+  if (!(error instanceof NoAnswer)) throw error
+}

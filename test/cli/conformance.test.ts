@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ROUTES } from '../../cli/conformance/routes.ts'
+import { ENDPOINTS, type Report } from '../../cli/conformance/suite.ts'
+import type { Change } from '../support/changed-server.ts'
+import { tillkit } from '../support/cli.ts'
+import { ANSWER, check, nameOf, onSuccess, startShop } from '../support/conformance.ts'
+import { allTargets } from '../support/targets.ts'
+
+for (const { name, skip, open } of await allTargets()) {
+  test(`tillkit on ${name} conforms and behaves as recommended`, { skip }, async (t) => {
+    const { url, env, till, account, project } = await startShop(t, await open(t))
+    const { code, stdout } = await tillkit(['conformance', '--url', url, '--json'], { env })
+    const { checks, restored } = JSON.parse(stdout) as Report
+    assert.deepEqual(
+      checks.filter(({ outcome }) => outcome !== 'passed'),
+      [],
+    )
+    assert.ok(checks.length > 150)
+    assert.deepEqual({ code, restored }, { code: 0, restored: true })
+    assert.deepEqual(await till.projects.get(account, project.id), project)
+  })
+}
+
+test('every error status of the specification has a required check', () => {
+  for (const { number, checks } of ENDPOINTS) {
+    const checked = checks.filter(({ isOpen }) => !isOpen).flatMap(({ statuses }) => statuses)
+    const missing = ROUTES[number].errors.filter((status) => !checked.includes(status))
+    assert.deepEqual(missing, [], `endpoint ${number}`)
+  }
+})
+
+test('every check of an endpoint has its own title', () => {
+  for (const { checks } of ENDPOINTS) {
+    assert.equal(new Set(checks.map(({ title }) => title)).size, checks.length)
+  }
+})
+
+interface NamedCheck {
+  readonly endpoint: number
+  readonly title: string
+  readonly statuses: readonly number[]
+}
+
+/** The names of the required checks that a condition holds for. */
+function required(is: (check: NamedCheck) => boolean): string[] {
+  return ENDPOINTS.flatMap(({ number: endpoint, checks }) =>
+    checks
+      .filter(({ isOpen, ...each }) => !isOpen && is({ ...each, endpoint }))
+      .map((each) => nameOf({ ...each, endpoint })),
+  )
+}
+
+const answerChecks = required(({ title }) => title === ANSWER)
+
+interface Defect {
+  readonly change: Change
+  /** The endpoints to check; default all. */
+  readonly only?: string
+  /** The checks that must fail. All others must pass. */
+  readonly failed: readonly string[]
+}
+
+const changeStatuses = (statuses: { readonly [from: number]: number }): Change => ({
+  reply(reply) {
+    reply.status = statuses[reply.status] ?? reply.status
+  },
+})
+
+/** Gives answers with status 200 other values. */
+const changeFields = (fields: { readonly [number: number]: object }): Change =>
+  onSuccess(({ json }, { number }) => void Object.assign(json, fields[number]))
+
+/** The fields that a server does not require, with their values. */
+const DEFAULTS: { readonly [number: number]: object } = {
+  2: { user_id: 'a' },
+  3: { user_id: 'a' },
+  4: { display_name: 'a' },
+  8: { name: 'a' },
+  10: { store_type: 'web' },
+}
+
+/** Replaces credentials without the form of a valid one by the first valid one. */
+function acceptAll(header: string, valid: RegExp): Change {
+  let known = ''
+  return {
+    request({ number, headers }) {
+      const value = headers[header] ?? ''
+      if (valid.test(value)) known ||= value
+      else if (known !== '' && number > 3) headers[header] = known
+    },
+  }
+}
+
+const DEFECTS: { readonly [defect: string]: Defect } = {
+  'each answer lacks its last field': {
+    change: onSuccess(({ json }) => void delete json[Object.keys(json).at(-1) ?? '']),
+    failed: answerChecks,
+  },
+  'answers have one more field, or status 201': {
+    change: onSuccess((reply, { number }) => {
+      if (number % 2 === 0) reply.status = 201
+      else reply.json.extra = null
+    }),
+    failed: answerChecks,
+  },
+  'it answers other statuses to bad requests': {
+    change: changeStatuses({ 400: 406, 401: 403, 404: 410 }),
+    failed: required(({ statuses: [first = 500] }) => first < 500),
+  },
+  'it answers 400 in place of 404': {
+    change: changeStatuses({ 404: 400 }),
+    only: '6',
+    failed: ['6: refuses an unknown item with 404'],
+  },
+  'it answers HTML': {
+    change: onSuccess(
+      (reply) => void Object.assign(reply, { type: 'text/html', text: '<html>' }),
+      3,
+    ),
+    only: '3',
+    failed: [`3: ${ANSWER}`],
+  },
+  'it closes connections': {
+    change: { closing: 3 },
+    only: '3',
+    failed: ENDPOINTS[2]?.checks.map(({ title }) => `3: ${title}`) ?? [],
+  },
+  'it requires too little, converts numbers and answers 500 to unusual text': {
+    change: {
+      request(request) {
+        const { number, json } = request
+        if (json?.price === 5) json.price = '5'
+        if (json) request.json = { ...DEFAULTS[number], ...json }
+      },
+      reply(reply, { json, headers: { 'x-public-project-key': key } }) {
+        if (/x{99}/.test(JSON.stringify({ json, key }))) reply.status = 500
+      },
+    },
+    failed: required(({ endpoint, title, statuses: [first] }) => {
+      const [field] = Object.keys(DEFAULTS[endpoint] ?? {})
+      if (title === `refuses a request without ${field}`) return true
+      if (title === 'refuses a number as price') return true
+      return first === 500 && endpoint !== 5
+    }),
+  },
+  'it accepts all account keys': {
+    change: acceptAll('x-account-key', /^ak_/),
+    only: '4,8,10',
+    failed: required(({ title }) => /(without|unknown) account key/.test(title)),
+  },
+  'it verifies only the signatures that are there': {
+    change: acceptAll('authorization', /^Bearer eyJ.*[^.]$/),
+    only: '5,6,7,9',
+    failed: required(({ title }) => /(without|unknown) token|without signature/.test(title)),
+  },
+  'it returns other values': {
+    change: changeFields({
+      1: { access_token: 'opaque' },
+      2: { stores: [] },
+      3: { expires_at: '2001-01-31T12:00:00Z' },
+      6: { price: '499' },
+      7: { ok: 'yes' },
+      8: { config: {} },
+      9: { public_key: 'pk_other' },
+      10: { is_sandbox: true },
+    }),
+    failed: [
+      `1: ${ANSWER}`,
+      '1: returns a token that endpoint 5 accepts',
+      '2: lists a new store, with store_id as id',
+      '3: returns two times that agree',
+      `6: ${ANSWER}`,
+      '6: returns the values that were sent',
+      `7: ${ANSWER}`,
+      '8: returns the values that were sent',
+      '9: returns the public key',
+      '10: returns false as is_sandbox by default',
+    ],
+  },
+  'it writes times for people': {
+    change: changeFields({ 3: { expires_at: 'tomorrow' } }),
+    only: '3',
+    failed: [`3: ${ANSWER}`],
+  },
+  'its tokens do not allow imports': {
+    change: onSuccess((reply) => void Object.assign(reply, { status: 401 }), 7),
+    only: '7',
+    failed: [`7: ${ANSWER}`],
+  },
+}
+
+for (const [defect, { change, only, failed: expected }] of Object.entries(DEFECTS)) {
+  test(`exactly the checks for a defect fail: ${defect}`, async (t) => {
+    const { code, report, titles } = await check(t, change, only ? ['--only', only] : [])
+    assert.deepEqual(titles('failed'), expected)
+    assert.deepEqual(titles('not_run'), [])
+    assert.deepEqual({ code, conforms: report.conforms }, { code: 1, conforms: false })
+    for (const { outcome, expected, got, request = '' } of report.checks) {
+      if (outcome === 'failed') assert.match(request, /^(printf .* \|\n)?curl /)
+      assert.equal(
+        expected !== undefined && got !== undefined,
+        outcome === 'failed' || outcome === 'noted',
+      )
+    }
+  })
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import type { TestContext } from 'node:test'
+import { ROUTES } from '../../cli/conformance/routes.ts'
+
+type Json = Record<string, unknown>
+
+export interface ProxiedRequest {
+  /** The number of the endpoint. */
+  readonly number: number
+  readonly headers: { [name: string]: string }
+  /** The parsed body, when it is a JSON object. */
+  json: Json | undefined
+}
+
+export interface ProxiedReply {
+  status: number
+  type: string
+  json: Json
+  /** Sent in place of the JSON body. */
+  text?: string
+}
+
+/** A defect of a server, made by changing the requests to a good one and its replies. */
+export interface Change {
+  readonly request?: (request: ProxiedRequest) => void
+  readonly reply?: (reply: ProxiedReply, request: ProxiedRequest) => void
+  /** An endpoint that never answers. */
+  readonly silent?: number
+  /** An endpoint that closes the connection. */
+  readonly closing?: number
+}
+
+const NUMBERS = new Map(
+  Object.entries(ROUTES).map(([number, { method, path }]) => [`${method} ${path}`, Number(number)]),
+)
+
+function parse(body: string): Json | undefined {
+  try {
+    const value = JSON.parse(body)
+    return Array.isArray(value) ? undefined : value
+  } catch {
+    return undefined
+  }
+}
+
+/** Starts a proxy that makes the server at `target` look defective. Resolves to its URL. */
+export async function startChangedServer(
+  t: Pick<TestContext, 'after'>,
+  target: string,
+  change: Change,
+): Promise<string> {
+  const server = createServer(async (incoming, outgoing) => {
+    const { method = '', url = '' } = incoming
+    const path = url.replace(/\?.*/, '').replace(/(\/items)\/.+/, '$1/{item_id}')
+    const { host: _, connection: __, 'content-length': ___, ...sent } = incoming.headers
+    const headers = sent as { [name: string]: string }
+    const bytes = await text(incoming.setEncoding('latin1'))
+    const json = parse(Buffer.from(bytes, 'latin1').toString())
+    const request = { number: NUMBERS.get(`${method} ${path}`) ?? 0, headers, json }
+    if (request.number === change.silent) return
+    if (request.number === change.closing) return void incoming.socket.destroy()
+    change.request?.(request)
+    const body = request.json ? JSON.stringify(request.json) : Buffer.from(bytes, 'latin1')
+    const init = { method, headers, ...(body.length > 0 ? { body } : {}) }
+    const answer = await fetch(target + url, init)
+    const type = answer.headers.get('content-type') ?? ''
+    const reply: ProxiedReply = { status: answer.status, type, json: (await answer.json()) as Json }
+    change.reply?.(reply, request)
+    outgoing.writeHead(reply.status, { 'content-type': reply.type })
+    outgoing.end(reply.text ?? JSON.stringify(reply.json))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
