@@ -1,5 +1,6 @@
 import type { WebhookMethods } from '../port.ts'
-import { IS_REFUND, type Program, refundPage } from '../webhooks.ts'
+import { IS_REFUND, refundPage } from '../refunds.ts'
+import type { Program } from '../webhooks.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'

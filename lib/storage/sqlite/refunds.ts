@@ -1,5 +1,5 @@
 import type { Page, RecordPage, Refund } from '../port.ts'
-import { IS_REFUND, refundPage } from '../webhooks.ts'
+import { IS_REFUND, refundPage } from '../refunds.ts'
 import type { Connection } from './connection.ts'
 
 /** The changes of an import: those that were moved into purchases, and those that wait. */
