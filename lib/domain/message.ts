@@ -11,7 +11,6 @@ export interface MessageKey {
 
 /** A message that an endpoint is to receive. Its body is made anew for each attempt. */
 export interface NewMessage extends MessageKey {
-  readonly parts: number
   readonly type: WebhookEventType
   readonly webhook_id: string
   /** The cursor before the records of a part, and their number: `<cursor>:<number>`. */

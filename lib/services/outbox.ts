@@ -5,10 +5,10 @@ import { stopEndpoint } from '../domain/endpoint.ts'
 import { EVENT_ACTIONS, receives } from '../domain/event.ts'
 import type { NewMessage, StoredMessage } from '../domain/message.ts'
 import { settleAttempt } from '../domain/retry.ts'
-import type { LeasedEndpoint } from '../storage/port.ts'
+import type { LeasedEndpoint, TakeRequest } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import { openSecrets } from './endpoints.ts'
-import { bodyOf, messagesOf } from './events.ts'
+import { bodyOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
 
 /** The operations of the webhook sender. They take no caller: the sender serves all accounts. */
@@ -108,6 +108,8 @@ const ENDPOINTS = 10
 const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
 const CLAIM_BYTES = 8 * 1024 ** 2
+/** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
+const REFUND_PAGES = 20
 /** An endpoint with as many waiting messages reads no further entries. */
 const WAITING = 1_000
 const LOG_MS = 30 * 86_400_000
@@ -130,13 +132,32 @@ export function createOutbox(context: Context): Outbox {
     const room = Math.min(limit, WAITING - waiting)
     const entries = room > 0 ? await storage.listUnread(endpoint_id, room) : []
     const messages: NewMessage[] = []
-    for (const entry of entries) {
-      if (!receives(endpoint, entry)) continue
-      messages.push(...(await messagesOf(storage, endpoint_id, entry)))
+    let read: TakeRequest['endpoints'][number]['read']
+    let pages = 0
+    for (const { seq, ...entry } of entries) {
+      if (messages.length >= room || pages >= REFUND_PAGES || read?.rest) break
+      if (!receives(endpoint, entry)) {
+        read = { seq, rest: '', entry: seq }
+        continue
+      }
+      const found = await readMessages(
+        storage,
+        endpoint_id,
+        { seq, ...entry },
+        {
+          rest: seq === position.seq + 1 ? position.rest : '',
+          messages: room - messages.length,
+          pages: REFUND_PAGES - pages,
+        },
+      )
+      const { rest } = found
+      messages.push(...found.messages)
+      pages += found.pages
+      read = { seq: rest === '' ? seq : seq - 1, rest, entry: seq }
     }
-    const last = entries.at(-1)?.seq
-    const hasMore = room > 0 && entries.length === room
-    return { endpoint_id, position, read: last, messages, limit, entries, hasMore }
+    const isMore = entries.length > 0 && entries.at(-1)?.seq !== read?.seq
+    const hasMore = room > 0 && (entries.length === room || isMore)
+    return { endpoint_id, position, read, messages, limit, entries, hasMore }
   }
 
   const stop = async (endpoint_id: string) => {

@@ -14,14 +14,31 @@ export function isRefundStatus(status: PurchaseStatus): boolean {
 /** Whether the column `after` has the code of a status that takes a purchase back. */
 export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
 
-/** A page of rows with `purchase`, `transaction_id`, `user_id`, `sku` and a code as `status`. */
-export function refundPage(rows: readonly Row[], page: Page): RecordPage<Refund> {
-  const refundOf = ({ purchase, transaction_id, user_id, sku, status }: Row): Refund => ({
+/** The most changes of an import that one page examines. */
+export const EXAMINED_REFUNDS = 5_000
+
+/** A row with `purchase`, `transaction_id`, `user_id`, `sku` and a code as `status`. */
+export function refundOf({ purchase, transaction_id, user_id, sku, status }: Row): Refund {
+  return {
     cursor: String(purchase),
     transaction_id: transaction_id as string,
     ...(user_id !== null && { user_id: user_id as string }),
     sku: sku as string,
     status: PURCHASE_STATUSES[numberOf(status)] as PurchaseStatus,
-  })
-  return recordPage(rows, page, refundOf, ({ purchase }) => purchase)
+  }
+}
+
+/** A page of refunds. `examined` is the cursor of the last examined change, if more may follow. */
+export function refundPage(
+  refunds: readonly Refund[],
+  page: Page,
+  examined: string | undefined,
+): RecordPage<Refund> {
+  const found = recordPage(
+    refunds,
+    page,
+    (refund) => refund,
+    ({ cursor }) => cursor,
+  )
+  return { ...(examined !== undefined && { next: examined }), ...found }
 }

@@ -1,8 +1,7 @@
 import type { NumberedEntry } from '../../domain/audit.ts'
 import type { StoredMessage } from '../../domain/message.ts'
-import { recordPage } from '../pages.ts'
-import type { Refund, WebhookMethods } from '../port.ts'
-import { isRefundStatus } from '../refunds.ts'
+import type { Page, RecordPage, Refund, WebhookMethods } from '../port.ts'
+import { EXAMINED_REFUNDS, isRefundStatus, refundPage } from '../refunds.ts'
 import { type KeptEndpoint, keyOf, moveEndpoint } from './endpoints.ts'
 import { sortedPageOf } from './pages.ts'
 import { type State, storeKey } from './state.ts'
@@ -74,9 +73,9 @@ export function webhookMethods(state: State): WebhookMethods {
       return free.slice(0, limit).map((kept) => {
         kept.holder = holder
         kept.leaseUntil = clock + lease
-        const { endpoint, position } = kept
+        const { endpoint, position: seq, rest } = kept
         const waiting = Math.min(most, waitingOf(endpoint.endpoint_id).length)
-        return { endpoint: structuredClone(endpoint), position, waiting }
+        return { endpoint: structuredClone(endpoint), position: { seq, rest }, waiting }
       })
     },
     async listUnread(id, limit) {
@@ -87,8 +86,9 @@ export function webhookMethods(state: State): WebhookMethods {
       return requests.flatMap(({ endpoint_id, position, read, messages, limit }) => {
         const kept = endpoints.get(endpoint_id)
         if (kept?.holder !== holder || kept.endpoint.state !== 'active') return []
-        if (kept.position === position && read !== undefined) {
-          kept.position = read
+        if (kept.position === position.seq && kept.rest === position.rest && read) {
+          kept.position = read.seq
+          kept.rest = read.rest
           for (const each of messages) {
             const times = { created_at: now, next_at: now }
             keep({ ...each, state: 'waiting', attempts: 0, ...times })
@@ -158,14 +158,7 @@ export function webhookMethods(state: State): WebhookMethods {
       return state.audit.find((each) => each.project_id === project_id && each.at >= since)?.seq
     },
     async listRefunds(import_id, page) {
-      return recordPage(
-        refundsOf(state, import_id).filter(
-          ({ cursor }) => Number(cursor) > Number(page.after ?? 0),
-        ),
-        page,
-        (refund) => refund,
-        ({ cursor }) => cursor,
-      )
+      return listRefunds(state, import_id, page)
     },
     async findPurchaseUser(store, transaction_id) {
       return state.stores.get(storeKey(store))?.purchases.get(transaction_id)?.user_id
@@ -173,24 +166,21 @@ export function webhookMethods(state: State): WebhookMethods {
   }
 }
 
-function refundsOf(state: State, import_id: string): Refund[] {
+function listRefunds(state: State, import_id: string, page: Page): RecordPage<Refund> {
   for (const { imports, purchases } of state.stores.values()) {
     const found = imports.get(import_id)
     if (!found) continue
-    return [...found.previous.keys()].flatMap((transaction_id, i) => {
+    const after = Number(page.after ?? 0)
+    const changed = [...found.previous.keys()].slice(after, after + EXAMINED_REFUNDS)
+    const refunds = changed.flatMap((transaction_id, i) => {
       const purchase = purchases.get(transaction_id)
       if (!purchase || !isRefundStatus(purchase.status)) return []
       const { user_id, sku, status } = purchase
-      return [
-        {
-          cursor: String(i + 1),
-          transaction_id,
-          ...(user_id !== undefined && { user_id }),
-          sku,
-          status,
-        },
-      ]
+      const user = user_id === undefined ? {} : { user_id }
+      return [{ cursor: String(after + i + 1), transaction_id, ...user, sku, status }]
     })
+    const last = changed.length === EXAMINED_REFUNDS ? String(after + changed.length) : undefined
+    return refundPage(refunds, page, last)
   }
-  return []
+  return { records: [] }
 }

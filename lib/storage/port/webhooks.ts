@@ -63,8 +63,9 @@ export interface WebhookMethods {
   /** The number of the project's first entry that is not older than this time; ISO 8601, UTC. */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
-   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. An undo of
-   * the import deletes the list.
+   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. Examines at
+   * most 5,000 of its changes, and may return none with a `next`. An undo of the import deletes the
+   * list.
    */
   listRefunds(import_id: string, page: Page): Promise<RecordPage<Refund>>
   /** Finds the user of a stored purchase. Undefined without one. */
@@ -105,10 +106,17 @@ export interface LeaseRequest {
   readonly except: readonly string[]
 }
 
+/** A position in the audit log. */
+export interface LogPosition {
+  /** The entries after this number are unread. */
+  readonly seq: number
+  /** How far entry `seq + 1` is read; '' for not at all. */
+  readonly rest: string
+}
+
 export interface LeasedEndpoint {
   readonly endpoint: StoredEndpoint
-  /** Identifies the position. */
-  readonly position: number
+  readonly position: LogPosition
   /** The number of waiting messages, counted up to `most`. */
   readonly waiting: number
 }
@@ -120,9 +128,9 @@ export interface TakeRequest {
   readonly endpoints: readonly {
     readonly endpoint_id: string
     /** The position that the entries were read after. If it has changed, inserts nothing. */
-    readonly position: number
-    /** The number of the last entry that was read; missing if none was. */
-    readonly read?: number | undefined
+    readonly position: LogPosition
+    /** The new position, with the number of the last entry that was read; missing if none was. */
+    readonly read?: (LogPosition & { readonly entry: number }) | undefined
     readonly messages: readonly NewMessage[]
     /** The most messages to take. */
     readonly limit: number

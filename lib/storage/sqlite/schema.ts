@@ -439,6 +439,11 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO cache_version VALUES (0);
   ${cacheTriggers()}
   `,
+  `
+  -- How far the entry after the position is read; '' for not at all.
+  ALTER TABLE webhook_endpoints ADD COLUMN read_rest TEXT NOT NULL DEFAULT '';
+  ALTER TABLE webhook_messages DROP COLUMN parts;
+  `,
 ]
 
 function cacheTriggers(): string {

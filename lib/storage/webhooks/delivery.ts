@@ -15,7 +15,7 @@ export function deliveryPrograms(
   dialect: WebhookDialect,
   { write, move }: ReturnType<typeof endpointPrograms>,
 ) {
-  const { clock, isSettled, order, lock, lockFree } = dialect
+  const { clock, isSettled, order, lock, lockFree, setXid } = dialect
   const {
     endpointColumns,
     messageColumns,
@@ -28,7 +28,7 @@ export function deliveryPrograms(
 
   const sql = {
     lease: `
-      SELECT ${endpointColumns}, e.read_seq, ${countWaiting} AS waiting FROM webhook_endpoints e
+      SELECT ${endpointColumns}, e.read_seq, e.read_rest, ${countWaiting} AS waiting FROM webhook_endpoints e
       WHERE e.state = 'active' AND e.due_at <= ? AND (e.holder = ? OR e.lease_until <= ${clock})
         AND e.endpoint_id NOT IN ${dialect.each.text}
         AND (EXISTS (SELECT 1 FROM webhook_messages m WHERE m.endpoint_id = e.endpoint_id
@@ -40,13 +40,12 @@ export function deliveryPrograms(
       SELECT ${entryColumns} FROM webhook_endpoints e JOIN audit a ON ${isUnread}
       WHERE e.endpoint_id = ? AND ${isSettled} ORDER BY ${order} LIMIT ?`,
     insertMessages: `
-      INSERT INTO webhook_messages (endpoint_id, sequence, part, parts, type, webhook_id, part_range,
+      INSERT INTO webhook_messages (endpoint_id, sequence, part, type, webhook_id, part_range,
         state, attempts, created_at, next_at, holder)
-      SELECT r.endpoint_id, r.sequence, r.part, r.parts, r.type, r.webhook_id, r.part_range,
+      SELECT r.endpoint_id, r.sequence, r.part, r.type, r.webhook_id, r.part_range,
         'waiting', 0, r.created_at, r.next_at, r.holder
       FROM ${dialect.rows({
         ...KEY_COLUMNS,
-        parts: BIGINT,
         type: TEXT,
         webhook_id: TEXT,
         part_range: TEXT,
@@ -83,6 +82,9 @@ export function deliveryPrograms(
         answer: TEXT,
         duration_ms: BIGINT,
       })} r WHERE ${IS_KEY}`,
+    setPosition: `
+      UPDATE webhook_endpoints AS e SET ${setXid} read_seq = ?, read_rest = ? FROM audit a
+      WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ? AND e.read_rest = ?`,
     renew: `
       UPDATE webhook_endpoints SET lease_until = ${clock} + ?
       WHERE holder = ? AND endpoint_id IN ${dialect.each.text}`,
@@ -101,7 +103,7 @@ export function deliveryPrograms(
       }
       return rows.map((row) => ({
         endpoint: ENDPOINTS.read(row),
-        position: numberOf(row.read_seq),
+        position: { seq: numberOf(row.read_seq), rest: row.read_rest as string },
         waiting: numberOf(row.waiting),
       }))
     },
@@ -119,8 +121,9 @@ export function deliveryPrograms(
         const due = (yield* all(sql.due, endpoint_id, now, limit)).map(MESSAGES.read)
         if (due.length > 0) yield* run(sql.hold, holder, hidden_until, dialect.list(due.map(keyOf)))
         taken.push(...due)
-        const isRead =
-          read !== undefined && (yield* run(dialect.setPosition, read, endpoint_id, position)) === 1
+        if (!read) continue
+        const moved = [read.seq, read.rest, read.entry, endpoint_id, position.seq, position.rest]
+        const isRead = (yield* run(sql.setPosition, ...moved)) === 1
         if (!isRead || messages.length === 0) continue
         // Gives the first ones to the holder at once: a further update would cost as much again.
         const times = { state: 'waiting', attempts: 0, created_at: now } as const

@@ -37,10 +37,10 @@ export interface WebhookDialect {
   readonly isSettled: string
   /** The order in which entries are read. */
   readonly order: string
-  /** Sets the position of an endpoint after an entry `a`. */
-  readonly setPosition: string
-  /** Sets the position to just before an entry `a`, if that is further back. */
-  readonly setBack: { readonly set: string; readonly isBack: string }
+  /** Sets the part of a position that `read_seq` lacks, from an entry `a`. */
+  readonly setXid: string
+  /** Whether an endpoint's position is just before an entry `a`, or after it. */
+  readonly isBack: string
   /** Sets the position after the newest entry. */
   readonly setNewest: string
   /** Locks the selected rows of `e`. */

@@ -9,7 +9,7 @@ const LAG = 10_000
 
 /** Endpoints, their positions and their lags. */
 export function endpointPrograms(dialect: WebhookDialect) {
-  const { order, lock } = dialect
+  const { order, lock, setXid, isBack } = dialect
   const { endpointColumns, isWaiting, findEndpoint, isUnread, countWaiting } = fragmentsOf(dialect)
   const isReceived = `${isUnread} AND (e.store_id = '' OR a.store_id = e.store_id)
     AND a.action IN ${dialect.each.text}
@@ -39,13 +39,12 @@ export function endpointPrograms(dialect: WebhookDialect) {
   function* move(endpoint_id: string, { to, retry, renewed_at }: EndpointMove): Program<void> {
     if (to === 'newest') {
       yield* run(
-        `UPDATE webhook_endpoints SET ${dialect.setNewest} WHERE endpoint_id = ?`,
+        `UPDATE webhook_endpoints SET ${dialect.setNewest}, read_rest = '' WHERE endpoint_id = ?`,
         endpoint_id,
       )
     } else if (to !== undefined) {
-      const { set, isBack } = dialect.setBack
       const back = `
-        UPDATE webhook_endpoints AS e SET ${set}
+        UPDATE webhook_endpoints AS e SET ${setXid} read_seq = a.seq - 1, read_rest = ''
         FROM (SELECT a.* FROM audit a JOIN webhook_endpoints o ON o.project_id = a.project_id
           WHERE o.endpoint_id = ? AND a.seq >= ? ORDER BY ${order} LIMIT 1) a
         WHERE e.endpoint_id = ? AND ${isBack}`
