@@ -10,6 +10,7 @@ import type { Context } from './context.ts'
 import { openSecrets } from './endpoints.ts'
 import { bodyOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
+import { createTurns } from './turns.ts'
 
 /** The operations of the webhook sender. They take no caller: the sender serves all accounts. */
 export interface Outbox {
@@ -40,6 +41,8 @@ export interface ClaimRequest {
   readonly holder: string
   /** Endpoints of which the holder has enough messages. They are not claimed again. */
   readonly except?: readonly string[] | undefined
+  /** Accounts of which the holder has enough messages. */
+  readonly exceptAccounts?: readonly string[] | undefined
   /** The most messages for one endpoint; default 100. A failing endpoint gets at most 10. */
   readonly limit?: number | undefined
   /** Milliseconds of the lease; default 45,000. */
@@ -107,6 +110,8 @@ const LEASE_MS = 45_000
 const ENDPOINTS = 10
 const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
+/** The most entries that one claim examines for the endpoint of a store. */
+const ENTRIES_OF_STORE = 200
 const CLAIM_BYTES = 8 * 1024 ** 2
 /** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
 const REFUND_PAGES = 20
@@ -122,6 +127,7 @@ export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, commits, retries, giveUpAfter } = context
   /** The lease of each holder's last claim. */
   const leases = new Map<string, number>()
+  const turns = createTurns(storage)
   /** The settled messages of each endpoint since its log was pruned. */
   const unpruned = new Map<string, number>()
 
@@ -130,7 +136,9 @@ export function createOutbox(context: Context): Outbox {
     const { endpoint_id, failing_since } = endpoint
     const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
     const room = Math.min(limit, WAITING - waiting)
-    const entries = room > 0 ? await storage.listUnread(endpoint_id, room) : []
+    // Most entries may concern other stores.
+    const entryLimit = endpoint.store_id === '' ? room : ENTRIES_OF_STORE
+    const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
     const messages: NewMessage[] = []
     let read: TakeRequest['endpoints'][number]['read']
     let pages = 0
@@ -156,7 +164,7 @@ export function createOutbox(context: Context): Outbox {
       read = { seq: rest === '' ? seq : seq - 1, rest, entry: seq }
     }
     const isMore = entries.length > 0 && entries.at(-1)?.seq !== read?.seq
-    const hasMore = room > 0 && (entries.length === room || isMore)
+    const hasMore = room > 0 && (entries.length === entryLimit || isMore)
     return { endpoint_id, position, read, messages, limit, entries, hasMore }
   }
 
@@ -213,12 +221,21 @@ export function createOutbox(context: Context): Outbox {
   }
 
   return {
-    async claim({ holder, except = [], limit = MESSAGES, lease = LEASE_MS }) {
+    async claim({ holder, limit = MESSAGES, lease = LEASE_MS, ...request }) {
+      const { except = [], exceptAccounts = [] } = request
       const begun = now()
       leases.set(holder, lease)
-      const leased = await storage.leaseEndpoints({
-        ...{ holder, lease, now: begun, limit: ENDPOINTS, most: WAITING, except },
+      const most = WAITING
+      const { endpoint_ids, isMore } = await turns.choose({
+        ...{ holder, now: begun, most, except, exceptAccounts, limit: ENDPOINTS },
       })
+      const found =
+        endpoint_ids.length === 0
+          ? []
+          : await storage.leaseEndpoints({ holder, lease, now: begun, most, endpoint_ids })
+      const leased = endpoint_ids.flatMap(
+        (id) => found.find(({ endpoint }) => endpoint.endpoint_id === id) ?? [],
+      )
       const readings = await Promise.all(leased.map((each) => read(each, limit)))
       const taken = await storage.takeMessages({
         ...{ holder, now: begun, hidden_until: begun + lease },
@@ -252,9 +269,8 @@ export function createOutbox(context: Context): Outbox {
         await setImmediate() // yields, because the storage may answer at once
       }
       await putBack(holder, lease, gone, excess)
-      const isMore =
-        leased.length === ENDPOINTS || excess.length > 0 || readings.some(({ hasMore }) => hasMore)
-      const due = isMore ? begun : await storage.findNextDue(begun)
+      const isMoreNow = isMore || excess.length > 0 || readings.some(({ hasMore }) => hasMore)
+      const due = isMoreNow ? begun : await storage.findNextDue(begun)
       const next = Math.min(NEXT_MS, Math.max(0, (due ?? begun + NEXT_MS) - now()))
       return { messages, start_within: Math.floor((lease * 2) / 3), next }
     },

@@ -266,6 +266,30 @@ test('an import with very many refunds does not hold up other endpoints', async 
   assert.equal(next, 0)
 })
 
+test('an account with thousands of endpoints delays another one by no claim', async (t) => {
+  const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
+  const till = createTill({ storage, quotas: { storesPerProject: 2_500 } })
+  t.after(() => till.close())
+  const { account, project } = await openHooks(till)
+  const store_config = { webhook_url: URL, webhook_enabled: true }
+  const ids = Array.from({ length: 2_000 }, (_, i) => `store_${i}`)
+  const newStore = (store_id: string) =>
+    till.stores.create(account, {
+      ...{ project_id: project.id, store_id, store_type: 'web', store_config },
+    })
+  await Promise.all(ids.map(newStore))
+  await Promise.all(ids.map((id) => till.webhooks.test(account, `${project.id}/${id}`)))
+  const other = await openHooks(till, 'https://other.example.com/')
+
+  for (let round = 0; round < 10; round++) {
+    await other.newItem(`gem_${round}`)
+    const { messages, next } = await till.outbox.claim({ holder: 'one' })
+    const otherUrls = messages.filter(({ url }) => url !== URL)
+    assert.equal(otherUrls.length, 1)
+    assert.equal(next, 0)
+  }
+})
+
 test('a large item is sent without its metadata', async (t) => {
   const till = memoryTill()
   t.after(() => till.close())

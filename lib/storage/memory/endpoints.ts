@@ -48,8 +48,10 @@ export function findNeeded(
   for (const { endpoint, position } of endpoints.values()) {
     const { stopped_at, failing_since } = endpoint
     if ((stopped_at ?? failing_since ?? stopped_before) < stopped_before) continue
-    const isUnread = ({ seq, project_id }: NumberedEntry) =>
-      seq > position && project_id === endpoint.project_id
+    const isUnread = ({ seq, project_id, store_id }: NumberedEntry) =>
+      seq > position &&
+      project_id === endpoint.project_id &&
+      (endpoint.store_id === '' || store_id === endpoint.store_id)
     needed = Math.min(needed, audit.find(isUnread)?.seq ?? needed)
     for (const { endpoint_id, state, sequence } of messages.values()) {
       if (endpoint_id === endpoint.endpoint_id && state === 'waiting') {

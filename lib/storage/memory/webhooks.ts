@@ -1,6 +1,6 @@
 import type { NumberedEntry } from '../../domain/audit.ts'
 import type { StoredMessage } from '../../domain/message.ts'
-import type { Page, RecordPage, Refund, WebhookMethods } from '../port.ts'
+import type { Page, ReadyRequest, RecordPage, Refund, WebhookMethods } from '../port.ts'
 import { EXAMINED_REFUNDS, isRefundStatus, refundPage } from '../refunds.ts'
 import { type KeptEndpoint, keyOf, moveEndpoint } from './endpoints.ts'
 import { sortedPageOf } from './pages.ts'
@@ -18,6 +18,19 @@ export function webhookMethods(state: State): WebhookMethods {
     state.audit.filter(
       ({ seq, project_id }) => seq > position && project_id === endpoint.project_id,
     )
+  const isFree = (
+    { endpoint, ...kept }: KeptEndpoint,
+    { holder, now }: Pick<ReadyRequest, 'holder' | 'now'>,
+  ) =>
+    endpoint.state === 'active' &&
+    endpoint.due_at <= now &&
+    (kept.holder === holder || kept.leaseUntil <= Date.now())
+  const hasWork = (kept: KeptEndpoint, { now, most }: Pick<ReadyRequest, 'now' | 'most'>) => {
+    const { endpoint_id, store_id } = kept.endpoint
+    const waiting = waitingOf(endpoint_id)
+    const isOwn = (entry: NumberedEntry) => store_id === '' || entry.store_id === store_id
+    return waiting.some(isDue(now)) || (waiting.length < most && unreadOf(kept).some(isOwn))
+  }
   const keep = (message: StoredMessage) => state.messages.set(keyOf(message), message)
 
   return {
@@ -59,23 +72,32 @@ export function webhookMethods(state: State): WebhookMethods {
       const at = state.audit.find(({ seq }) => seq === cursor)?.at
       return { count: Math.min(numbers.length, LAG), cursor, ...(at !== undefined && { at }) }
     },
-    async leaseEndpoints({ holder, lease, now, limit, most, except }) {
-      const clock = Date.now()
-      const free = [...endpoints.values()].filter(({ endpoint, ...kept }) => {
-        const { endpoint_id, due_at } = endpoint
-        if (endpoint.state !== 'active' || due_at > now || except.includes(endpoint_id))
-          return false
-        if (kept.holder !== holder && kept.leaseUntil > clock) return false
-        const waiting = waitingOf(endpoint_id)
-        const hasUnread = waiting.length < most && unreadOf({ endpoint, ...kept }).length > 0
-        return hasUnread || waiting.some(isDue(now))
+    async findReady({ after, examined, exceptAccounts, except, ...request }) {
+      const active = [...endpoints.values()]
+        .filter(({ endpoint: { account_id, endpoint_id, state } }) => {
+          if (state !== 'active' || account_id <= after) return false
+          return endpoint_id > (examined.get(account_id) ?? '')
+        })
+        .sort((a, b) => (a.endpoint.endpoint_id < b.endpoint.endpoint_id ? -1 : 1))
+      const ids = [...new Set(active.map(({ endpoint }) => endpoint.account_id))].sort()
+      const wanted = ids.filter((account_id) => !exceptAccounts.includes(account_id))
+      const accounts = wanted.map((account_id) => {
+        const own = active.filter(({ endpoint }) => endpoint.account_id === account_id)
+        const ready = own.filter((kept) => isFree(kept, request) && hasWork(kept, request))
+        const endpoint_ids = ready.map(({ endpoint }) => endpoint.endpoint_id)
+        return { account_id, endpoint_ids: endpoint_ids.filter((id) => !except.includes(id)) }
       })
-      return free.slice(0, limit).map((kept) => {
+      return { accounts }
+    },
+    async leaseEndpoints({ holder, lease, now, most, endpoint_ids }) {
+      return endpoint_ids.flatMap((id) => {
+        const kept = endpoints.get(id)
+        if (!kept || !isFree(kept, { holder, now })) return []
         kept.holder = holder
-        kept.leaseUntil = clock + lease
+        kept.leaseUntil = Date.now() + lease
         const { endpoint, position: seq, rest } = kept
-        const waiting = Math.min(most, waitingOf(endpoint.endpoint_id).length)
-        return { endpoint: structuredClone(endpoint), position: { seq, rest }, waiting }
+        const waiting = Math.min(most, waitingOf(id).length)
+        return [{ endpoint: structuredClone(endpoint), position: { seq, rest }, waiting }]
       })
     },
     async listUnread(id, limit) {

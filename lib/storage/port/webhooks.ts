@@ -27,8 +27,13 @@ export interface WebhookMethods {
   /** Counts the unread entries with one of these actions, and the waiting messages. */
   measureLag(endpoint_id: string, actions: readonly AuditAction[]): Promise<EndpointLag>
   /**
-   * Leases active endpoints that have due messages or unread entries, and whose lease ended or is
-   * the holder's. The storage's own clock ends leases.
+   * Finds active endpoints that have due messages or unread entries, and that no other holder has.
+   * Examines up to 100 endpoints of each of up to 100 accounts, in the order of their ids.
+   */
+  findReady(request: ReadyRequest): Promise<ReadyPage>
+  /**
+   * Leases those of these endpoints that are active, and whose lease ended or is the holder's. The
+   * storage's own clock ends leases.
    */
   leaseEndpoints(request: LeaseRequest): Promise<LeasedEndpoint[]>
   /** The first unread entries of the endpoint's project that no open transaction can precede. */
@@ -95,15 +100,42 @@ export interface EndpointLag {
   readonly at?: string
 }
 
+export interface ReadyRequest {
+  readonly holder: string
+  readonly now: number
+  /** The waiting messages with which no further entries are read. */
+  readonly most: number
+  /** Endpoints and accounts to leave out. */
+  readonly except: readonly string[]
+  readonly exceptAccounts: readonly string[]
+  /** Examines the accounts after this one. */
+  readonly after: string
+  /** Of these accounts, examines only the endpoints after the given one. */
+  readonly examined: ReadonlyMap<string, string>
+}
+
+export interface ReadyPage {
+  readonly accounts: readonly ReadyAccount[]
+  /** The account after which further ones follow; missing for none. */
+  readonly next?: string
+}
+
+export interface ReadyAccount {
+  readonly account_id: string
+  /** Its endpoints that are ready, sorted. */
+  readonly endpoint_ids: readonly string[]
+  /** The last endpoint that was examined, if further ones may follow. */
+  readonly examined?: string
+}
+
 export interface LeaseRequest {
   readonly holder: string
   /** Milliseconds. */
   readonly lease: number
   readonly now: number
-  readonly limit: number
-  /** The waiting messages with which no further entries are read. */
+  /** The most waiting messages to count. */
   readonly most: number
-  readonly except: readonly string[]
+  readonly endpoint_ids: readonly string[]
 }
 
 /** A position in the audit log. */

@@ -21,6 +21,7 @@ export function webhookMethods(db: Database): WebhookMethods {
       })
     },
     measureLag: (id, actions) => read(programs.measureLag(id, actions)),
+    findReady: (request) => read(programs.findReady(request)),
     leaseEndpoints: (request) => write(() => programs.leaseEndpoints(request)),
     listUnread: (id, limit) => read(programs.listUnread(id, limit)),
     takeMessages: (request) => write(() => programs.takeMessages(request)),

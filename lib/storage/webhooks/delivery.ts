@@ -26,16 +26,14 @@ export function deliveryPrograms(
     countWaiting,
   } = fragmentsOf(dialect)
 
+  const isFree = `e.state = 'active' AND e.due_at <= ?
+    AND (e.holder = ? OR e.lease_until <= ${clock})`
+
   const sql = {
     lease: `
-      SELECT ${endpointColumns}, e.read_seq, e.read_rest, ${countWaiting} AS waiting FROM webhook_endpoints e
-      WHERE e.state = 'active' AND e.due_at <= ? AND (e.holder = ? OR e.lease_until <= ${clock})
-        AND e.endpoint_id NOT IN ${dialect.each.text}
-        AND (EXISTS (SELECT 1 FROM webhook_messages m WHERE m.endpoint_id = e.endpoint_id
-              AND ${isWaiting} AND m.next_at <= ?)
-          OR (EXISTS (SELECT 1 FROM audit a WHERE ${isUnread} AND ${isSettled})
-              AND ${countWaiting} < ?))
-      ORDER BY e.lease_until LIMIT ?${lockFree}`,
+      SELECT ${endpointColumns}, e.read_seq, e.read_rest, ${countWaiting} AS waiting
+      FROM webhook_endpoints e
+      WHERE e.endpoint_id IN ${dialect.each.text} AND ${isFree}${lockFree}`,
     unread: `
       SELECT ${entryColumns} FROM webhook_endpoints e JOIN audit a ON ${isUnread}
       WHERE e.endpoint_id = ? AND ${isSettled} ORDER BY ${order} LIMIT ?`,
@@ -92,9 +90,8 @@ export function deliveryPrograms(
 
   return {
     *leaseEndpoints(request: LeaseRequest): Program<LeasedEndpoint[]> {
-      const { holder, lease, now, limit, most, except } = request
-      const found = [most, now, holder, dialect.list(except), now, most, most, limit]
-      const rows = yield* all(sql.lease, ...found)
+      const { holder, lease, now, most, endpoint_ids } = request
+      const rows = yield* all(sql.lease, most, dialect.list(endpoint_ids), now, holder)
       const ids = rows.map(({ endpoint_id }) => endpoint_id)
       if (ids.length > 0) {
         const take = `UPDATE webhook_endpoints SET holder = ?, lease_until = ${clock} + ?

@@ -61,7 +61,8 @@ export function logPrograms(dialect: WebhookDialect) {
      */
     *findNeeded(stopped_before: number): Program<number | undefined> {
       const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'
-      const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread})) AS seq
+      const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread}
+          AND (e.store_id = '' OR a.store_id = e.store_id))) AS seq
         FROM webhook_endpoints e WHERE ${needs}`
       const waiting = `SELECT min(m.sequence) AS seq FROM webhook_endpoints e
         JOIN webhook_messages m ON m.endpoint_id = e.endpoint_id WHERE ${isWaiting} AND ${needs}`

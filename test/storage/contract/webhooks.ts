@@ -266,6 +266,53 @@ export function describeWebhooks(open: OpenStorage): void {
     )
   })
 
+  test('accounts take turns, and so do the endpoints of an account', async (t) => {
+    const { till, account, project } = await openHooks(t)
+    const stores = Array.from({ length: 30 }, (_, i) => `store_${i}`)
+    const store_config = { webhook_url: URL, webhook_enabled: true }
+    for (const store_id of stores) {
+      const store = { project_id: project.id, store_id, store_config }
+      await till.stores.create(account, { ...store, store_type: 'web' })
+      await newItem(till, account, store_id, 'gem')
+    }
+    const small = await createShop(till, 'Small')
+    await till.projects.update(small.account, {
+      ...{ id: small.project.id, config: { webhook_url: 'https://small.example.com/' } },
+    })
+    const seen = new Set<string>()
+
+    for (let round = 0; round < 4; round++) {
+      await newItem(till, small.account, 'main', `gem_${round}`)
+      await eventuallyHolds(async () => {
+        const { messages } = await till.outbox.claim({ holder: 'sender', limit: 1 })
+        for (const { endpoint_id } of messages) seen.add(endpoint_id)
+        assert.ok(messages.some(({ url }) => url.includes('small')))
+      })
+    }
+
+    // Each claim serves 10 endpoints: one of the small account, and 9 others.
+    assert.equal(seen.size, 1 + 31)
+  })
+
+  test('the endpoint of a store has nothing to do for the events of other stores', async (t) => {
+    const { till, account, project } = await openHooks(t)
+    const store_config = { webhook_url: URL, webhook_enabled: true }
+    for (let i = 0; i < 12; i++) {
+      const store = { project_id: project.id, store_id: `store_${i}`, store_config }
+      await till.stores.create(account, { ...store, store_type: 'web' })
+    }
+    await settle(till, await claimSome(till, 12), OK)
+
+    await newItem(till, account, 'store_3', 'gem')
+
+    await eventuallyHolds(async () => {
+      const { messages, next } = await till.outbox.claim({ holder: 'sender' })
+      const ids = messages.map(({ endpoint_id }) => endpoint_id).sort()
+      assert.deepEqual(ids, [project.id, `${project.id}/store_3`])
+      assert.ok(next > 0)
+    })
+  })
+
   test('a URL that a session sets receives nothing until the account confirms it', async (t) => {
     const { till, account, store, project, endpoint_id, token } = await openHooks(t)
     const session = await till.sessions.authenticate(token)
