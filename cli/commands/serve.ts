@@ -158,7 +158,7 @@ export const serve = command({
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)
     }
-    const { unconfirmed } = await till.outbox.backlog()
+    const unconfirmed = await till.outbox.countUnconfirmed()
     if (unconfirmed > 0) {
       log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)
     }

@@ -2,10 +2,11 @@ import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../domain/audit.ts'
 import type { StoredEndpoint } from '../domain/endpoint.ts'
 import { stopEndpoint } from '../domain/endpoint.ts'
-import { EVENT_ACTIONS, receives } from '../domain/event.ts'
+import { receives } from '../domain/event.ts'
 import type { NewMessage, StoredMessage } from '../domain/message.ts'
 import { settleAttempt } from '../domain/retry.ts'
 import type { LeasedEndpoint, TakeRequest } from '../storage/port.ts'
+import { type Backlog, createBacklog } from './backlog.ts'
 import type { Context } from './context.ts'
 import { openSecrets } from './endpoints.ts'
 import { bodyOf, readMessages } from './events.ts'
@@ -32,8 +33,13 @@ export interface Outbox {
    * event loop. Returns a function that removes it.
    */
   onChange(listener: () => void): () => void
-  /** Counts endpoints and their lag, for metrics. Reads at most 1,000 endpoints. */
+  /**
+   * Counts endpoints and their lag, for metrics. Reads at most 1,000 endpoints and examines about
+   * 100,000 entries. The result may be 15 seconds old.
+   */
   backlog(): Promise<Backlog>
+  /** Counts the endpoints with a URL that waits for the account, also active ones. */
+  countUnconfirmed(): Promise<number>
 }
 
 export interface ClaimRequest {
@@ -90,21 +96,6 @@ export interface AttemptResult extends Pick<OutgoingMessage, 'endpoint_id' | 'se
   readonly answer?: string | undefined
 }
 
-export interface Backlog {
-  /** The numbers of endpoints by state. */
-  readonly endpoints: {
-    readonly [State in 'active' | 'unconfirmed' | 'paused' | 'disabled']: number
-  }
-  /** The endpoints with a URL that waits for the account, also active ones. */
-  readonly unconfirmed: number
-  /** The active endpoints whose last attempt failed. */
-  readonly failing: number
-  /** The sum of the lags of the active endpoints. Each is counted up to 10,000. */
-  readonly lag: number
-  /** The age in seconds of the oldest change that an active endpoint has not received. */
-  readonly lag_seconds: number
-}
-
 const LEASE_MS = 45_000
 /** One claim leases at most this many endpoints, so that its messages fit into memory. */
 const ENDPOINTS = 10
@@ -121,7 +112,6 @@ const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
 const PRUNE_EVERY = 1_000
 const NEXT_MS = 60_000
-const BACKLOG_ENDPOINTS = 1_000
 
 export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, commits, retries, giveUpAfter } = context
@@ -300,25 +290,7 @@ export function createOutbox(context: Context): Outbox {
     },
     onChange: (listener) => commits.on(listener),
 
-    async backlog() {
-      const endpoints = { active: 0, unconfirmed: 0, paused: 0, disabled: 0 }
-      let unconfirmed = 0
-      let failing = 0
-      let lag = 0
-      let lag_seconds = 0
-      const { records } = await storage.listEndpoints({}, { limit: BACKLOG_ENDPOINTS })
-      for (const { endpoint_id, state, failing_since, ...endpoint } of records) {
-        endpoints[state]++
-        if (endpoint.unconfirmed) unconfirmed++
-        if (state !== 'active') continue
-        if (failing_since !== undefined) failing++
-        const { count, at } = await storage.measureLag(endpoint_id, EVENT_ACTIONS)
-        lag += count
-        if (at !== undefined) {
-          lag_seconds = Math.max(lag_seconds, Math.floor((now() - Date.parse(at)) / 1000))
-        }
-      }
-      return { endpoints, unconfirmed, failing, lag, lag_seconds: Math.max(0, lag_seconds) }
-    },
+    backlog: createBacklog(context),
+    countUnconfirmed: () => storage.countUnconfirmed(),
   }
 }

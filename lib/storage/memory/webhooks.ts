@@ -55,7 +55,11 @@ export function webhookMethods(state: State): WebhookMethods {
       state.recordWrite(write)
       return structuredClone(kept.endpoint)
     },
-    async measureLag(id, actions) {
+    async countUnconfirmed() {
+      const all = [...endpoints.values()]
+      return all.filter(({ endpoint }) => endpoint.unconfirmed !== undefined).length
+    },
+    async measureLag(id, actions, most = LAG) {
       const kept = endpoints.get(id)
       const { store_id = '' } = kept?.endpoint ?? {}
       const isReceived = ({ action, subject, ...entry }: NumberedEntry) =>
@@ -67,10 +71,11 @@ export function webhookMethods(state: State): WebhookMethods {
         ...waitingOf(id).map(({ sequence }) => sequence),
         ...unread.map(({ seq }) => seq),
       ]
-      if (numbers.length === 0) return { count: 0, cursor: state.lastSeq + 1 }
+      if (numbers.length === 0) return { count: 0, examined: 0, cursor: state.lastSeq + 1 }
       const cursor = Math.min(...numbers)
       const at = state.audit.find(({ seq }) => seq === cursor)?.at
-      return { count: Math.min(numbers.length, LAG), cursor, ...(at !== undefined && { at }) }
+      const count = Math.min(numbers.length, most)
+      return { count, examined: count, cursor, ...(at !== undefined && { at }) }
     },
     async findReady({ after, examined, exceptAccounts, except, ...request }) {
       const active = [...endpoints.values()]

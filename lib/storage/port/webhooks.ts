@@ -24,8 +24,17 @@ export interface WebhookMethods {
     move?: EndpointMove,
     write?: WriteOptions,
   ): Promise<StoredEndpoint | undefined>
-  /** Counts the unread entries with one of these actions, and the waiting messages. */
-  measureLag(endpoint_id: string, actions: readonly AuditAction[]): Promise<EndpointLag>
+  /**
+   * Counts the unread entries with one of these actions, and the waiting messages. Examines at most
+   * `most` of each; default 10,000.
+   */
+  measureLag(
+    endpoint_id: string,
+    actions: readonly AuditAction[],
+    most?: number,
+  ): Promise<EndpointLag>
+  /** Counts the endpoints with a URL that waits for the account. */
+  countUnconfirmed(): Promise<number>
   /**
    * Finds active endpoints that have due messages or unread entries, and that no other holder has.
    * Examines up to 100 endpoints of each of up to 100 accounts, in the order of their ids.
@@ -92,11 +101,12 @@ export interface EndpointMove {
 }
 
 export interface EndpointLag {
-  /** Counted up to 10,000. */
   readonly count: number
-  /** The first number that is not settled, or the next number. */
+  /** The number of entries and messages that were examined. */
+  readonly examined: number
+  /** The first number that is not settled, or the next number. A lower one if it was not found. */
   readonly cursor: number
-  /** The time of that entry; missing without a lag. */
+  /** The time of that entry; missing if everything is settled. */
   readonly at?: string
 }
 

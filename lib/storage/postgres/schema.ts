@@ -419,5 +419,7 @@ export const MIGRATIONS: readonly string[] = [
   -- The sender examines the endpoints of each account in turn.
   CREATE INDEX webhook_endpoints_active ON webhook_endpoints (account_id, endpoint_id)
     WHERE state = 'active';
+  CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
+    WHERE unconfirmed IS NOT NULL;
   `,
 ]

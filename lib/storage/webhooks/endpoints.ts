@@ -11,7 +11,7 @@ const LAG = 10_000
 export function endpointPrograms(dialect: WebhookDialect) {
   const { order, lock, setXid, isBack } = dialect
   const { endpointColumns, isWaiting, findEndpoint, isUnread, countWaiting } = fragmentsOf(dialect)
-  const isReceived = `${isUnread} AND (e.store_id = '' OR a.store_id = e.store_id)
+  const isReceived = `(e.store_id = '' OR a.store_id = e.store_id)
     AND a.action IN ${dialect.each.text}
     AND (a.action <> 'webhooks.test' OR a.subject = e.endpoint_id)`
   const updateEndpointRow = ENDPOINTS.updateWhere('endpoint_id = ?')
@@ -26,9 +26,13 @@ export function endpointPrograms(dialect: WebhookDialect) {
           WHERE m.endpoint_id = e.endpoint_id AND ${isWaiting}) AS first_waiting
       FROM webhook_endpoints e WHERE e.endpoint_id = ?`,
     unreadLag: `
-      SELECT count(*) AS unread, min(seq) AS first_unread FROM (
-        SELECT a.seq FROM webhook_endpoints e JOIN audit a ON ${isReceived}
-        WHERE e.endpoint_id = ? ORDER BY ${order} LIMIT ${LAG}) u`,
+      SELECT count(*) AS examined, min(u.seq) AS first,
+        count(*) FILTER (WHERE is_received) AS unread,
+        min(u.seq) FILTER (WHERE is_received) AS first_unread
+      FROM (
+        SELECT a.seq, (${isReceived}) AS is_received FROM webhook_endpoints e
+        JOIN audit a ON ${isUnread}
+        WHERE e.endpoint_id = ? ORDER BY ${order} LIMIT ?) u`,
   }
 
   function* write(endpoint: StoredEndpoint): Program<void> {
@@ -111,19 +115,28 @@ export function endpointPrograms(dialect: WebhookDialect) {
       }
     },
 
-    *measureLag(endpoint_id: string, actions: readonly string[]): Program<EndpointLag> {
-      const messages = yield* find(sql.lag, LAG, endpoint_id)
-      const entries = yield* find(sql.unreadLag, dialect.list(actions), endpoint_id)
+    *countUnconfirmed(): Program<number> {
+      const count = 'SELECT count(*) AS n FROM webhook_endpoints WHERE unconfirmed IS NOT NULL'
+      return numberOf((yield* find(count))?.n)
+    },
+
+    *measureLag(endpoint_id: string, actions: readonly string[], most = LAG): Program<EndpointLag> {
+      const messages = yield* find(sql.lag, most, endpoint_id)
+      const entries = yield* find(sql.unreadLag, dialect.list(actions), endpoint_id, most)
       const count = numberOf(messages?.waiting ?? 0) + numberOf(entries?.unread ?? 0)
-      const firsts = [messages?.first_waiting, entries?.first_unread]
+      const unread = numberOf(entries?.examined ?? 0)
+      const examined = unread + numberOf(messages?.waiting ?? 0)
+      const isPartial = unread === most
+      const first_unread = entries?.first_unread ?? (isPartial ? entries?.first : undefined)
+      const firsts = [messages?.first_waiting, first_unread]
       const known = firsts.filter((each) => each !== null && each !== undefined).map(numberOf)
       if (known.length === 0) {
         const last = yield* find('SELECT max(seq) AS seq FROM audit')
-        return { count: 0, cursor: numberOf(last?.seq ?? 0) + 1 }
+        return { count: 0, examined, cursor: numberOf(last?.seq ?? 0) + 1 }
       }
       const cursor = Math.min(...known)
       const at = (yield* find('SELECT at FROM audit WHERE seq = ?', cursor))?.at as string
-      return { count: Math.min(count, LAG), cursor, ...(at && { at }) }
+      return { count: Math.min(count, most), examined, cursor, ...(at && { at }) }
     },
   }
 }
