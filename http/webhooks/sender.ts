@@ -78,7 +78,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     const started = performance.now()
     let claimed: Claim
     try {
-      claimed = await outbox.claim({ holder, lease, except: queues.full() })
+      const exceptAccounts = queues.fullAccounts()
+      claimed = await outbox.claim({ holder, lease, except: queues.full(), exceptAccounts })
     } catch (error) {
       onError(error)
       return RETRY_INTERVAL

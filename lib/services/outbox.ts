@@ -68,6 +68,7 @@ export interface Claim {
 
 /** A signed message. Send it by POST; the sender adds no further header that is signed. */
 export interface OutgoingMessage {
+  readonly account_id: string
   readonly endpoint_id: string
   readonly sequence: number
   /** 0, or the number of the part. With the two fields above, identifies the message. */
@@ -104,6 +105,7 @@ const MESSAGES_OF_FAILING = 10
 /** The most entries that one claim examines for the endpoint of a store. */
 const ENTRIES_OF_STORE = 200
 const CLAIM_BYTES = 8 * 1024 ** 2
+const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2
 /** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
 const REFUND_PAGES = 20
 /** An endpoint with as many waiting messages reads no further entries. */
@@ -187,7 +189,8 @@ export function createOutbox(context: Context): Outbox {
       'webhook-timestamp': String(timestamp),
       ...(secrets.length > 0 && { 'webhook-signature': signature }),
     }
-    return { endpoint_id, sequence, part, attempt: attempts + 1, url: endpoint.url, headers, body }
+    const { account_id, url } = endpoint
+    return { account_id, endpoint_id, sequence, part, attempt: attempts + 1, url, headers, body }
   }
 
   /** Gives up messages whose data is gone, and returns those that do not fit into the claim. */
@@ -239,22 +242,32 @@ export function createOutbox(context: Context): Outbox {
       const gone: StoredMessage[] = []
       const excess: StoredMessage[] = []
       let bytes = 0
+      const bytesOf = new Map<string, number>()
       for (const { endpoint } of leased) {
-        const own = taken.filter(({ endpoint_id }) => endpoint_id === endpoint.endpoint_id)
+        const { account_id, endpoint_id } = endpoint
+        const own = taken.filter((message) => message.endpoint_id === endpoint_id)
         const secrets = openSecrets(sealer, endpoint, begun)
         if (!secrets) {
-          await stop(endpoint.endpoint_id)
+          await stop(endpoint_id)
           excess.push(...own)
           continue
         }
         for (const message of own) {
+          const ownBytes = bytesOf.get(account_id) ?? 0
+          if (bytes >= CLAIM_BYTES || ownBytes >= CLAIM_BYTES_OF_ACCOUNT) {
+            excess.push(message)
+            continue
+          }
           const entry = entries.get(message.sequence)
-          const body = bytes < CLAIM_BYTES && entry && (await bodyOf(storage, entry, message))
-          if (body) {
-            bytes += Buffer.byteLength(body)
-            messages.push(sign(endpoint, secrets, message, body))
-          } else if (bytes >= CLAIM_BYTES) excess.push(message)
-          else gone.push(message)
+          const body = entry && (await bodyOf(storage, entry, message))
+          if (!body) {
+            gone.push(message)
+            continue
+          }
+          const size = Buffer.byteLength(body)
+          bytes += size
+          bytesOf.set(account_id, ownBytes + size)
+          messages.push(sign(endpoint, secrets, message, body))
         }
         await setImmediate() // yields, because the storage may answer at once
       }
