@@ -11,10 +11,12 @@ export { createProblem, type Problem } from './problems.ts'
 export { counter, countersOf, type Family, sumFamilies } from './prometheus.ts'
 export { type RunningServer, type ServeOptions, serve } from './server.ts'
 export type { HandlerOptions } from './server-context.ts'
+export { deliveryMetrics } from './webhooks/metrics.ts'
 export type { OutgoingOptions } from './webhooks/request.ts'
 export type { Resolve } from './webhooks/resolver.ts'
 export {
   type DeliveryResult,
+  NO_RESULTS,
   startWebhooks,
   type WebhookSender,
   type WebhookSenderOptions,

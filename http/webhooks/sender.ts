@@ -152,7 +152,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   return { results, close: closeOnce, [Symbol.asyncDispose]: closeOnce }
 }
 
-const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
+/** Before the first request. */
+export const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
   '2xx': 0,
   '3xx': 0,
   '4xx': 0,
