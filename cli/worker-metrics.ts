@@ -11,9 +11,9 @@ const TIMEOUT_MS = 1_000
 
 /**
  * Runs in the parent: sends the metrics of all workers to each worker that asks. Includes the last
- * counters of ended workers, because a counter must not decrease.
+ * counters of ended workers, because a counter must not decrease. Adds the parent's own metrics.
  */
-export function serveWorkerMetrics(): void {
+export function serveWorkerMetrics(own: () => readonly Family[]): void {
   const latest = new Map<Worker, readonly Family[]>()
   const unanswered = new Set<Worker>()
   let ended: readonly Family[] = []
@@ -35,7 +35,7 @@ export function serveWorkerMetrics(): void {
     const restarted = counter('tillkit_worker_restarts_total', 'Workers that died.', {
       value: restarts,
     })
-    return [...sumFamilies([ended, ...latest.values()]), restarted]
+    return [...sumFamilies([ended, ...latest.values()]), ...own(), restarted]
   }
   const markAnswered = (worker: Worker) => {
     unanswered.delete(worker)

@@ -81,6 +81,7 @@ export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } 
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
+export type { Backlog } from './services/backlog.ts'
 export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
 export { readCatalog } from './services/catalog-file.ts'
 export type {
@@ -104,7 +105,6 @@ export type {
 } from './services/operations.ts'
 export type {
   AttemptResult,
-  Backlog,
   Claim,
   ClaimRequest,
   Outbox,

@@ -51,8 +51,21 @@ await build({
   plugins: [keepOutside('../lib/storage/sqlite/threads.js')],
   logLevel: 'warning',
 })
+// The CLI starts this file in a thread.
+const thread = 'dist/cli/webhook-thread.js'
+await build({
+  entryPoints: [thread],
+  outfile: thread,
+  allowOverwrite: true,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  external: ['../lib/index.js', '../http/index.js'],
+  logLevel: 'warning',
+})
 for (const name of readdirSync('dist/cli')) {
-  if (name !== 'main.js') rmSync(`dist/cli/${name}`, { recursive: true })
+  if (!['main.js', 'webhook-thread.js'].includes(name))
+    rmSync(`dist/cli/${name}`, { recursive: true })
 }
 chmodSync(main, 0o755)
 

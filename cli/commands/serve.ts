@@ -1,4 +1,5 @@
 import {
+  deliveryMetrics,
   isOrigin,
   type LogEntry,
   serve as listen,
@@ -17,8 +18,12 @@ import { createLogWriter } from '../log-writer.ts'
 import { oneOf, type ValueParser, wholeNumber } from '../option-values.ts'
 import { stopSignal } from '../signals.ts'
 import { findStartupWarnings } from '../warnings.ts'
+import { startSender } from '../webhook-sender.ts'
 import { poolMetrics, serveWorkerMetrics } from '../worker-metrics.ts'
 import { isWorker, startWorkerPool } from '../worker-pool.ts'
+
+/** How often the sender of a pool asks for changes: the workers do not tell of theirs. */
+const WORKERS_POLL_MS = 200
 
 const portNumber = wholeNumber(0, 65_535)
 const LOGS = ['all', 'errors', 'off'] as const
@@ -103,7 +108,7 @@ export const serve = command({
       help: 'text or json (default: text on a terminal, else json)',
     },
   },
-  async run({ till, db, isNew, args, options, config, io, output }) {
+  async run({ till, db, isNew, args, options, config, env, io, output }) {
     const { workers = 1 } = options
     if (workers > 1 && db === 'memory:') {
       throw new UsageError('Workers share a database file: memory: has only one process')
@@ -135,30 +140,35 @@ export const serve = command({
       const entry = { time: new Date().toISOString(), level, message }
       io.stderr.write(`${formatLogLine(entry, logFormat)}\n`)
     }
-    const listenAndSend = async () => {
-      if (options['no-webhooks']) return listen(till, settings)
-      const webhooks = startWebhooks(till, {
-        allowPrivate: options['webhook-allow-private'],
-        onError: (error) => log('error', `webhooks: ${(error as Error).message}`),
-      })
-      return listenWith(till, settings, webhooks)
+    const sending = {
+      allowPrivate: options['webhook-allow-private'],
+      onError: (error: unknown) => log('error', `webhooks: ${(error as Error).message}`),
+    }
+    const listenAndSend = () =>
+      options['no-webhooks']
+        ? listen(till, settings)
+        : listenWith(till, settings, startSender(till, { ...sending, db, env }))
+    /** The workers serve, and this process sends. */
+    const startPool = () => {
+      const webhooks = options['no-webhooks']
+        ? undefined
+        : startWebhooks(till, { ...sending, pollInterval: WORKERS_POLL_MS })
+      if (options.metrics) serveWorkerMetrics(() => deliveryMetrics(webhooks))
+      const onDeath = (message: string) => log('error', message)
+      return startWorkers(workers, args, settings.host, onDeath, webhooks)
     }
     // Before the URL is printed: whoever reads it may send the signal at once.
     const stopped = stopSignal(io, isWorker)
     if (isWorker) return serveUntil(stopped, await listenAndSend())
-    if (workers > 1 && options.metrics) serveWorkerMetrics()
     const demo = options.demo ? await createDemo(till) : undefined
-    const server =
-      workers === 1
-        ? await listenAndSend()
-        : await startWorkers(workers, args, settings.host, (message) => log('error', message))
+    const server = workers === 1 ? await listenAndSend() : await startPool()
     const { url } = server
     // A new database may come from a mistyped path. With `--demo` a new one is expected.
     if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)
     }
-    const { unconfirmed } = await till.outbox.backlog()
+    const unconfirmed = await till.outbox.countUnconfirmed()
     if (unconfirmed > 0) {
       log('warn', `Webhook URLs that wait for a confirmation: ${unconfirmed}; see webhooks list`)
     }
@@ -205,11 +215,19 @@ async function startWorkers(
   args: readonly string[],
   host = '',
   onDeath: (message: string) => void,
+  webhooks: WebhookSender | undefined,
 ): Promise<Served> {
-  const workerArgs = args.filter((each) => each !== '--demo')
-  const pool = await startWorkerPool(workers, workerArgs, onDeath)
-  if (!pool) throw new CommandFailure('') // the worker has printed the reason
-  return { ...pool, url: `http://${host.includes(':') ? `[${host}]` : host}:${pool.port}` }
+  const others = args.filter((each) => each !== '--demo' && each !== '--no-webhooks')
+  const pool = await startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
+  if (!pool) {
+    await webhooks?.close()
+    throw new CommandFailure('') // the worker has printed the reason
+  }
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${pool.port}`,
+    failed: pool.failed,
+    stop: async () => void (await Promise.all([pool.stop(), webhooks?.close()])),
+  }
 }
 
 function logOptions(

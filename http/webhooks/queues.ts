@@ -15,13 +15,24 @@ const ENOUGH = 100
 /** Messages and bytes in all queues; at more, nothing is claimed. */
 const MAX_MESSAGES = 2_000
 const MAX_BYTES = 16 * 1024 ** 2
+/** One account has at most this share of each limit, so that the others always progress. */
+const ACCOUNT_SHARE = 0.5
 /** The maximum number of endpoints whose state, failing or not, is remembered. */
 const MAX_ENDPOINTS = 10_000
 
 interface Queue {
   readonly endpoint_id: string
+  readonly account_id: string
   waiting: QueuedMessage[]
   inFlight: number
+}
+
+/** What waits and what is in flight, of all accounts or of one. */
+interface Usage {
+  messages: number
+  bytes: number
+  inFlight: number
+  failing: number
 }
 
 interface QueuedMessage {
@@ -42,6 +53,8 @@ export interface Queues {
   hasRoom(): boolean
   /** The endpoints that need no more messages now. */
   full(): string[]
+  /** The accounts that have their share of the messages. */
+  fullAccounts(): string[]
   /** Whether the endpoint needs no more messages now. */
   isFull(endpoint_id: string): boolean
   add(message: OutgoingMessage, deadline: number): void
@@ -57,28 +70,36 @@ export function createQueues(): Queues {
   /** The queues that may send, in the order of their turns. */
   const ready = new Set<Queue>()
   const failing = new BoundedMap<boolean>(MAX_ENDPOINTS)
-  const inFlight = { all: 0, failing: 0 }
-  const waiting = { messages: 0, bytes: 0 }
+  const all = noUsage()
+  const accounts = new Map<string, Usage>()
 
+  const usageOf = (account_id: string) => accounts.get(account_id) ?? noUsage()
+  const use = (account_id: string, kind: keyof Usage, by: number) => {
+    const usage = usageOf(account_id)
+    usage[kind] += by
+    all[kind] += by
+    if (usage.messages + usage.bytes + usage.inFlight > 0) accounts.set(account_id, usage)
+    else accounts.delete(account_id)
+  }
   const isFailing = ({ endpoint_id }: Queue) => failing.get(endpoint_id) === true
   const schedule = (queue: Queue) => {
     const most = isFailing(queue) ? 1 : ENDPOINT_IN_FLIGHT
     if (queue.waiting.length > 0 && queue.inFlight < most) ready.add(queue)
     else if (queue.waiting.length + queue.inFlight === 0) queues.delete(queue.endpoint_id)
   }
-  const count = ({ body }: OutgoingMessage, sign: 1 | -1) => {
-    waiting.messages += sign
-    waiting.bytes += sign * body.length
+  const count = ({ account_id, body }: OutgoingMessage, sign: 1 | -1) => {
+    use(account_id, 'bytes', sign * body.length)
+    use(account_id, 'messages', sign)
   }
   const start = (queue: Queue, queued: QueuedMessage): Turn => {
     const wasFailing = isFailing(queue)
     const change = (sign: 1 | -1) => {
       queue.inFlight += sign
-      inFlight.all += sign
-      if (wasFailing) inFlight.failing += sign
+      if (wasFailing) use(queue.account_id, 'failing', sign)
+      use(queue.account_id, 'inFlight', sign)
     }
-    count(queued.message, -1)
     change(1)
+    count(queued.message, -1)
     return {
       ...queued,
       finish(hasAnswered) {
@@ -88,24 +109,36 @@ export function createQueues(): Queues {
       },
     }
   }
+  const mayStart = (queue: Queue) => {
+    const isWithin = (usage: Usage, share: number) =>
+      usage.inFlight < IN_FLIGHT * share &&
+      !(isFailing(queue) && usage.failing >= FAILING_IN_FLIGHT * share)
+    return isWithin(all, 1) && isWithin(usageOf(queue.account_id), ACCOUNT_SHARE)
+  }
+  const isWithinRoom = ({ messages, bytes }: Usage, share: number) =>
+    messages < MAX_MESSAGES * share && bytes < MAX_BYTES * share
   const isFull = (queue: Queue | undefined) => queue !== undefined && queue.waiting.length >= ENOUGH
 
   return {
-    hasRoom: () => waiting.messages < MAX_MESSAGES && waiting.bytes < MAX_BYTES,
+    hasRoom: () => isWithinRoom(all, 1),
     full: () => [...queues.values()].filter(isFull).map(({ endpoint_id }) => endpoint_id),
+    fullAccounts: () =>
+      [...accounts].flatMap(([id, usage]) => (isWithinRoom(usage, ACCOUNT_SHARE) ? [] : id)),
     isFull: (endpoint_id) => isFull(queues.get(endpoint_id)),
     add(message, deadline) {
-      const { endpoint_id } = message
-      const queue = queues.get(endpoint_id) ?? { endpoint_id, waiting: [], inFlight: 0 }
+      const { account_id, endpoint_id } = message
+      const queue = queues.get(endpoint_id) ?? {
+        ...{ endpoint_id, account_id, waiting: [], inFlight: 0 },
+      }
       queues.set(endpoint_id, queue)
       queue.waiting.push({ message, deadline })
       count(message, 1)
       schedule(queue)
     },
     next() {
-      if (inFlight.all >= IN_FLIGHT) return undefined
+      if (all.inFlight >= IN_FLIGHT) return undefined
       for (const queue of ready) {
-        if (isFailing(queue) && inFlight.failing >= FAILING_IN_FLIGHT) continue
+        if (!mayStart(queue)) continue
         ready.delete(queue)
         const queued = queue.waiting.shift()
         if (!queued) continue
@@ -126,4 +159,8 @@ export function createQueues(): Queues {
       for (const endpoint_id of queues.keys()) this.drop(endpoint_id)
     },
   }
+}
+
+function noUsage(): Usage {
+  return { messages: 0, bytes: 0, inFlight: 0, failing: 0 }
 }

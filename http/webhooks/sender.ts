@@ -78,7 +78,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
     const started = performance.now()
     let claimed: Claim
     try {
-      claimed = await outbox.claim({ holder, lease, except: queues.full() })
+      const exceptAccounts = queues.fullAccounts()
+      claimed = await outbox.claim({ holder, lease, except: queues.full(), exceptAccounts })
     } catch (error) {
       onError(error)
       return RETRY_INTERVAL
@@ -151,7 +152,8 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   return { results, close: closeOnce, [Symbol.asyncDispose]: closeOnce }
 }
 
-const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
+/** Before the first request. */
+export const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
   '2xx': 0,
   '3xx': 0,
   '4xx': 0,

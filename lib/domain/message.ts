@@ -11,7 +11,6 @@ export interface MessageKey {
 
 /** A message that an endpoint is to receive. Each attempt creates its body again. */
 export interface NewMessage extends MessageKey {
-  readonly parts: number
   readonly type: WebhookEventType
   readonly webhook_id: string
   /** The cursor before the records of a part, and their number: `<cursor>:<number>`. */

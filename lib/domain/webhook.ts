@@ -25,9 +25,8 @@ export interface WebhookBody {
   readonly timestamp: string
   /** The unique number of the change. It is not the order of the commits on PostgreSQL. */
   readonly sequence: number
-  /** The number of this part and of all parts, in a message that had to be split. */
+  /** The number of this message, from 1, if several tell of one change. */
   readonly part?: number
-  readonly parts?: number
   readonly data: JsonObject
 }
 

@@ -1,7 +1,7 @@
 import type { NumberedEntry } from '../domain/audit.ts'
 import type { WebhookBody } from '../domain/webhook.ts'
 import type { Context } from './context.ts'
-import { bodyOf, messagesOf } from './events.ts'
+import { bodyOf, readMessages } from './events.ts'
 
 /** An event of a committed change. */
 export interface ChangeEvent extends WebhookBody {
@@ -21,6 +21,8 @@ export interface Changes {
 /** The interval for changes of other processes, and for own ones that were not visible at once. */
 const POLL_MS = 1_000
 const PAGE = 100
+/** The messages about the refunds of an import are read in groups of this size. */
+const PARTS = 10
 
 /** Reads the audit log for listeners. Writes never wait for it. */
 export function createChanges({ storage, commits }: Context): Changes {
@@ -41,10 +43,16 @@ export function createChanges({ storage, commits }: Context): Changes {
 
   const emitEntry = async (entry: NumberedEntry) => {
     const { account_id, project_id, store_id } = entry
-    for (const message of await messagesOf(storage, project_id, entry)) {
-      const body = await bodyOf(storage, entry, message)
-      if (body) emit({ ...JSON.parse(body), account_id, project_id, store_id })
-    }
+    let rest = ''
+    do {
+      const limits = { rest, messages: PARTS, pages: PARTS }
+      const reading = await readMessages(storage, project_id, entry, limits)
+      for (const message of reading.messages) {
+        const body = await bodyOf(storage, entry, message)
+        if (body) emit({ ...JSON.parse(body), account_id, project_id, store_id })
+      }
+      rest = reading.rest
+    } while (rest !== '' && listeners.size > 0)
   }
 
   const readAll = async () => {

@@ -12,68 +12,91 @@ const BODY_BYTES = 64 * 1024
 const FRAME_BYTES = 1024
 const REFUNDS_PER_PART = 500
 
+interface ReadingLimits {
+  /** How far the entry was read before: the number of the last part, and its cursor; '' for none. */
+  readonly rest: string
+  /** The most messages; at least 1. */
+  readonly messages: number
+  /** The most pages of refunds. */
+  readonly pages: number
+}
+
+export interface EntryReading {
+  readonly messages: readonly NewMessage[]
+  /** Where the next reading of the entry continues; '' if nothing follows. */
+  readonly rest: string
+  /** The number of pages of refunds that were read. */
+  readonly pages: number
+}
+
 /**
- * The messages that an endpoint receives of an entry. An import has one more for each 500 purchases
- * that it moved to refunded or cancelled.
+ * The next messages that an endpoint receives of an entry. An import has further ones for the
+ * purchases that it moved to refunded or cancelled. There may be millions, which are read in parts.
  */
-export async function messagesOf(
+export async function readMessages(
   storage: Storage,
   endpoint_id: string,
   entry: NumberedEntry,
-): Promise<NewMessage[]> {
+  limits: ReadingLimits,
+): Promise<EntryReading> {
   const type = eventOf(entry)
-  if (!type) return []
+  if (!type) return { messages: [], rest: '', pages: 0 }
   // The time makes the id unique when a copy of the database numbers its entries anew.
-  const id = `msg_${entry.seq}_${Date.parse(entry.at).toString(36)}`
-  const key = { endpoint_id, sequence: entry.seq }
-  const message: NewMessage = { ...key, part: 0, parts: 0, type, webhook_id: id }
-  if (type !== 'purchases.imported' || entry.data?.updated === 0) return [message]
-  const ranges = await refundRanges(storage, entry.subject)
-  const parts = ranges.length
-  const refunded = ranges.map((part_range, i): NewMessage => {
-    const part = i + 1
-    const webhook_id = `${id}_${part}_${parts}`
-    return { ...key, part, parts, type: 'purchases.refunded', webhook_id, part_range }
-  })
-  return [message, ...refunded]
+  const webhook_id = `msg_${entry.seq}_${Date.parse(entry.at).toString(36)}`
+  const message: NewMessage = { endpoint_id, sequence: entry.seq, part: 0, type, webhook_id }
+  if (type === 'purchases.imported' && entry.data?.updated !== 0) {
+    return readRefunds(storage, entry.subject, message, limits)
+  }
+  return { messages: [message], rest: '', pages: 0 }
 }
 
-/** Splits the refunds of an import. A part has at most 500, and fits into a body. */
-async function refundRanges(storage: Storage, import_id: string): Promise<string[]> {
-  const ranges: string[] = []
-  let start = '0'
-  let count = 0
-  let bytes = 0
-  let after: string | undefined
-  do {
-    const page = await storage.listRefunds(import_id, {
-      limit: REFUNDS_PER_PART,
-      ...(after !== undefined && { after }),
-    })
-    for (const refund of page.records) {
-      const size = Buffer.byteLength(JSON.stringify(refundData(refund))) + 1
-      if (count === REFUNDS_PER_PART || bytes + size > BODY_BYTES - FRAME_BYTES) {
-        ranges.push(`${start}:${count}`)
-        start = after ?? '0'
-        count = 0
-        bytes = 0
-      }
-      count++
-      bytes += size
-      after = refund.cursor
+/** Makes a message of each page of refunds that has any. */
+async function readRefunds(
+  storage: Storage,
+  import_id: string,
+  first: NewMessage,
+  limits: ReadingLimits,
+): Promise<EntryReading> {
+  const messages = limits.rest === '' ? [first] : []
+  const [last = '0', cursor = '0'] = limits.rest.split(':')
+  let part = Number(last)
+  let after = cursor
+  for (let pages = 0; ; pages++) {
+    if (messages.length >= limits.messages || pages >= limits.pages) {
+      return { messages, rest: `${part}:${after}`, pages }
     }
-    after = page.next
-    await setImmediate()
-  } while (after !== undefined)
-  if (count > 0) ranges.push(`${start}:${count}`)
-  return ranges
+    const { records, next } = await storage.listRefunds(import_id, {
+      ...{ after, limit: REFUNDS_PER_PART },
+    })
+    const count = countFitting(records)
+    if (count > 0) {
+      part++
+      const type = 'purchases.refunded'
+      const webhook_id = `${first.webhook_id}_${part}`
+      messages.push({ ...first, part, type, webhook_id, part_range: `${after}:${count}` })
+    }
+    const isAll = count === records.length
+    if (isAll && next === undefined) return { messages, rest: '', pages: pages + 1 }
+    after = isAll ? (next as string) : (records[count - 1] as Refund).cursor
+    await setImmediate() // the storage may answer at once
+  }
+}
+
+/** The number of refunds that fit into a body. */
+function countFitting(refunds: readonly Refund[]): number {
+  let bytes = FRAME_BYTES
+  const end = refunds.findIndex((refund) => {
+    bytes += Buffer.byteLength(JSON.stringify(refundData(refund))) + 1
+    return bytes > BODY_BYTES
+  })
+  return end < 0 ? refunds.length : Math.max(1, end)
 }
 
 function refundData({ cursor: _, ...refund }: Refund): JsonObject {
   return { ...refund }
 }
 
-type Message = MessageKey & Pick<NewMessage, 'type' | 'parts' | 'part_range'>
+type Message = MessageKey & Pick<NewMessage, 'type' | 'part_range'>
 
 /**
  * The body of a message. Records are shown as they are now. Resolves to undefined when nothing is
@@ -82,7 +105,7 @@ type Message = MessageKey & Pick<NewMessage, 'type' | 'parts' | 'part_range'>
 export async function bodyOf(
   storage: Storage,
   entry: NumberedEntry,
-  { type, part, parts, part_range }: Message,
+  { type, part, part_range }: Message,
 ): Promise<string | undefined> {
   const data = part_range
     ? await refundsData(storage, entry, part_range)
@@ -90,7 +113,7 @@ export async function bodyOf(
   if (!data) return undefined
   const head = { type, timestamp: entry.at, sequence: entry.seq }
   const format = (shown: JsonObject) => {
-    const body: WebhookBody = { ...head, ...(parts > 0 && { part, parts }), data: shown }
+    const body: WebhookBody = { ...head, ...(part > 0 && { part }), data: shown }
     return JSON.stringify(body)
   }
   const body = format(data)

@@ -2,14 +2,16 @@ import { setImmediate } from 'node:timers/promises'
 import type { NumberedEntry } from '../domain/audit.ts'
 import type { StoredEndpoint } from '../domain/endpoint.ts'
 import { stopEndpoint } from '../domain/endpoint.ts'
-import { EVENT_ACTIONS, receives } from '../domain/event.ts'
+import { receives } from '../domain/event.ts'
 import type { NewMessage, StoredMessage } from '../domain/message.ts'
 import { settleAttempt } from '../domain/retry.ts'
-import type { LeasedEndpoint } from '../storage/port.ts'
+import type { LeasedEndpoint, TakeRequest } from '../storage/port.ts'
+import { type Backlog, createBacklog } from './backlog.ts'
 import type { Context } from './context.ts'
 import { openSecrets } from './endpoints.ts'
-import { bodyOf, messagesOf } from './events.ts'
+import { bodyOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
+import { createTurns } from './turns.ts'
 
 /** The operations of the webhook sender. They take no caller: the sender serves all accounts. */
 export interface Outbox {
@@ -31,8 +33,13 @@ export interface Outbox {
    * event loop. Returns a function that removes it.
    */
   onChange(listener: () => void): () => void
-  /** Counts endpoints and their lag, for metrics. Reads at most 1,000 endpoints. */
+  /**
+   * Counts endpoints and their lag, for metrics. Reads at most 1,000 endpoints and examines about
+   * 100,000 entries. The result may be 15 seconds old.
+   */
   backlog(): Promise<Backlog>
+  /** Counts the endpoints with a URL that waits for the account, also active ones. */
+  countUnconfirmed(): Promise<number>
 }
 
 export interface ClaimRequest {
@@ -40,6 +47,8 @@ export interface ClaimRequest {
   readonly holder: string
   /** Endpoints of which the holder has enough messages. They are not claimed again. */
   readonly except?: readonly string[] | undefined
+  /** Accounts of which the holder has enough messages. */
+  readonly exceptAccounts?: readonly string[] | undefined
   /** The most messages for one endpoint; default 100. A failing endpoint gets at most 10. */
   readonly limit?: number | undefined
   /** Milliseconds of the lease; default 45,000. */
@@ -59,6 +68,7 @@ export interface Claim {
 
 /** A signed message. Send it by POST; the sender adds no further header that is signed. */
 export interface OutgoingMessage {
+  readonly account_id: string
   readonly endpoint_id: string
   readonly sequence: number
   /** 0, or the number of the part. With the two fields above, identifies the message. */
@@ -87,39 +97,29 @@ export interface AttemptResult extends Pick<OutgoingMessage, 'endpoint_id' | 'se
   readonly answer?: string | undefined
 }
 
-export interface Backlog {
-  /** The numbers of endpoints by state. */
-  readonly endpoints: {
-    readonly [State in 'active' | 'unconfirmed' | 'paused' | 'disabled']: number
-  }
-  /** The endpoints with a URL that waits for the account, also active ones. */
-  readonly unconfirmed: number
-  /** The active endpoints whose last attempt failed. */
-  readonly failing: number
-  /** The sum of the lags of the active endpoints. Each is counted up to 10,000. */
-  readonly lag: number
-  /** The age in seconds of the oldest change that an active endpoint has not received. */
-  readonly lag_seconds: number
-}
-
 const LEASE_MS = 45_000
 /** One claim leases at most this many endpoints, so that its messages fit into memory. */
 const ENDPOINTS = 10
 const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
+/** The most entries that one claim examines for the endpoint of a store. */
+const ENTRIES_OF_STORE = 200
 const CLAIM_BYTES = 8 * 1024 ** 2
+const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2
+/** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
+const REFUND_PAGES = 20
 /** An endpoint with as many waiting messages reads no further entries. */
 const WAITING = 1_000
 const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
 const PRUNE_EVERY = 1_000
 const NEXT_MS = 60_000
-const BACKLOG_ENDPOINTS = 1_000
 
 export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, commits, retries, giveUpAfter } = context
   /** The lease of each holder's last claim. */
   const leases = new Map<string, number>()
+  const turns = createTurns(storage)
   /** The settled messages of each endpoint since its log was pruned. */
   const unpruned = new Map<string, number>()
 
@@ -128,15 +128,36 @@ export function createOutbox(context: Context): Outbox {
     const { endpoint_id, failing_since } = endpoint
     const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
     const room = Math.min(limit, WAITING - waiting)
-    const entries = room > 0 ? await storage.listUnread(endpoint_id, room) : []
+    // Most entries may concern other stores.
+    const entryLimit = endpoint.store_id === '' ? room : ENTRIES_OF_STORE
+    const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
     const messages: NewMessage[] = []
-    for (const entry of entries) {
-      if (!receives(endpoint, entry)) continue
-      messages.push(...(await messagesOf(storage, endpoint_id, entry)))
+    let read: TakeRequest['endpoints'][number]['read']
+    let pages = 0
+    for (const { seq, ...entry } of entries) {
+      if (messages.length >= room || pages >= REFUND_PAGES || read?.rest) break
+      if (!receives(endpoint, entry)) {
+        read = { seq, rest: '', entry: seq }
+        continue
+      }
+      const found = await readMessages(
+        storage,
+        endpoint_id,
+        { seq, ...entry },
+        {
+          rest: seq === position.seq + 1 ? position.rest : '',
+          messages: room - messages.length,
+          pages: REFUND_PAGES - pages,
+        },
+      )
+      const { rest } = found
+      messages.push(...found.messages)
+      pages += found.pages
+      read = { seq: rest === '' ? seq : seq - 1, rest, entry: seq }
     }
-    const last = entries.at(-1)?.seq
-    const hasMore = room > 0 && entries.length === room
-    return { endpoint_id, position, read: last, messages, limit, entries, hasMore }
+    const isMore = entries.length > 0 && entries.at(-1)?.seq !== read?.seq
+    const hasMore = room > 0 && (entries.length === entryLimit || isMore)
+    return { endpoint_id, position, read, messages, limit, entries, hasMore }
   }
 
   const stop = async (endpoint_id: string) => {
@@ -168,7 +189,8 @@ export function createOutbox(context: Context): Outbox {
       'webhook-timestamp': String(timestamp),
       ...(secrets.length > 0 && { 'webhook-signature': signature }),
     }
-    return { endpoint_id, sequence, part, attempt: attempts + 1, url: endpoint.url, headers, body }
+    const { account_id, url } = endpoint
+    return { account_id, endpoint_id, sequence, part, attempt: attempts + 1, url, headers, body }
   }
 
   /** Gives up messages whose data is gone, and returns those that do not fit into the claim. */
@@ -192,12 +214,21 @@ export function createOutbox(context: Context): Outbox {
   }
 
   return {
-    async claim({ holder, except = [], limit = MESSAGES, lease = LEASE_MS }) {
+    async claim({ holder, limit = MESSAGES, lease = LEASE_MS, ...request }) {
+      const { except = [], exceptAccounts = [] } = request
       const begun = now()
       leases.set(holder, lease)
-      const leased = await storage.leaseEndpoints({
-        ...{ holder, lease, now: begun, limit: ENDPOINTS, most: WAITING, except },
+      const most = WAITING
+      const { endpoint_ids, isMore } = await turns.choose({
+        ...{ holder, now: begun, most, except, exceptAccounts, limit: ENDPOINTS },
       })
+      const found =
+        endpoint_ids.length === 0
+          ? []
+          : await storage.leaseEndpoints({ holder, lease, now: begun, most, endpoint_ids })
+      const leased = endpoint_ids.flatMap(
+        (id) => found.find(({ endpoint }) => endpoint.endpoint_id === id) ?? [],
+      )
       const readings = await Promise.all(leased.map((each) => read(each, limit)))
       const taken = await storage.takeMessages({
         ...{ holder, now: begun, hidden_until: begun + lease },
@@ -211,29 +242,38 @@ export function createOutbox(context: Context): Outbox {
       const gone: StoredMessage[] = []
       const excess: StoredMessage[] = []
       let bytes = 0
+      const bytesOf = new Map<string, number>()
       for (const { endpoint } of leased) {
-        const own = taken.filter(({ endpoint_id }) => endpoint_id === endpoint.endpoint_id)
+        const { account_id, endpoint_id } = endpoint
+        const own = taken.filter((message) => message.endpoint_id === endpoint_id)
         const secrets = openSecrets(sealer, endpoint, begun)
         if (!secrets) {
-          await stop(endpoint.endpoint_id)
+          await stop(endpoint_id)
           excess.push(...own)
           continue
         }
         for (const message of own) {
+          const ownBytes = bytesOf.get(account_id) ?? 0
+          if (bytes >= CLAIM_BYTES || ownBytes >= CLAIM_BYTES_OF_ACCOUNT) {
+            excess.push(message)
+            continue
+          }
           const entry = entries.get(message.sequence)
-          const body = bytes < CLAIM_BYTES && entry && (await bodyOf(storage, entry, message))
-          if (body) {
-            bytes += Buffer.byteLength(body)
-            messages.push(sign(endpoint, secrets, message, body))
-          } else if (bytes >= CLAIM_BYTES) excess.push(message)
-          else gone.push(message)
+          const body = entry && (await bodyOf(storage, entry, message))
+          if (!body) {
+            gone.push(message)
+            continue
+          }
+          const size = Buffer.byteLength(body)
+          bytes += size
+          bytesOf.set(account_id, ownBytes + size)
+          messages.push(sign(endpoint, secrets, message, body))
         }
         await setImmediate() // yields, because the storage may answer at once
       }
       await putBack(holder, lease, gone, excess)
-      const isMore =
-        leased.length === ENDPOINTS || excess.length > 0 || readings.some(({ hasMore }) => hasMore)
-      const due = isMore ? begun : await storage.findNextDue(begun)
+      const isMoreNow = isMore || excess.length > 0 || readings.some(({ hasMore }) => hasMore)
+      const due = isMoreNow ? begun : await storage.findNextDue(begun)
       const next = Math.min(NEXT_MS, Math.max(0, (due ?? begun + NEXT_MS) - now()))
       return { messages, start_within: Math.floor((lease * 2) / 3), next }
     },
@@ -263,25 +303,7 @@ export function createOutbox(context: Context): Outbox {
     },
     onChange: (listener) => commits.on(listener),
 
-    async backlog() {
-      const endpoints = { active: 0, unconfirmed: 0, paused: 0, disabled: 0 }
-      let unconfirmed = 0
-      let failing = 0
-      let lag = 0
-      let lag_seconds = 0
-      const { records } = await storage.listEndpoints({}, { limit: BACKLOG_ENDPOINTS })
-      for (const { endpoint_id, state, failing_since, ...endpoint } of records) {
-        endpoints[state]++
-        if (endpoint.unconfirmed) unconfirmed++
-        if (state !== 'active') continue
-        if (failing_since !== undefined) failing++
-        const { count, at } = await storage.measureLag(endpoint_id, EVENT_ACTIONS)
-        lag += count
-        if (at !== undefined) {
-          lag_seconds = Math.max(lag_seconds, Math.floor((now() - Date.parse(at)) / 1000))
-        }
-      }
-      return { endpoints, unconfirmed, failing, lag, lag_seconds: Math.max(0, lag_seconds) }
-    },
+    backlog: createBacklog(context),
+    countUnconfirmed: () => storage.countUnconfirmed(),
   }
 }

@@ -340,7 +340,6 @@ export const MESSAGES = table<StoredMessage>('webhook_messages', {
   endpoint_id: text(),
   sequence: integer,
   part: integer,
-  parts: integer,
   type: text<WebhookEventType>(),
   webhook_id: text(),
   part_range: optional(text()),

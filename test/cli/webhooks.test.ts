@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { tillkit, tillkitJson } from '../support/cli.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { type Received, startReceiver } from '../support/receiver.ts'
@@ -42,6 +43,14 @@ function itemsOf(received: readonly Received[]): Set<string> {
   return new Set(received.map(({ body }) => JSON.parse(body).data.item?.name))
 }
 
+/** Waits, because the thread of the sender reports its counters from time to time. */
+async function assertMetrics(url: string, lines: readonly string[]): Promise<void> {
+  await eventuallyHolds(async () => {
+    const metrics = await (await fetch(`${url}/metrics`)).text()
+    for (const line of lines) assert.ok(metrics.includes(`\n${line}\n`), line)
+  })
+}
+
 test('serve sends webhooks, and with --no-webhooks it does not', async (t) => {
   const { receiver, serve, createItems, endpoint } = await openShop(t)
   const silent = await serve([...ARGS, '--no-webhooks'])
@@ -54,17 +63,14 @@ test('serve sends webhooks, and with --no-webhooks it does not', async (t) => {
   await createItems(sending.api, 3, 2)
   await eventuallyHolds(() => assert.equal(itemsOf(receiver.received).size, 5))
   await eventuallyHolds(async () => assert.equal((await endpoint()).lag, 0))
-  const metrics = await (await fetch(`${sending.url}/metrics`)).text()
-  for (const line of [
+  await assertMetrics(sending.url, [
     'tillkit_webhook_requests_total{result="2xx"} 5',
     'tillkit_webhook_requests_total{result="timeout"} 0',
     'tillkit_webhook_endpoints{state="active"} 1',
     'tillkit_webhook_endpoints_failing 0',
     'tillkit_webhook_lag_events 0',
     'tillkit_webhook_lag_seconds 0',
-  ]) {
-    assert.ok(metrics.includes(`\n${line}\n`), line)
-  }
+  ])
   sending.child.kill('SIGTERM')
   assert.deepEqual(await sending.ended, { code: 0, signal: null })
 })
@@ -79,14 +85,41 @@ test('without --webhook-allow-private nothing is sent to the loopback', async (t
   assert.equal(receiver.connections(), 0)
 })
 
-test('workers share the endpoints', async (t) => {
+test('the parent of the workers sends webhooks, and its counters are in the metrics', async (t) => {
   const { receiver, serve, createItems } = await openShop(t)
-  const { api, child, ended } = await serve([...ARGS, '--workers', '2'], ENV)
+  const { url, api, child, ended } = await serve([...ARGS, '--workers', '2', '--metrics'], ENV)
   await createItems(api, 0, 20)
   await eventuallyHolds(() => assert.equal(itemsOf(receiver.received).size, 20))
   assert.equal(receiver.received.length, 20)
+  await assertMetrics(url, ['tillkit_webhook_requests_total{result="2xx"} 20'])
   child.kill('SIGTERM')
   assert.equal((await ended).code, 0)
+})
+
+test('a server that is killed while it sends loses no event', async (t) => {
+  const { db, receiver, serve, createItems } = await openShop(t)
+  const first = await serve(ARGS, ENV)
+  let left = 7
+  receiver.answer = (response) => {
+    if (--left === 0) first.child.kill('SIGKILL')
+    response.writeHead(204).end()
+  }
+  await createItems(first.api, 0, 30).catch(() => {}) // the server may be killed meanwhile
+  assert.deepEqual(await first.ended, { code: null, signal: 'SIGKILL' })
+  receiver.answer = (response) => response.writeHead(204).end()
+  const raw = await openSqliteDriver(db)
+  // As if the 45 seconds of the lease had passed.
+  raw.exec(`
+    UPDATE webhook_endpoints SET lease_until = 0;
+    UPDATE webhook_messages SET next_at = 0 WHERE state = 'waiting'`)
+  raw.close()
+
+  const second = await serve(ARGS, ENV)
+  await createItems(second.api, 30, 1)
+
+  const committed = (await second.items()).map(({ name }) => name).sort()
+  assert.ok(committed.length > 7)
+  await eventuallyHolds(() => assert.deepEqual([...itemsOf(receiver.received)].sort(), committed))
 })
 
 test('a URL that a session set waits for confirmation, and serve warns of it', async (t) => {

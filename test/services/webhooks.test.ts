@@ -16,7 +16,8 @@ import {
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { openPostgres, rawPostgres, startPostgres } from '../support/postgres.ts'
-import { createShop, fileOf, memoryTill } from '../support/till.ts'
+import { importRefunds } from '../support/refunds.ts'
+import { createShop, memoryTill } from '../support/till.ts'
 import { startWorker } from '../support/worker.ts'
 
 const URL = 'https://hooks.example.com/till'
@@ -230,17 +231,7 @@ test('an import with many refunds sends parts that fit into a body', async (t) =
   const till = memoryTill()
   t.after(() => till.close())
   const { account } = await openHooks(till)
-  const user = 'ü'.repeat(250)
-  const rows = (status: string) =>
-    fileOf(
-      'transaction_id,sku,purchased_at,user_id,status\n',
-      ...Array.from(
-        { length: 700 },
-        (_, i) => `t${i},gold,2026-01-01T00:00:00Z,${i < 300 ? user : 'ann'},${status}\n`,
-      ),
-    )
-  await till.purchases.import(account, { store_id: 'main', file: rows('purchased') })
-  await till.purchases.import(account, { store_id: 'main', file: rows('refunded') })
+  await importRefunds(till, account, 400)
 
   const { messages } = await till.outbox.claim({ holder: 'one' })
 
@@ -248,12 +239,55 @@ test('an import with many refunds sends parts that fit into a body', async (t) =
     .map(({ body }) => JSON.parse(body))
     .filter(({ type }) => type === 'purchases.refunded')
   const refunded = parts.flatMap(({ data }) => data.purchases)
-  assert.equal(new Set(refunded.map((each) => each.transaction_id)).size, 700)
-  assert.ok(parts.length > 2)
-  assert.ok(parts.every((each) => each.parts === parts.length))
+  assert.equal(new Set(refunded.map((each) => each.transaction_id)).size, 400)
+  assert.deepEqual(
+    parts.map(({ part }) => part),
+    [1, 2, 3, 4],
+  )
   assert.ok(parts.every(({ data }) => data.purchases.length <= 500))
   assert.ok(messages.every(({ body }) => Buffer.byteLength(body) <= 64 * 1024))
   assert.equal(new Set(messages.map(({ headers }) => headers['webhook-id'])).size, messages.length)
+})
+
+test('an import with very many refunds does not hold up other endpoints', async (t) => {
+  const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
+  const till = createTill({ storage })
+  t.after(() => till.close())
+  const { account } = await openHooks(till)
+  await importRefunds(till, account, 3_000)
+  const other = await openHooks(till, 'https://other.example.com/')
+  await other.newItem('gem')
+
+  const { messages, next } = await till.outbox.claim({ holder: 'one' })
+
+  const sentTo = (url: string) => messages.filter((each) => each.url === url).length
+  assert.equal(sentTo('https://other.example.com/'), 1)
+  assert.ok(sentTo(URL) <= 25, `${sentTo(URL)} messages`)
+  assert.equal(next, 0)
+})
+
+test('an account with thousands of endpoints delays another one by no claim', async (t) => {
+  const storage = await openSqliteStorage(join(temporaryFolder(t), 'till.db'))
+  const till = createTill({ storage, quotas: { storesPerProject: 2_500 } })
+  t.after(() => till.close())
+  const { account, project } = await openHooks(till)
+  const store_config = { webhook_url: URL, webhook_enabled: true }
+  const ids = Array.from({ length: 2_000 }, (_, i) => `store_${i}`)
+  const newStore = (store_id: string) =>
+    till.stores.create(account, {
+      ...{ project_id: project.id, store_id, store_type: 'web', store_config },
+    })
+  await Promise.all(ids.map(newStore))
+  await Promise.all(ids.map((id) => till.webhooks.test(account, `${project.id}/${id}`)))
+  const other = await openHooks(till, 'https://other.example.com/')
+
+  for (let round = 0; round < 10; round++) {
+    await other.newItem(`gem_${round}`)
+    const { messages, next } = await till.outbox.claim({ holder: 'one' })
+    const otherUrls = messages.filter(({ url }) => url !== URL)
+    assert.equal(otherUrls.length, 1)
+    assert.equal(next, 0)
+  }
 })
 
 test('a large item is sent without its metadata', async (t) => {

@@ -7,6 +7,8 @@ export interface KeptEndpoint {
   endpoint: StoredEndpoint
   /** The number of the last entry that was read. */
   position: number
+  /** How far the next one is read; see `LogPosition`. */
+  rest: string
   holder?: string | undefined
   leaseUntil: number
 }
@@ -26,7 +28,7 @@ export function writeEndpoints(state: EndpointRecords, writes: readonly Endpoint
     const changed = structuredClone(change(structuredClone(kept?.endpoint)))
     if (kept && changed) kept.endpoint = changed
     else if (changed) {
-      const added = { endpoint: changed, position: state.lastSeq, leaseUntil: 0 }
+      const added = { endpoint: changed, position: state.lastSeq, rest: '', leaseUntil: 0 }
       state.endpoints.set(endpoint_id, added)
     } else if (kept) {
       state.endpoints.delete(endpoint_id)
@@ -46,8 +48,10 @@ export function findNeeded(
   for (const { endpoint, position } of endpoints.values()) {
     const { stopped_at, failing_since } = endpoint
     if ((stopped_at ?? failing_since ?? stopped_before) < stopped_before) continue
-    const isUnread = ({ seq, project_id }: NumberedEntry) =>
-      seq > position && project_id === endpoint.project_id
+    const isUnread = ({ seq, project_id, store_id }: NumberedEntry) =>
+      seq > position &&
+      project_id === endpoint.project_id &&
+      (endpoint.store_id === '' || store_id === endpoint.store_id)
     needed = Math.min(needed, audit.find(isUnread)?.seq ?? needed)
     for (const { endpoint_id, state, sequence } of messages.values()) {
       if (endpoint_id === endpoint.endpoint_id && state === 'waiting') {
@@ -64,6 +68,7 @@ export function moveEndpoint(
   kept: KeptEndpoint,
   { to, retry, renewed_at }: EndpointMove,
 ): void {
+  if (to !== undefined) kept.rest = ''
   if (to === 'newest') kept.position = state.lastSeq
   else if (to !== undefined) {
     const { project_id } = kept.endpoint

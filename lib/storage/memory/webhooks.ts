@@ -1,8 +1,7 @@
 import type { NumberedEntry } from '../../domain/audit.ts'
 import type { StoredMessage } from '../../domain/message.ts'
-import { recordPage } from '../pages.ts'
-import type { Refund, WebhookMethods } from '../port.ts'
-import { isRefundStatus } from '../webhooks.ts'
+import type { Page, ReadyRequest, RecordPage, Refund, WebhookMethods } from '../port.ts'
+import { EXAMINED_REFUNDS, isRefundStatus, refundPage } from '../refunds.ts'
 import { type KeptEndpoint, keyOf, moveEndpoint } from './endpoints.ts'
 import { sortedPageOf } from './pages.ts'
 import { type State, storeKey } from './state.ts'
@@ -19,6 +18,19 @@ export function webhookMethods(state: State): WebhookMethods {
     state.audit.filter(
       ({ seq, project_id }) => seq > position && project_id === endpoint.project_id,
     )
+  const isFree = (
+    { endpoint, ...kept }: KeptEndpoint,
+    { holder, now }: Pick<ReadyRequest, 'holder' | 'now'>,
+  ) =>
+    endpoint.state === 'active' &&
+    endpoint.due_at <= now &&
+    (kept.holder === holder || kept.leaseUntil <= Date.now())
+  const hasWork = (kept: KeptEndpoint, { now, most }: Pick<ReadyRequest, 'now' | 'most'>) => {
+    const { endpoint_id, store_id } = kept.endpoint
+    const waiting = waitingOf(endpoint_id)
+    const isOwn = (entry: NumberedEntry) => store_id === '' || entry.store_id === store_id
+    return waiting.some(isDue(now)) || (waiting.length < most && unreadOf(kept).some(isOwn))
+  }
   const keep = (message: StoredMessage) => state.messages.set(keyOf(message), message)
 
   return {
@@ -43,7 +55,11 @@ export function webhookMethods(state: State): WebhookMethods {
       state.recordWrite(write)
       return structuredClone(kept.endpoint)
     },
-    async measureLag(id, actions) {
+    async countUnconfirmed() {
+      const all = [...endpoints.values()]
+      return all.filter(({ endpoint }) => endpoint.unconfirmed !== undefined).length
+    },
+    async measureLag(id, actions, most = LAG) {
       const kept = endpoints.get(id)
       const { store_id = '' } = kept?.endpoint ?? {}
       const isReceived = ({ action, subject, ...entry }: NumberedEntry) =>
@@ -55,28 +71,38 @@ export function webhookMethods(state: State): WebhookMethods {
         ...waitingOf(id).map(({ sequence }) => sequence),
         ...unread.map(({ seq }) => seq),
       ]
-      if (numbers.length === 0) return { count: 0, cursor: state.lastSeq + 1 }
+      if (numbers.length === 0) return { count: 0, examined: 0, cursor: state.lastSeq + 1 }
       const cursor = Math.min(...numbers)
       const at = state.audit.find(({ seq }) => seq === cursor)?.at
-      return { count: Math.min(numbers.length, LAG), cursor, ...(at !== undefined && { at }) }
+      const count = Math.min(numbers.length, most)
+      return { count, examined: count, cursor, ...(at !== undefined && { at }) }
     },
-    async leaseEndpoints({ holder, lease, now, limit, most, except }) {
-      const clock = Date.now()
-      const free = [...endpoints.values()].filter(({ endpoint, ...kept }) => {
-        const { endpoint_id, due_at } = endpoint
-        if (endpoint.state !== 'active' || due_at > now || except.includes(endpoint_id))
-          return false
-        if (kept.holder !== holder && kept.leaseUntil > clock) return false
-        const waiting = waitingOf(endpoint_id)
-        const hasUnread = waiting.length < most && unreadOf({ endpoint, ...kept }).length > 0
-        return hasUnread || waiting.some(isDue(now))
+    async findReady({ after, examined, exceptAccounts, except, ...request }) {
+      const active = [...endpoints.values()]
+        .filter(({ endpoint: { account_id, endpoint_id, state } }) => {
+          if (state !== 'active' || account_id <= after) return false
+          return endpoint_id > (examined.get(account_id) ?? '')
+        })
+        .sort((a, b) => (a.endpoint.endpoint_id < b.endpoint.endpoint_id ? -1 : 1))
+      const ids = [...new Set(active.map(({ endpoint }) => endpoint.account_id))].sort()
+      const wanted = ids.filter((account_id) => !exceptAccounts.includes(account_id))
+      const accounts = wanted.map((account_id) => {
+        const own = active.filter(({ endpoint }) => endpoint.account_id === account_id)
+        const ready = own.filter((kept) => isFree(kept, request) && hasWork(kept, request))
+        const endpoint_ids = ready.map(({ endpoint }) => endpoint.endpoint_id)
+        return { account_id, endpoint_ids: endpoint_ids.filter((id) => !except.includes(id)) }
       })
-      return free.slice(0, limit).map((kept) => {
+      return { accounts }
+    },
+    async leaseEndpoints({ holder, lease, now, most, endpoint_ids }) {
+      return endpoint_ids.flatMap((id) => {
+        const kept = endpoints.get(id)
+        if (!kept || !isFree(kept, { holder, now })) return []
         kept.holder = holder
-        kept.leaseUntil = clock + lease
-        const { endpoint, position } = kept
-        const waiting = Math.min(most, waitingOf(endpoint.endpoint_id).length)
-        return { endpoint: structuredClone(endpoint), position, waiting }
+        kept.leaseUntil = Date.now() + lease
+        const { endpoint, position: seq, rest } = kept
+        const waiting = Math.min(most, waitingOf(id).length)
+        return [{ endpoint: structuredClone(endpoint), position: { seq, rest }, waiting }]
       })
     },
     async listUnread(id, limit) {
@@ -87,8 +113,9 @@ export function webhookMethods(state: State): WebhookMethods {
       return requests.flatMap(({ endpoint_id, position, read, messages, limit }) => {
         const kept = endpoints.get(endpoint_id)
         if (kept?.holder !== holder || kept.endpoint.state !== 'active') return []
-        if (kept.position === position && read !== undefined) {
-          kept.position = read
+        if (kept.position === position.seq && kept.rest === position.rest && read) {
+          kept.position = read.seq
+          kept.rest = read.rest
           for (const each of messages) {
             const times = { created_at: now, next_at: now }
             keep({ ...each, state: 'waiting', attempts: 0, ...times })
@@ -158,14 +185,7 @@ export function webhookMethods(state: State): WebhookMethods {
       return state.audit.find((each) => each.project_id === project_id && each.at >= since)?.seq
     },
     async listRefunds(import_id, page) {
-      return recordPage(
-        refundsOf(state, import_id).filter(
-          ({ cursor }) => Number(cursor) > Number(page.after ?? 0),
-        ),
-        page,
-        (refund) => refund,
-        ({ cursor }) => cursor,
-      )
+      return listRefunds(state, import_id, page)
     },
     async findPurchaseUser(store, transaction_id) {
       return state.stores.get(storeKey(store))?.purchases.get(transaction_id)?.user_id
@@ -173,24 +193,21 @@ export function webhookMethods(state: State): WebhookMethods {
   }
 }
 
-function refundsOf(state: State, import_id: string): Refund[] {
+function listRefunds(state: State, import_id: string, page: Page): RecordPage<Refund> {
   for (const { imports, purchases } of state.stores.values()) {
     const found = imports.get(import_id)
     if (!found) continue
-    return [...found.changes.keys()].flatMap((transaction_id, i) => {
+    const after = Number(page.after ?? 0)
+    const changed = [...found.changes.keys()].slice(after, after + EXAMINED_REFUNDS)
+    const refunds = changed.flatMap((transaction_id, i) => {
       const purchase = purchases.get(transaction_id)
       if (!purchase || !isRefundStatus(purchase.status)) return []
       const { user_id, sku, status } = purchase
-      return [
-        {
-          cursor: String(i + 1),
-          transaction_id,
-          ...(user_id !== undefined && { user_id }),
-          sku,
-          status,
-        },
-      ]
+      const user = user_id === undefined ? {} : { user_id }
+      return [{ cursor: String(after + i + 1), transaction_id, ...user, sku, status }]
     })
+    const last = changed.length === EXAMINED_REFUNDS ? String(after + changed.length) : undefined
+    return refundPage(refunds, page, last)
   }
-  return []
+  return { records: [] }
 }

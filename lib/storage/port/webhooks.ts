@@ -24,11 +24,25 @@ export interface WebhookMethods {
     move?: EndpointMove,
     write?: WriteOptions,
   ): Promise<StoredEndpoint | undefined>
-  /** Counts the unread entries with one of these actions, and the waiting messages. */
-  measureLag(endpoint_id: string, actions: readonly AuditAction[]): Promise<EndpointLag>
   /**
-   * Leases active endpoints that have due messages or unread entries, and whose lease ended or is
-   * the holder's. The storage's own clock ends leases.
+   * Counts the unread entries with one of these actions, and the waiting messages. Examines at most
+   * `most` of each; default 10,000.
+   */
+  measureLag(
+    endpoint_id: string,
+    actions: readonly AuditAction[],
+    most?: number,
+  ): Promise<EndpointLag>
+  /** Counts the endpoints with a URL that waits for the account. */
+  countUnconfirmed(): Promise<number>
+  /**
+   * Finds active endpoints that have due messages or unread entries, and that no other holder has.
+   * Examines up to 100 endpoints of each of up to 100 accounts, in the order of their ids.
+   */
+  findReady(request: ReadyRequest): Promise<ReadyPage>
+  /**
+   * Leases those of these endpoints that are active, and whose lease ended or is the holder's. The
+   * storage's own clock ends leases.
    */
   leaseEndpoints(request: LeaseRequest): Promise<LeasedEndpoint[]>
   /** The first unread entries of the endpoint's project that no open transaction can precede. */
@@ -66,8 +80,9 @@ export interface WebhookMethods {
   /** The number of the project's first entry that is not older than this time; ISO 8601, UTC. */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
-   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. An undo of
-   * the import deletes the list.
+   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. Examines at
+   * most 5,000 of its changes, and may return none with a `next`. An undo of the import deletes the
+   * list.
    */
   listRefunds(import_id: string, page: Page): Promise<RecordPage<Refund>>
   /** Finds the user of a stored purchase. Undefined without one. */
@@ -89,12 +104,41 @@ export interface EndpointMove {
 }
 
 export interface EndpointLag {
-  /** Counted up to 10,000. */
   readonly count: number
-  /** The first number that is not settled, or the next number. */
+  /** The number of entries and messages that were examined. */
+  readonly examined: number
+  /** The first number that is not settled, or the next number. A lower one if it was not found. */
   readonly cursor: number
-  /** The time of that entry; missing without a lag. */
+  /** The time of that entry; missing if everything is settled. */
   readonly at?: string
+}
+
+export interface ReadyRequest {
+  readonly holder: string
+  readonly now: number
+  /** The waiting messages with which no further entries are read. */
+  readonly most: number
+  /** Endpoints and accounts to leave out. */
+  readonly except: readonly string[]
+  readonly exceptAccounts: readonly string[]
+  /** Examines the accounts after this one. */
+  readonly after: string
+  /** Of these accounts, examines only the endpoints after the given one. */
+  readonly examined: ReadonlyMap<string, string>
+}
+
+export interface ReadyPage {
+  readonly accounts: readonly ReadyAccount[]
+  /** The account after which further ones follow; missing for none. */
+  readonly next?: string
+}
+
+export interface ReadyAccount {
+  readonly account_id: string
+  /** Its endpoints that are ready, sorted. */
+  readonly endpoint_ids: readonly string[]
+  /** The last endpoint that was examined, if further ones may follow. */
+  readonly examined?: string
 }
 
 export interface LeaseRequest {
@@ -102,16 +146,22 @@ export interface LeaseRequest {
   /** Milliseconds. */
   readonly lease: number
   readonly now: number
-  readonly limit: number
-  /** The waiting messages with which no further entries are read. */
+  /** The most waiting messages to count. */
   readonly most: number
-  readonly except: readonly string[]
+  readonly endpoint_ids: readonly string[]
+}
+
+/** A position in the audit log. */
+export interface LogPosition {
+  /** The entries after this number are unread. */
+  readonly seq: number
+  /** How far entry `seq + 1` is read; '' for not at all. */
+  readonly rest: string
 }
 
 export interface LeasedEndpoint {
   readonly endpoint: StoredEndpoint
-  /** Identifies the position. */
-  readonly position: number
+  readonly position: LogPosition
   /** The number of waiting messages, counted up to `most`. */
   readonly waiting: number
 }
@@ -123,9 +173,9 @@ export interface TakeRequest {
   readonly endpoints: readonly {
     readonly endpoint_id: string
     /** The position that the entries were read after. If it has changed, inserts nothing. */
-    readonly position: number
-    /** The number of the last entry that was read; missing if none was. */
-    readonly read?: number | undefined
+    readonly position: LogPosition
+    /** The new position, with the number of the last entry that was read; missing if none was. */
+    readonly read?: (LogPosition & { readonly entry: number }) | undefined
     readonly messages: readonly NewMessage[]
     /** The maximum number of messages to take. */
     readonly limit: number

@@ -12,13 +12,8 @@ const DIALECT: WebhookDialect = {
   isAfter: '(a.xid, a.seq) > (e.read_xid, e.read_seq)',
   isSettled: 'a.xid < pg_snapshot_xmin(pg_current_snapshot())',
   order: 'a.xid, a.seq',
-  setPosition: `
-    UPDATE webhook_endpoints AS e SET read_xid = a.xid, read_seq = a.seq FROM audit a
-    WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ?`,
-  setBack: {
-    set: 'read_xid = a.xid, read_seq = a.seq - 1',
-    isBack: '(a.xid, a.seq - 1) < (e.read_xid, e.read_seq)',
-  },
+  setXid: 'read_xid = a.xid,',
+  isBack: '(a.xid, a.seq - 1) <= (e.read_xid, e.read_seq)',
   // After all entries of this transaction.
   setNewest: `read_xid = pg_current_xact_id(), read_seq = ${Number.MAX_SAFE_INTEGER}`,
   lock: ' FOR UPDATE',

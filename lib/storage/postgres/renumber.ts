@@ -11,7 +11,7 @@ const FIND_FOREIGN = `
 
 /** Moves each position before the first entry that follows it. */
 const MOVE_POSITIONS = `
-  UPDATE webhook_endpoints e SET read_xid = pg_current_xact_id(),
+  UPDATE webhook_endpoints e SET read_xid = pg_current_xact_id(), read_rest = '',
     read_seq = coalesce((SELECT min(a.seq) - 1 FROM audit a WHERE a.project_id = e.project_id
       AND (a.xid, a.seq) > (e.read_xid, e.read_seq)), ${Number.MAX_SAFE_INTEGER})
   WHERE read_${IS_FOREIGN}`

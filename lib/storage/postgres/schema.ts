@@ -412,4 +412,14 @@ export const MIGRATIONS: readonly string[] = [
   FROM stores WHERE json_typeof(store_config -> 'webhook_url') = 'string'
     AND store_config ->> 'webhook_enabled' = 'true';
   `,
+  `
+  -- How far the entry after the position is read; '' for not at all.
+  ALTER TABLE webhook_endpoints ADD COLUMN read_rest text NOT NULL DEFAULT '';
+  ALTER TABLE webhook_messages DROP COLUMN parts;
+  -- The sender examines the endpoints of each account in turn.
+  CREATE INDEX webhook_endpoints_active ON webhook_endpoints (account_id, endpoint_id)
+    WHERE state = 'active';
+  CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
+    WHERE unconfirmed IS NOT NULL;
+  `,
 ]

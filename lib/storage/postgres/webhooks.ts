@@ -1,5 +1,6 @@
 import type { WebhookMethods } from '../port.ts'
-import { IS_REFUND, type Program, refundPage } from '../webhooks.ts'
+import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts'
+import type { Program } from '../webhooks.ts'
 import { recordWrite } from './audit.ts'
 import { verifyAuthority } from './authority.ts'
 import type { Database } from './connection.ts'
@@ -19,7 +20,9 @@ export function webhookMethods(db: Database): WebhookMethods {
         return changed
       })
     },
-    measureLag: (id, actions) => read(programs.measureLag(id, actions)),
+    measureLag: (id, actions, most) => read(programs.measureLag(id, actions, most)),
+    countUnconfirmed: () => read(programs.countUnconfirmed()),
+    findReady: (request) => read(programs.findReady(request)),
     leaseEndpoints: (request) => write(() => programs.leaseEndpoints(request)),
     listUnread: (id, limit) => read(programs.listUnread(id, limit)),
     takeMessages: (request) => write(() => programs.takeMessages(request)),
@@ -39,8 +42,10 @@ export function webhookMethods(db: Database): WebhookMethods {
     findEntries: (sequences) => read(programs.findEntries(sequences)),
     findSequence: (project_id, since) => read(programs.findSequence(project_id, since)),
     async listRefunds(import_id, page) {
-      const rows = await db.all(LIST_REFUNDS, import_id, page.after ?? '0', page.limit + 1)
-      return refundPage(rows, page)
+      const { after = '0', limit } = page
+      const rows = await db.all(LIST_REFUNDS, import_id, after, limit + 1)
+      const last = await db.find(LAST_EXAMINED, import_id, after)
+      return refundPage(rows.map(refundOf), page, last && String(last.purchase))
     },
     async findPurchaseUser({ account_id, store_id }, transaction_id) {
       const row = await db.find(FIND_USER, account_id, store_id, transaction_id)
@@ -49,13 +54,20 @@ export function webhookMethods(db: Database): WebhookMethods {
   }
 }
 
+const CHANGES = `
+  SELECT store, purchase, after FROM status_changes
+  WHERE import = (SELECT seq FROM imports WHERE import_id = ? AND undone_at IS NULL)
+    AND purchase > CAST(? AS bigint)
+  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
+
 const LIST_REFUNDS = `
   SELECT c.purchase, p.transaction_id, p.user_id, t.name AS sku, c.after AS status
-  FROM status_changes c JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
+  FROM (${CHANGES}) c JOIN purchases p ON p.store = c.store AND p.seq = c.purchase
   JOIN items t ON t.seq = p.item
-  WHERE c.import = (SELECT seq FROM imports WHERE import_id = ? AND undone_at IS NULL)
-    AND c.purchase > CAST(? AS bigint) AND c.${IS_REFUND}
-  ORDER BY c.purchase LIMIT ?`
+  WHERE c.${IS_REFUND} ORDER BY c.purchase LIMIT ?`
+
+const LAST_EXAMINED = `
+  SELECT purchase FROM (${CHANGES}) c ORDER BY purchase LIMIT 1 OFFSET ${EXAMINED_REFUNDS - 1}`
 
 const FIND_USER = `
   SELECT p.user_id FROM stores s JOIN purchases p ON p.store = s.seq

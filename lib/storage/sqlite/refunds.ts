@@ -1,16 +1,21 @@
 import type { Page, RecordPage, Refund } from '../port.ts'
-import { IS_REFUND, refundPage } from '../webhooks.ts'
+import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts'
 import type { Connection } from './connection.ts'
 
-/** The changes of an import: those that were moved into purchases, and those that wait. */
+/** The next changes of an import: those that were moved into purchases, and those that wait. */
+const CHANGES = `
+  SELECT purchase, after FROM status_changes WHERE import = ? AND purchase > ?
+  UNION ALL SELECT purchase, status AS after FROM purchase_changes
+  WHERE import = ? AND purchase > ?
+  ORDER BY purchase LIMIT ${EXAMINED_REFUNDS}`
+
 const LIST = `
-  SELECT c.purchase, p.transaction_id, p.user_id, t.name AS sku, c.after AS status FROM (
-    SELECT s.purchase, s.after FROM status_changes s
-    WHERE s.import = ? AND s.purchase > ? AND s.${IS_REFUND}
-    UNION ALL SELECT w.purchase, w.status AS after FROM purchase_changes w
-    WHERE w.import = ? AND w.purchase > ? AND w.${IS_REFUND.replace('after', 'status')}
-    ORDER BY purchase LIMIT ?) c
-  JOIN purchases p ON p.seq = c.purchase JOIN items t ON t.seq = p.item ORDER BY c.purchase`
+  SELECT c.purchase, p.transaction_id, p.user_id, t.name AS sku, c.after AS status
+  FROM (${CHANGES}) c CROSS JOIN purchases p CROSS JOIN items t
+  WHERE p.seq = c.purchase AND t.seq = p.item AND c.${IS_REFUND} ORDER BY c.purchase LIMIT ?`
+
+const LAST_EXAMINED = `
+  SELECT purchase FROM (${CHANGES}) LIMIT 1 OFFSET ${EXAMINED_REFUNDS - 1}`
 
 const FIND_IMPORT = `
   SELECT seq FROM imports WHERE import_id = ? AND owner IS NULL AND undone_at IS NULL`
@@ -20,5 +25,7 @@ export function listRefunds(db: Connection, import_id: string, page: Page): Reco
   if (!found) return { records: [] }
   const seq = found.seq as number
   const after = Number(page.after ?? 0)
-  return refundPage(db.all(LIST, seq, after, seq, after, page.limit + 1), page)
+  const refunds = db.all(LIST, seq, after, seq, after, page.limit + 1).map(refundOf)
+  const last = db.find(LAST_EXAMINED, seq, after, seq, after)
+  return refundPage(refunds, page, last && String(last.purchase))
 }

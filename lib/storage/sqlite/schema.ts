@@ -439,6 +439,16 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO cache_version VALUES (0);
   ${cacheTriggers()}
   `,
+  `
+  -- How far the entry after the position is read; '' for not at all.
+  ALTER TABLE webhook_endpoints ADD COLUMN read_rest TEXT NOT NULL DEFAULT '';
+  ALTER TABLE webhook_messages DROP COLUMN parts;
+  -- The sender examines the endpoints of each account in turn.
+  CREATE INDEX webhook_endpoints_active ON webhook_endpoints (account_id, endpoint_id)
+    WHERE state = 'active';
+  CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
+    WHERE unconfirmed IS NOT NULL;
+  `,
 ]
 
 function cacheTriggers(): string {

@@ -22,7 +22,9 @@ export function webhookMethods(db: Connection): WebhookMethods {
         return changed
       })
     },
-    measureLag: (id, actions) => read(programs.measureLag(id, actions)),
+    measureLag: (id, actions, most) => read(programs.measureLag(id, actions, most)),
+    countUnconfirmed: () => read(programs.countUnconfirmed()),
+    findReady: (request) => read(programs.findReady(request)),
     leaseEndpoints: (request) => write(programs.leaseEndpoints(request)),
     listUnread: (id, limit) => read(programs.listUnread(id, limit)),
     takeMessages: (request) => write(programs.takeMessages(request)),

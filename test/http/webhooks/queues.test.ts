@@ -2,10 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createQueues, type Queues, type Turn } from '../../../http/webhooks/queues.ts'
 
-function fill(queues: Queues, endpoint_id: string, count: number, body = '{}'): void {
+function fill(
+  queues: Queues,
+  endpoint_id: string,
+  count: number,
+  body = '{}',
+  account_id = endpoint_id,
+): void {
   for (let sequence = 0; sequence < count; sequence++) {
-    const message = { endpoint_id, sequence, part: 0, attempt: 1, url: '', headers: {}, body }
-    queues.add(message, Number.POSITIVE_INFINITY)
+    const key = { account_id, endpoint_id, sequence, part: 0 }
+    queues.add({ ...key, attempt: 1, url: '', headers: {}, body }, Number.POSITIVE_INFINITY)
   }
 }
 
@@ -76,4 +82,39 @@ test('there is no room for more messages than fit into memory', () => {
   assert.deepEqual([large.isFull('a'), large.full()], [true, ['a']])
   assert.equal(large.drop('a').length, 256)
   assert.ok(large.hasRoom() && !large.isFull('a'))
+})
+
+test('one account has at most half of the requests in flight, and others the rest', () => {
+  const queues = createQueues()
+  for (let i = 0; i < 100; i++) fill(queues, `large ${i}`, 10, '{}', 'large')
+  const turns = takeAll(queues)
+  assert.equal(turns.length, 250)
+  fill(queues, 'small', 5)
+  assert.equal(takeAll(queues).length, 5)
+  turns[0]?.finish(true)
+  assert.equal(takeAll(queues).length, 1)
+})
+
+test('endpoints of one account that do not answer leave half of their requests to others', () => {
+  const queues = createQueues()
+  for (const account of ['large', 'small']) {
+    for (let i = 0; i < 200; i++) fill(queues, `${account} ${i}`, 1, '{}', account)
+    for (const turn of takeAll(queues)) turn.finish(false)
+  }
+  for (const account of ['large', 'small']) {
+    for (let i = 0; i < 200; i++) fill(queues, `${account} ${i}`, 1, '{}', account)
+    assert.equal(takeAll(queues).length, 125)
+  }
+})
+
+test('an account that has half of the messages or of their bytes gets no more', () => {
+  const many = createQueues()
+  for (let i = 0; i < 10; i++) fill(many, `a ${i}`, 100, '{}', 'a')
+  fill(many, 'b', 50)
+  assert.deepEqual([many.fullAccounts(), many.hasRoom()], [['a'], true])
+  const large = createQueues()
+  fill(large, 'a', 128, 'x'.repeat(65_536))
+  assert.deepEqual([large.fullAccounts(), large.hasRoom()], [['a'], true])
+  for (const turn of takeAll(large)) turn.finish(true)
+  assert.deepEqual(large.fullAccounts(), [])
 })

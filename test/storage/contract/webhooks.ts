@@ -13,6 +13,7 @@ import {
 import { collect } from '../../support/collect.ts'
 import { eventuallyHolds } from '../../support/eventually.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { importRefunds } from '../../support/refunds.ts'
 import { createClock, createShop, fileOf } from '../../support/till.ts'
 import type { OpenStorage } from './open.ts'
 
@@ -40,10 +41,10 @@ export function describeWebhooks(open: OpenStorage): void {
     (await till.outbox.claim({ holder, ...(lease !== undefined && { lease }) })).messages
 
   /** Waits, because on PostgreSQL a transaction of another test may hold back what follows it. */
-  const claimSome = async (till: Till, count: number, holder = 'sender') => {
+  const claimSome = async (till: Till, count: number, holder = 'sender', limit?: number) => {
     const found: OutgoingMessage[] = []
     await eventuallyHolds(async () => {
-      found.push(...(await claim(till, holder)))
+      found.push(...(await till.outbox.claim({ holder, limit })).messages)
       assert.equal(found.length, count)
     })
     return found
@@ -154,8 +155,43 @@ export function describeWebhooks(open: OpenStorage): void {
       ...{ store_id, import_id },
       purchases: [{ transaction_id: 't1', user_id: 'ann', sku: 'gem', status: 'refunded' }],
     })
-    assert.deepEqual([refunded.part, refunded.parts], [1, 1])
+    assert.equal(refunded.part, 1)
     assert.doesNotMatch(JSON.stringify(found), /whsec_/)
+  })
+
+  test('the refunds of an import are read in parts, whose ids stay the same', async (t) => {
+    const { till, account, endpoint_id } = await openHooks(t)
+    await importRefunds(till, account, 300)
+    const claimAll = async (holder: string) => {
+      const found = new Map<unknown, OutgoingMessage>()
+      await eventuallyHolds(async () => {
+        const { messages } = await till.outbox.claim({ holder, limit: 2 })
+        assert.ok(messages.length <= 2)
+        for (const each of messages) found.set(each.headers['webhook-id'], each)
+        assert.equal(found.size, 5)
+      })
+      return [...found.values()]
+    }
+    const idsOf = (messages: readonly OutgoingMessage[]) =>
+      messages.map(({ headers }) => headers['webhook-id']).sort()
+    const purchasesOf = (messages: readonly OutgoingMessage[]) =>
+      bodies(messages).flatMap(({ data }) => data.purchases ?? [])
+
+    // The second holder continues where the first one stopped, between two parts.
+    await claimSome(till, 2, 'one', 2)
+    await till.outbox.release('one')
+    const first = await claimAll('two')
+    await settle(till, first, OK, 'two')
+    const sequences = first.map(({ sequence }) => sequence)
+    await till.webhooks.replay(account, { endpoint_id, from: Math.min(...sequences) })
+    await claimSome(till, 2, 'two', 2)
+    await till.webhooks.replay(account, { endpoint_id, from: Math.max(...sequences) })
+    await till.outbox.release('two')
+    const again = await claimAll('three')
+
+    assert.equal(new Set(purchasesOf(first).map((each) => each.transaction_id)).size, 300)
+    assert.deepEqual(idsOf(again), idsOf(first))
+    assert.deepEqual(purchasesOf(again), purchasesOf(first))
   })
 
   test('an undone import and an erased user create events without the user', async (t) => {
@@ -228,6 +264,53 @@ export function describeWebhooks(open: OpenStorage): void {
       endpoints.map(({ is_signed, state }) => ({ is_signed, state })),
       [{ is_signed: false, state: 'active' }],
     )
+  })
+
+  test('accounts take turns, and so do the endpoints of an account', async (t) => {
+    const { till, account, project } = await openHooks(t)
+    const stores = Array.from({ length: 30 }, (_, i) => `store_${i}`)
+    const store_config = { webhook_url: URL, webhook_enabled: true }
+    for (const store_id of stores) {
+      const store = { project_id: project.id, store_id, store_config }
+      await till.stores.create(account, { ...store, store_type: 'web' })
+      await newItem(till, account, store_id, 'gem')
+    }
+    const small = await createShop(till, 'Small')
+    await till.projects.update(small.account, {
+      ...{ id: small.project.id, config: { webhook_url: 'https://small.example.com/' } },
+    })
+    const seen = new Set<string>()
+
+    for (let round = 0; round < 4; round++) {
+      await newItem(till, small.account, 'main', `gem_${round}`)
+      await eventuallyHolds(async () => {
+        const { messages } = await till.outbox.claim({ holder: 'sender', limit: 1 })
+        for (const { endpoint_id } of messages) seen.add(endpoint_id)
+        assert.ok(messages.some(({ url }) => url.includes('small')))
+      })
+    }
+
+    // Each claim serves 10 endpoints: one of the small account, and 9 others.
+    assert.equal(seen.size, 1 + 31)
+  })
+
+  test('the endpoint of a store has nothing to do for the events of other stores', async (t) => {
+    const { till, account, project } = await openHooks(t)
+    const store_config = { webhook_url: URL, webhook_enabled: true }
+    for (let i = 0; i < 12; i++) {
+      const store = { project_id: project.id, store_id: `store_${i}`, store_config }
+      await till.stores.create(account, { ...store, store_type: 'web' })
+    }
+    await settle(till, await claimSome(till, 12), OK)
+
+    await newItem(till, account, 'store_3', 'gem')
+
+    await eventuallyHolds(async () => {
+      const { messages, next } = await till.outbox.claim({ holder: 'sender' })
+      const ids = messages.map(({ endpoint_id }) => endpoint_id).sort()
+      assert.deepEqual(ids, [project.id, `${project.id}/store_3`])
+      assert.ok(next > 0)
+    })
   })
 
   test('a URL that a session sets receives nothing until the account confirms it', async (t) => {

@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import {
+  type DeliveryResult,
+  NO_RESULTS,
+  startWebhooks,
+  type WebhookSender,
+} from '../http/index.ts'
+import type { Till } from '../lib/index.ts'
+import type { Environment } from './config.ts'
+
+export interface ThreadData {
+  readonly db: string
+  readonly allowPrivate: boolean
+  readonly env: Environment
+}
+export type ToThread = 'changed' | 'close'
+export type FromThread = { readonly results: WebhookSender['results'] } | { readonly error: string }
+
+interface SenderOptions extends ThreadData {
+  onError(error: unknown): void
+}
+
+/** Changes are passed on to the thread at most this often. */
+const NOTICE_MS = 20
+/** After this time, a thread that ended is replaced. */
+const RESTART_MS = 2_000
+
+/**
+ * Sends webhooks in a thread of their own, so that requests do not wait for them. A storage in
+ * memory belongs to one thread, and Node 20 runs no TypeScript in threads: there it sends in this one.
+ */
+export function startSender(till: Till, { onError, ...data }: SenderOptions): WebhookSender {
+  const file = new URL('./webhook-thread.js', import.meta.url)
+  if (data.db === 'memory:' || !existsSync(file)) {
+    return startWebhooks(till, { allowPrivate: data.allowPrivate, onError })
+  }
+  const results: { [R in DeliveryResult]: number } = { ...NO_RESULTS }
+  let isClosing = false
+  let notice: NodeJS.Timeout | undefined
+  let restart: NodeJS.Timeout | undefined
+  let thread: Worker | undefined
+
+  const start = () => {
+    const before = { ...results }
+    const started = new Worker(file, { workerData: { ...data, env: { ...data.env } } })
+    thread = started
+    started.on('message', (message: FromThread) => {
+      if ('error' in message) return onError(new Error(message.error))
+      for (const [name, count] of Object.entries(message.results)) {
+        const result = name as DeliveryResult
+        results[result] = before[result] + count
+      }
+    })
+    started.on('error', onError)
+    started.once('exit', () => {
+      thread = undefined
+      if (!isClosing) restart = setTimeout(start, RESTART_MS)
+    })
+  }
+  const post = (message: ToThread) => thread?.postMessage(message)
+  const removeListener = till.outbox.onChange(() => {
+    notice ??= setTimeout(() => {
+      notice = undefined
+      post('changed')
+    }, NOTICE_MS)
+  })
+  const close = async () => {
+    isClosing = true
+    removeListener()
+    clearTimeout(notice)
+    clearTimeout(restart)
+    if (!thread) return
+    const ended = once(thread, 'exit')
+    post('close')
+    await ended
+  }
+  start()
+  let closed: Promise<void> | undefined
+  const closeOnce = () => {
+    closed ??= close()
+    return closed
+  }
+  return {
+    results,
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  }
+}

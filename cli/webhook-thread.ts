@@ -1,0 +1,50 @@
+// Runs in the thread that `webhook-sender.ts` starts. Sends webhooks through its own connection to
+// the database. Reports the number of requests by result, and the errors of the storage.
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { startWebhooks } from '../http/index.ts'
+import { createTill } from '../lib/index.ts'
+import { readConfig } from './config.ts'
+import { openStorage, tillOptions } from './database.ts'
+import type { FromThread, ThreadData, ToThread } from './webhook-sender.ts'
+
+const REPORT_MS = 100
+
+process.removeAllListeners('warning') // the main thread has printed them
+
+const port = parentPort as MessagePort
+const { db, env, allowPrivate } = workerData as ThreadData
+const storage = await openStorage(db, { create: false })
+const till = createTill({ storage, ...tillOptions(readConfig(env)) })
+
+/** The main thread makes the changes, and tells of them. */
+const listeners = new Set<() => void>()
+const onChange = (listener: () => void) => {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+const post = (message: FromThread) => port.postMessage(message)
+const sender = startWebhooks(
+  { ...till, outbox: { ...till.outbox, onChange } },
+  { allowPrivate, onError: (error) => post({ error: (error as Error).message }) },
+)
+
+let reported = ''
+const report = () => {
+  const results = JSON.stringify(sender.results)
+  if (results !== reported) post({ results: sender.results })
+  reported = results
+}
+const timer = setInterval(report, REPORT_MS)
+
+port.on('message', async (message: ToThread) => {
+  if (message === 'changed') {
+    for (const listener of listeners) listener()
+    return
+  }
+  await sender.close()
+  clearInterval(timer)
+  report()
+  await till.close()
+  port.close()
+})

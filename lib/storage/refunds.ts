@@ -1,0 +1,44 @@
+import { PURCHASE_STATUSES, type PurchaseStatus } from '../domain/purchase.ts'
+import { numberOf, type Row } from './columns.ts'
+import { recordPage } from './pages.ts'
+import type { Page, RecordPage, Refund } from './port.ts'
+
+const REFUND_STATUSES: readonly PurchaseStatus[] = ['refunded', 'cancelled']
+const REFUND_CODES = REFUND_STATUSES.map((each) => PURCHASE_STATUSES.indexOf(each))
+
+/** Whether a status takes a purchase back. */
+export function isRefundStatus(status: PurchaseStatus): boolean {
+  return REFUND_STATUSES.includes(status)
+}
+
+/** Whether the column `after` has the code of a status that takes a purchase back. */
+export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
+
+/** The most changes of an import that one page examines. */
+export const EXAMINED_REFUNDS = 5_000
+
+/** A row with `purchase`, `transaction_id`, `user_id`, `sku` and a code as `status`. */
+export function refundOf({ purchase, transaction_id, user_id, sku, status }: Row): Refund {
+  return {
+    cursor: String(purchase),
+    transaction_id: transaction_id as string,
+    ...(user_id !== null && { user_id: user_id as string }),
+    sku: sku as string,
+    status: PURCHASE_STATUSES[numberOf(status)] as PurchaseStatus,
+  }
+}
+
+/** A page of refunds. `examined` is the cursor of the last examined change, if more may follow. */
+export function refundPage(
+  refunds: readonly Refund[],
+  page: Page,
+  examined: string | undefined,
+): RecordPage<Refund> {
+  const found = recordPage(
+    refunds,
+    page,
+    (refund) => refund,
+    ({ cursor }) => cursor,
+  )
+  return { ...(examined !== undefined && { next: examined }), ...found }
+}

@@ -1,0 +1,180 @@
+import type { MessageKey, StoredMessage } from '../../domain/message.ts'
+import { maybe, numberOf } from '../columns.ts'
+import type { LeasedEndpoint, LeaseRequest, SettleMessages, TakeRequest } from '../port.ts'
+import { ENDPOINTS, MESSAGES, numberedEntry } from '../tables.ts'
+import { all, find, fragmentsOf, type Program, run, type WebhookDialect } from './dialect.ts'
+import type { endpointPrograms } from './endpoints.ts'
+
+const TEXT = 'text'
+const BIGINT = 'bigint'
+const KEY_COLUMNS = { endpoint_id: TEXT, sequence: BIGINT, part: BIGINT } as const
+const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.part = r.part'
+
+/** The leases of endpoints, and the messages that are to be sent. */
+export function deliveryPrograms(
+  dialect: WebhookDialect,
+  { write, move }: ReturnType<typeof endpointPrograms>,
+) {
+  const { clock, isSettled, order, lock, lockFree, setXid } = dialect
+  const {
+    endpointColumns,
+    messageColumns,
+    entryColumns,
+    isWaiting,
+    findEndpoint,
+    isUnread,
+    countWaiting,
+  } = fragmentsOf(dialect)
+
+  const isFree = `e.state = 'active' AND e.due_at <= ?
+    AND (e.holder = ? OR e.lease_until <= ${clock})`
+
+  const sql = {
+    lease: `
+      SELECT ${endpointColumns}, e.read_seq, e.read_rest, ${countWaiting} AS waiting
+      FROM webhook_endpoints e
+      WHERE e.endpoint_id IN ${dialect.each.text} AND ${isFree}${lockFree}`,
+    unread: `
+      SELECT ${entryColumns} FROM webhook_endpoints e JOIN audit a ON ${isUnread}
+      WHERE e.endpoint_id = ? AND ${isSettled} ORDER BY ${order} LIMIT ?`,
+    insertMessages: `
+      INSERT INTO webhook_messages (endpoint_id, sequence, part, type, webhook_id, part_range,
+        state, attempts, created_at, next_at, holder)
+      SELECT r.endpoint_id, r.sequence, r.part, r.type, r.webhook_id, r.part_range,
+        'waiting', 0, r.created_at, r.next_at, r.holder
+      FROM ${dialect.rows({
+        ...KEY_COLUMNS,
+        type: TEXT,
+        webhook_id: TEXT,
+        part_range: TEXT,
+        created_at: BIGINT,
+        next_at: BIGINT,
+        holder: TEXT,
+      })} r
+      WHERE true
+      ON CONFLICT (endpoint_id, sequence, part) DO UPDATE SET state = 'waiting', attempts = 0,
+        part_range = excluded.part_range, created_at = excluded.created_at,
+        next_at = excluded.next_at, holder = excluded.holder`,
+    due: `
+      SELECT ${messageColumns} FROM webhook_messages m
+      WHERE m.endpoint_id = ? AND ${isWaiting} AND m.next_at <= ?
+      ORDER BY m.next_at, m.seq LIMIT ?`,
+    hold: `
+      UPDATE webhook_messages AS m SET holder = ?, next_at = ?
+      FROM ${dialect.rows(KEY_COLUMNS)} r WHERE ${IS_KEY}`,
+    held: `
+      SELECT ${messageColumns} FROM ${dialect.rows(KEY_COLUMNS)} r
+      JOIN webhook_messages m ON ${IS_KEY} WHERE m.holder = ? AND ${isWaiting}`,
+    settle: `
+      UPDATE webhook_messages AS m SET state = r.state, attempts = r.attempts, at = r.at,
+        next_at = r.next_at, holder = NULL, status = r.status, error = r.error, answer = r.answer,
+        duration_ms = r.duration_ms
+      FROM ${dialect.rows({
+        ...KEY_COLUMNS,
+        state: TEXT,
+        attempts: BIGINT,
+        at: BIGINT,
+        next_at: BIGINT,
+        status: BIGINT,
+        error: TEXT,
+        answer: TEXT,
+        duration_ms: BIGINT,
+      })} r WHERE ${IS_KEY}`,
+    setPosition: `
+      UPDATE webhook_endpoints AS e SET ${setXid} read_seq = ?, read_rest = ? FROM audit a
+      WHERE a.seq = ? AND e.endpoint_id = ? AND e.read_seq = ? AND e.read_rest = ?`,
+    renew: `
+      UPDATE webhook_endpoints SET lease_until = ${clock} + ?
+      WHERE holder = ? AND endpoint_id IN ${dialect.each.text}`,
+  }
+
+  return {
+    *leaseEndpoints(request: LeaseRequest): Program<LeasedEndpoint[]> {
+      const { holder, lease, now, most, endpoint_ids } = request
+      const rows = yield* all(sql.lease, most, dialect.list(endpoint_ids), now, holder)
+      const ids = rows.map(({ endpoint_id }) => endpoint_id)
+      if (ids.length > 0) {
+        const take = `UPDATE webhook_endpoints SET holder = ?, lease_until = ${clock} + ?
+          WHERE endpoint_id IN ${dialect.each.text}`
+        yield* run(take, holder, lease, dialect.list(ids))
+      }
+      return rows.map((row) => ({
+        endpoint: ENDPOINTS.read(row),
+        position: { seq: numberOf(row.read_seq), rest: row.read_rest as string },
+        waiting: numberOf(row.waiting),
+      }))
+    },
+
+    *listUnread(endpoint_id: string, limit: number) {
+      return (yield* all(sql.unread, endpoint_id, limit)).map(numberedEntry)
+    },
+
+    *takeMessages({ holder, now, hidden_until, endpoints }: TakeRequest): Program<StoredMessage[]> {
+      const taken: StoredMessage[] = []
+      for (const { endpoint_id, position, read, messages, limit } of endpoints) {
+        const find_own = `SELECT 1 FROM webhook_endpoints e
+          WHERE e.endpoint_id = ? AND e.holder = ? AND e.state = 'active'${lock}`
+        if (!(yield* find(find_own, endpoint_id, holder))) continue
+        const due = (yield* all(sql.due, endpoint_id, now, limit)).map(MESSAGES.read)
+        if (due.length > 0) yield* run(sql.hold, holder, hidden_until, dialect.list(due.map(keyOf)))
+        taken.push(...due)
+        if (!read) continue
+        const moved = [read.seq, read.rest, read.entry, endpoint_id, position.seq, position.rest]
+        const isRead = (yield* run(sql.setPosition, ...moved)) === 1
+        if (!isRead || messages.length === 0) continue
+        // Gives the first ones to the holder at once: a further update would cost as much again.
+        const times = { state: 'waiting', attempts: 0, created_at: now } as const
+        const added: StoredMessage[] = messages.map((message, i) =>
+          due.length + i < limit
+            ? { ...message, ...times, holder, next_at: hidden_until }
+            : { ...message, ...times, next_at: now },
+        )
+        yield* run(sql.insertMessages, dialect.list(added))
+        taken.push(...added.filter((each) => each.holder !== undefined))
+      }
+      return taken
+    },
+
+    *settleMessages(
+      holder: string,
+      keys: readonly MessageKey[],
+      lease: number,
+      settle: SettleMessages,
+    ): Program<void> {
+      const ids = [...new Set(keys.map(({ endpoint_id }) => endpoint_id))].sort()
+      const settled: StoredMessage[] = []
+      for (const id of ids) {
+        const endpoint = maybe(ENDPOINTS.read, yield* find(findEndpoint + lock, id))
+        if (!endpoint) continue
+        const own = keys.filter(({ endpoint_id }) => endpoint_id === id).map(keyOf)
+        const held = (yield* all(sql.held, dialect.list(own), holder)).map(MESSAGES.read)
+        const { endpoint: changed, messages, retry } = settle(endpoint, held)
+        if (changed !== endpoint) yield* write(changed)
+        if (retry) yield* move(id, { retry })
+        settled.push(...messages)
+      }
+      if (settled.length > 0) yield* run(sql.settle, dialect.list(settled))
+      yield* run(sql.renew, lease, holder, dialect.list(ids))
+    },
+
+    *releaseEndpoints(holder: string, now: number): Program<void> {
+      const free = `UPDATE webhook_messages SET holder = NULL, next_at = ?
+        WHERE holder = ? AND state = 'waiting' AND endpoint_id IN
+          (SELECT endpoint_id FROM webhook_endpoints WHERE holder = ?)`
+      yield* run(free, now, holder, holder)
+      const end = 'UPDATE webhook_endpoints SET holder = NULL, lease_until = 0 WHERE holder = ?'
+      yield* run(end, holder)
+    },
+
+    *findNextDue(now: number): Program<number | undefined> {
+      const next = `SELECT min(next_at) AS next FROM webhook_messages
+        WHERE state = 'waiting' AND next_at > ?`
+      const row = yield* find(next, now)
+      return row?.next === null || !row ? undefined : numberOf(row.next)
+    },
+  }
+}
+
+function keyOf({ endpoint_id, sequence, part }: MessageKey): MessageKey {
+  return { endpoint_id, sequence, part }
+}

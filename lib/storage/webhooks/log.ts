@@ -1,0 +1,75 @@
+import { numberOf } from '../columns.ts'
+import { recordPage } from '../pages.ts'
+import type { Page } from '../port.ts'
+import { MESSAGES, numberedEntry } from '../tables.ts'
+import { all, find, fragmentsOf, type Program, run, type WebhookDialect } from './dialect.ts'
+
+/** The delivery log, and the entries of the audit log that endpoints need. */
+export function logPrograms(dialect: WebhookDialect) {
+  const { messageColumns, entryColumns, isWaiting, isUnread } = fragmentsOf(dialect)
+  const sqlOfMessages = (condition: string) => `
+      SELECT m.seq, ${messageColumns} FROM webhook_messages m
+      WHERE m.endpoint_id = ? ${condition} AND m.seq < CAST(? AS bigint)
+      ORDER BY m.seq DESC LIMIT ?`
+
+  return {
+    *listMessages(endpoint_id: string, state: string | undefined, page: Page) {
+      const list = sqlOfMessages(state === undefined ? '' : 'AND m.state = ?')
+      const values = state === undefined ? [endpoint_id] : [endpoint_id, state]
+      const after = page.after ?? String(Number.MAX_SAFE_INTEGER)
+      const rows = yield* all(list, ...values, after, page.limit + 1)
+      return recordPage(rows, page, MESSAGES.read, ({ seq }) => seq)
+    },
+
+    *pruneMessages(endpoint_id: string, before: number, keep: number): Program<void> {
+      // The log is about in the order of time. Reads no further than to the first recent message.
+      const first = `SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ?
+        ORDER BY seq LIMIT 1`
+      const newest = `SELECT seq + 1 AS seq FROM webhook_messages WHERE endpoint_id = ?
+        ORDER BY seq DESC LIMIT 1 OFFSET ?`
+      const recent = yield* find(first, endpoint_id, before)
+      const excess = yield* find(newest, endpoint_id, keep)
+      const end = Math.max(
+        recent ? numberOf(recent.seq) : Number.MAX_SAFE_INTEGER,
+        excess ? numberOf(excess.seq) : 0,
+      )
+      const old = `DELETE FROM webhook_messages
+        WHERE endpoint_id = ? AND seq < ? AND state <> 'waiting'`
+      yield* run(old, endpoint_id, end)
+    },
+
+    *clearAnswers(project_id: string): Program<void> {
+      const clear = `UPDATE webhook_messages SET answer = NULL WHERE answer IS NOT NULL
+        AND endpoint_id IN (SELECT endpoint_id FROM webhook_endpoints WHERE project_id = ?)`
+      yield* run(clear, project_id)
+    },
+
+    *findEntries(sequences: readonly number[]) {
+      const found = `SELECT ${entryColumns} FROM audit a WHERE a.seq IN ${dialect.each.bigint}`
+      return (yield* all(found, dialect.list(sequences))).map(numberedEntry)
+    },
+
+    *findSequence(project_id: string, since: string): Program<number | undefined> {
+      const first = 'SELECT min(seq) AS seq FROM audit WHERE project_id = ? AND at >= ?'
+      const row = yield* find(first, project_id, since)
+      return row?.seq === null || !row ? undefined : numberOf(row.seq)
+    },
+
+    /**
+     * Finds the first entry that an endpoint needs. Those that were stopped, or began to fail,
+     * before `stopped_before` need none.
+     */
+    *findNeeded(stopped_before: number): Program<number | undefined> {
+      const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'
+      const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread}
+          AND (e.store_id = '' OR a.store_id = e.store_id))) AS seq
+        FROM webhook_endpoints e WHERE ${needs}`
+      const waiting = `SELECT min(m.sequence) AS seq FROM webhook_endpoints e
+        JOIN webhook_messages m ON m.endpoint_id = e.endpoint_id WHERE ${isWaiting} AND ${needs}`
+      const times = [stopped_before, stopped_before]
+      const found = [yield* find(unread, ...times), yield* find(waiting, ...times)]
+      const known = found.flatMap((row) => (row && row.seq !== null ? numberOf(row.seq) : []))
+      return known.length === 0 ? undefined : Math.min(...known)
+    },
+  }
+}
