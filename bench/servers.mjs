@@ -6,7 +6,7 @@ import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { createTill, openPostgresStorage, openSqliteStorage } from '../dist/lib/index.js'
+import * as ours from '../dist/lib/index.js'
 import { SKUS } from './files.mjs'
 
 const MAIN = 'dist/cli/main.js'
@@ -23,9 +23,12 @@ export async function inFolder(work) {
   }
 }
 
-/** Creates a database with one project and the store `main` of 100 items; returns its keys. */
-export async function seed(db, tokenCount = 1) {
-  const till = createTill({ storage: await openStorage(db) })
+/**
+ * Creates a database with one project and the store `main` of 100 items; returns its keys. `library`
+ * is that of another version.
+ */
+export async function seed(db, tokenCount = 1, library = ours) {
+  const till = library.createTill({ storage: await openStorage(db, library) })
   const account = await till.accounts.create({ name: 'Bench' })
   const { account_id, account_key } = account
   const game = { account_id, name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
@@ -45,7 +48,7 @@ export async function seed(db, tokenCount = 1) {
   return { account_key, public_key: project.public_key, items, tokens, token: tokens[0] }
 }
 
-function openStorage(db) {
+function openStorage(db, { openPostgresStorage, openSqliteStorage }) {
   return db.startsWith('postgres:') ? openPostgresStorage(db) : openSqliteStorage(db)
 }
 
@@ -55,7 +58,12 @@ export function removeDatabase(db) {
 
 /** Our server with default settings but without a log, since the rivals write none. */
 export function startTillkit(db, ...options) {
-  return startServer(MAIN, 'serve', '--port', '0', '--db', db, ...quiet, ...options)
+  return startTillkitOf('.', db, ...options)
+}
+
+/** The server of another tree. */
+export function startTillkitOf(tree, db, ...options) {
+  return startServer(join(tree, MAIN), 'serve', '--port', '0', '--db', db, ...quiet, ...options)
 }
 
 /** Starts a Node process that prints its address as its first line. */

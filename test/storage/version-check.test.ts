@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Sql } from 'postgres'
 import { createMemoryStorage, type Storage } from '../../lib/index.ts'
+import { READS } from '../../lib/storage/cache.ts'
+import type { StoreKey } from '../../lib/storage/port.ts'
 import { createPostgresCache } from '../../lib/storage/postgres/read-cache.ts'
 import {
   type Change,
@@ -51,14 +53,25 @@ describe('a version check', () => {
       await check({ ...known, at: known.at - 61 }),
       await check({ ...known, at: known.at + 61 }),
     ]
-    await sql`INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-      SELECT '', '', 'item.create', '', '', '' FROM generate_series(1, 100)`
+    await insertEntries(sql, 5_000)
     unknown.push(await check(known))
 
     assert.deepEqual(
       unknown.map(({ changes }) => changes),
       [undefined, undefined, undefined, undefined],
     )
+  })
+
+  test('summarizes many changes without their subjects', async (t) => {
+    const { sql, check } = await openLog(t)
+    const { version } = await check()
+    await insertEntries(sql, 500)
+    await insertEntry(sql, 'other', 'project.update')
+
+    const { changes = [] } = await check(version)
+
+    const found = changes.map(({ action, subject }) => `${action} ${subject}`).toSorted()
+    assert.deepEqual(found, ['item.create undefined', 'project.update undefined'])
   })
 
   test('finds an entry whose transaction id was reused after a crash', async (t) => {
@@ -71,6 +84,20 @@ describe('a version check', () => {
     const found = await check({ ...(later as Version), last: (version as Version).last })
 
     assert.deepEqual(subjectsIn(found), ['new'])
+  })
+
+  test('keeps one plan for all values, because planning takes longer than the check', async (t) => {
+    const { sql } = await openLog(t)
+    const own = await sql.reserve()
+    const find = async (statement: string, ...values: (string | number)[]) =>
+      (await own.unsafe(statement, values, { prepare: true }))[0]
+    let version: Version | undefined
+    for (let i = 0; i < 12; i++) version = (await checkVersion({ find } as never, version)).version
+
+    const plans = await own`SELECT custom_plans::int, generic_plans::int FROM pg_prepared_statements
+      WHERE custom_plans > 0`
+    own.release()
+    assert.deepEqual([...plans], [{ custom_plans: 5, generic_plans: 7 }])
   })
 
   test('ignores the transaction ids in a restored dump of another server', async (t) => {
@@ -114,43 +141,58 @@ describe('the cache above version checks', () => {
     assert.equal(checks.length, before + 2)
   })
 
-  test('a new item makes the lists of its store outdated, and nothing else', async () => {
+  test('a change makes only the results outdated that show the changed data', async () => {
     const { storage, answer, reads, releaseCheck } = await openCached()
-    const list = (store: typeof MAIN) => storage.listItems(store, { limit: 9 })
     const readAll = async () => {
       const all = Promise.all([
-        list(MAIN),
-        list(SIDE),
+        storage.listItems(MAIN, { limit: 9 }),
+        storage.listItems(SIDE, { limit: 9 }),
         storage.findItem('itm_gold'),
+        storage.findItem('itm_side_gold'),
         storage.findProject('prj_1'),
+        storage.findProject('prj_2'),
+        storage.findStore('acc_1', 'main'),
+        storage.listStoreSummaries('prj_1', { limit: 9 }),
+        storage.findWatermark('prj_1', 'player'),
+        storage.findAccountByKeyHash('hash-1'),
       ])
       await settled(all, releaseCheck)
     }
     for (let i = 0; i < 3; i++) await readAll()
+    const readsAfter = async (...changes: Change[]) => {
+      reads.length = 0
+      answer(changes)
+      await readAll()
+      return reads.toSorted()
+    }
+    const { subject: _, ...manyUpdates } = entryOf('item.update')
+    const everything = 10
 
-    reads.length = 0
-    answer([entryOf('item.create')])
-    await readAll()
-    assert.deepEqual(reads, ['listItems main'])
-    reads.length = 0
-    answer([entryOf('item.update', 'itm_gold')])
-    await readAll()
-    assert.deepEqual(reads.toSorted(), ['findItem', 'listItems main'])
-    reads.length = 0
-    answer([entryOf('tokens.issue'), entryOf('purchases.import')])
-    await readAll()
-    assert.deepEqual(reads, [])
-    answer([entryOf('project.update')])
-    await readAll()
-    assert.equal(reads.length, 4)
-    reads.length = 0
-    answer([{ ...entryOf('item.create'), store_id: '' }]) // by version 0.1
-    await readAll()
-    assert.equal(reads.length, 4)
+    assert.deepEqual(await readsAfter(entryOf('item.create')), ['listItems main'])
+    assert.deepEqual(await readsAfter(entryOf('item.update', 'itm_gold')), [
+      'findItem itm_gold',
+      'listItems main',
+    ])
+    assert.deepEqual(await readsAfter(manyUpdates), ['findItem itm_gold', 'listItems main'])
+    assert.deepEqual(await readsAfter(entryOf('tokens.issue'), entryOf('purchases.import')), [])
+    assert.deepEqual(await readsAfter(entryOf('catalog.apply')), [])
+    assert.deepEqual(await readsAfter(entryOf('project.update')), ['findProject prj_1'])
+    assert.deepEqual(await readsAfter(entryOf('store.update')), [
+      'findStore acc_1',
+      'listStoreSummaries prj_1',
+    ])
+    assert.deepEqual(await readsAfter(entryOf('tokens.revoke')), ['findWatermark prj_1'])
+    assert.deepEqual(await readsAfter(entryOf('account_key.revoke')), [
+      'findAccountByKeyHash hash-1',
+    ])
+    const byVersion01 = { ...entryOf('item.create'), project_id: '', store_id: '' }
+    assert.equal((await readsAfter(byVersion01)).length, everything)
+    const byNewerVersion = entryOf('item.rename' as Change['action'])
+    assert.equal((await readsAfter(byNewerVersion)).length, everything)
     reads.length = 0
     answer(undefined)
     await readAll()
-    assert.equal(reads.length, 4)
+    assert.equal(reads.length, everything)
   })
 
   test('a failed check rejects the reads that wait for it, and empties the cache', async () => {
@@ -162,7 +204,7 @@ describe('the cache above version checks', () => {
     await assert.rejects(settled(storage.findItem('itm_gold'), releaseCheck), { message: 'gone' })
     await settled(storage.findItem('itm_gold'), releaseCheck)
 
-    assert.deepEqual(reads, ['findItem'])
+    assert.deepEqual(reads, ['findItem itm_gold'])
   })
 
   test('a connection lost during a check makes its result worthless', async () => {
@@ -176,7 +218,7 @@ describe('the cache above version checks', () => {
     forget()
     await settled(read, releaseCheck)
 
-    assert.deepEqual(reads, ['findItem'])
+    assert.deepEqual(reads, ['findItem itm_gold'])
   })
 
   test('a read that began before a write is not cached after it', async () => {
@@ -185,7 +227,7 @@ describe('the cache above version checks', () => {
     const release = holdRead('findProject')
 
     const early = storage.findProject('prj_1')
-    await until(() => reads.includes('findProject'))
+    await until(() => reads.includes('findProject prj_1'))
     await storage.updateProject('prj_1', (project) => ({ ...project, name: 'New' }))
     release()
     assert.equal((await settled(early, releaseCheck))?.name, 'Game')
@@ -219,6 +261,20 @@ describe('the cache above version checks', () => {
 
     assert.ok(checks.length < 60, `${checks.length} checks`)
   })
+
+  test('changes of one item do not make the cache rest for another', async () => {
+    const { storage, answer, reads, releaseCheck } = await openCached()
+    await cacheItems(storage, releaseCheck)
+    for (let i = 0; i < 50; i++) {
+      answer([entryOf('item.update', 'itm_gold')])
+      await settled(storage.findItem('itm_gold'), releaseCheck)
+    }
+    reads.length = 0
+
+    await settled(storage.findItem('itm_gem'), releaseCheck)
+
+    assert.deepEqual(reads, [])
+  })
 })
 
 async function openLog(t: TestContext) {
@@ -233,19 +289,28 @@ async function openLog(t: TestContext) {
   return { sql, check: (previous?: Version) => checkVersion(db, previous) }
 }
 
-async function insertEntry(sql: Pick<Sql, 'unsafe'>, subject: string): Promise<void> {
+async function insertEntry(
+  sql: Pick<Sql, 'unsafe'>,
+  subject: string,
+  action = 'item.create',
+): Promise<void> {
   await sql.unsafe(`INSERT INTO audit (at, actor, action, subject, account_id, request_id)
-    VALUES ('', '', 'item.create', '${subject}', '', '')`)
+    VALUES ('', '', '${action}', '${subject}', '', '')`)
+}
+
+async function insertEntries(sql: Pick<Sql, 'unsafe'>, count: number): Promise<void> {
+  await sql.unsafe(`INSERT INTO audit (at, actor, action, subject, account_id, request_id)
+    SELECT '', '', 'item.create', i::text, '', '' FROM generate_series(1, ${count}) AS i`)
 }
 
 /** Removes duplicates, because several index scans of a check may find the same entry. */
-function subjectsIn({ changes }: Checked): string[] {
+function subjectsIn({ changes }: Checked): (string | undefined)[] {
   const subjects = (changes ?? assert.fail('unknown changes')).map(({ subject }) => subject)
   return [...new Set(subjects)]
 }
 
 function entryOf(action: Change['action'], subject = ''): Change {
-  return { action, subject, ...MAIN }
+  return { action, subject, project_id: 'prj_1', ...MAIN }
 }
 
 /** A cache whose checks wait until the test answers them. */
@@ -255,24 +320,18 @@ async function openCached() {
   const reads: string[] = []
   const checks: ReturnType<typeof createSignal>[] = []
   let held: { readonly name: string; readonly given: Promise<void> } | undefined
-  const counting = <Args extends readonly unknown[], Result>(
-    name: string,
-    method: (...args: Args) => Promise<Result>,
-  ) => {
-    return async (...args: Args): Promise<Result> => {
-      const store = name === 'listItems' ? ` ${(args[0] as typeof MAIN).store_id}` : ''
-      reads.push(name + store)
+  const counting = (name: (typeof READS)[number]) => {
+    const method = memory[name] as (...args: unknown[]) => Promise<unknown>
+    return async (...args: readonly unknown[]) => {
+      const [first] = args
+      reads.push(`${name} ${typeof first === 'string' ? first : (first as StoreKey).store_id}`)
       const found = await method(...args)
       if (held?.name === name) await held.given
       return found
     }
   }
-  const under: Storage = {
-    ...memory,
-    findItem: counting('findItem', memory.findItem),
-    findProject: counting('findProject', memory.findProject),
-    listItems: counting('listItems', memory.listItems),
-  }
+  const counted = Object.fromEntries(READS.map((name) => [name, counting(name)]))
+  const under: Storage = { ...memory, ...counted }
   let next: Change[] | undefined | Error = []
   const version = { snapshot: '', server: '', last: '', at: 0 }
   const check = async (): Promise<Checked> => {

@@ -67,7 +67,7 @@ export async function insertOnce<R>(
  * round trips. A revocation updates the key's row. A statement that waits for its lock then finds
  * the key revoked.
  */
-async function insertAudited<R>(
+export async function insertAudited<R>(
   on: Connection,
   { audit, authority }: WriteOptions,
   table: Table<R>,

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import { TillError } from '../../errors.ts'
 import { AUDIT, ITEM_ROWS } from '../tables.ts'
+import { insertAudited } from './audit.ts'
 import { FIND_LOCKED_KEY, lockOf } from './authority.ts'
 import type { Database } from './connection.ts'
 import { insertionOfMany } from './statements.ts'
@@ -26,7 +27,18 @@ const BATCH = 64
 export function createItemQueue(db: Database): (key_id: string) => InsertUnderKey {
   const queues = new Map<string, Waiting[]>()
 
+  /** Takes 0.7 of the CPU time of the statement for many. */
+  const insertOne = async (key_id: string, { item, audit, resolve, reject }: Waiting) => {
+    try {
+      resolve(await insertAudited(db, { audit, authority: { key_id } }, ITEM_ROWS, item))
+    } catch (error) {
+      reject(error)
+    }
+  }
+
   const insert = async (key_id: string, batch: readonly Waiting[]) => {
+    const [first, second] = batch
+    if (first && !second) return insertOne(key_id, first)
     try {
       const items = batch.map(({ item }) => item)
       const entries = batch.map(({ audit }, i) => ({ ...audit, item: items[i]?.id }))
@@ -35,9 +47,8 @@ export function createItemQueue(db: Database): (key_id: string) => InsertUnderKe
       for (const { item, resolve } of batch) resolve(inserted.has(item.id))
     } catch (error) {
       // Any other error may be about one of the items.
-      const isForAll = batch.length === 1 || error instanceof TillError
-      if (isForAll) for (const { reject } of batch) reject(error)
-      else for (const each of batch) await insert(key_id, [each])
+      if (error instanceof TillError) for (const { reject } of batch) reject(error)
+      else for (const each of batch) await insertOne(key_id, each)
     }
   }
 

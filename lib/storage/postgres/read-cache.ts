@@ -1,8 +1,7 @@
 import { BoundedMap } from '../../bounded-map.ts'
-import type { AuditAction } from '../../domain/audit.ts'
-import type { Item } from '../../domain/item.ts'
 import { isLaterPage, keyOf, READ_ONCE, READS, sizeOf, WRITES } from '../cache.ts'
-import type { Storage, StoreKey } from '../port.ts'
+import type { Storage, WriteOptions } from '../port.ts'
+import { type CachedRead, dependenciesOf, namesOfChange } from './dependencies.ts'
 import { createRests } from './rests.ts'
 import type { Change, Checked, Version } from './version-check.ts'
 
@@ -30,24 +29,28 @@ export function createPostgresCache(
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
   const pending = new Map<string, Pending>()
   const rests = createRests()
-  /** Counts the changes of each store's items and of each item, by a hash of the name. */
-  const changes = new Uint32Array(SLOTS)
-  let epoch = 0
+  /** Counts the changes that were found. */
+  let changes = 0
+  /** The numbers of the latest change of named data, and of a change of everything. */
+  const changedAt = new Map<string, number>()
+  let allChangedAt = 0
   let losses = 0
   let version: Version | undefined
-  /** Counts the checks and reads that were sent. Orders them and the calls. */
+  /** Counts the checks, reads and writes that were sent. Orders them and the calls. */
   let clock = 0
   /** The `clock` at which the latest completed check was sent. */
   let checkedAt = 0
+  /** The `clock` after the latest write. */
+  let wroteAt = 0
   let running: { readonly at: number; readonly done: Promise<void> } | undefined
   let next: Promise<void> | undefined
   /** The `clock` of the request whose reads are being called; see `together`. */
   let requestedAt: number | undefined
 
   const clear = () => {
-    epoch++
+    allChangedAt = ++changes
+    changedAt.clear()
     cache.clear()
-    pending.clear()
   }
 
   const forget = () => {
@@ -56,19 +59,12 @@ export function createPostgresCache(
     clear()
   }
 
-  const touch = (name: string) => {
-    const slot = slotOf(name)
-    changes[slot] = (changes[slot] as number) + 1
-    pending.clear()
-  }
-
-  const apply = ({ action, account_id, store_id, subject }: Change) => {
-    const effect = EFFECTS[action] ?? 'everything'
-    if (effect === 'nothing') return
-    // Servers of version 0.1, which may still run during an upgrade, leave `store_id` empty.
-    if (effect === 'everything' || store_id === '') return clear()
-    touch(nameOf({ account_id, store_id }))
-    if (effect === 'item') touch(subject)
+  const apply = (change: Change) => {
+    const names = namesOfChange(change)
+    if (!names || changedAt.size > MOST_NAMES) return clear()
+    if (names.length === 0) return
+    changes++
+    for (const name of names) changedAt.set(name, changes)
   }
 
   const checkNow = async () => {
@@ -110,47 +106,46 @@ export function createPostgresCache(
     return next
   }
 
+  const isCurrent = ({ names, changes }: Pick<Entry, 'names' | 'changes'>) =>
+    allChangedAt <= changes && names.every((name) => (changedAt.get(name) ?? 0) <= changes)
+
   const find = (key: string): unknown => {
     const entry = cache.get(key)
-    return entry && changes[entry.slot] === entry.changes ? entry.value : undefined
+    return entry && isCurrent(entry) ? entry.value : undefined
   }
 
-  const cached = (name: (typeof READS)[number]): Method => {
+  const cached = (name: CachedRead): Method => {
     const method = storage[name] as Method
-    const rest = rests[name]
     return async (...args) => {
-      const since = requestedAt ?? clock
+      const since = requestedAt === undefined ? clock : Math.max(requestedAt, wroteAt)
       const key = keyOf(name, args)
-      if (rest.isOver()) {
-        const known = find(key)
-        if (version && known !== undefined && known !== READ_ONCE) {
+      const known = cache.get(key)
+      if (known && version && known.value !== READ_ONCE && isCurrent(known)) {
+        const [name] = known.names
+        if (rests.isOver(name)) {
           if (checkedAt <= since) await checkAfter(since)
           const found = find(key)
           if (found !== undefined) {
-            rest.hit()
+            rests.hit(name)
             return found
           }
-          if (!pending.has(key)) rest.miss() // else it shares a read
+          if (!pending.has(key)) rests.miss(name) // else it shares a read
         }
-        if (!version) checkAfter(since).catch(() => {})
       }
+      if (!version) checkAfter(since).catch(() => {})
       return share(key, since, () => read(name, method, key, args))
     }
   }
 
-  const read = async (
-    name: (typeof READS)[number],
-    method: Method,
-    key: string,
-    args: readonly unknown[],
-  ) => {
-    const slot = slotOf(subjectOf(name, args))
-    const begun = { epoch, changes: changes[slot] as number, version }
+  const read = async (name: CachedRead, method: Method, key: string, args: readonly unknown[]) => {
+    const begun = { changes, version }
     const found = await method(...args)
-    const isNewest = epoch === begun.epoch && changes[slot] === begun.changes
-    if (found === undefined || !begun.version || !isNewest || !rests[name].isOver()) return found
+    if (found === undefined || !begun.version) return found
+    const names = dependenciesOf(name, found, args)
+    if (!isCurrent({ names, changes: begun.changes }) || !rests.isOver(names[0])) return found
     const value = find(key) === READ_ONCE || !isLaterPage(args) ? found : READ_ONCE
-    cache.set(key, { value, size: sizeOf(key, value), slot, changes: begun.changes })
+    const size = sizeOf(key + names.join(), value)
+    cache.set(key, { value, size, names, changes: begun.changes })
     return found
   }
 
@@ -173,14 +168,15 @@ export function createPostgresCache(
     return own.result
   }
 
-  const clearing = (name: (typeof WRITES)[number]): Method => {
+  /** Reads that follow a write of this server wait for a check, which finds its audit entry. */
+  const noting = (name: (typeof WRITES)[number]): Method => {
     const method = storage[name] as Method
     return async (...args) => {
       try {
         return await method(...args)
       } finally {
-        if (name === 'insertItem') touch(nameOf(args[0] as Item))
-        else clear()
+        wroteAt = ++clock
+        if (!(args.at(-1) as WriteOptions | undefined)?.audit) clear()
       }
     }
   }
@@ -188,7 +184,8 @@ export function createPostgresCache(
   const cachedStorage: Storage = {
     ...storage,
     ...Object.fromEntries(READS.map((name) => [name, cached(name)])),
-    ...Object.fromEntries(WRITES.map((name) => [name, clearing(name)])),
+    ...Object.fromEntries(WRITES.map((name) => [name, noting(name)])),
+    revision: { current: () => changes, check: () => checkAfter(clock) },
     together() {
       const at = clock
       return (work) => {
@@ -208,7 +205,9 @@ export function createPostgresCache(
 interface Entry {
   readonly value: unknown
   readonly size: number
-  readonly slot: number
+  /** See `dependenciesOf`. */
+  readonly names: readonly [string, ...string[]]
+  /** The number of changes that were found before the value was read. */
   readonly changes: number
 }
 
@@ -218,38 +217,5 @@ interface Pending {
   result: Promise<unknown> | undefined
 }
 
-/** The cached results that an action can change. Any other action can change all. */
-const EFFECTS: { readonly [action in AuditAction]?: 'nothing' | 'items' | 'item' } = {
-  'item.create': 'items',
-  'item.update': 'item',
-  'item.archive': 'item',
-  'item.restore': 'item',
-  'purchases.import': 'nothing',
-  'purchases.record': 'nothing',
-  'imports.undo': 'nothing',
-  'tokens.issue': 'nothing',
-  'signing_keys.rotate': 'nothing',
-  'audit.archive': 'nothing',
-  'users.export': 'nothing',
-}
-
-/** The name of the store or item whose changes alone can change a result; '' for others. */
-function subjectOf(name: (typeof READS)[number], [first]: readonly unknown[]): string {
-  if (name === 'listItems') return nameOf(first as StoreKey)
-  return name === 'findItem' ? (first as string) : ''
-}
-
-function nameOf({ account_id, store_id }: StoreKey): string {
-  return `${account_id} ${store_id}`
-}
-
-/** Two names with the same slot only cost a read more. */
-const SLOTS = 4096
-
-/** Slot 0 is for results that no single store or item changes. */
-function slotOf(name: string): number {
-  if (name === '') return 0
-  let hash = 0
-  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) | 0
-  return 1 + ((hash >>> 0) % (SLOTS - 1))
-}
+/** Above this number of changed names, which take about 1 MB, the cache is emptied. */
+const MOST_NAMES = 10_000

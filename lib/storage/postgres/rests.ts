@@ -1,36 +1,39 @@
-import { READS } from '../cache.ts'
+import { BoundedMap } from '../../bounded-map.ts'
 
-/** Decides when caching a read is not worthwhile, because changes are more frequent than reads. */
+/** Decides which data is not worth caching, because it changes faster than it is read. */
+export interface Rests {
+  /** Counts a check after which a cached result was still true. */
+  hit(name: string): void
+  /** Counts a check that found a change of a cached result. */
+  miss(name: string): void
+  /** Whether results are to be cached. */
+  isOver(name: string): boolean
+}
+
 interface Rest {
-  /** Counts a check after which the cached result was still true. */
-  hit(): void
-  /** Counts a check that found a change of the cached result. */
-  miss(): void
-  /** Whether the results are to be cached. */
-  isOver(): boolean
+  excess: number
+  until: number
 }
 
 const MISSES = 16
 const REST_MS = 250
+const MOST_NAMES = 10_000
 
-/** One for each cached method: new items empty lists, but nothing else. */
-export function createRests(): Record<(typeof READS)[number], Rest> {
-  const rests = READS.map((name) => [name, createRest()])
-  return Object.fromEntries(rests)
-}
-
-function createRest(): Rest {
-  let excess = 0
-  let until = 0
+/** One for each name, so that changes of one tenant's data do not concern the others. */
+export function createRests(): Rests {
+  const rests = new BoundedMap<Rest>(MOST_NAMES)
   return {
-    hit() {
-      if (excess > 0) excess--
+    hit(name) {
+      const rest = rests.get(name)
+      if (rest && rest.excess > 0) rest.excess--
     },
-    miss() {
-      if (++excess < MISSES) return
-      excess = MISSES / 2
-      until = performance.now() + REST_MS
+    miss(name) {
+      const rest = rests.get(name) ?? { excess: 0, until: 0 }
+      rests.set(name, rest)
+      if (++rest.excess < MISSES) return
+      rest.excess = MISSES / 2
+      rest.until = performance.now() + REST_MS
     },
-    isOver: () => until === 0 || performance.now() >= until,
+    isOver: (name) => performance.now() >= (rests.get(name)?.until ?? 0),
   }
 }

@@ -14,12 +14,14 @@ export interface Version {
   readonly at: number
 }
 
-/** An audit entry of a change. */
+/** An audit entry of a change, or all entries that differ only in their subjects. */
 export interface Change {
   readonly action: AuditAction
   readonly account_id: string
+  readonly project_id: string
   readonly store_id: string
-  readonly subject: string
+  /** Missing if there are several. */
+  readonly subject?: string
 }
 
 export interface Checked {
@@ -37,15 +39,23 @@ export async function checkVersion(
   db: Pick<Connection, 'find'>,
   previous: Version = FIRST,
 ): Promise<Checked> {
-  const { snapshot, last } = previous
-  const row = (await db.find(CHECK, snapshot, last)) as Row
+  const row = (await db.find(CHECK, previous.snapshot, previous.last)) as Row
   const version = versionOf(row)
+  if (row.is_replica) return { version: undefined, changes: undefined }
+  if (!follows(version, previous)) return { version, changes: undefined }
   const changes = (row.changes ?? []) as readonly Change[]
-  const isKnown = changes.length < MOST_CHANGES && follows(version, previous)
-  return {
-    version: row.is_replica ? undefined : version,
-    changes: isKnown && !row.is_replica ? changes : undefined,
-  }
+  return { version, changes: changes.length < MOST ? changes : await summarize(db, previous) }
+}
+
+/** The changes without their subjects; undefined if there are too many. */
+async function summarize(
+  db: Pick<Connection, 'find'>,
+  { snapshot, last }: Version,
+): Promise<readonly Change[] | undefined> {
+  const row = (await db.find(SUMMARY, snapshot, last)) as Row
+  const changes = (row.changes ?? []) as readonly Change[]
+  const isComplete = Number(row.entries) < MOST_IN_SUMMARY && changes.length < MOST_GROUPS
+  return isComplete ? changes : undefined
 }
 
 function versionOf(row: Row): Version {
@@ -71,7 +81,11 @@ function follows(version: Version, previous: Version): boolean {
   return version.server === previous.server && age >= 0 && age <= MAX_AGE
 }
 
-const MOST_CHANGES = 100
+/** The most entries that one index scan reads for a check. More are summarized. */
+const MOST = 100
+/** The most entries in a summary, which takes about 1 µs for each. */
+const MOST_IN_SUMMARY = 5_000
+const MOST_GROUPS = 500
 
 /**
  * Three index scans find the entries that the previous snapshot did not see: of transactions that
@@ -82,21 +96,33 @@ const MOST_CHANGES = 100
  * include all entries since its start. ORDER BY keeps the planner from a sequential scan.
  *
  * A restored dump has transaction ids of another server. The upper limit excludes those.
+ *
+ * The limits are sub-selects. The planner does not look into them, and therefore keeps one plan for
+ * all values. Planning each check anew took 440 of its 560 µs of CPU.
  */
+function entriesSince(columns: string, most: number): string {
+  const entriesWhere = (condition: string, order: string) => `(
+    SELECT ${columns} FROM audit WHERE ${condition} ORDER BY ${order} LIMIT ${most})`
+  return [
+    entriesWhere(
+      `xid >= (SELECT pg_snapshot_xmax($1::pg_snapshot))
+        AND xid < (SELECT pg_snapshot_xmax(pg_current_snapshot()))`,
+      'xid',
+    ),
+    entriesWhere('xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot)))', 'xid'),
+    entriesWhere('seq > (SELECT $2::bigint)', 'seq'),
+  ].join(' UNION ALL ')
+}
+
+const GROUP = 'action, account_id, project_id, store_id'
+
 const CHECK = `
   SELECT pg_current_snapshot()::text AS snapshot, pg_postmaster_start_time()::text AS server,
     pg_is_in_recovery() AS is_replica, extract(epoch FROM now())::float8 AS at,
     (SELECT coalesce(max(seq), 0) FROM audit) AS last,
-    (SELECT json_agg(c) FROM (
-      ${entriesWhere(
-        `xid >= pg_snapshot_xmax($1::pg_snapshot)
-          AND xid < pg_snapshot_xmax(pg_current_snapshot())`,
-        'xid',
-      )}
-      UNION ALL ${entriesWhere('xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::pg_snapshot)))', 'xid')}
-      UNION ALL ${entriesWhere('seq > $2', 'seq')}) c) AS changes`
+    (SELECT json_agg(c) FROM (${entriesSince(`${GROUP}, subject`, MOST)}) c) AS changes`
 
-function entriesWhere(condition: string, order: string): string {
-  return `(SELECT action, account_id, store_id, subject FROM audit
-    WHERE ${condition} ORDER BY ${order} LIMIT ${MOST_CHANGES})`
-}
+const SUMMARY = `
+  SELECT json_agg(c) AS changes, sum(entries) AS entries FROM (
+    SELECT ${GROUP}, count(*) AS entries FROM (${entriesSince(GROUP, MOST_IN_SUMMARY)}) e
+    GROUP BY ${GROUP} LIMIT ${MOST_GROUPS}) c`

@@ -1,0 +1,116 @@
+import type { AuditAction } from '../../domain/audit.ts'
+import type { READS } from '../cache.ts'
+import type { Storage, StoreKey } from '../port.ts'
+import type { Change } from './version-check.ts'
+
+export type CachedRead = (typeof READS)[number]
+
+type Result<K extends CachedRead> = Exclude<Awaited<ReturnType<Storage[K]>>, undefined>
+
+type Dependencies = {
+  readonly [K in CachedRead]: (
+    result: Result<K>,
+    ...args: Parameters<Storage[K]>
+  ) => readonly [string, ...string[]]
+}
+
+const DEPENDENCIES: Dependencies = {
+  findAccountByKeyHash: ({ account_id }) => [account(account_id)],
+  findProject: ({ id }) => [project(id)],
+  findProjectByPublicKey: ({ id }) => [project(id)],
+  findFormerPublicKey: ({ project_id }) => [project(project_id)],
+  findStore: (store) => [storeNamed(store)],
+  listStoreSummaries: (_, project_id) => [storesOf(project_id)],
+  findItem: (found) => [item(found.id), allItemsOf(found)],
+  listItems: (_, store) => [itemListsOf(store)],
+  findWatermark: (_, project_id) => [tokensOf(project_id)],
+}
+
+/** Names the data that a result shows, the most specific first. */
+export function dependenciesOf(
+  name: CachedRead,
+  result: unknown,
+  args: readonly unknown[],
+): readonly [string, ...string[]] {
+  const find = DEPENDENCIES[name] as (...all: unknown[]) => readonly [string, ...string[]]
+  return find(result, ...args)
+}
+
+type Effect = 'nothing' | 'account' | 'project' | 'store' | 'secrets' | 'tokens' | 'list' | 'item'
+
+const EFFECTS: Record<AuditAction, Effect> = {
+  'account.create': 'account',
+  'account_key.add': 'account',
+  'account_key.revoke': 'account',
+  'project.create': 'project',
+  'project.update': 'project',
+  'project.rotate_key': 'project',
+  'store.create': 'store',
+  'store.update': 'store',
+  'item.create': 'list',
+  'item.update': 'item',
+  'item.archive': 'item',
+  'item.restore': 'item',
+  'purchases.import': 'nothing',
+  'purchases.record': 'nothing',
+  'imports.undo': 'nothing',
+  'tokens.issue': 'nothing',
+  'tokens.revoke': 'tokens',
+  'signing_keys.rotate': 'nothing',
+  'secrets.seal': 'secrets',
+  'secrets.drop': 'secrets',
+  'audit.archive': 'nothing',
+  // Each changed record has its own entry.
+  'catalog.apply': 'nothing',
+  'users.export': 'nothing',
+  'users.erase': 'tokens',
+  'webhooks.test': 'nothing',
+  'webhooks.replay': 'nothing',
+  'webhooks.pause': 'nothing',
+  'webhooks.resume': 'nothing',
+  'webhooks.confirm': 'nothing',
+}
+
+/**
+ * Names the data that a change alters. Undefined if that is unknown: for an action of a newer
+ * version, and for an entry without ids, as servers of version 0.1 write during an upgrade.
+ */
+export function namesOfChange(change: Change): readonly string[] | undefined {
+  const { action, account_id, project_id, store_id, subject } = change
+  const effect = EFFECTS[action] as Effect | undefined
+  const ofProject = (...names: string[]) => (project_id === '' ? undefined : names)
+  const ofStore = (...names: string[]) =>
+    account_id === '' || store_id === '' ? undefined : ofProject(...names)
+  switch (effect) {
+    case 'nothing':
+      return []
+    case 'account':
+      return account_id === '' ? undefined : [account(account_id)]
+    case 'project':
+      return ofProject(project(project_id))
+    case 'store':
+      return ofStore(storeNamed(change), storesOf(project_id))
+    case 'secrets':
+      return store_id === '' ? ofProject(project(project_id)) : ofStore(storeNamed(change))
+    case 'tokens':
+      return ofProject(tokensOf(project_id))
+    case 'list':
+      return ofStore(itemListsOf(change))
+    case 'item':
+      return ofStore(
+        itemListsOf(change),
+        subject === undefined ? allItemsOf(change) : item(subject),
+      )
+    default:
+      return undefined
+  }
+}
+
+const account = (account_id: string) => `account ${account_id}`
+const project = (id: string) => `project ${id}`
+const storesOf = (project_id: string) => `stores ${project_id}`
+const tokensOf = (project_id: string) => `tokens ${project_id}`
+const item = (id: string) => `item ${id}`
+const storeNamed = ({ account_id, store_id }: StoreKey) => `store ${account_id} ${store_id}`
+const itemListsOf = ({ account_id, store_id }: StoreKey) => `lists ${account_id} ${store_id}`
+const allItemsOf = ({ account_id, store_id }: StoreKey) => `items ${account_id} ${store_id}`
