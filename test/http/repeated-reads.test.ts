@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { type Account, createTill, type Storage, type Till } from '../../lib/index.ts'
+import { createTill, openPostgresStorage, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
   type Reply,
@@ -15,13 +16,31 @@ import { createShop } from '../support/till.ts'
 
 const READS = ['findProject', 'findWatermark', 'findItem', 'listItems'] as const
 
-/** A server on a file, another till on the same file, and a shop. */
-async function start(t: TestContext, options: Omit<TestServerOptions, 'storage'> = {}) {
-  const path = join(temporaryFolder(t), 'till.db')
+const postgres = await startPostgres()
+
+/** Returns a function that opens a database of the test. */
+const databases = {
+  async SQLite(t: TestContext) {
+    const path = join(temporaryFolder(t), 'till.db')
+    return () => openSqlite(path)
+  },
+  async PostgreSQL(t: TestContext) {
+    const url = await postgres.createSchema(t)
+    return () => openPostgresStorage(url)
+  },
+}
+
+/** Starts a server, with another till on the same database, and a shop. */
+async function start(
+  t: TestContext,
+  options: Omit<TestServerOptions, 'storage'> = {},
+  database: keyof typeof databases = 'SQLite',
+) {
+  const open = await databases[database](t)
   const calls: string[] = []
-  const storage = observe(await openSqlite(path), calls)
+  const storage = observe(await open(), calls)
   const server = await startServer(t, { ...options, storage })
-  const other = createTill({ storage: await openSqlite(path), now: options.now ?? Date.now })
+  const other = createTill({ storage: await open(), now: options.now ?? Date.now })
   t.after(() => other.close())
   const shop = await createShop(server.till)
   const item = `GET /api/v1/items/${shop.item.id}`
@@ -139,9 +158,13 @@ const changes: {
 ]
 
 for (const { title, status, request = 'item', change } of changes) {
-  for (const by of ['this process', 'another process']) {
+  for (const [by, database] of [
+    ['this process', 'SQLite'],
+    ['another process', 'SQLite'],
+    ['another server', 'PostgreSQL'],
+  ] as const) {
     test(`a repeated read is not answered from memory after ${title} by ${by}`, async (t) => {
-      const shop = await start(t)
+      const shop = await start(t, {}, database)
       const before = await shop.repeat(shop[request])
       const till = by === 'this process' ? shop.till : shop.other
 
@@ -154,14 +177,19 @@ for (const { title, status, request = 'item', change } of changes) {
   }
 }
 
-test('a repeated read is as new as the latest change of another process', async (t) => {
-  const { item, list, account, record, other, read } = await start(t)
-  for (let price = 1; price <= 200; price++) {
-    await other.items.update(account as Account, { id: record.id, price: String(price) })
-    const replies = await Promise.all([item, list, item, list].map((request) => read(request)))
-    for (const { text } of replies) assert.match(text, new RegExp(`"price":${price},`))
-  }
-})
+for (const [database, times] of [
+  ['SQLite', 200],
+  ['PostgreSQL', 40],
+] as const) {
+  test(`on ${database}, a repeated read is as new as the latest change of another till`, async (t) => {
+    const { item, list, account, record, other, read } = await start(t, {}, database)
+    for (let price = 1; price <= times; price++) {
+      await other.items.update(account, { id: record.id, price: String(price) })
+      const replies = await Promise.all([item, list, item, list].map((request) => read(request)))
+      for (const { text } of replies) assert.match(text, new RegExp(`"price":${price},`))
+    }
+  })
+}
 
 test('a repeated read gets 401 once its token has expired', async (t) => {
   let now = Date.now()
