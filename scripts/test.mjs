@@ -73,6 +73,7 @@ process.exit(code)
 async function run(scripts) {
   const options = [
     ...['--enable-source-maps', '--test', '--test-timeout=900000'],
+    '--max-semi-space-size=64', // fewer collections: 7 % less CPU time
     ...[`--test-concurrency=${concurrency}`, '--test-reporter=./scripts/reporter.mjs'],
   ]
   const tests = spawn(process.execPath, [...options, ...scripts], {
