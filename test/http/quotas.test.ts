@@ -123,7 +123,7 @@ test('environment variables set the quotas of every command', async (t) => {
   assert.equal((await create({})).code, 0)
 })
 
-const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=128' }
+const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=80' }
 
 interface Place {
   readonly name: string
@@ -190,15 +190,15 @@ for (const { name, newDb, open, run } of places) {
       const storage = await open(db)
       const { account, project } = await createShop(createTill({ storage }))
       await storage.close()
-      await run(t, db, fillSql(account.account_id, project.id, 300))
+      await run(t, db, fillSql(account.account_id, project.id, 150))
 
       const { url, child } = await serve(t, db)
 
-      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: 301 })
+      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: 151 })
       assert.equal(child.exitCode, null)
     })
 
-    test('survives 400 simultaneous sessions of a project at its quota', async (t) => {
+    test('survives 200 simultaneous sessions of a project at its quota', async (t) => {
       const db = await newDb(t)
       const storage = await open(db)
       const till = createTill({ storage })
@@ -215,7 +215,7 @@ for (const { name, newDb, open, run } of places) {
       const { url, child } = await serve(t, db)
 
       const answers = await Promise.all(
-        Array.from({ length: 400 }, () => init(url, project.public_key)),
+        Array.from({ length: 200 }, () => init(url, project.public_key)),
       )
 
       // With a slow database some wait too long for a connection.
