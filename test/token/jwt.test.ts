@@ -477,7 +477,7 @@ describe('verifyToken judged against jose', () => {
         assert.deepEqual(payload, { ...some })
         assert.deepEqual(verify(token), some)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -491,7 +491,7 @@ describe('verifyToken judged against jose', () => {
         const token = await new jose.SignJWT(payload).setProtectedHeader(header).sign(key.secret)
         assert.deepEqual(verify(token), some)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -510,10 +510,10 @@ describe('verifyToken judged against jose', () => {
         if (ours !== undefined) accepted++
         if (judged !== undefined && refusedByRule) stricter++
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     )
-    assert.ok(accepted > 200, `${accepted} were accepted`)
-    assert.ok(stricter > 200, `${stricter} were accepted by jose alone`)
+    assert.ok(accepted > 100, `${accepted} were accepted`)
+    assert.ok(stricter > 100, `${stricter} were accepted by jose alone`)
   })
 })
 
