@@ -10,7 +10,7 @@ for (const target of await allTargets()) {
     await compareWithModel(t, {
       target,
       seed: SEED,
-      sequences: target.name === 'memory' ? 60 : 12,
+      sequences: target.name === 'memory' ? 100 : 20,
     })
   })
 }
