@@ -1,7 +1,9 @@
 // Prints a sign for each top-level test and the slowest files, then each failed test with its file,
 // title and error. Failures come last because CI systems show the end of the output.
+import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { inspect } from 'node:util'
+import { LOADED } from './test-group.mjs'
 
 const SLOWEST = 15
 
@@ -18,6 +20,9 @@ export default async function* report(events) {
     if (type === 'test:start') titles[data.nesting] = data.name
     if (type !== 'test:pass' && type !== 'test:fail') continue
     const { nesting, name, skip, details } = data
+    if (type === 'test:pass' && name === LOADED && nesting === 0) continue
+    // Tells scripts/test.mjs of a process that ended early.
+    if (type === 'test:fail' && name === data.file) writeFileSync(`${name}.crashed`, '')
     const file = sourceOf(data.file ?? name)
     if (nesting === 0) {
       yield type === 'test:pass' ? '.' : 'F'

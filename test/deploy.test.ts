@@ -176,11 +176,13 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { readonly query: unknown }[] }
 }
 
+const postgres = await startPostgres()
+
 /** The `/metrics` of servers with workers on a file, and on PostgreSQL. */
 async function scrapeAll(t: TestContext): Promise<string> {
   const path = join(temporaryFolder(t), 'till.db')
   const file = ['--db', path, '--port', '0', '--workers', '2', '--metrics', '--rate-limit', '600']
-  const database = await (await startPostgres()).createDatabase(t)
+  const database = await postgres.createDatabase(t)
   const alone = ['--db', database, '--port', '0', '--metrics']
   const scrapes = [file, alone].map(async (args) => {
     const { url, child, closed } = await serveProcess(t, args)

@@ -407,7 +407,7 @@ describe('A body split into chunks', () => {
           assert.deepEqual(parse(...chunksOf(damaged, 1)), whole)
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 })
@@ -423,7 +423,7 @@ describe('A generated form', () => {
         assert.deepEqual(parsed, { parts: form.parts.map((made) => made.part) })
         assert.deepEqual(await parseWithBusboy(contentType, body), parsed.parts.map(asBusboyPart))
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     )
   })
 

@@ -123,8 +123,6 @@ test('environment variables set the quotas of every command', async (t) => {
   assert.equal((await create({})).code, 0)
 })
 
-const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=128' }
-
 interface Place {
   readonly name: string
   /** A new database, as the value of `--db`. */
@@ -170,8 +168,10 @@ function fillSql(account_id: string, project_id: string, count: number): string 
       '${EXPANDING}', '' FROM n;`
 }
 
-const serve = (t: TestContext, db: string) =>
-  serveProcess(t, ['--db', db, '--port', '0', '--log', 'errors'], SMALL_HEAP)
+const serve = (t: TestContext, db: string, heap: number) =>
+  serveProcess(t, ['--db', db, '--port', '0', '--log', 'errors'], {
+    NODE_OPTIONS: `--max-old-space-size=${heap}`,
+  })
 
 async function init(url: string, public_key: string) {
   const response = await fetch(`${url}/api/v1/identity/auth/init`, {
@@ -190,11 +190,11 @@ for (const { name, newDb, open, run } of places) {
       const storage = await open(db)
       const { account, project } = await createShop(createTill({ storage }))
       await storage.close()
-      await run(t, db, fillSql(account.account_id, project.id, 300))
+      await run(t, db, fillSql(account.account_id, project.id, 150))
 
-      const { url, child } = await serve(t, db)
+      const { url, child } = await serve(t, db, 80)
 
-      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: 301 })
+      assert.deepEqual(await init(url, project.public_key), { status: 200, stores: 151 })
       assert.equal(child.exitCode, null)
     })
 
@@ -212,7 +212,7 @@ for (const { name, newDb, open, run } of places) {
       const another = { project_id: project.id, store_type: 'web' } as const
       await assert.rejects(till.stores.create(account, another), { code: 'quota_exceeded' })
       await storage.close()
-      const { url, child } = await serve(t, db)
+      const { url, child } = await serve(t, db, 128)
 
       const answers = await Promise.all(
         Array.from({ length: 400 }, () => init(url, project.public_key)),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { type Account, openPostgresStorage, type Storage } from '../../lib/index.ts'
+import type { Account, Storage } from '../../lib/index.ts'
 import { takeInventory } from '../../lib/storage/inventory.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -13,7 +13,7 @@ const server = await startPostgres()
 
 const STORAGES: Record<string, (t: TestContext) => Promise<Storage>> = {
   SQLite: (t) => openSqlite(join(temporaryFolder(t), 'till.db')),
-  PostgreSQL: async (t) => openPostgresStorage(await server.createSchema(t)),
+  PostgreSQL: server.openEmpty,
 }
 
 interface Shop {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createTill, type Till } from '../../lib/index.ts'
 import { createBalancer } from '../support/balancer.ts'
@@ -29,16 +29,26 @@ async function startServer(t: TestContext, db: string, args: readonly string[] =
   return { ...served, send: createClient(served.url) }
 }
 
-/** A shop, servers on its database, and the operator's till. */
+/** Servers on a new database, and the operator's till. */
 async function startServers(t: TestContext, args: readonly string[] = [], count = 3) {
   const db = await postgres.createSchema(t)
   const storage = await openPostgres(t, db, { max: 3 })
   const till = createTill({ storage })
-  const shop = await createShop(till)
   const starting = Array.from({ length: count }, () => startServer(t, db, args))
-  const servers = await Promise.all(starting)
-  const { account_key } = shop.account
-  return { ...shop, db, storage, till, account_key, servers }
+  return { db, storage, till, servers: await Promise.all(starting) }
+}
+
+/** A new shop on servers of the test's own. */
+async function startShop(t: TestContext, args?: readonly string[], count?: number) {
+  return openShop(await startServers(t, args, count))
+}
+
+/** Serves the tests that neither stop a server nor set its options. */
+const shared = await startServers({ after } as TestContext)
+
+async function openShop(running: Awaited<ReturnType<typeof startServers>> = shared) {
+  const shop = await createShop(running.till)
+  return { ...running, ...shop, account_key: shop.account.account_key }
 }
 
 function at(servers: readonly Server[], index: number): Send {
@@ -81,8 +91,8 @@ const LIST = 'GET /api/v1/items?store_id=main'
 const CREATE = 'POST /api/v1/items'
 const IMPORT = 'POST /api/v1/purchases/import'
 
-test('all servers accept new credentials immediately', async (t) => {
-  const { servers, till, account, account_key, project } = await startServers(t)
+test('all servers accept new credentials immediately', async () => {
+  const { servers, till, account, account_key, project } = await openShop()
 
   for (let round = 0; round < 6; round++) {
     const user_id = `user_${round}`
@@ -113,38 +123,8 @@ test('all servers accept new credentials immediately', async (t) => {
   for (const reply of refused) assertProblem(reply, 400, 'invalid_public_key')
 })
 
-test('all servers sign with a new key within its handover time, and no token fails', async (t) => {
-  const { servers, till, storage, project, token } = await startServers(t)
-  const [before] = await storage.listSigningKeys()
-  const { kid } = await till.operations.rotateSigningKeys()
-
-  const signers = new Set<number>()
-  for (let turn = 0; signers.size < servers.length; turn++) {
-    assert.ok(turn < 5_000, 'a server never signs with the new key')
-    const made = await openSession(at(servers, turn), project.public_key)
-    const head = JSON.parse(Buffer.from(made.split('.')[0] ?? '', 'base64url').toString())
-    if (head.kid === kid) signers.add(turn % servers.length)
-    await setTimeout(PAUSE_MS)
-    for (const each of [made, token]) {
-      const replies = await everywhere(servers, LIST, { token: each })
-      assert.deepEqual(statusesOf(replies), [200, 200, 200])
-    }
-  }
-
-  const added = { kid: 'added', secret: new Uint8Array(32), created_at: new Date().toISOString() }
-  await storage.rotateSigningKeys(added, () => [before?.kid ?? ''])
-  const refusing = new Set<number>()
-  for (let turn = 0; refusing.size < servers.length; turn++) {
-    assert.ok(turn < 5_000, 'a server never drops the key')
-    const { status } = await at(servers, turn)(LIST, { token })
-    if (status === 401) refusing.add(turn % servers.length)
-    else assert.ok(!refusing.has(turn % servers.length), 'a dropped key is used again')
-    await setTimeout(PAUSE_MS)
-  }
-})
-
-test('an idempotency key used at one server creates no second record at another', async (t) => {
-  const { servers, account_key, account, till } = await startServers(t)
+test('an idempotency key used at one server creates no second record at another', async () => {
+  const { servers, account_key, account, till } = await openShop()
 
   for (let round = 0; round < 6; round++) {
     const parts = {
@@ -161,8 +141,8 @@ test('an idempotency key used at one server creates no second record at another'
   assert.equal((await namesOf(till, account)).length, 7)
 })
 
-test('exactly one of simultaneous creates of one SKU at several servers succeeds', async (t) => {
-  const { servers, account_key, token } = await startServers(t)
+test('exactly one of simultaneous creates of one SKU at several servers succeeds', async () => {
+  const { servers, account_key, token } = await openShop()
 
   for (let round = 0; round < 8; round++) {
     const parts = { account_key, json: newItem(`sku_${round}`) }
@@ -177,8 +157,8 @@ test('exactly one of simultaneous creates of one SKU at several servers succeeds
   }
 })
 
-test('all servers see an import, and two imports into one store run one after another', async (t) => {
-  const { servers, token, account, till } = await startServers(t)
+test('all servers see an import, and two imports into one store run one after another', async () => {
+  const { servers, token, account, till } = await openShop()
   const fileOf = (count: number) => {
     const rows = Array.from({ length: count }, (_, row) => `T-${row},gold,1709294400,u\n`)
     return `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
@@ -203,8 +183,8 @@ test('all servers see an import, and two imports into one store run one after an
   assert.equal(count, 12_000)
 })
 
-test('every read that starts after an acknowledged write shows it, at every server', async (t) => {
-  const { servers, account_key, account, project, till, token } = await startServers(t)
+test('every read that starts after an acknowledged write shows it, at every server', async () => {
+  const { servers, account_key, account, project, till, token } = await openShop()
 
   const client = async (number: number) => {
     const store_id = `client_${number}`
@@ -248,14 +228,45 @@ test('every read that starts after an acknowledged write shows it, at every serv
   await Promise.all([rename(), ...[0, 1, 2, 3].map(client)])
 })
 
+// Ends the tokens of the tests before it.
+test('all servers sign with a new key within its handover time, and no token fails', async () => {
+  const { servers, till, storage, project, token } = await openShop()
+  const [before] = await storage.listSigningKeys()
+  const { kid } = await till.operations.rotateSigningKeys()
+
+  const signers = new Set<number>()
+  for (let turn = 0; signers.size < servers.length; turn++) {
+    assert.ok(turn < 5_000, 'some server never signs with the new key')
+    const made = await openSession(at(servers, turn), project.public_key)
+    const head = JSON.parse(Buffer.from(made.split('.')[0] ?? '', 'base64url').toString())
+    if (head.kid === kid) signers.add(turn % servers.length)
+    await setTimeout(PAUSE_MS)
+    for (const each of [made, token]) {
+      const replies = await everywhere(servers, LIST, { token: each })
+      assert.deepEqual(statusesOf(replies), [200, 200, 200])
+    }
+  }
+
+  const added = { kid: 'added', secret: new Uint8Array(32), created_at: new Date().toISOString() }
+  await storage.rotateSigningKeys(added, () => [before?.kid ?? ''])
+  const refusing = new Set<number>()
+  for (let turn = 0; refusing.size < servers.length; turn++) {
+    assert.ok(turn < 5_000, 'some server never lets go of the key')
+    const { status } = await at(servers, turn)(LIST, { token })
+    if (status === 401) refusing.add(turn % servers.length)
+    else assert.ok(!refusing.has(turn % servers.length), 'a key that was dropped is back')
+    await setTimeout(PAUSE_MS)
+  }
+})
+
 test('servers share a rate limit', async (t) => {
-  const { servers, token } = await startServers(t, ['--rate-limit', String(SHARED_LIMIT)])
+  const { servers, token } = await startShop(t, ['--rate-limit', String(SHARED_LIMIT)])
   let turn = 0
   await assertLimitShared(() => at(servers, turn++)(LIST, { token }))
 })
 
 test('worker processes on PostgreSQL act as one server', async (t) => {
-  const { servers, account_key, token } = await startServers(t, ['--workers', '2'], 1)
+  const { servers, account_key, token } = await startShop(t, ['--workers', '2'], 1)
   const headers = { connection: 'close' } // so that any worker may get it
   for (let round = 0; round < 10; round++) {
     const json = newItem(`new_${round}`)
@@ -326,7 +337,7 @@ function assertKept(names: readonly string[], loads: readonly Load[]): void {
 }
 
 test('a killed server loses no acknowledged write and does not affect others', async (t) => {
-  const { servers, account_key, till, account } = await startServers(t)
+  const { servers, account_key, till, account } = await startShop(t)
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
@@ -345,7 +356,7 @@ test('a killed server loses no acknowledged write and does not affect others', a
 test('while PostgreSQL restarts requests are 503; then all works, with nothing lost or duplicated', {
   skip: postgres.isForeign,
 }, async (t) => {
-  const { servers, account_key, till, account, token } = await startServers(t)
+  const { servers, account_key, till, account, token } = await startShop(t)
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
@@ -386,7 +397,7 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
 
 test('a rolling restart under load fails no request', async (t) => {
   const drained = ['--drain-delay', '1']
-  const { servers, db, account_key, token, till, account } = await startServers(t, drained)
+  const { servers, db, account_key, token, till, account } = await startShop(t, drained)
   const balancer = createBalancer(servers.map(({ url }) => url))
   t.after(balancer.stop)
   const isServing = (count: number) =>

@@ -8,7 +8,7 @@ import { assertDocumented } from './answers.ts'
 import { operations } from './document.ts'
 import { requestOf } from './requests.ts'
 
-const RUNS = 30
+const RUNS = 15
 
 for (const operation of operations) {
   test(`${operation.id}: requests from the document get documented answers`, async (t) => {

@@ -64,10 +64,10 @@ async function play(storage: Storage, files: readonly File[]) {
 test('memory and SQLite report the same outcome for any rows in any slices', async (t) => {
   const folder = temporaryFolder(t)
   let opened = 0
-  await assertAgreement(() => openSqlite(join(folder, `${opened++}.db`)), 200)
+  await assertAgreement(() => openSqlite(join(folder, `${opened++}.db`)), 80)
 })
 
-test('PostgreSQL reports the same outcome as memory', () => assertAgreement(server.openEmpty, 40))
+test('PostgreSQL reports the same outcome as memory', () => assertAgreement(server.openEmpty, 20))
 
 /** Imports random files into memory and into the storages that `open` returns. */
 async function assertAgreement(open: OpenStorage, numRuns: number): Promise<void> {

@@ -2,6 +2,7 @@ import { after, type TestContext } from 'node:test'
 import postgres, { type Sql } from 'postgres'
 import { openPostgresStorage, type PostgresOptions, type Storage } from '../../lib/index.ts'
 import { startCluster } from './cluster.ts'
+import { keepClients } from './kept-clients.ts'
 
 export interface PostgresServer {
   /** The reason to skip tests that stop the server: it is not the tests' own. False if it is. */
@@ -19,12 +20,20 @@ export interface PostgresServer {
   start(): Promise<void>
 }
 
+let ofThisProcess: Promise<PostgresServer> | undefined
+
 /**
- * A PostgreSQL server for the tests of one file: a new database in the server of the test run
- * (scripts/test.mjs), or a new server if there is none or `restarts` is set. `TILLKIT_TEST_PG`
+ * A PostgreSQL server for the test files of one process: a new database in the server of the test
+ * run (scripts/test.mjs), or a new server if there is none or `restarts` is set. `TILLKIT_TEST_PG`
  * names another server by the URL of a role that may create databases.
  */
-export async function startPostgres({ restarts = false } = {}): Promise<PostgresServer> {
+export function startPostgres({ restarts = false } = {}): Promise<PostgresServer> {
+  if (restarts) return start(restarts)
+  ofThisProcess ??= start(restarts)
+  return ofThisProcess
+}
+
+async function start(restarts: boolean): Promise<PostgresServer> {
   const { TILLKIT_TEST_PG: foreign, TILLKIT_TEST_RUN_PG: shared } = process.env
   const url = foreign ?? (restarts ? undefined : shared)
   const own = url === undefined ? await startCluster() : undefined
@@ -54,7 +63,8 @@ export async function startPostgres({ restarts = false } = {}): Promise<Postgres
   const schemas = createSchemas(createSchema)
   after(async () => {
     await schemas.close()
-    await (own ?? { stop: dropDatabases }).stop()
+    if (foreign) await dropDatabases()
+    await own?.stop()
   })
 
   return {
@@ -75,6 +85,7 @@ interface Schema {
   readonly sql: Sql
   /** Deletes all rows. */
   readonly script: string
+  readonly clients: ReturnType<typeof keepClients>
 }
 
 /** The schemas that tests use one after another. */
@@ -94,7 +105,7 @@ function createSchemas(createSchema: () => Promise<string>) {
       ...tables.map(({ name }) => `DELETE FROM ${name}`),
       ...sequences.map(({ name }) => `SELECT setval('${name}', 1, false)`),
     ].join(';')
-    const schema = { url, sql, script }
+    const schema = { url, sql, script, clients: keepClients() }
     all.push(schema)
     return schema
   }
@@ -102,7 +113,10 @@ function createSchemas(createSchema: () => Promise<string>) {
     async openEmpty(t: Pick<TestContext, 'after'>) {
       const schema = unused.pop() ?? (await create())
       await schema.sql.unsafe(schema.script)
-      const storage = await openPostgresStorage(schema.url, { poolTimeout: PATIENCE_MS })
+      const storage = await openPostgresStorage(schema.url, {
+        poolTimeout: PATIENCE_MS,
+        postgres: schema.clients.driver,
+      })
       t.after(async () => {
         await storage.close()
         unused.push(schema)
@@ -110,15 +124,18 @@ function createSchemas(createSchema: () => Promise<string>) {
       return storage
     },
     async close() {
-      for (const { sql } of all) await sql.end()
+      for (const { sql, clients } of all) await Promise.all([sql.end(), clients.close()])
     },
   }
 }
 
 async function asAdmin(url: URL, work: (sql: Sql) => PromiseLike<unknown>): Promise<void> {
   const sql = postgres(url.href, { max: 1, onnotice: () => {} })
-  await work(sql)
-  await sql.end()
+  try {
+    await work(sql)
+  } finally {
+    await sql.end()
+  }
 }
 
 export async function openPostgres(

@@ -10,6 +10,7 @@ let empty: Promise<Buffer> | undefined
  * takes 3 ms of CPU time. The migrations take 20 ms.
  */
 export async function openSqlite(path: string, options: SqliteOptions = {}): Promise<Storage> {
+  if (path === ':memory:') return openSqliteStorage(path, options)
   empty ??= createEmpty()
   const bytes = await empty
   if (!existsSync(path)) writeFileSync(path, bytes, { mode: 0o600 })

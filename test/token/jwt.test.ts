@@ -478,7 +478,7 @@ describe('verifyToken compared with jose', () => {
         assert.deepEqual(payload, { ...some })
         assert.deepEqual(verify(token), some)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -492,7 +492,7 @@ describe('verifyToken compared with jose', () => {
         const token = await new jose.SignJWT(payload).setProtectedHeader(header).sign(key.secret)
         assert.deepEqual(verify(token), some)
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 
@@ -511,10 +511,10 @@ describe('verifyToken compared with jose', () => {
         if (ours !== undefined) accepted++
         if (theirs !== undefined && refusedByRule) stricter++
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     )
-    assert.ok(accepted > 200, `${accepted} were accepted`)
-    assert.ok(stricter > 200, `${stricter} were accepted by jose alone`)
+    assert.ok(accepted > 100, `${accepted} were accepted`)
+    assert.ok(stricter > 100, `${stricter} were accepted by jose alone`)
   })
 })
 
