@@ -439,6 +439,24 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO cache_version VALUES (0);
   ${cacheTriggers()}
   `,
+  `
+  -- Finds the purchases of a user. An import writes it in blocks sorted by "user_key", a hash that
+  -- users.ts computes: no trigger can. An entry whose purchase has gone or has another user has no
+  -- effect, because each read compares the user id of the purchase.
+  DROP TRIGGER purchases_delete_user;
+  DROP TRIGGER purchases_update_user;
+  DROP TABLE purchase_users;
+  CREATE TABLE purchase_users (
+    user_key INTEGER NOT NULL,
+    purchase INTEGER NOT NULL,
+    PRIMARY KEY (user_key, purchase)
+  ) STRICT, WITHOUT ROWID;
+  UPDATE imports SET users_indexed = 0;
+  CREATE TRIGGER purchases_update_user AFTER UPDATE OF user_id ON purchases
+    WHEN new.user_id IS NOT old.user_id AND new.user_id IS NOT NULL BEGIN
+    UPDATE imports SET users_indexed = min(users_indexed, new.seq - 1) WHERE seq = new.import;
+  END;
+  `,
 ]
 
 function cacheTriggers(): string {
