@@ -56,7 +56,8 @@ export function createStaging(
   }
 
   const addUsers = (rows: readonly NewPurchase[], first: number, areNew: boolean) => {
-    for (const [i, { user_id }] of rows.entries()) users.add(user_id, first + i)
+    let purchase = first
+    for (const { user_id } of rows) users.add(user_id, purchase++)
     if (!areNew) users.verify()
   }
 
