@@ -83,12 +83,12 @@ export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { Backlog } from './services/backlog.ts'
 export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'
+export type { PlannedChange } from './services/catalog-change.ts'
 export { readCatalog } from './services/catalog-file.ts'
 export type {
   CatalogFile,
   CatalogPlan,
   CatalogRequest,
-  PlannedChange,
 } from './services/catalog-plan.ts'
 export type { ChangeEvent, ChangeListener } from './services/changes.ts'
 export type { ImportPage, Imports } from './services/import-records.ts'

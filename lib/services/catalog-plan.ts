@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
-import type { AuditAction } from '../domain/audit.ts'
 import {
   type Catalog,
   type ItemList,
@@ -34,8 +33,16 @@ import {
 } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
 import { pagesOf, recordsOf } from '../storage/pages.ts'
-import type { CatalogChanges, CatalogItemChange, Quota } from '../storage/port.ts'
+import type { CatalogChanges, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
+import {
+  ChangedItem,
+  CreatedItem,
+  type Differences,
+  itemChanges,
+  newItems,
+  type PlannedChange,
+} from './catalog-change.ts'
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
@@ -63,22 +70,6 @@ export interface CatalogRequest extends CatalogFile {
   readonly type?: ItemType | undefined
   /** The variables that secrets refer to. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
-}
-
-export interface PlannedChange {
-  readonly action: 'create' | 'update' | 'archive' | 'restore'
-  readonly kind: 'project' | 'store' | 'item'
-  /** The store, or the store of the item. */
-  readonly store_id?: string
-  /** The name of the item. */
-  readonly name?: string
-  /** The id and the version of an item that changes. */
-  readonly id?: string
-  readonly version?: number
-  /** The old and new values of an update. A secret is shown as `(secret)`. */
-  readonly fields?: { readonly [field: string]: { readonly from: unknown; readonly to: unknown } }
-  /** The new item. */
-  readonly item?: ParsedItem
 }
 
 export interface CatalogPlan {
@@ -346,11 +337,9 @@ function createPlanner(
 
       const compare = (stored: Item): void => {
         const index = listed.get(stored.name)
-        const { id, version } = stored
-        const record = { kind: 'item', store_id, name: stored.name, id, version } as const
         if (index === undefined) {
           if (stored.archived_at !== undefined) return
-          if (archiveMissing) note({ action: 'archive', ...record })
+          if (archiveMissing) note(new ChangedItem('archive', stored))
           else counts.missing++
           return
         }
@@ -369,10 +358,9 @@ function createPlanner(
         }
         const changed = differences(stored, fields)
         const hasChanged = Object.keys(changed).length > 0
-        const differs = hasChanged ? { fields: changed } : {}
         if ((archived ?? isArchived) !== isArchived) {
-          note({ action: archived ? 'archive' : 'restore', ...record, ...differs })
-        } else if (hasChanged) note({ action: 'update', ...record, ...differs })
+          note(new ChangedItem(archived ? 'archive' : 'restore', stored, changed))
+        } else if (hasChanged) note(new ChangedItem('update', stored, changed))
         else counts.unchanged++
       }
 
@@ -404,83 +392,6 @@ function createPlanner(
 /** The fields that a new item must have, besides its name. */
 const REQUIRED = ['display_name', 'price', 'type'] as const
 
-/** Its `item` is parsed at each access, because all at once take as much memory as the catalog. */
-class CreatedItem implements PlannedChange {
-  readonly action = 'create'
-  readonly kind = 'item'
-  readonly store_id: string
-  readonly name: string
-  readonly #items: ItemList<unknown>
-  readonly #index: number
-  readonly #type: ItemType | undefined
-
-  constructor(
-    store_id: string,
-    name: string,
-    items: ItemList<unknown>,
-    index: number,
-    type: ItemType | undefined,
-  ) {
-    this.store_id = store_id
-    this.name = name
-    this.#items = items
-    this.#index = index
-    this.#type = type
-  }
-
-  get item(): ParsedItem {
-    const item = parseCatalogItem(this.#items.at(this.#index), '', []) as ParsedItem
-    return this.#type && !item.type ? { ...item, type: this.#type } : item
-  }
-
-  toJSON(): object {
-    const { action, kind, store_id, name, item } = this
-    return { action, kind, store_id, name, item }
-  }
-}
-
-function* itemChanges(
-  { now }: Context,
-  changes: readonly PlannedChange[],
-): Generator<CatalogItemChange> {
-  const at = formatInstant(now())
-  for (const { action, id, version, store_id = '', name = '', fields = {} } of changes) {
-    if (id === undefined || version === undefined) continue
-    const { from, to } = fields.price ?? {}
-    const data = {
-      name,
-      version: version + 1,
-      ...(Object.keys(fields).length > 0 && { changed: Object.keys(fields) }),
-      ...(from !== undefined && { price: { old: from, new: to } }),
-    }
-    const audit = { action: `item.${action}` as AuditAction, subject: id, store_id, data }
-    const changed = Object.entries(fields).map(([name, { to }]) => [name, to])
-    const archived_at = { archive: at, restore: null }[action as 'archive']
-    const state = archived_at === undefined ? {} : { archived_at }
-    yield { id, version, ...Object.fromEntries(changed), ...state, audit }
-  }
-}
-
-/** Makes the new items one by one, because all at once take as much memory as the catalog. */
-function* newItems(
-  { now }: Context,
-  { id: project_id, account_id }: Project,
-  changes: readonly PlannedChange[],
-): Generator<Item> {
-  const at = formatInstant(now())
-  for (const change of changes) {
-    const { store_id = '' } = change
-    const item = change.kind === 'item' && change.action === 'create' ? change.item : undefined
-    if (!item) continue
-    const { name, display_name, price, type, archived } = item as Required<ParsedItem>
-    const { description = '', metadata = {} } = item
-    const owner = { account_id, project_id, store_id }
-    const fields = { name, display_name, description, price, type, metadata }
-    const state = { created_at: at, version: 1, ...(archived ? { archived_at: at } : {}) }
-    yield { id: createId('itm', now()), ...owner, ...fields, ...state }
-  }
-}
-
 /** Runs a parse function, and adds its mistakes under `path`. */
 function within<T>(path: string, problems: ErrorDetail[], parse: () => T): T | undefined {
   try {
@@ -496,11 +407,9 @@ function within<T>(path: string, problems: ErrorDetail[], parse: () => T): T | u
   }
 }
 
-type Differences = { [field: string]: { from: unknown; to: unknown } }
-
 /** The fields of `after` that differ. */
 function differences(before: object, after: object): Differences {
-  const found: Differences = {}
+  const found: Record<string, Differences[string]> = {}
   for (const [name, to] of Object.entries(after)) {
     const from = (before as JsonObject)[name]
     if (!isSameJson(from, to)) found[name] = { from, to }

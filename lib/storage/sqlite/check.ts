@@ -1,6 +1,7 @@
 import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
+import { userKey } from './users.ts'
 
 /** Finds rows that break references without a foreign key (see the schema). */
 const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
@@ -22,18 +23,6 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
     'purchases of imports that are done lie outside the rows of their import, where none is seen',
     `SELECT count(*) AS n FROM purchases p JOIN imports i ON i.seq = p.import
      WHERE i.owner IS NULL AND (p.seq BETWEEN i.first_purchase AND i.last_purchase) IS NOT TRUE`,
-  ],
-  [
-    'purchases are missing from the index of users',
-    `SELECT count(*) AS n FROM imports i JOIN purchases p
-       ON p.import = i.seq AND p.seq BETWEEN i.first_purchase AND i.users_indexed
-     WHERE i.owner IS NULL AND p.user_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM purchase_users u
-       WHERE u.store = i.store AND u.user_id = p.user_id AND u.purchase = p.seq)`,
-  ],
-  [
-    'entries of the index of users name a purchase that is not there or of another user',
-    `SELECT count(*) AS n FROM purchase_users u WHERE NOT EXISTS (SELECT 1 FROM purchases p
-       WHERE p.seq = u.purchase AND p.user_id = u.user_id)`,
   ],
   [
     'transactions name a purchase that is not there',
@@ -89,5 +78,38 @@ function checkAll(db: Connection): string[] {
     const count = db.find(sql)?.n as number
     return count === 0 ? [] : [`${count} ${sentence}`]
   })
-  return [...foreign, ...references]
+  return [...foreign, ...references, ...checkUsers(db)]
 }
+
+/** Checks the index of users. SQL cannot compute its keys. */
+function checkUsers(db: Connection): string[] {
+  const indexed = db.find(COUNT_INDEXED)?.n as number
+  const { right, wrong } = db.some((rows) => {
+    const found = { right: 0, wrong: 0 }
+    for (const { user_key, store, user_id, is_indexed } of rows) {
+      if (user_id === null || user_key !== userKey(store as number, user_id as string))
+        found.wrong++
+      else found.right += is_indexed as number
+    }
+    return found
+  }, FIND_ENTRIES)
+  const missing = indexed - right
+  return [
+    ...(missing > 0 ? [`${missing} purchases are missing from the index of users`] : []),
+    ...(wrong > 0 ? [`${wrong} ${WRONG_ENTRIES}`] : []),
+  ]
+}
+
+const WRONG_ENTRIES =
+  'entries of the index of users name a purchase that is not there or of another user'
+
+const COUNT_INDEXED = `
+  SELECT count(*) AS n FROM imports i JOIN purchases p
+    ON p.import = i.seq AND p.seq BETWEEN i.first_purchase AND i.users_indexed
+  WHERE i.owner IS NULL AND p.user_id IS NOT NULL`
+
+const FIND_ENTRIES = `
+  SELECT u.user_key, i.store, p.user_id,
+    i.owner IS NULL AND p.seq BETWEEN i.first_purchase AND i.users_indexed AS is_indexed
+  FROM purchase_users u LEFT JOIN purchases p ON p.seq = u.purchase
+    LEFT JOIN imports i ON i.seq = p.import`

@@ -10,6 +10,7 @@ import type { Connection } from './connection.ts'
 import { createItemLookup } from './lookup.ts'
 import { insertRows } from './rows.ts'
 import { seqOfStore } from './stores.ts'
+import { createUserBlock } from './users.ts'
 
 export function copyMethods(db: Connection): CopyMethods {
   const reads = copyReads(db, 'i.created_at', 'p.seq = c.purchase')
@@ -74,19 +75,21 @@ function insertPurchases(
 ): void {
   const first = (db.find('SELECT max(seq) AS last FROM purchases')?.last as number) + 1
   const itemsOf = createItemLookup(db, store)
+  const users = createUserBlock(db, store)
   let next = first
   for (const { import_id, rows } of byImport(purchases)) {
     const { seq } = db.find('SELECT seq FROM imports WHERE import_id = ?', import_id) as Numbered
     const known = itemsOf(rows)
     const items = rows.map(({ sku }) => known.get(sku) as number)
     insertRows(db, seq, next, rows, items)
+    for (const [i, { user_id }] of rows.entries()) users.add(user_id, next + i)
     const last = next + rows.length - 1
     db.run(EXTEND_IMPORT, next, last, last, seq)
     next = last + 1
   }
   const added = db.run(INDEX_TRANSACTIONS, store, first, next - 1)
   if (added < purchases.length) throw copiedTwice()
-  db.run(INDEX_USERS, store, first, next - 1)
+  while (users.size > 0) users.writeSlice()
 }
 
 type Numbered = { readonly seq: number }
@@ -98,10 +101,6 @@ const INDEX_TRANSACTIONS = `
   INSERT INTO transactions (store, transaction_id, purchase)
   SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ORDER BY transaction_id
   ON CONFLICT DO NOTHING`
-const INDEX_USERS = `
-  INSERT INTO purchase_users
-  SELECT ?, user_id, seq FROM purchases WHERE seq BETWEEN ? AND ? AND user_id IS NOT NULL
-  ORDER BY user_id`
 
 const INSERT_STATUS_CHANGE = `
   INSERT INTO status_changes (import, purchase, before, after)

@@ -1,5 +1,6 @@
 import type { ErasedPurchase, Erasure } from '../port.ts'
 import type { Connection } from './connection.ts'
+import { deleteUserEntry } from './users.ts'
 
 /** Erases purchases of a user in a store. Returns their number. */
 export function erasePurchases(
@@ -11,6 +12,7 @@ export function erasePurchases(
   const ids = JSON.stringify(rows.map(({ transaction_id }) => transaction_id))
   const seqs = JSON.stringify(rows.map(({ seq }) => seq))
   db.run(MARK, store, Number(deletes), ids)
+  for (const { seq } of rows) deleteUserEntry(db, store, user_id, seq as number)
   db.run(`UPDATE purchases SET user_id = NULL, metadata = NULL WHERE seq IN ${LIST}`, seqs)
   if (deletes) {
     db.run(KEEP_ID, store, ids)

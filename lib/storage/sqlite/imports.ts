@@ -22,7 +22,6 @@ import {
   underWay,
 } from './leases.ts'
 import { createStaging } from './staging.ts'
-import { indexSmallImport, type UserIndexer } from './users.ts'
 
 const HEARTBEAT_MS = 5_000
 
@@ -35,10 +34,9 @@ export async function openImport(
   db: Connection,
   store: number,
   import_id: string,
-  users: UserIndexer,
 ): Promise<PurchaseImport | undefined> {
   const row = await insertImport(db, store, import_id)
-  return row && createImport(db, row, users)
+  return row && createImport(db, row)
 }
 
 /**
@@ -115,7 +113,7 @@ export function createSlices(db: Connection, row: ImportRow) {
   }
 }
 
-function createImport(db: Connection, row: ImportRow, users: UserIndexer): PurchaseImport {
+function createImport(db: Connection, row: ImportRow): PurchaseImport {
   const { seq } = row
   const staging = createStaging(db, row.store, seq, row.first_purchase)
   const slices = createSlices(db, row)
@@ -149,11 +147,9 @@ function createImport(db: Connection, row: ImportRow, users: UserIndexer): Purch
         verifyAuthority(db, write.authority)
         db.run(COMMIT, seq)
         if (details) db.run(RECORD_IMPORT, ...IMPORT_DETAILS.sqliteValues(details), seq)
-        indexSmallImport(db, seq)
         recordWrite(db, write)
       })
       slices.release()
-      users.wake()
       // The import is committed even if this fails: the next import applies the changes then.
       await applyChanges(db).catch(() => {})
     },
@@ -162,5 +158,5 @@ function createImport(db: Connection, row: ImportRow, users: UserIndexer): Purch
 }
 
 const COMMIT = `
-  UPDATE imports SET owner = NULL,
-    last_purchase = (SELECT coalesce(max(seq), 0) FROM purchases) WHERE seq = ?`
+  UPDATE imports SET owner = NULL, last_purchase = p.last, users_indexed = p.last
+  FROM (SELECT coalesce(max(seq), 0) AS last FROM purchases) p WHERE imports.seq = ?`

@@ -8,6 +8,7 @@ import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { makeDiskSpace } from './diskspace.ts'
 import { isDiskFull } from './drivers.ts'
+import { deleteUserEntry } from './users.ts'
 
 /** The row of a running import. */
 export interface ImportRow {
@@ -151,10 +152,11 @@ async function deleteImport(
       if (renewLease(db, seq, CLEARING) === 0) return undefined // another process is deleting it
       const rows = db.all(FIND_PURCHASES, from, end, seq, size)
       const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
-      for (const row of rows as { seq: number; transaction_id: string }[]) {
+      for (const row of rows as unknown as DeletedRow[]) {
         const key = [store, row.transaction_id] as const
         if (hasErased && db.run(KEEP_ERASED, ...key, row.seq) === 1) db.run(MARK_DELETED, ...key)
         else db.run(DELETE_TRANSACTION, ...key, row.seq)
+        if (row.user_id !== null) deleteUserEntry(db, store, row.user_id, row.seq)
         db.run('DELETE FROM purchases WHERE seq = ?', row.seq)
       }
       return rows.at(-1)?.seq as number | undefined
@@ -204,8 +206,14 @@ const DELETE_UNDO = `
   DELETE FROM imports WHERE undoes = ? AND owner IS NULL
     AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`
 
+interface DeletedRow {
+  readonly seq: number
+  readonly transaction_id: string
+  readonly user_id: string | null
+}
+
 const FIND_PURCHASES = `
-  SELECT seq, transaction_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
+  SELECT seq, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
   ORDER BY seq LIMIT ?`
 // An erased purchase stays known, so that the same file never restores its user.
 const KEEP_ERASED = `

@@ -12,6 +12,7 @@ import { clearImport, type ImportRow, isAlive } from './leases.ts'
 import { statusCode } from './repeats.ts'
 import { insertRows } from './rows.ts'
 import { seqOfStore } from './stores.ts'
+import { userKey } from './users.ts'
 
 /** A status that a committed import has changed may still wait in `purchase_changes`. */
 export const STATUS = 'coalesce(c.status, p.status)'
@@ -140,7 +141,11 @@ function insertRow(
   db.run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
   const { user_id } = row
   if (user_id !== undefined)
-    db.run('INSERT INTO purchase_users VALUES (?, ?, ?)', store, user_id, seq)
+    db.run(
+      'INSERT INTO purchase_users VALUES (?, ?) ON CONFLICT DO NOTHING',
+      userKey(store, user_id),
+      seq,
+    )
 }
 
 /** Deletes the blocking import in the background, if its process has ended. */

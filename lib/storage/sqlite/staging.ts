@@ -7,6 +7,7 @@ import type { SqliteValue } from './drivers.ts'
 import { createItemLookup } from './lookup.ts'
 import { compareEntries, type Entry } from './repeats.ts'
 import { insertRows } from './rows.ts'
+import { createUserBlock } from './users.ts'
 
 /**
  * Writes the rows of one import. Appends rows as they arrive. While transaction ids ascend, indexes
@@ -38,6 +39,7 @@ export function createStaging(
   const itemsOf = createItemLookup(db, store)
   let waiting = createBlock()
   let ordered = createBlock()
+  const users = createUserBlock(db, store)
   let next = first_purchase
   let lastId = ''
 
@@ -51,6 +53,12 @@ export function createStaging(
       lastId = transaction_id
     }
     return ascends
+  }
+
+  const addUsers = (rows: readonly NewPurchase[], first: number, areNew: boolean) => {
+    let purchase = first
+    for (const { user_id } of rows) users.add(user_id, purchase++)
+    if (!areNew) users.verify()
   }
 
   return {
@@ -76,21 +84,31 @@ export function createStaging(
         const outcome = isNew
           ? { ...NOTHING_STAGED, added }
           : compareEntries(db, store, seq, good.map(entryOf), added)
+        if (added > 0) addUsers(good, first, isNew)
         return { ...outcome, unknown }
       }
       good.map(entryOf).forEach(waiting.add)
+      addUsers(good, first, true)
       return { ...NOTHING_STAGED, unknown }
     },
     get isBlockFull() {
-      return waitingIds() >= BLOCK_ROWS || waiting.bytes + ordered.bytes >= BLOCK_BYTES
+      return (
+        users.isFull || waitingIds() >= BLOCK_ROWS || waiting.bytes + ordered.bytes >= BLOCK_BYTES
+      )
     },
     get isWaiting() {
-      return waitingIds() > 0
+      return waitingIds() > 0 || users.size > 0
     },
     indexSlice() {
+      if (waitingIds() === 0) {
+        users.writeSlice()
+        return NOTHING_STAGED
+      }
       if (ordered.size === 0) [ordered, waiting] = [waiting, ordered]
       const entries = ordered.take(INDEXED_A_SLICE)
-      return indexEntries(db, store, seq, entries)
+      const outcome = indexEntries(db, store, seq, entries)
+      if (outcome.added < entries.length) users.verify()
+      return outcome
     },
   }
 }

@@ -1,0 +1,30 @@
+// Imports a file of purchases with the library in dist/ of a folder. Prints the CPU seconds, with
+// those of all threads, and the peak memory in MiB.
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { SKUS } from './files.mjs'
+
+const [folder, db, file] = process.argv.slice(2)
+const { createTill, openSqliteStorage } = await import(
+  pathToFileURL(join(folder, 'dist/lib/index.js'))
+)
+
+const storage = await openSqliteStorage(db)
+const till = createTill({ storage })
+const account = await till.accounts.create({ name: 'Bench' })
+const game = { name: 'Game', bundle_id: 'com.example.game', platform: 'web' }
+const { id } = await till.projects.create(account, game)
+const store_config = { currency: 'USD' }
+const store = { project_id: id, store_id: 'main', store_type: 'web', store_config }
+await till.stores.create(account, store)
+for (const name of SKUS) {
+  const item = { name, display_name: name, price: '1', type: 'consumable' }
+  await till.items.create(account, { store_id: 'main', ...item })
+}
+const before = process.cpuUsage()
+await till.purchases.import(account, { store_id: 'main', file: createReadStream(file) })
+await storage.indexUsers()
+await till.close()
+const { user, system } = process.cpuUsage(before)
+console.log(`${(user + system) / 1e6} ${process.resourceUsage().maxRSS / 1024}`)
