@@ -24,7 +24,7 @@ export interface PurchaseMethods {
    */
   listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
   /**
-   * Completes the index that finds the purchases of a user. Imports leave it to the background, and
+   * Completes the index of users for imports of earlier versions. New imports complete it, and
    * reads are exact without it. Absent when each write completes it.
    */
   indexUsers?(): Promise<void>
