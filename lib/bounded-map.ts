@@ -1,7 +1,8 @@
 /**
  * A map that drops its older half when full. Reading an entry moves it to the newer half.
  *
- * A single `Map` that drops its oldest key is slow: V8 walks past all keys deleted before.
+ * A single `Map` that drops its oldest key would be slower: to find that key, V8 walks past all
+ * keys that were deleted before.
  */
 export class BoundedMap<V> {
   readonly #half: number

@@ -57,7 +57,10 @@ export interface WebhookOptions {
    * 15 min, 1 h, 6 h.
    */
   readonly retries?: readonly number[] | undefined
-  /** Milliseconds after the first attempt in which a message is retried; default three days. */
+  /**
+   * Milliseconds after which a message is no longer retried; default three days. The time begins
+   * when the message is created, replayed or resumed.
+   */
   readonly giveUpAfter?: number | undefined
 }
 
@@ -78,17 +81,20 @@ export interface Till extends AsyncDisposable {
   readonly outbox: Outbox
   readonly rateLimits: RateLimits
   /**
-   * Returns a function for the calls of one request. The reads that such a call begins at once may
-   * be as old as the request, so that they share a check of the database's version. All other reads
-   * are as new as their own call.
+   * Returns a function that runs the calls of one request. The reads that such a call begins
+   * synchronously share a check of the database's version, so they may be as old as the request.
+   * All other reads are as new as their own call.
    */
   together(): Together
-  /** For a cache of answers to reads. Missing for a storage without a version check. */
+  /**
+   * Tells whether cached answers are still correct. Missing if the storage has no version check.
+   */
   readonly revision?: Revision
   /**
    * Calls the listener for each change that is committed from now on, by any process on the
-   * storage. A change of this process is read after its commit, one of another within a second. The
-   * listener delays no write, and its errors are ignored. Returns a function that removes it.
+   * storage. It is called soon after a commit of this process, and within a second after a commit
+   * of another. The listener delays no write, and its errors are ignored. Returns a function that
+   * removes it.
    */
   on(name: 'change', listener: ChangeListener): () => void
   /** Closes the storage. `await using` calls it too. */
@@ -98,7 +104,7 @@ export interface Till extends AsyncDisposable {
 /** Token buckets for rate limits that all servers on a storage share. */
 export interface RateLimits {
   /**
-   * Consumes from the named buckets. A cost is the time in which the bucket refills by it.
+   * Consumes from the named buckets. A cost is the time that the bucket needs to refill it.
    * `elapsed` is the time since the previous call. Resolves to the time until each bucket is full;
    * negative if it is full already. All times are in milliseconds.
    */

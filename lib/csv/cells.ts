@@ -1,13 +1,16 @@
 import { createCsvParser } from './parser.ts'
 
-/** A text of a column, the number of rows with it, and the line of the first. */
+/** A text in a column, the number of rows that have it, and the line of the first such row. */
 export interface CountedCell {
   readonly text: string
   readonly line: number
   rows: number
 }
 
-/** Counts the texts of a column in the rows that start on `lines`, in order of the first row. */
+/**
+ * Counts how often each text occurs in a column, in the rows that start on `lines`. The texts are
+ * in the order of their first rows.
+ */
 export async function countCells(
   file: AsyncIterable<Uint8Array>,
   column: string,

@@ -4,8 +4,8 @@ import { EXPORT_MARK, formatRow, guard, REPORT_COLUMNS } from './write.ts'
 
 /**
  * Formats the bad rows of a purchase file as CSV: line, column, code and message, then the cells of
- * the row. Reads `file` again; `mistakes` are those that the import found, by line. Guards cells
- * that a spreadsheet would run as formulas, as an export does.
+ * the row. `mistakes` has the mistakes of the import by line. `file` is the same file, read a
+ * second time. Guards cells that a spreadsheet would run as formulas, as an export does.
  */
 export async function* formatErrorReport(
   file: AsyncIterable<Uint8Array>,

@@ -14,9 +14,9 @@ export interface CsvError {
  */
 export interface CsvHandlers {
   header(cells: string[], line: number): void
-  /** Gets as many cells as the header has. */
+  /** `cells` has as many cells as the header. */
   row(cells: string[], line: number): void
-  /** Gets `cells` if the row can be read but has more or fewer cells than the header. */
+  /** `cells` is present if the row can be read but has more or fewer cells than the header. */
   error(error: CsvError, cells?: string[]): void
 }
 

@@ -5,11 +5,11 @@ import { type ErrorDetail, excerpt } from '../errors.ts'
 import { normalize } from './options.ts'
 
 export interface ItemColumnsOptions {
-  /** The store of rows without a `store_id`. */
+  /** The store of the rows that have no `store_id`. */
   readonly store_id?: string | undefined
   /** The store's currency, for Google Play's prices. */
   readonly currency?: string | undefined
-  /** The country whose prices of Google Play are read; default the first in each cell. */
+  /** The country whose Google Play price is read; default: the first country in each cell. */
   readonly country?: string | undefined
 }
 
@@ -22,7 +22,7 @@ export interface ItemRow {
 export interface ItemColumns {
   /** The columns that are not stored. */
   readonly ignored: readonly string[]
-  /** Undefined for a row that the catalog leaves out. */
+  /** Returns undefined for an unpublished product, and for a row without a store. */
   read(cells: readonly string[], wrong: WrongItemCell): ItemRow | undefined
 }
 
@@ -102,14 +102,15 @@ function parseJson(text: string | undefined): unknown {
   }
 }
 
-/** Copies a text, because a cell keeps the text of the file around it in memory. */
+/** Copies a long text. A cell is a view that keeps the text of the file around it in memory. */
 function own(text: string | undefined): string | undefined {
   return text === undefined || text.length < 13 ? text : Buffer.from(text).toString()
 }
 
 /**
- * Google Play's export of in-app products. Subvalues are separated by `;` and escaped by `\`. Prices
- * are in micros: 1,000,000 for 1.00. A cell of prices by country begins with the home country.
+ * Google Play's export of in-app products. Subvalues are separated by `;` and escaped by `\`.
+ * Prices are in micros: 1,000,000 for 1.00. A cell of prices by country begins with the home
+ * country.
  */
 function playColumns(
   header: readonly string[],

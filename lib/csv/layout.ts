@@ -12,7 +12,10 @@ import { checkHeader } from './unsupported.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
-  /** Whether the store is a sandbox. Some vendors' files say for each row whether it is one too. */
+  /**
+   * Whether the store is a sandbox. Some vendors mark each row as sandbox or live: a row that does
+   * not match the store is passed over.
+   */
   readonly is_sandbox: boolean
   /** The store's currency, used for amounts without one. */
   readonly currency?: string | undefined
@@ -122,7 +125,10 @@ function unmatchedMap(names: readonly string[], map: ColumnMap): ErrorDetail[] {
   )
 }
 
-/** The errors for missing required columns of the chosen preset, else of the most similar one. */
+/**
+ * The errors for missing required columns. Names the columns of the chosen preset, or else of the
+ * most similar preset.
+ */
 function missingColumns(found: Found, names: readonly string[], preset?: Preset): ErrorDetail[] {
   const missing = REQUIRED.filter((field) => found[field] === undefined)
   if (missing.length === 0) return []
@@ -146,7 +152,7 @@ function missingColumn(column: string, message: string): ErrorDetail {
   return { line: 1, column: excerpt(column), code: 'missing_column', message }
 }
 
-/** The preset with the largest share of its columns in the header, if that is over half. */
+/** The preset with the largest share of its columns in the header, if that share is over half. */
 function nearestPreset(names: readonly string[]): Preset | undefined {
   const share = ({ signature }: Preset) =>
     signature.filter((column) => names.includes(normalize(column))).length / signature.length

@@ -13,7 +13,10 @@ export interface Preset {
   readonly signature: readonly string[]
   /** The column of each field. Of several names, the first that the file has is used. */
   readonly columns: { readonly [F in PurchaseField]?: string | readonly string[] }
-  /** The status for each lower-case text in the status column. If missing, all are `purchased`. */
+  /**
+   * The status for each lower-case text in the status column. Without it, `status` is read as in a
+   * canonical file.
+   */
   readonly statuses?: { readonly [word: string]: PurchaseStatus }
   /** Whether amounts are in minor units (`499`) or decimals in major ones (`4.99`). */
   readonly price_unit: 'minor' | 'major'
@@ -102,7 +105,8 @@ export const PRESETS: readonly Preset[] = [
     }),
   },
   {
-    // help.shopify.com: "Exporting orders". One row per line item; the first has the order's cells.
+    // help.shopify.com: "Exporting orders". One row per line item. Only the first row of an order
+    // has the cells of the order.
     name: 'shopify_orders',
     signature: ['Name', 'Financial Status', 'Lineitem name', 'Lineitem price', 'Lineitem sku'],
     columns: {
@@ -187,7 +191,7 @@ const MAX_PRICE_LENGTH = 64
 
 /** The exact product of unit price and quantity, or the unit price if either is malformed. */
 function multiply(price: string, quantity: string): string {
-  // Creating a BigInt of a million digits takes seconds.
+  // Multiplies only a short price: creating a BigInt of a million digits takes seconds.
   const isShort = price.length <= MAX_PRICE_LENGTH
   if (!isShort || !/^\d+(\.\d+)?$/.test(price) || !/^\d{1,7}$/.test(quantity)) return price
   const [whole = '', fraction = ''] = price.split('.')

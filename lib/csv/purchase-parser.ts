@@ -93,7 +93,7 @@ export function createPurchaseParser(
   }
 }
 
-/** A mistake of the whole row, if it explains more than the mistakes of the single cells. */
+/** The mistake of an empty row or a repeated header. It replaces the mistakes of the cells. */
 function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
   if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined

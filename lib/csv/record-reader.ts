@@ -20,7 +20,7 @@ export interface RecordReader {
 interface OpenRecord {
   line: number
   cells: string[]
-  /** The start of a quoted field that continues in the next text. Its quotes are still doubled. */
+  /** The start of a quoted field that goes on in the next text. Its quotes are still doubled. */
   field: string
   quoteLine: number
   length: number
@@ -29,8 +29,9 @@ interface OpenRecord {
 
 /**
  * Creates a record reader. `readRow` reads a well-formed row on one line, as nearly all rows are.
- * `readRecord` reads any record by the whole grammar. It could read all rows, but takes 1.6 times
- * (JSON cells) to 2.3 times (one quoted cell) as long, which is slower than uDSV (`bench/csv.mjs`).
+ * `readRecord` reads any record by the whole grammar. For all rows, `readRecord` would take 1.6
+ * times (JSON cells) to 2.3 times (one quoted cell) as long. That is slower than uDSV
+ * (`bench/csv.mjs`).
  */
 export function createRecordReader(
   handlers: CsvHandlers,
@@ -42,8 +43,8 @@ export function createRecordReader(
   let width = 0
   let open: OpenRecord | undefined
   let closed = false
-  // The positions found last. Searching again only after passing one means that each text is
-  // searched once, however many lines it has.
+  // The next delimiter and the next quote in the text. A new search starts only behind them, so
+  // each text is searched once, however many lines it has.
   let nextDelimiter = -1
   let nextQuote = -1
 
@@ -62,7 +63,8 @@ export function createRecordReader(
         continue
       }
       const length = stop - pos
-      // The lower bound avoids creating an array of the header's width for a row that is too short.
+      // A row needs at least its delimiters. Checking that first saves an array as wide as the
+      // header for each row that is too short.
       const isPossible = width > 0 && length >= width - 1 && length <= maxRowLength
       const cells = isPossible && nextCr >= stop ? readRow(text, pos, stop) : undefined
       if (cells) {
@@ -74,7 +76,9 @@ export function createRecordReader(
     }
   }
 
-  /** Reads the cells from `start` to the line end at `stop`. Undefined if only `readRecord` can. */
+  /**
+   * Reads the cells from `start` to `stop`. Returns undefined for a row that needs `readRecord`.
+   */
   function readRow(text: string, start: number, stop: number): string[] | undefined {
     const cells = new Array<string>(width)
     const last = width - 1
@@ -108,7 +112,7 @@ export function createRecordReader(
     return at === stop && column === last && quote >= stop ? cells : undefined
   }
 
-  /** Reads one record, or the part of it in the text. Returns the position of the next record. */
+  /** Reads one record, or its part in this text. Returns the position after it. */
   function readRecord(text: string, start: number, isMalformed = false): number {
     const record = open ?? newRecord()
     const limit = start + maxRowLength - record.length
@@ -205,7 +209,7 @@ export function createRecordReader(
   }
 }
 
-/** The position of the next `part`, or the end of the text. Callers can then compare positions. */
+/** The position of the next `part`. If there is none, the length of the text. */
 function find(text: string, part: string, from: number): number {
   const at = text.indexOf(part, from)
   return at === -1 ? text.length : at
@@ -228,7 +232,9 @@ function endsField(code: number, delimiter: number): boolean {
   return code === delimiter || code === LF || code === CR || code === QUOTE
 }
 
-/** Replaces doubled quotes in half the time of `replaceAll` (2/3 if JSON.parse reads the text). */
+/**
+ * Replaces doubled quotes. Takes half the time of `replaceAll` (2/3 with a `JSON.parse` after it).
+ */
 function undouble(text: string): string {
   let value = ''
   let from = 0

@@ -6,7 +6,10 @@ export interface Account {
   readonly name: string
   /** The time of creation; ISO 8601, UTC. */
   readonly created_at: string
-  /** Never present. Without these, a project, item or store would have the type of an account. */
+  /**
+   * Never present. Without these fields, TypeScript would accept a project, item or store as an
+   * account.
+   */
   readonly id?: never
   readonly project_id?: never
 }

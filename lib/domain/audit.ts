@@ -35,8 +35,8 @@ export const AUDIT_ACTIONS = [
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 /**
- * The audit entry of one change, written in its transaction. Only the erasure of a user edits it:
- * it replaces the user's id by a pseudonym.
+ * The audit entry of one change, written in the transaction of the change. Entries are edited only
+ * to erase a user: a pseudonym then replaces the id of the user.
  */
 export interface AuditEntry {
   /** The time of the change; ISO 8601, UTC. */
@@ -56,7 +56,7 @@ export interface AuditEntry {
   readonly store_id: string
   /** The id of the request; '' without one. */
   readonly request_id: string
-  /** Facts of the change that the records no longer show: old and new price. Never a secret. */
+  /** Facts that the records no longer show after the change: old and new price. Never a secret. */
   readonly data?: JsonObject
 }
 

@@ -25,7 +25,7 @@ export interface TokenOrigin {
   readonly issued_at: number
 }
 
-/** The stored facts for the conditions of an `Authority`. Missing for conditions that it lacks. */
+/** The stored facts that decide the conditions of an `Authority`; missing for absent conditions. */
 export interface AuthorityState {
   /** Whether the account key exists and is not revoked. */
   readonly has_key?: boolean

@@ -35,7 +35,10 @@ export interface CatalogProject {
   readonly status?: string | undefined
   /** Never changes. */
   readonly dlscheme?: string | undefined
-  /** Replaces the whole `config`. A secret is a `SecretReference`; one left out is kept. */
+  /**
+   * Replaces the whole `config`. A secret is a `SecretReference`. Secrets that are left out are
+   * kept, except `webhook_secret` if `webhook_url` changes.
+   */
   readonly config?: JsonObject | undefined
 }
 
@@ -46,7 +49,7 @@ export interface CatalogStore {
   readonly store_type?: StoreType | undefined
   readonly is_sandbox?: boolean | undefined
   readonly status?: string | undefined
-  /** Replaces the whole `store_config`. A secret is a `SecretReference`; one left out is kept. */
+  /** Replaces the whole `store_config`; secrets are as in `config` of the project. */
   readonly store_config?: JsonObject | undefined
   readonly items?: ItemList<CatalogFileItem> | undefined
 }
@@ -104,7 +107,7 @@ const itemList = rule(
 const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
   { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
 
-// Validates only these fields here. The parsers of projects and stores validate all others.
+// These rules check little more than types. The parsers of projects and stores check the rest.
 const projectFields: Fields<Given<CatalogProject>> = {
   id: optional(text(1, 64)),
   name: optional(text(1, 255)),

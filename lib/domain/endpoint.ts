@@ -14,7 +14,7 @@ export interface StoredEndpoint extends EndpointOwner {
   readonly unconfirmed?: EndpointTarget
   readonly state: WebhookState
   readonly reason?: 'gone' | 'secret'
-  /** Since when the endpoint is not active; Unix milliseconds. */
+  /** When the endpoint stopped being active; Unix milliseconds. */
   readonly stopped_at?: number
   /** No message is due before this time; Unix milliseconds. */
   readonly due_at: number
@@ -46,7 +46,7 @@ export interface EndpointTarget {
 /** A write of an endpoint in the transaction of another change. */
 export interface EndpointWrite {
   readonly endpoint_id: string
-  /** Returns the new endpoint, its argument for no change, or undefined for none. */
+  /** Returns the endpoint to store. Returns `current` to change nothing, undefined to delete it. */
   change(current: StoredEndpoint | undefined): StoredEndpoint | undefined
 }
 
@@ -74,11 +74,11 @@ function targetOf({ webhook_url, webhook_secret }: JsonObject): EndpointTarget |
 interface TargetChange {
   readonly before: EndpointTarget | undefined
   readonly after: EndpointTarget | undefined
-  /** Whether a session made the change. Its URL needs a confirmation. */
+  /** Whether a session made the change. The account must then confirm the new URL. */
   readonly bySession: boolean
   /** Unix milliseconds. */
   readonly now: number
-  /** Whether two stored secrets are the same text. */
+  /** Whether two stored secrets have the same text. */
   isSame(one: unknown, other: unknown): boolean
 }
 
@@ -93,14 +93,15 @@ export function changeEndpoint(
     before?.url === after?.url && (after === undefined || isSame(before?.secret, after.secret))
   if (bySession) {
     if (isKept) return current
-    // Anyone with the public key can get a session, so it must not stop the account's endpoint.
+    // A session must not stop the account's endpoint: anyone with the public key can get a session.
     const { unconfirmed: _, ...confirmed } = known
     if (!after) return known.url === '' ? undefined : confirmed
     const stopped_at = known.url === '' ? { stopped_at: now } : {}
     return { ...known, ...stopped_at, unconfirmed: after }
   }
   if (before?.url === after?.url) {
-    // The account changed something else: a URL that a session set or removed stays unconfirmed.
+    // The account did not change the URL. A URL that a session set stays unconfirmed. If a session
+    // removed the URL, the endpoint stays as it is.
     if (!after) return current
     if (known.url !== after.url) return { ...known, unconfirmed: after }
   }
@@ -129,7 +130,7 @@ function targeted(
   isSame: TargetChange['isSame'],
 ): StoredEndpoint {
   const { unconfirmed: _, ...kept } = current
-  // An endpoint that lost its secret does not send unsigned messages until it is resumed.
+  // Does not send unsigned messages only because an unreadable secret was removed.
   const isStopped = kept.state === 'paused' || (kept.reason === 'secret' && secret === undefined)
   const active = isStopped ? kept : activated(kept)
   const newest = url === current.url ? current.secrets[0] : undefined

@@ -11,7 +11,7 @@ type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
 /** A check, with the schema of the values that it accepts. */
 export interface Rule<T> extends Check<T> {
-  /** As exact as JSON Schema allows. It cannot express the bytes of an object, for example. */
+  /** The schema of the accepted values. It may allow more, as JSON Schema cannot limit bytes. */
   readonly schema: JsonSchema
   /** Whether an object must have the field. */
   readonly isRequired?: true
@@ -46,8 +46,8 @@ export function parseObject<T extends object>(input: unknown, fields: Fields<T>)
 }
 
 /**
- * The same for an object within another, at `path`. Adds its mistakes to `problems`, and returns
- * undefined for a bad one.
+ * Parses an object within another, as `parseObject` does. `path` is its JSON path. Adds mistakes to
+ * `problems`, and returns undefined for a bad object.
  */
 export function parseAt<T extends object>(
   input: unknown,
@@ -183,7 +183,7 @@ export function text(min: number, max: number, options: { control?: boolean } = 
   )
 }
 
-/** A rule for strings of at most `max` code units that match. */
+/** A rule for strings that match `regexp` and have at most `max` code units. */
 export function pattern(regexp: RegExp, expected: string, max?: number): Rule<string> {
   return rule(
     (value): value is string =>
@@ -281,7 +281,10 @@ export function orNull<T>(rule: Rule<T>): Rule<T | null> {
   )
 }
 
-/** Replaces a stored configuration. Secrets that the new one lacks stay; `null` removes one. */
+/**
+ * Replaces a stored configuration. Keeps stored secrets that the new one lacks, but keeps
+ * `webhook_secret` only if `webhook_url` is the same. `null` removes a secret.
+ */
 export function replaceConfig(
   stored: JsonObject,
   sent: JsonObject,
@@ -313,7 +316,10 @@ export function isSameJson(a: unknown, b: unknown): boolean {
 const MAX_DEPTH = 32
 const MAX_BYTES = 64 * 1024
 
-/** A rule for a JSON object of at most 32 levels and 64 KiB that every storage keeps unchanged. */
+/**
+ * A rule for a JSON object of at most 32 levels and 64 KiB. Allows only values that every storage
+ * keeps unchanged.
+ */
 export const freeForm: Rule<JsonObject> = withSchema(
   { type: 'object', description: `At most ${MAX_BYTES / 1024} KiB as JSON, ${MAX_DEPTH} levels.` },
   (value, field, problems) => {
@@ -347,7 +353,7 @@ function freeFormProblem(root: JsonObject): string | undefined {
     level = deeper
   }
   const json = JSON.stringify(root)
-  // A code unit takes at most three bytes. Encoding each small object would double the time.
+  // Does not encode a small object, which would double the time. A code unit takes at most 3 bytes.
   if (json.length <= MAX_BYTES / 3) return undefined
   return json.length > MAX_BYTES || utf8Length(json) > MAX_BYTES ? TOO_LARGE : undefined
 }

@@ -9,7 +9,7 @@ import {
 } from './fields.ts'
 import type { PurchaseStatus } from './purchase.ts'
 
-/** The rows of a file with one status and currency. */
+/** The number of a file's rows with the same status and currency, and the sum of their prices. */
 export interface ImportTotal {
   readonly status: PurchaseStatus
   /** '' for rows without a price. */
@@ -23,10 +23,10 @@ export interface ImportTotal {
 export interface ImportDetails {
   /** Like `actor` of an audit entry. */
   readonly actor: string
-  /** Without its folder; '' when unknown. A recorded purchase has no file. */
+  /** The name of the file without its folder; '' if unknown, and for a recorded purchase. */
   readonly file_name: string
   readonly bytes: number
-  /** Of the file, in hexadecimal. */
+  /** The SHA-256 of the file, in hexadecimal. */
   readonly sha256: string
   /** `canonical`, or the name of the preset by which the file was read. */
   readonly layout: string
@@ -57,7 +57,7 @@ export interface ImportRecord extends Partial<ImportDetails> {
 
 const MAX_FILE_NAME = 255
 
-/** Cuts a path to its last part, and that to 255 characters. Drops control characters. */
+/** Returns the last part of a path, cut to 255 characters and without control characters. */
 export function parseFileName(name: unknown = ''): string {
   if (typeof name !== 'string') throw invalidField('fileName', 'invalid', 'must be a string')
   const last = name.toWellFormed().split(/[/\\]/).at(-1) as string
@@ -66,7 +66,7 @@ export function parseFileName(name: unknown = ''): string {
 
 export interface ImportUndoRequest {
   readonly import_id: string
-  /** Removes rows that later imports skipped as already present too. */
+  /** Whether to remove rows that a later import skipped as already present; default false. */
   readonly force?: boolean | undefined
 }
 

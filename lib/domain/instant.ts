@@ -3,9 +3,9 @@ const ISO_8601 =
 
 /**
  * Parses a time to Unix milliseconds: ISO 8601 with a zone, 10 digits of seconds or 13 digits of
- * milliseconds. Undefined for other texts. A time without a zone is one of them, because a guess
- * could be a day off. Cuts digits after the millisecond. T and Z may be lower case (RFC 3339
- * section 5.6).
+ * milliseconds. Cuts digits after the millisecond. T and Z may be lower case (RFC 3339 section
+ * 5.6). Returns undefined for other texts, even for a time without a zone: a guess could be a day
+ * off.
  */
 export function parseInstant(text: string): number | undefined {
   if (text.length === 20 && text[10] === 'T' && text[19] === 'Z') return parseUtcSeconds(text)
@@ -26,7 +26,7 @@ export function parseInstant(text: string): number | undefined {
   return instant >= FIRST && instant < END ? instant : undefined
 }
 
-// A zone may move a time out of the years 100 to 9999. Only these years can be parsed.
+// Accepts the years 100 to 9999 in UTC. A zone may move a time of these years out of them.
 const FIRST = Date.UTC(100, 0)
 const END = Date.UTC(10_000, 0)
 
@@ -81,7 +81,7 @@ function toMilliseconds(
 ): number | undefined {
   const days = month === 2 && !isLeap(year) ? 28 : (DAYS[month - 1] ?? 0)
   const exists = day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59
-  // Date.UTC adds 1900 to the years 0 to 99.
+  // Refuses the years 0 to 99, to which Date.UTC adds 1900.
   return exists && year >= 100 ? Date.UTC(year, month - 1, day, hour, minute, second) : undefined
 }
 

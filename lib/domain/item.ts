@@ -65,7 +65,7 @@ export interface ItemChange {
   readonly price?: string | undefined
   /** Replaces the whole `metadata`. */
   readonly meta?: JsonObject | undefined
-  /** The version that the change is based on. Another one throws `version_conflict`. */
+  /** The version to change. If the item has another version, throws `version_conflict`. */
   readonly version?: number | undefined
 }
 
@@ -154,7 +154,7 @@ export function describeItemChange(before: Item, after: Item): JsonObject {
   }
 }
 
-/** Parses digits to an amount in minor units. Undefined for other values and over 2^53−1. */
+/** Parses digits to an amount in minor units. Undefined for other values, or above 2^53−1. */
 export function parseMinorUnits(value: unknown): number | undefined {
   if (typeof value !== 'string' || !/^\d{1,32}$/.test(value)) return undefined
   const amount = Number(value)

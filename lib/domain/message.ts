@@ -13,7 +13,9 @@ export interface MessageKey {
 export interface NewMessage extends MessageKey {
   readonly type: WebhookEventType
   readonly webhook_id: string
-  /** The cursor before the records of a part, and their number: `<cursor>:<number>`. */
+  /**
+   * The cursor before a part's first record, and the number of its records: `<cursor>:<number>`.
+   */
   readonly part_range?: string
 }
 
@@ -27,7 +29,7 @@ export interface StoredMessage extends NewMessage {
   readonly at?: number
   /** When a waiting message is due. */
   readonly next_at: number
-  /** Who is sending it. */
+  /** The sender that has claimed the message. */
   readonly holder?: string
   readonly status?: number
   readonly error?: string

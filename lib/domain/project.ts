@@ -54,13 +54,16 @@ export interface ProjectChange {
   readonly id: string
   readonly name?: string | undefined
   readonly platform?: string | undefined
-  /** Replaces the whole `config`. If `webhook_secret` is missing, it stays; `null` removes it. */
+  /**
+   * Replaces the whole `config`. If `webhook_secret` is missing, it stays unless `webhook_url`
+   * changes; `null` removes it.
+   */
   readonly config?: JsonObject | undefined
   /** The new status. Only an account may set it, not a session. */
   readonly status?: string | undefined
 }
 
-/** The accepted platforms. The specification has two lists; one has the spelling `adroid`. */
+/** The accepted platforms: both lists of the specification, and `android` beside its `adroid`. */
 export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'] as const
 
 const configKeys = {

@@ -20,7 +20,7 @@ import {
 } from './purchase.ts'
 import { storeId } from './store.ts'
 
-/** One purchase to record. The fields are the columns of a purchase file, by the same rules. */
+/** One purchase to record. It has the columns of a purchase file, with the same rules. */
 export interface PurchaseInput {
   readonly store_id: string
   /** Unique in the store. */
@@ -34,7 +34,7 @@ export interface PurchaseInput {
   readonly quantity?: number | string | undefined
   /** Minor currency units: 499 for 4.99. */
   readonly price?: number | string | undefined
-  /** Default with a price: the `currency` of the store's configuration. */
+  /** Default if there is a price: the `currency` of the store's configuration. */
   readonly currency?: string | undefined
   /** Default `purchased`. */
   readonly status?: PurchaseStatus | undefined
@@ -89,7 +89,7 @@ const NO_CELLS = {
   metadata: '',
 }
 
-/** Parses the cells as those of a file's row. Throws `invalid_request` that names every bad field. */
+/** Parses the cells like a row of a file. Throws `invalid_request` that names every bad field. */
 export function parsePurchaseCells(
   { cells, metadata }: PurchaseCellsInput,
   rules: PurchaseRules,

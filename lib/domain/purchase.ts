@@ -118,7 +118,8 @@ function isShortText(cell: string): boolean {
   return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
-// A number that a spreadsheet has rounded, such as `1.23457E+17`. Fewer digits may be an id.
+// A number of 12 digits or more that a spreadsheet rounded: `1.23457E+17`. A shorter one is
+// accepted, because it may be an id like `1E+10`.
 const ROUNDED = /^\d([.,]\d+)?E\+(1[1-9]|[2-9]\d)$/
 
 function roundedProblem(cell: string): string | undefined {
@@ -272,7 +273,7 @@ const PROGRESS: Record<PurchaseStatus, number> = {
 /** The fields that are compared if a transaction is already stored. */
 export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
 
-/** A stored purchase. Once its user is erased, any `user_id` is the same. */
+/** A stored purchase. If its user is erased, its `user_id` is not compared. */
 export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }
 
 /**

@@ -26,7 +26,7 @@ export interface ListQuery {
 
 export interface ItemQuery extends ListQuery {
   readonly store_id: string
-  /** Whether to list the archived items instead of the active ones; for accounts. */
+  /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
   readonly archived?: boolean | undefined
 }
 
@@ -133,7 +133,7 @@ export function parseListQuery(input: unknown): ParsedPage {
 export const itemQueryFields = {
   store_id: required(storeId),
   limit: optional(limit),
-  cursor: optional(text(1, 64)), // as long as the id of an item
+  cursor: optional(text(1, 64)), // the id of an item
 }
 
 const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
@@ -207,7 +207,7 @@ const ownedFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage>
   store_id: required(storeId),
   user_id: required(text(1, 255)),
   limit: listFields.limit,
-  cursor: optional(text(1, 255)), // a SKU
+  cursor: optional(text(1, 255)), // the SKU of an item
 }
 
 export function parseOwnedQuery(input: unknown) {

@@ -26,11 +26,14 @@ interface RetryRules {
 const MAX_RETRY_AFTER = 6 * 3_600_000
 const ANSWER_CHARS = 4096
 const ERROR_CHARS = 200
-/** After failures of at least this time, a success makes all waiting messages due. */
+/** If an endpoint failed for at least this time, a success makes all waiting messages due. */
 const OUTAGE_MS = 60_000
 const GONE = 410
 
-/** Returns an endpoint and its messages after attempts. */
+/**
+ * Applies the outcomes of attempts to an endpoint and its messages. `retry` tells whether all
+ * waiting messages become due.
+ */
 export function settleAttempt(
   endpoint: StoredEndpoint,
   messages: readonly StoredMessage[],
@@ -45,7 +48,8 @@ export function settleAttempt(
     const result = results.get(keyOf(message)) as Attempt
     const { status = 0 } = result
     if (result.released) {
-      // A failing endpoint waits, or its messages would be claimed and returned without a pause.
+      // Delays a message of a failing endpoint: otherwise it would be claimed and released in a
+      // loop.
       const isFailing = after.failing_since !== undefined
       return { ...message, next_at: isFailing ? now + delayOf(0, rules) : now }
     }

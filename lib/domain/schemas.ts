@@ -46,7 +46,7 @@ export function createSchemas() {
   }
 }
 
-/** The schemas of the fields, without defaults and notes, which are about inputs. */
+/** The schemas of the fields without defaults and descriptions, which are about inputs. */
 function propertiesOf<T extends Parameters<typeof objectSchema>[0]>(fields: T) {
   const entries = Object.entries(fields).map(([field, { schema }]) => {
     const { default: _, description, ...rest } = schema

@@ -59,7 +59,10 @@ export interface StoreChange {
   readonly store_id: string
   readonly is_sandbox?: boolean | undefined
   readonly status?: string | undefined
-  /** Replaces the whole `store_config`. If a secret is missing, it stays; `null` removes it. */
+  /**
+   * Replaces the whole `store_config`. If a secret is missing, it stays; `webhook_secret` stays
+   * only if `webhook_url` is the same. `null` removes a secret.
+   */
   readonly store_config?: JsonObject | undefined
 }
 

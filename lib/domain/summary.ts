@@ -12,8 +12,8 @@ export type SummaryKey = (typeof SUMMARY_KEYS)[number]
 export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
   readonly store_id?: string | undefined
   /**
-   * The fields to group by, in the order of the result; default month, sku and currency. At most one
-   * of day, week and month.
+   * The fields to group by, in the order of the result; default month, sku and currency. At most
+   * one of day, week and month.
    */
   readonly by?: readonly SummaryKey[] | undefined
 }

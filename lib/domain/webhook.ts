@@ -23,9 +23,9 @@ export interface WebhookBody {
   readonly type: WebhookEventType
   /** The time of the change; ISO 8601, UTC. */
   readonly timestamp: string
-  /** The unique number of the change. It is not the order of the commits on PostgreSQL. */
+  /** The unique number of the change. On PostgreSQL, a lower number may be committed later. */
   readonly sequence: number
-  /** The number of this message, from 1, if several tell of one change. */
+  /** The number of this message, from 1, if several report one change. */
   readonly part?: number
   readonly data: JsonObject
 }
@@ -56,7 +56,7 @@ export interface WebhookEndpoint {
   readonly cursor: number
   /** The number of messages and changes that are not delivered yet, counted up to 10,000. */
   readonly lag: number
-  /** The age in seconds of the oldest of them; 0 without one. */
+  /** The age in seconds of the oldest undelivered message or change; 0 if there is none. */
   readonly lag_seconds: number
   /** The time of the first failure since the last success; ISO 8601, UTC. */
   readonly failing_since?: string
@@ -97,6 +97,6 @@ export interface WebhookDelivery {
   readonly error?: string
   /** The first 4 KiB of the last answer that was not 2xx. */
   readonly answer?: string
-  /** Milliseconds of the last attempt. */
+  /** The duration of the last attempt in milliseconds. */
   readonly duration_ms?: number
 }

@@ -46,7 +46,7 @@ export function assertScope(caller: Caller, scope: Scope): void {
   throw new TillError('insufficient_scope', `The token does not carry the scope ${scope}`)
 }
 
-/** Rejects projects, stores and items: they too have an `account_id`, but also one of these ids. */
+/** Rejects projects, stores and items, which also have an `account_id`. */
 function isAccount(caller: Caller): boolean {
   return typeof caller?.account_id === 'string' && !('id' in caller) && !('project_id' in caller)
 }
@@ -85,7 +85,7 @@ async function findProjectByFormerKey(
   const former = await storage.findFormerPublicKey(publicKey)
   if (!former || former.expires_at <= formatInstant(now)) return undefined
   const project = await storage.findProject(former.project_id)
-  // Returns the former key, because its holder must not learn the new one.
+  // Shows the former key instead of the current one, which its holder must not learn.
   return project && { ...project, public_key: publicKey }
 }
 
@@ -101,7 +101,7 @@ export async function findReachableProject(
   return project?.account_id === caller.account_id ? project : undefined
 }
 
-/** The project whose id an input has in `field`. Throws `invalid_request` if out of reach. */
+/** The project that an input names in `field`. Throws `invalid_request` if it is out of reach. */
 export async function getNamedProject(
   storage: Storage,
   caller: Caller,
@@ -113,7 +113,7 @@ export async function getNamedProject(
   throw invalidField(field, 'unknown', 'names no project that this credential reaches')
 }
 
-/** The store whose `store_id` an input has. Throws `invalid_request` if out of reach. */
+/** The store that an input names. Throws `invalid_request` if it is out of reach. */
 export async function getNamedStore(
   storage: Storage,
   caller: Caller,

@@ -16,7 +16,7 @@ import type { Context } from './context.ts'
 import { createAccountKey, createId, hashAccountKey } from './ids.ts'
 
 export interface Accounts {
-  /** Creates an account with its first key. `account_key` is returned only now. */
+  /** Creates an account with its first key. Only this call returns the `account_key`. */
   create(
     input: NewAccount,
     options?: CallOptions,
@@ -31,7 +31,7 @@ export interface Accounts {
   list(query?: ListQuery): Promise<AccountPage>
   /** Iterates over all accounts, and reads them page by page. */
   all(): AsyncIterable<Account>
-  /** Adds a key to the account. `account_key` is returned only now. */
+  /** Adds a key to the account. Only this call returns the `account_key`. */
   addKey(
     account: Account,
     options?: CallOptions,

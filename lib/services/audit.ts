@@ -26,7 +26,7 @@ export function assertCallOptions(options: CallOptions = {}): void {
   if (unknown !== undefined) throw new TypeError(`there is no call option ${unknown}`)
 }
 
-/** The subject of an entry, and the rest that the entry says about it. */
+/** The subject of an audit entry, with its project, store and data. */
 export interface AuditSubject
   extends Partial<Pick<AuditEntry, 'project_id' | 'store_id' | 'data'>> {
   readonly subject: string
@@ -80,10 +80,10 @@ interface Creation<T> {
 
 /**
  * Creates a record, only once for each idempotency key. `insert` writes it with its audit entry.
- * Returns the new record, or that of the first call. Undefined when the name is taken.
+ * Returns the new record, or the record of the first call. Returns undefined if the name is taken.
  *
- * The idempotency record keeps only result fields that are not in the input. It therefore holds no
- * secret, because a repeated call sends the secrets again.
+ * The idempotency record keeps only the fields of the result that are not in the input. It holds no
+ * secret, because all secrets are in the input.
  */
 export async function createOnce<T extends object>(
   context: Context,

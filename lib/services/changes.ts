@@ -18,7 +18,10 @@ export interface Changes {
   close(): void
 }
 
-/** The interval for changes of other processes, and for own ones that were not visible at once. */
+/**
+ * Milliseconds between reads. They find changes of other processes, and changes of this process
+ * that were not visible at once.
+ */
 const POLL_MS = 1_000
 const PAGE = 100
 /** The messages about the refunds of an import are read in groups of this size. */
@@ -34,7 +37,7 @@ export function createChanges({ storage, commits }: Context): Changes {
 
   const emit = (event: ChangeEvent) => {
     for (const listener of listeners) {
-      // Ignores failures: a listener has its own means to report them.
+      // Ignores the errors of a listener, which must report them itself.
       Promise.resolve(event)
         .then(listener)
         .catch(() => {})
@@ -68,7 +71,7 @@ export function createChanges({ storage, commits }: Context): Changes {
 
   const read = () => {
     if (reading) isCalledAgain = true
-    // A failure is repeated by the next poll.
+    // Ignores a failure, because the next poll reads again.
     reading ??= readAll()
       .catch(() => {})
       .finally(() => {

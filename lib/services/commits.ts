@@ -54,7 +54,7 @@ export function observeCommits(storage: Storage): { storage: Storage; commits: C
   }
   const methods = { ...Object.fromEntries(WRITES.map(observed)), openImport }
   return {
-    // Inherits the other methods.
+    // All other methods are inherited.
     storage: Object.assign(Object.create(storage) as Storage, methods),
     commits: {
       on(listener) {

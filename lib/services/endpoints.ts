@@ -11,7 +11,9 @@ import { isSameJson, type JsonObject } from '../domain/fields.ts'
 import type { Context } from './context.ts'
 import { isStore, type Sealed, type Sealer, type SecretHolder, secretPlace } from './secrets.ts'
 
-/** The write of an endpoint that follows from a new configuration of its project or store. */
+/**
+ * The write of the endpoint of a changed project or store; none if the configuration is the same.
+ */
 export function endpointWrites(
   context: Pick<Context, 'sealer' | 'now'>,
   before: SecretHolder | undefined,
@@ -67,8 +69,8 @@ export function placeOf({ account_id, project_id, store_id }: StoredEndpoint): s
 }
 
 /**
- * The secrets that sign a message: the newest, and a replaced one until its time. Undefined when no
- * master key opens the newest.
+ * The secrets that sign a message: the newest, and each replaced one until its `until`. Undefined
+ * if no master key opens the newest.
  */
 export function openSecrets(
   sealer: Sealer,
@@ -88,7 +90,7 @@ export function openSecrets(
   return [newest, ...valid].map(({ secret }) => sealer.open(secret, place))
 }
 
-/** Seals the secrets of an endpoint again with the newest key, also replaced and unconfirmed ones. */
+/** Seals all secrets of an endpoint with the newest key, even replaced and unconfirmed secrets. */
 export function renewEndpoint(sealer: Sealer, endpoint: StoredEndpoint): StoredEndpoint {
   const place = placeOf(endpoint)
   const renew = <T extends { readonly secret?: unknown }>(held: T): T =>

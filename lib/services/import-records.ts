@@ -11,7 +11,10 @@ import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 
 export interface Imports {
-  /** One page of the finished imports into a store, in order of their start, without recorded purchases. */
+  /**
+   * One page of the finished imports into a store, in order of their start. Leaves out recorded
+   * purchases.
+   */
   list(account: Account, query: ImportQuery): Promise<ImportPage>
   /** All finished imports into a store, read page by page. */
   all(account: Account, query: Pick<ImportQuery, 'store_id'>): AsyncIterable<ImportRecord>

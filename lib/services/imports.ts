@@ -23,7 +23,8 @@ export interface Loader {
 }
 
 const CHUNK_BYTES = 32 * 1024
-// 32 KiB may hold 11,000 bad rows. After a chunk with many, yields and makes chunks smaller.
+// 32 KiB may hold 11,000 bad rows. A chunk with many bad rows makes the loader yield to the event
+// loop and read smaller chunks.
 const MANY_BAD_ROWS = 100
 const BAD_CHUNK_BYTES = 2 * 1024
 const SLICE_ROWS = 500
@@ -156,7 +157,7 @@ function copyText(row: NewPurchase): NewPurchase {
   }
 }
 
-// Makes V8 copy: the concatenation is a new text, and the slice is a view of that text only.
+// The concatenation makes V8 copy the text. The slice is a view of that copy only.
 function copyString(text: string): string {
   return ` ${text}`.slice(1)
 }
@@ -184,7 +185,7 @@ function createTotals() {
   let latest: Group | undefined
 
   const groupOf = (status: PurchaseStatus, currency: string): Group => {
-    // Most rows have the same status and currency as the row before: saves 2 % of an import.
+    // Most rows have the status and currency of the row before. This saves 2 % of an import.
     if (latest?.status === status && latest.currency === currency) return latest
     const key = `${status} ${currency}`
     latest = groups.get(key) ?? { status, currency, rows: 0, sum: 0, big: 0n }

@@ -35,7 +35,8 @@ export interface Items {
   create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
   /**
    * Changes the fields that the input has. A change that alters nothing writes no audit entry and
-   * leaves the `version`. Throws `item_not_found`, and `version_conflict` for another `version`.
+   * leaves the `version`. Throws `item_not_found`, and `version_conflict` if the item has another
+   * `version` than the input.
    */
   update(account: Account, input: ItemChange, options?: CallOptions): Promise<Item>
   /**
@@ -51,7 +52,8 @@ export interface Items {
   getByName(account: Account, store_id: string, name: string): Promise<Item>
   /**
    * One page of a store's active items in order of creation, or of its archived ones. A page ends
-   * early when its items hold 1 MiB of text. Its `revision` changes whenever an item of the store does.
+   * early when its items hold 1 MiB of text. Its `revision` changes whenever an item of the store
+   * does.
    */
   list(caller: Caller, query: ItemQuery): Promise<ItemPage>
   /** All active or all archived items of a store, read page by page. */
@@ -63,7 +65,7 @@ export function createItems(context: Context): Items {
   const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
     const item = await storage.findItem(cursor)
     if (item?.store_id === store_id && reaches(caller, item)) return
-    await getNamedStore(storage, caller, store_id) // it reports a wrong store_id first
+    await getNamedStore(storage, caller, store_id) // reports a wrong store_id first
     throw invalidField('cursor', 'unknown', 'must be the next of the previous page')
   }
 

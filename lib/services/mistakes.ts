@@ -29,13 +29,13 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
 }
 
 /**
- * Keeps bad rows until the end of the file. The storage then checks them too. If it got them
- * earlier, it would compare them with good rows of the same transaction.
+ * Keeps bad rows until the end of the file. Only then does the storage check them. If it got them
+ * earlier, it would report a good row that differs from a bad row of the same `transaction_id`.
  */
 export interface BadRows {
   /**
-   * Adds a bad row. Returns false when there are 1,000. A row takes at most 4 KiB: three strings of
-   * 255 characters, and messages that quote no cell.
+   * Adds a bad row. Returns false if there are 1,000 already. A row takes at most 4 KiB: it has
+   * three strings of 255 characters, and its messages quote no cell.
    */
   add(row: BadRow): boolean
   /** Returns the bad rows, for staging them after all good rows. */
@@ -54,7 +54,7 @@ export function createBadRows(): BadRows {
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
-      // A row is compared by its identity fields. If one is bad, the storage checks only the SKU.
+      // The storage compares the identity fields of a row. If one is bad, it checks only the SKU.
       const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
       const transaction_id = isComparable ? purchase.transaction_id : ''
       // Copies the strings, because they keep the file's text around them in memory.

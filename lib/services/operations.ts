@@ -35,8 +35,8 @@ export interface Operations {
   /** The state of this process's connection pool; undefined without a pool. */
   poolState(): PoolState | undefined
   /**
-   * Throws `master_key_mismatch` if no master key decrypts one of the stored secrets: new secrets
-   * would then be encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB of
+   * Throws `master_key_mismatch` if any stored secret cannot be decrypted. New secrets would
+   * otherwise be encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB of
    * configuration.
    */
   assertSecretsOpen(): Promise<void>
@@ -69,8 +69,8 @@ export interface Operations {
   listSigningKeys(): Promise<SigningKeyInfo[]>
   /**
    * Encrypts all stored secrets with the newest master key, and renews the hashes in idempotency
-   * records with it. Rewrites a database file, which then holds no trace of the old ones. Other
-   * writes wait meanwhile.
+   * records with it. Rewrites a database file to remove all traces of the old secrets and hashes.
+   * Other writes wait meanwhile.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** Lists the secrets that no master key decrypts. */
@@ -88,7 +88,7 @@ export interface FollowedAudit {
 }
 
 export interface SealedSecrets {
-  /** Projects and stores whose secrets were not encrypted, or with an older key. */
+  /** Projects and stores whose secrets were unencrypted, or encrypted with an older key. */
   readonly sealed: number
   /** Secrets that no master key decrypts. They stay unchanged. */
   readonly unreadable: number
@@ -290,10 +290,10 @@ export function createOperations(context: Context): Operations {
 }
 
 const ARCHIVED_AFTER_MS = 3_600_000
-/** The archive ends before the entries of an endpoint that was stopped for less than this. */
+/** An endpoint that was stopped for longer than this does not hold back the archive. */
 const NEEDED_MS = 30 * 86_400_000
 
-/** A start checks 1,000 records, or fewer if they are large, because parsing takes time. */
+/** `assertSecretsOpen` checks 1,000 records, or fewer large ones, because parsing takes time. */
 const ASSERTED_BYTES = 16 * 1024 ** 2
 const LEAST_BYTES = ASSERTED_BYTES / 1_000
 

@@ -38,7 +38,7 @@ export async function listOwned(
   return { owned: records.map(ownedItem), ...further }
 }
 
-/** A client chooses the user of a token that it gets with a public key. */
+/** Accepts no token from a public key, because the client chooses the user of such a token. */
 function assertOwnUser(caller: Caller, user_id: string): void {
   if (!isSession(caller)) return
   if (caller.issued_by === 'account' && caller.user_id === user_id) return

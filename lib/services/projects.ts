@@ -105,7 +105,7 @@ export function createProjects(context: Context): Projects {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
-      // Checks no quota without a new config: encrypting an old secret may enlarge the stored one.
+      // Checks the quota only for a new config. A stored secret may grow when it is encrypted.
       const quota = change.config && { account_id, config_bytes }
       const about = { subject: change.id, project_id: change.id }
       const write = auditedWrite(context, caller, 'project.update', about, options)

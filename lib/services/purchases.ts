@@ -42,8 +42,8 @@ export interface Purchases {
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
    * One page of what a user owns, in order of SKU: purchases with the status `purchased`. A session
-   * may ask for its own user with the scope `items:read`, if the account issued its token. Any other
-   * session throws `insufficient_scope`.
+   * may ask for its own user with the scope `items:read`, if the account issued its token. Any
+   * other session throws `insufficient_scope`.
    */
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /** One page of a store's purchases in order of import. */

@@ -17,7 +17,7 @@ export const DEFAULT_QUOTAS: Quotas = {
   configBytes: 64 * 1024 ** 2,
 }
 
-/** Adds the defaults. Throws a TypeError for an unknown name and for other than whole numbers. */
+/** Adds the defaults. Throws a TypeError for an unknown name or a value that is no whole number. */
 export function parseQuotas(given: Partial<Quotas>): Quotas {
   for (const [name, value] of Object.entries(given)) {
     if (!(name in DEFAULT_QUOTAS)) throw new TypeError(`createTill has no quota ${name}`)

@@ -28,7 +28,10 @@ export interface RecordedPurchase {
 }
 
 const PAUSE_MS = 50
-/** Long enough for most imports. The sender of a webhook repeats it later. */
+/**
+ * How long a call waits for an import. Most imports take less. A payment provider repeats its
+ * webhook if the call fails.
+ */
 const MAX_WAIT_MS = 5_000
 
 export async function recordPurchase(

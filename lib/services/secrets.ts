@@ -23,18 +23,18 @@ export interface Sealer {
   seal(text: string, place: string): string | Sealed
   /** Decrypts a secret. Throws if none of the keys has sealed it. */
   open(stored: string | Sealed, place: string): string
-  /** Seals a secret again with the newest key. If the secret cannot be opened, returns it unchanged. */
+  /** Seals a secret again with the newest key. Returns it unchanged if it cannot be opened. */
   renew(stored: string | Sealed, place: string): string | Sealed
   /** Whether `open` succeeds. */
   opens(stored: string | Sealed, place: string): boolean
   /**
-   * Hashes a text with the newest key, without which nobody can test guesses of the text. Uses
+   * Hashes a text with the newest key. Without the key, nobody can test guesses of the text. Uses
    * SHA-256 if there is no master key.
    */
   digest(text: string): string
   /**
-   * Adds the newest key to a digest: an HMAC of the old digest, because its text is not known.
-   * `isDigest` then also needs the keys of the old digest.
+   * Adds the newest key to a digest: the new digest is an HMAC of the old one. The text is not
+   * needed. `isDigest` then also needs the keys of the old digest.
    */
   renewDigest(digest: string): string
   /** Whether this is a digest of the text, made with any of the keys or without one. */
@@ -44,7 +44,7 @@ export interface Sealer {
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** Creates a sealer with AES-256-GCM. The first key seals, all open; each has 32 bytes. */
+/** Creates a sealer with AES-256-GCM. The first key seals, each key opens. Keys have 32 bytes. */
 export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
   const keys = masterKeys.map((secret) => {
     if (secret.length !== 32) throw new TypeError('a master key must have 32 bytes')
@@ -126,7 +126,8 @@ export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): 
   const { config, names, place } = secretsOf(record)
   const renewed = names.flatMap((name) => {
     const stored = config[name]
-    // A store may hold any JSON value under a name that is not a secret of its type.
+    // `names` has the secrets of all types of stores. In a store of another type, such a field may
+    // hold any JSON value.
     if (typeof stored !== 'string' && !isSealed(stored)) return []
     const secret = sealer.renew(stored, `${place}/${name}`)
     return secret === stored ? [] : [[name, secret]]

@@ -17,7 +17,7 @@ export function signWebhook(
   return signatures.map((each) => `v1,${each}`).join(' ')
 }
 
-/** A secret `whsec_…` is base64. The bytes of any other are its UTF-8. */
+/** A secret `whsec_…` is decoded from base64. Any other secret is used as UTF-8. */
 function keyOf(secret: string): Buffer {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
   return encoded === undefined ? Buffer.from(secret) : Buffer.from(encoded, 'base64')

@@ -96,7 +96,7 @@ export function createStores(context: Context): Stores {
       const change = parseStoreChange(input, store.store_type)
       const about = { subject: store_id, project_id: store.project_id, store_id }
       const write = auditedWrite(context, account, 'store.update', about, options)
-      // No quota without a new config: sealing an old secret may make the stored one larger.
+      // Checks the quota only for a new config. A stored secret may grow when it is encrypted.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const endpoints: EndpointWrite[] = []
       const changed = await storage.updateStore(

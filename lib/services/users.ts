@@ -37,7 +37,7 @@ export interface EraseOptions extends CallOptions {
 }
 
 export interface ErasedUser {
-  /** The name that now stands for the user. */
+  /** The pseudonym that replaces the id of the user. */
   readonly pseudonym: string
   /** The number of purchases that this call erased. */
   readonly purchases: number
@@ -82,7 +82,8 @@ export function createUsers(context: Context): Users {
     const lease = await openImport(storage, store, id, MAX_WAIT_MS, signal)
     try {
       const list = (page: Page) => storage.listPurchases(store, { user_id }, page)
-      // Repeats until nothing is left, because a deletion may shift the later pages.
+      // Repeats until nothing is left: a deletion shifts later pages, so one pass may miss
+      // purchases.
       for (let isLeft = true; isLeft; ) {
         isLeft = false
         for await (const { purchases } of pagesOf(list, BATCH)) {

@@ -14,7 +14,10 @@ export interface SigningKey {
 /** The maximum length of a token. tillkit's own tokens have about 450 characters. */
 export const MAX_LENGTH = 8192
 
-/** Parsed before the signature is verified: 8 KiB of nested JSON would take 1.9 ms. */
+/**
+ * The maximum length of a header. A header may be parsed before the signature is verified, and 8
+ * KiB of nested JSON would take 1.9 ms.
+ */
 export const MAX_HEADER_LENGTH = 512
 
 const MIN_SECRET_BYTES = 32
@@ -23,8 +26,9 @@ const MIN_SECRET_BYTES = 32
 const MAX_SEEN = 10_000
 
 /**
- * The header of all tokens of a key. Encoding the header for each token would make signing 20 %
- * slower. Verifying a cached token takes 20 % of the time of a new one.
+ * A key with the header of its tokens and the cache of verified tokens. Encoding the header for
+ * each token would make signing 20 % slower. Verifying a cached token takes 20 % of the time of a
+ * new one.
  */
 export interface PreparedKey {
   readonly kid: string
@@ -61,7 +65,7 @@ export function prepare(key: SigningKey): PreparedKey {
   return prepared
 }
 
-/** Finds the key by the whole header of a tillkit token, or by the `kid` of another tool's. */
+/** Finds the key of a token by its whole header, or by the `kid` for a token of another tool. */
 export function findKey(header: string, ring: readonly PreparedKey[]): PreparedKey | undefined {
   const ours = ring.find((key) => key.header === header)
   if (ours !== undefined) return ours

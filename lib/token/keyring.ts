@@ -15,9 +15,9 @@ export interface Keyring {
   /** Verifies a token. `now` is in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
-   * Adds a key, which signs tokens after `HANDOVER_MS`. Drops the keys that no valid token needs.
-   * After a leak, drops all `others` instead: after `HANDOVER_MS`, no earlier token is valid.
-   * `replace` stores the change.
+   * Adds a key, which signs tokens after `HANDOVER_MS`. `unneeded` drops the keys that no valid
+   * token needs. `others` drops all other keys, after a leak: no earlier token is then valid after
+   * `HANDOVER_MS`. `replace` stores the change.
    */
   rotate(
     drop: 'unneeded' | 'others',
@@ -58,10 +58,13 @@ export const MAX_LIFETIME = 86_400
  */
 export const HANDOVER_MS = 5_000
 
-/** How often invalid tokens may cause a reload, which is needed if clocks of processes differ. */
+/**
+ * Milliseconds between reloads because of invalid tokens. A reload finds the key of a token from a
+ * process whose clock differs.
+ */
 const RELOAD_MS = 1_000
 
-/** How long a key is needed after the next key was created: then its last token has expired. */
+/** How long a key is needed after the next key was created: until its last token has expired. */
 const NEEDED_MS = HANDOVER_MS + (MAX_LIFETIME + LEEWAY) * 1_000
 
 /**
@@ -155,7 +158,7 @@ function createKey(now: number): StoredKey {
   return { kid: randomBytes(8).toString('hex'), secret: randomBytes(32), created_at }
 }
 
-/** Whether a known key can keep its object at a reload, because the token cache belongs to it. */
+/** Whether a reloaded key is the same. Its known object stays: the token cache belongs to it. */
 function isSame(a: StoredKey, b: StoredKey): boolean {
   return a.kid === b.kid && Buffer.compare(a.secret, b.secret) === 0
 }

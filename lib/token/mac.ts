@@ -36,10 +36,11 @@ const given = Buffer.alloc(MAC_LENGTH)
 const wanted = Buffer.alloc(MAC_LENGTH)
 
 /**
- * Compares texts in constant time. Not bytes: base64url has several encodings of the same bytes.
+ * Compares texts in constant time. Does not compare bytes: base64url has several encodings of the
+ * same bytes.
  */
 export function isMac(text: string, mac: string): boolean {
   wanted.write(mac)
-  // The length check rejects a shorter text, after which the buffer holds bytes of an earlier one.
+  // Rejects a shorter text: the buffer still has bytes of an earlier text behind it.
   return given.write(text) === MAC_LENGTH && timingSafeEqual(given, wanted)
 }
