@@ -143,7 +143,7 @@ export const serve = command({
       })
       return listenWith(till, settings, webhooks)
     }
-    // Before the URL is printed: whoever reads it may send the signal at once.
+    // Listens for signals before the URL is printed: a reader of the URL may send one at once.
     const stopped = stopSignal(io, isWorker)
     if (isWorker) return serveUntil(stopped, await listenAndSend())
     if (workers > 1 && options.metrics) serveWorkerMetrics()
