@@ -19,7 +19,7 @@ const DIALECT: WebhookDialect = {
     set: 'read_xid = a.xid, read_seq = a.seq - 1',
     isBack: '(a.xid, a.seq - 1) < (e.read_xid, e.read_seq)',
   },
-  // After all entries of this transaction.
+  // The position after all entries of this transaction.
   setNewest: `read_xid = pg_current_xact_id(), read_seq = ${Number.MAX_SAFE_INTEGER}`,
   lock: ' FOR UPDATE',
   lockFree: ' FOR UPDATE OF e SKIP LOCKED',
