@@ -89,7 +89,7 @@ function assertOption(
 ) {
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined
   if (!spec) {
-    const written = typed.split('=', 1)[0] ?? '' // the whole of `-name`, not only `-n`
+    const written = typed.split('=', 1)[0] ?? '' // the whole of `-name`; `name` would be only `n`
     const meant = suggest(written.replace(/^-+/, ''), Object.keys(specs))
     throw new UsageError(`Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`)
   }

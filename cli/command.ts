@@ -15,7 +15,7 @@ export interface OptionSpec {
   readonly required?: boolean
   /** The environment variable that is used when the option is left out. */
   readonly variable?: string
-  /** Finds the value of a required option that neither the command line nor a variable gives. */
+  /** Finds the value of a required option that was given neither as an option nor as a variable. */
   readonly findDefault?: (till: Till) => Promise<string>
   /** The option may be repeated. */
   readonly multiple?: boolean
@@ -71,10 +71,14 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly example?: string
   /** The placeholder of its only operand: `ID`, `FILE`. */
   readonly operand?: string
-  /** Whether to create a missing database. Most commands reject one: its path may be mistyped. */
+  /**
+   * Whether to create a missing database. Most commands reject a missing one, because its path may
+   * be mistyped.
+   */
   readonly makesDatabase?: boolean
   /**
-   * Whether the command stores secrets. It then first checks the master key on the stored secrets.
+   * Whether the command stores secrets. If so, the program first checks that the master key
+   * decrypts the stored ones.
    */
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
@@ -85,7 +89,10 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   run(invocation: Invocation<O>): Promise<void>
 }
 
-/** Declares a command. The specs of its options give the types of the options that `run` gets. */
+/**
+ * Declares a command. The type of `declared.options` determines the types of the options that `run`
+ * gets.
+ */
 export function command<const O extends OptionSpecs>(declared: Command<O>): Command {
   return declared as unknown as Command
 }

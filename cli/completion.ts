@@ -6,7 +6,7 @@ export const COMPLETIONS = { bash, zsh, fish } satisfies {
   readonly [shell: string]: (commands: readonly Command[]) => string
 }
 
-/** Fixed words, the names of files, or anything. */
+/** The values to offer: fixed words, file names, or none. */
 type Values = readonly string[] | 'files' | 'any'
 
 function valuesOf({ choices, value = '' }: OptionSpec): Values {
@@ -33,7 +33,7 @@ function completedOptions(command: Command): Option[] {
   })
 }
 
-/** The options that take a value, grouped by the code that offers it. */
+/** Groups the options that take a value by the code that offers their values. */
 function groupByValues(
   options: readonly Option[],
   format: (values: Values) => string,
@@ -47,7 +47,7 @@ function groupByValues(
   return [...groups]
 }
 
-/** The words that may follow the beginning of a command, with a help text each. */
+/** Returns the words that may follow each beginning of a command, with their help texts. */
 function nextWords(commands: readonly Command[]): Map<string, Map<string, string>> {
   const next = new Map<string, Map<string, string>>()
   for (const { name, summary } of commands) {

@@ -4,9 +4,7 @@ import { oneOf, type ValueParser, wholeNumber } from './option-values.ts'
 
 export type Environment = { readonly [name: string]: string | undefined }
 
-/**
- * The settings from the environment. A command-line option overrides the variable with its meaning.
- */
+/** The settings from the environment. A command-line option overrides its environment variable. */
 export interface Config {
   readonly db: string
   readonly host: string

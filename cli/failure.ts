@@ -26,7 +26,8 @@ export function reportFailure(
   const options = command ? optionsOf(command) : {}
   const isMisuse = error instanceof UsageError || isInvalidOption(error, options)
   const code = isMisuse ? WRONG_USAGE : error instanceof Interrupted ? INTERRUPTED : FAILED
-  const hasPrinted = error instanceof CommandFailure // its JSON document is already on stdout
+  // The command has already written its JSON document to stdout.
+  const hasPrinted = error instanceof CommandFailure
   if (args.includes('--json') && !hasPrinted) {
     stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
     if (isExpected(error)) return code
@@ -96,7 +97,10 @@ const OPTION_NAMES: { readonly [field: string]: string } = {
   scopes: 'scope',
 }
 
-/** The option for a field, and the path within its value: `config.currency` gives both. */
+/**
+ * Returns the option for a field, and the path within its value: `config` and `currency` for the
+ * field `config.currency`.
+ */
 function optionOf(field: string): readonly [name: string, ...within: string[]] {
   const [, name = '', within] = /^(\w+)(?:\[\d+\])?\.?(.*)$/s.exec(field) ?? []
   return [OPTION_NAMES[name] ?? name.replaceAll('_', '-'), ...(within ? [within] : [])]

@@ -44,7 +44,8 @@ function describeOwner(path: string): string | undefined {
     if (uid === user) return `${found}: chmod u+rwX ${path}`
     return `${found} and belongs to user ${uid}, this is user ${user}: run it as that user`
   } catch {
-    return undefined // `path` is in a directory that denies access; the caller checks it next
+    // A directory above `path` denies access; the caller checks that directory next.
+    return undefined
   }
 }
 

@@ -29,7 +29,7 @@ export function oneOf<const T extends string>(...values: readonly T[]): ValuePar
   }
 }
 
-/** The URL of a server, or of an API below one. */
+/** Parses the URL of a server, or of an API below a path of a server. */
 export const serverUrl: ValueParser<string> = (text, name) => {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text
   throw new UsageError(`${name} must be a URL that begins with http:// or https://`)

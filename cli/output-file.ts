@@ -102,7 +102,10 @@ function replaceFile(io: Io, text: AsyncIterable<string>, path: string): Promise
   })
 }
 
-/** Calls fsync on a directory to make a rename durable, if the system can open and sync one. */
+/**
+ * Calls fsync on a directory to make a rename durable. Does nothing if the system cannot fsync
+ * directories.
+ */
 async function syncFolder(folder: string): Promise<void> {
   const directory = await open(folder).catch(() => undefined)
   await directory?.sync().catch(() => {})

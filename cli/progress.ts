@@ -58,7 +58,9 @@ export function createStatusLine(stream: OutputStream): StatusLine {
   }
 }
 
-/** Shows a text, and the elapsed seconds unless the work blocks. Silent unless on a terminal. */
+/**
+ * Shows a text, and the elapsed seconds while the event loop is free. Prints only to a terminal.
+ */
 export function createElapsed(stream: OutputStream, text: string): Pick<StatusLine, 'end'> {
   const line = createStatusLine(stream)
   const started = performance.now()

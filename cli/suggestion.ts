@@ -1,5 +1,6 @@
 /**
- * The known word that differs from `typed` by at most two typing mistakes, or one if it is short.
+ * Returns the most similar known word. It differs from `typed` by at most two mistakes, or by one
+ * if `typed` is short.
  */
 export function suggest(typed: string, known: readonly string[]): string | undefined {
   const allowed = typed.length < 5 ? 1 : 2

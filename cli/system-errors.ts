@@ -11,7 +11,10 @@ const REASONS: { readonly [code: string]: string } = {
   EADDRNOTAVAIL: 'this machine has no such address',
 }
 
-/** The reason and the path of a system error, in words; other errors as they are. */
+/**
+ * Describes the reason and the path of a system error in words. Returns the message of any other
+ * error.
+ */
 export function describeSystemError(error: unknown): string {
   const { code = '', message, path } = error as NodeJS.ErrnoException
   const reason = REASONS[code]

@@ -48,7 +48,7 @@ function cellsOf(name: string, rows: readonly object[]): Column {
   return { name, cells, width }
 }
 
-/** Shortens and omits columns until the table fits. Returns the widths of the others. */
+/** Shortens and omits columns until the table fits. Returns the widths of the remaining columns. */
 function fit(
   widths: ReadonlyMap<string, number>,
   narrowing: Narrowing,
@@ -64,7 +64,8 @@ function fit(
     if (how === 'omit') fitted.delete(name)
     else fitted.set(name, Math.min(width, Math.max(MIN_WIDTH, name.length, width + room())))
   }
-  // Omitting a column may free more room than needed: so the shortened columns are widened again.
+  // Widens the shortened columns again, because an omitted column may have freed more room than
+  // needed.
   for (const [name, how] of steps.reverse()) {
     const width = fitted.get(name)
     if (how === 'omit' || width === undefined || room() <= 0) continue

@@ -22,7 +22,10 @@ function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1)$/.test(host)
 }
 
-/** The library stores any status, so a mistyped `disabled` closes nothing. */
+/**
+ * Warns of an unknown status. The library stores any status, so a mistyped `disabled` would disable
+ * nothing.
+ */
 export function warnOfStatus({ stderr }: Io, status: string | undefined): void {
   if (status === undefined || STATUSES.includes(status)) return
   const quoted = formatValue(status)

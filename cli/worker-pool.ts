@@ -13,14 +13,14 @@ export interface WorkerPool {
   stop(): Promise<void>
 }
 
-/** A worker that ends sooner after its start counts as failed. */
+/** A worker counts as failed if it ends sooner than this after its start. */
 const SHORT_LIFE_MS = 2_000
 const MAX_SHORT_LIVES = 5
 
 /**
  * Runs this program with `args` in `count` workers. Replaces each worker that dies, and passes the
- * reason to `onDeath`. Resolves to undefined when the first worker could not listen. Starts the
- * others after the first, to print its error only once.
+ * reason to `onDeath`. Starts the first worker alone. If it cannot listen, resolves to undefined;
+ * its error is then printed only once.
  */
 export async function startWorkerPool(
   count: number,

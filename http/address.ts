@@ -46,12 +46,16 @@ function hopOf(forwarded: string, hops: number): string | undefined {
   const hop = forwarded.slice(start + 1, end).trim()
   // Drops the port that some proxies add: 192.0.2.1:4711, [2001:db8::1]:4711
   const address = hop.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
-  // A copy, because a slice would keep the whole header in memory while a limit counts the address.
+  // Copies the address. A slice would keep the whole header in memory as long as a rate limit holds
+  // the address.
   return isIP(address) ? Buffer.from(address).toString('latin1') : undefined
 }
 
 const MAX_NETWORKS = 10_000
-/** Caches the network of each IPv6 address, because parsing takes 2 µs. Emptied when full. */
+/**
+ * Caches the network of each IPv6 address, because parsing one takes 2 µs. The cache is emptied
+ * when full.
+ */
 const networks = new Map<string, string>()
 
 /** The key of an address in the limits: an IPv4 address, or the /64 network of an IPv6 one. */

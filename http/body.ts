@@ -12,16 +12,19 @@ export interface RequestBody {
   readonly isRead: boolean
   /** The result of the host's body parser; undefined unless it has read the whole body. */
   readonly parsed: unknown
-  /** The client's hang-up; undefined while it is connected. */
+  /** The error of a client that hung up; undefined while the client is connected. */
   readonly hangUp: Error | undefined
   /**
-   * Passes each chunk to `take`, and waits for its promise. Rejects when `take` throws, when a limit
-   * is exceeded, and when the client hangs up.
+   * Passes each chunk to `take`, and waits for the promise that `take` returns. Rejects when `take`
+   * throws, when a limit is exceeded, and when the client hangs up.
    */
   receive(limits: BodyLimits, take: (chunk: Buffer) => Promise<void> | undefined): Promise<void>
 }
 
-/** `timeout`, in milliseconds, is for the whole body, or between chunks if `isTimedByChunk`. */
+/**
+ * The limits of a body. `timeout` is in milliseconds. It covers the whole body or, with
+ * `isTimedByChunk`, the wait for each chunk.
+ */
 export interface BodyLimits {
   readonly bytes: number
   readonly timeout: number
@@ -54,7 +57,7 @@ export async function json<Body>(
   return parseBytes(bytes, limits, memory) as Body
 }
 
-/** The body that a parser of the host has read, under the same limits. */
+/** Returns the body that the host's parser has read. The same limits apply to it. */
 function parsedByHost({ parsed }: RequestBody, limits: Limits, memory: Reservation): object {
   if (parsed === undefined) throw bodyAlreadyRead()
   const bytes = typeof parsed === 'string' ? Buffer.from(parsed) : parsed
@@ -86,7 +89,9 @@ function assertObject(body: unknown): object {
   throw invalid('The body must be a JSON object')
 }
 
-/** Picks the named fields of a body. The API ignores other fields, but the library rejects them. */
+/**
+ * Picks the named fields of a body. The API ignores unknown fields, but the library rejects them.
+ */
 export function pick<Body extends object, Name extends keyof Body>(
   body: Body,
   ...names: readonly Name[]
@@ -94,9 +99,9 @@ export function pick<Body extends object, Name extends keyof Body>(
   return Object.fromEntries(names.map((name) => [name, body[name]])) as Pick<Body, Name>
 }
 
-/** The maximum memory of a parsed value in bytes, measured with 33,000 different objects. */
+/** The most bytes of memory that one parsed value takes, measured with 33,000 different objects. */
 const VALUE_BYTES = 70
-/** The bytes of a character in V8, if the text has a character outside Latin-1. */
+/** The bytes per character in V8 once a text has a character outside Latin-1. */
 const TEXT_BYTES = 2
 /** The size from which parsing waits for its turn. Smaller bodies are parsed within 0.2 ms. */
 const LARGE_BYTES = 4 * 1024

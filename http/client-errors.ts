@@ -52,7 +52,8 @@ function afterEarlierAnswers(connections: Connections, socket: Socket, act: () =
   } else if (request.complete) {
     response.once('finish', act)
   } else if (response.headersSent) {
-    socket.destroySoon() // the malformed bytes are part of a request that is already being answered
+    // The malformed bytes are in the body of a request whose answer has already begun.
+    socket.destroySoon()
   } else if (response.socket) {
     act()
   } else {

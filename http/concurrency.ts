@@ -9,7 +9,8 @@ export type RequestKind = 'reads' | 'writes' | 'uploads'
 export interface ConcurrencyLimit {
   readonly size: number
   /**
-   * The most requests of one owner at a time: an account, or an address if no account is known yet.
+   * The maximum number of requests of one owner at a time. The owner is an account or, until the
+   * account is known, an address.
    */
   readonly share: number
   /** The maximum number of requests of one project at a time. */
@@ -82,7 +83,7 @@ export function acquire(limit: ConcurrencyLimit, owner: string, project?: string
   limit.taken++
 }
 
-/** Ends what `acquire` counted with the same arguments. */
+/** Stops counting a request. Takes the same arguments as `acquire` did. */
 export function release(limit: ConcurrencyLimit, owner: string, project?: string): void {
   limit.taken--
   decrement(limit.owners, owner)
@@ -92,8 +93,9 @@ export function release(limit: ConcurrencyLimit, owner: string, project?: string
 const POLL_MS = 100
 
 /**
- * Runs more work for a request whose answer has already begun, after its `release`. Waits until the
- * limit has room again, because the status can no longer be 503. Throws after `timeout` ms.
+ * Runs more work for a request whose answer has begun and which `release` has stopped counting.
+ * Waits until the limit has room, because the answer can no longer have the status 503. Throws
+ * after `timeout` ms.
  */
 export async function runWhenFree<T>(
   limit: ConcurrencyLimit,

@@ -13,9 +13,9 @@ export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
  * Limits and counts the connections of a server, and tracks the latest exchange of each. Once the
- * server stops listening, each connection is closed after its next answer. Closing earlier would
- * make clients reconnect at once, and connections that are not yet accepted when listening ends are
- * reset.
+ * server stops listening, each connection is closed after its next answer. If connections were
+ * closed earlier, clients would reconnect at once, and the kernel would reset those new connections
+ * that are not accepted before listening ends.
  */
 export function watchConnections(
   server: Server,

@@ -21,13 +21,13 @@ export interface Core {
   /** Whether a path has a route. */
   has(path: string): boolean
   /**
-   * Throws an error that becomes a problem document. `together` is the `till.together` of the
-   * request. `remember` gets the answer of a read that may be cached.
+   * Answers a request. Throws an error that becomes a problem document. `together` is the request's
+   * function from `till.together`. `remember` gets the answer of a read that may be cached.
    */
   respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
   /**
-   * Answers a read again, with the limits of every request. Returns undefined when the token has
-   * expired. Throws like `respond`.
+   * Sends the cached answer of a read again, under the same limits as `respond`. Returns undefined
+   * when the token has expired. Throws like `respond`.
    */
   repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
 }
@@ -74,7 +74,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     let account = ''
     let project: string | undefined
     if (limit) {
-      // Counts the request for its address until the credential names the caller.
+      // Counts the request by its address until the credential identifies the caller.
       const address = networkOf(exchange.client)
       if (addressLimit) consume(addressLimit, address, answer)
       assertRoom(limit) // fails early, because verifying a credential is expensive
@@ -96,7 +96,8 @@ export function createCore(till: Till, context: ServerContext): Core {
     try {
       const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
       const options = { requestId: request_id, idempotencyKey }
-      // Calls the handler right after `readBody`: only the handler discards the uploaded file.
+      // Nothing may fail between `readBody` and the handler: only the handler discards the uploaded
+      // file.
       const body =
         kind === 'reads' ? undefined : await readBody(exchange.openBody(), limits, reservation)
       const { query, prefix } = target
@@ -133,9 +134,9 @@ export function createCore(till: Till, context: ServerContext): Core {
   const answerOptions = (exchange: Exchange, onPath: readonly AnyRoute[]): Reply => {
     const wanted = exchange.header('access-control-request-method')
     const open = onPath.filter(({ credential }) => credential.isForBrowsers)
-    // Permits only methods of routes for browsers. Listing these methods would not protect the
-    // others: browsers send a cross-origin POST even if `Access-Control-Allow-Methods` does not
-    // list it.
+    // Grants a preflight only for the methods of routes for browsers. Leaving the other methods out
+    // of `Access-Control-Allow-Methods` is not enough: browsers allow POST even if the list lacks
+    // it.
     if (wanted && open.some(({ method }) => method === wanted || wanted === 'HEAD')) {
       cors?.permit(exchange.answer, exchange.headers.origin, methodsOf(open))
     }

@@ -17,8 +17,8 @@ export function mustEndLater(request: IncomingMessage, response: ServerResponse)
  * Reads and discards the rest of the body of an answered request. The client can then read the
  * answer and send its next request. After `discardBytes`, stops reading and ends the server's side
  * of the connection; the client has until `discardTimeout` to read the answer. If the client waits
- * for `100 Continue`, ends the server's side at once. All earlier answers of the connection have been
- * sent: see `pipelining.ts`.
+ * for `100 Continue`, ends the server's side at once. This loses no earlier answer of the
+ * connection: `pipelining.ts` has sent them all.
  */
 export function discardRest(
   request: IncomingMessage,

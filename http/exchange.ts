@@ -19,7 +19,7 @@ export interface Exchange {
   /** The account; set once the credential is verified. */
   account_id: string | undefined
   project_id: string | undefined
-  /** A header that most requests do not need. */
+  /** Returns a header that `headers` does not contain, because most requests do not need it. */
   header(name: string): string | undefined
   openBody(): RequestBody
 }

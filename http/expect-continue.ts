@@ -8,9 +8,9 @@ interface Deferred {
 const deferred = new WeakMap<IncomingMessage, Deferred>()
 
 /**
- * Delays `100 Continue` (RFC 9110 section 10.1.1) until a handler reads the body. If the answer is
- * sent without it, the connection closes. The client may still send the body (Caddy does), and the
- * server could not tell where the next request begins.
+ * Delays `100 Continue` (RFC 9110 section 10.1.1) until a handler reads the body. If the handler
+ * answers without reading it, the connection closes after the answer. The client may still send the
+ * body, as Caddy does, and the server could not tell where the next request begins.
  */
 export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
   deferred.set(request, { response, shouldKeepAlive: response.shouldKeepAlive })

@@ -29,7 +29,9 @@ export class FetchBody implements RequestBody {
     return this.#hangUp
   }
 
-  /** Like that of a `node:http` body. The host decides how long a paused sender may wait. */
+  /**
+   * Works like `receive` of a `node:http` body. The host limits how long a paused sender may wait.
+   */
   async receive(
     { bytes, timeout, isTimedByChunk = false }: BodyLimits,
     take: (chunk: Buffer) => Promise<void> | undefined,

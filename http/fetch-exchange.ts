@@ -56,8 +56,9 @@ class EarlyHeaders implements AnswerHeaders {
 }
 
 /**
- * Reads the headers of a `Request`, which joins repeated ones with a comma. No valid credential has
- * a comma, so a repeated one is refused. An idempotency key with a comma counts as repeated.
+ * Reads the headers of a `Request`, which joins the values of a repeated header with a comma. A
+ * repeated credential is therefore refused, because no valid one contains a comma. An idempotency
+ * key with a comma counts as repeated.
  */
 export function readFetchHeaders(headers: Headers): RequestHeaders {
   const read = (name: string): HeaderValue => headers.get(name) ?? undefined

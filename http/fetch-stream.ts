@@ -4,7 +4,7 @@ import type { Limits } from './limits.ts'
 import type { MemoryBudget, Reader } from './memory-budget.ts'
 import type { ReplyStream } from './reply.ts'
 
-/** The reader of one streamed body. The memory budget may disconnect it. */
+/** The client that reads one streamed body. The memory budget may disconnect it. */
 class StreamReader extends EventEmitter implements Reader {
   destroyed = false
 
@@ -15,12 +15,15 @@ class StreamReader extends EventEmitter implements Reader {
   }
 }
 
-/** How a streamed answer ended. `failure` is undefined for a hang-up, too. */
+/**
+ * Called when a streamed answer has ended. `failure` is the error that cut it off; undefined when
+ * the client hung up.
+ */
 export type StreamEnd = (isWhole: boolean, failure?: unknown) => void
 
 /**
  * Creates the body of a fetch `Response`. Reads a chunk only when the host asks for it. Fails when
- * the host asks for nothing for `answerTimeout`, or when memory is needed for other answers.
+ * the host asks for no chunk for `answerTimeout`, or when other answers need the memory.
  */
 export function createStream(
   { first, rest }: ReplyStream,

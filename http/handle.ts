@@ -101,10 +101,13 @@ function createListener(
     finish(exchange, reply, failure)
   }
 
-  /** Sends a problem document. After a part of the answer, only disconnects. */
+  /**
+   * Sends a problem document. If a part of the answer is already sent, disconnects the client
+   * instead.
+   */
   const sendFailure = ({ request, answer: response, request_id }: NodeExchange, error: unknown) => {
     if (response.headersSent) {
-      response.destroy() // the client notices the incomplete answer
+      response.destroy() // the client sees that the answer is incomplete
       return undefined
     }
     const reply = problemReply(error, request_id, limits.problemBytes)

@@ -21,13 +21,16 @@ export interface RequestHeaders {
   if_none_match: HeaderValue
   idempotency_key: HeaderValue
   origin: HeaderValue
-  /** Repeated headers are joined with a comma, because each proxy may add its own. */
+  /**
+   * The values of all `X-Forwarded-For` headers, joined with a comma, because each proxy may add
+   * its own header.
+   */
   forwarded_for: string | undefined
 }
 
 /**
  * Reads the headers as the client sent them. A repeated header becomes null. Node would join its
- * values or keep the first, but a proxy in front may have checked another one.
+ * values or keep the first, while a proxy in front may have checked another value.
  */
 export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
   const headers: RequestHeaders = {
@@ -54,8 +57,8 @@ export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
 }
 
 /**
- * Reads the headers of a request that middleware may have changed. One that the client repeated
- * stays null. HTTP/2 has `:authority` instead of `host`.
+ * Reads the headers of a request that middleware may have changed. A header that the client
+ * repeated stays null. HTTP/2 has `:authority` instead of `host`.
  */
 export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
   const sent = readHeaders(request)

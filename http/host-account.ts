@@ -17,7 +17,7 @@ export function createHostAccount<Request>(
     // The host may have read a cookie, which browsers also send for scripts of other origins.
     const site = exchange.header('sec-fetch-site')
     if (site === 'cross-site' || site === 'same-site') return till.accounts.authenticate('')
-    // Browsers ask for permission before a script of another origin sends this type.
+    // Browsers send this type for a script of another origin only after a CORS preflight.
     assertJson(exchange)
     const account_id = await hook(exchange.request as Request)
     if (!account_id) return till.accounts.authenticate(undefined)

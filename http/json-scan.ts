@@ -1,4 +1,4 @@
-/** The number of values and keys, or the limit that it exceeds. */
+/** The number of values and keys, or the name of the limit that the JSON exceeds. */
 export type JsonCount = number | 'too_many_values' | 'too_deep'
 
 /**

@@ -19,7 +19,10 @@ export const limits = {
   uploadsInFlight: 32,
   /** Requests whose credential is being verified. The limits above do not count them yet. */
   verificationsInFlight: 1_000,
-  /** The share of one account in each limit above, in percent; of one address in verifications. */
+  /**
+   * The percentage of each limit above that one account may use. For `verificationsInFlight`, it is
+   * the percentage that one address may use.
+   */
   accountShare: 50,
   /**
    * Imports in flight of one project. Without this limit, clients with the project's public key
@@ -63,8 +66,8 @@ export const limits = {
   /** Milliseconds for which a client may read nothing of its answer. */
   answerTimeout: 30_000,
   /**
-   * Milliseconds before the server closes an idle connection. Most proxies do so after 60 s. The
-   * server must be later than the proxy, or a request that the proxy has just sent is lost.
+   * Milliseconds before the server closes an idle connection. Most proxies close theirs after 60 s,
+   * and the proxy must be first: a request that it sends while the server closes is lost.
    */
   keepAliveTimeout: 75_000,
   /**
@@ -77,7 +80,10 @@ export const limits = {
    * that `/readyz` fails.
    */
   drainDelay: 0,
-  /** Milliseconds for which a stopping server keeps idle connections: a request may be underway. */
+  /**
+   * Milliseconds for which a stopping server keeps idle connections, because a request may be on
+   * its way.
+   */
   stopIdleTimeout: 500,
   /** Milliseconds for which a stopping server waits for requests in flight. */
   stopTimeout: 9_000,

@@ -17,14 +17,20 @@ export interface LogEntry {
   readonly client: string
   /** The account; missing when no credential was verified. */
   readonly account_id?: string
-  /** The project; missing also for an account key, which is for all projects of its account. */
+  /**
+   * The project of the credential. Missing for an account key, which covers all projects of its
+   * account.
+   */
   readonly project_id?: string
   /** The stack of an internal error and of its causes. The client does not get it. */
   readonly error?: string
 }
 
 export interface LogOptions {
-  /** Called once for each request. If missing, nothing is logged. A failure is only a warning. */
+  /**
+   * Called once for each request. If missing, nothing is logged. An error that it throws becomes a
+   * warning of the process, and never affects a request.
+   */
   readonly log?: ((entry: LogEntry) => unknown) | undefined
   /** Logs only status 500 and above. */
   readonly logOnlyErrors?: boolean | undefined

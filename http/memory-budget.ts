@@ -18,10 +18,10 @@ export interface Reservation {
 
 /**
  * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
- * it; further ones get 503. Unsent answers may use the rest, called the send budget. When that is
- * used up, the clients with the most unsent bytes are disconnected. Slow readers therefore never
- * block requests. Slow senders disconnect nobody while the unsent answers fit into half of the
- * budget.
+ * the budget; further ones get 503. Unsent answers may use the rest, called the send budget. When
+ * that is used up, the clients with the most unsent bytes are disconnected. Slow readers therefore
+ * never block requests. While the unsent answers fit into half of the budget, slow senders cause no
+ * disconnection.
  */
 export interface MemoryBudget {
   /** The number of requests refused for lack of memory. */
@@ -34,7 +34,10 @@ export interface MemoryBudget {
   reserveAnswer(reader: Reader, body: object, bytes: number): () => void
 }
 
-/** Memory of an unsent answer besides its body: 5 KB for a minimal request, plus its headers. */
+/**
+ * The estimated overhead of an unsent answer in bytes: 5 KB for a minimal request, plus its
+ * headers.
+ */
 const ANSWER_BYTES = 8 * 1024
 
 /** Creates a budget. One account may reserve `accountShare` percent of the memory for requests. */
@@ -46,7 +49,7 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   let refused = 0
   const answers = createUnsentAnswers()
 
-  // Frees more than needed, because each call sorts all clients.
+  // Frees a sixteenth of the budget in addition, because each call sorts all clients.
   const makeRoom = () => {
     if (reserved + answers.bytes > bytes) answers.disconnectUntil((bytes * 15) / 16 - reserved)
   }
@@ -144,8 +147,8 @@ function createUnsentAnswers() {
     },
     add,
     /**
-     * Disconnects clients, those with the most unsent bytes first, until at most `bytes` are
-     * unsent. Of clients with equally many, the one that has waited longest is first.
+     * Disconnects the clients with the most unsent bytes first, until at most `bytes` are unsent.
+     * Among clients with equal amounts, begins with the one that has waited longest.
      */
     disconnectUntil(bytes: number) {
       const sizes = Array.from(clients, ([reader, waiting]) => ({ reader, size: bytesOf(waiting) }))

@@ -22,8 +22,8 @@ export interface Metrics {
 }
 
 /**
- * Combines the metrics of worker processes. Gets a function that collects the metrics of this
- * process; returns a function that collects those of all processes.
+ * Combines the metrics of worker processes. `collectOwn` collects the metrics of this process. The
+ * returned function collects those of all processes.
  */
 export type PoolMetrics = (collectOwn: () => Family[]) => () => Promise<readonly Family[]>
 
@@ -63,7 +63,10 @@ const BOUNDS = [
 interface Series {
   /** The number of requests by method, then by status. */
   readonly counts: Map<string, Map<number, number>>
-  /** The number of requests between the previous bound and this one; the last is over all bounds. */
+  /**
+   * The number of requests between each bound and the previous one. The last number is of the
+   * requests above all bounds.
+   */
   readonly buckets: number[]
   seconds: number
 }
@@ -214,7 +217,7 @@ function poolMetrics(pool: PoolState | undefined): Family[] {
   ]
 }
 
-/** Metrics of the storage, as the worker that answers the scrape sees it. */
+/** The metrics of the storage. Only the worker that answers the scrape measures them. */
 function storageMetrics({ up, seconds, size, backlog }: StorageState): Family[] {
   return [
     gauge('tillkit_storage_up', 'Whether the storage answers.', { value: Number(up) }),

@@ -104,9 +104,10 @@ export function createMultipartParser(
   if (!BOUNDARY.test(boundary)) throw new TypeError('expected a boundary from parseBoundary')
   const delimiter = Buffer.from(`${CRLF}--${boundary}`)
   let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
-  // How many bytes of the delimiter the input so far ends with.
+  // How many bytes at the end of the input match the beginning of the delimiter.
   let matched = CRLF.length
-  // How many of these bytes are not data: the CRLF after a header also begins a delimiter.
+  // How many of the matched bytes are not data. The CRLF that ends a header may also begin a
+  // delimiter.
   let consumed = CRLF.length
   let line = ''
   let header: string[] = []
@@ -147,7 +148,8 @@ export function createMultipartParser(
     return matched > 0 ? continueMatch(bytes, at) : search(bytes, at)
   }
 
-  // After a failed match, no other can begin within it: only the delimiter's first byte is a CR.
+  // After a failed match, the search continues behind it: a match begins with a CR, and the
+  // delimiter has only one.
   function continueMatch(bytes: Buffer, from: number): number {
     let at = from
     while (at < bytes.length && bytes[at] === delimiter[matched]) {

@@ -18,7 +18,7 @@ export class NodeExchange implements Exchange {
   readonly client: string
   /** The request target, as a key of caches; undefined if the host has removed a prefix. */
   readonly url: string | undefined
-  /** By `performance.now`; 0 if nothing records it. */
+  /** The start time by `performance.now`; 0 if neither a log nor metrics use it. */
   readonly started: number
   readonly #basePath: string
   #target: Target | undefined = undefined

@@ -6,7 +6,10 @@ import { describeRoutes, type OpenApiDocument, type OpenApiOptions } from './ope
 import { represent } from './representation.ts'
 import { metricsRoute, route, routes } from './routes.ts'
 
-/** The served documents by prefix. In some hosts the client chooses a part of the prefix. */
+/**
+ * Caches the documents by prefix. Bounded, because in some hosts the client chooses a part of the
+ * prefix.
+ */
 const served = new BoundedMap<OpenApiDocument>(8)
 
 /** `GET /openapi.json`: the document, which is built at the first request. */

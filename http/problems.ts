@@ -82,14 +82,16 @@ function problem(
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
 }
 
-/** The maximum length of one text. A longer text quotes excessive input of the client. */
+/** The maximum number of characters of one text. Only a text that quotes the client is longer. */
 const MAX_TEXT = 1000
 
 /**
- * Shortens long texts, drops the errors that do not fit, and adds to `detail` how many are left.
+ * Shortens long texts. Drops the last errors if they do not fit; `detail` then says how many are
+ * shown.
  */
 function fit(body: Problem['body'], bytes: number): Problem['body'] {
-  if (textLength(body) <= MAX_TEXT) return body // most bodies; the rest takes ten times as long
+  // True for most bodies; the code below takes ten times as long.
+  if (textLength(body) <= MAX_TEXT) return body
   const { errors = [], ...rest } = body
   const detail = excerpt(rest.detail, MAX_TEXT)
   if (errors.length === 0) return { ...rest, detail }
@@ -106,7 +108,7 @@ function fit(body: Problem['body'], bytes: number): Problem['body'] {
   return { ...rest, detail: note, errors: shown }
 }
 
-/** The maximum length of a text that may contain input of the client, in characters. */
+/** The total number of characters of the texts that may quote the client. */
 function textLength({ detail, errors = [] }: Problem['body']): number {
   let length = detail.length
   for (const { field = '', column = '', code, message } of errors) {

@@ -48,7 +48,10 @@ export function watchEventLoop(): void {
   delays.enable()
 }
 
-/** The delay since the last scrape, without the timer's interval, which Node counts as delay. */
+/**
+ * The event loop delay since the last scrape. Subtracts the timer's interval, which Node counts as
+ * delay.
+ */
 function delayMetric(): Family {
   const secondsOf = (nanoseconds = 0) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS) / 1e3
   const family = gauge(
@@ -62,7 +65,10 @@ function delayMetric(): Family {
   return { ...family, aggregate: 'max' }
 }
 
-/** File descriptors, on Linux only. Workers combine to the highest count and the lowest limit. */
+/**
+ * The counts of file descriptors, on Linux only. Several workers report the highest count and the
+ * lowest limit.
+ */
 function fileMetrics(): Family[] {
   try {
     const open = readdirSync('/proc/self/fd').length - 1 // does not count the open directory itself

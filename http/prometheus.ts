@@ -62,7 +62,9 @@ const combine = {
   max: Math.max,
 }
 
-/** Everything except gauges. Counters never decrease, so they must include ended processes. */
+/**
+ * Returns all metrics except gauges. Counters never decrease, so they must include ended processes.
+ */
 export function countersOf(families: readonly Family[]): Family[] {
   return families.filter(({ type }) => type !== 'gauge')
 }

@@ -14,7 +14,10 @@ export interface Consumption {
 /** Limits requests by a token bucket for each key. */
 export interface RateLimiter {
   consume(key: string): Consumption
-  /** Delays a bucket, because other servers consumed from it: it is full in `wait` ms or later. */
+  /**
+   * Delays the refill of a bucket, because other servers consumed from it. The bucket will be full
+   * in `wait` ms, or later if it already was to be.
+   */
   postpone(key: string, wait: number): void
 }
 
@@ -45,7 +48,8 @@ export function createRateLimiter(
       const excess = before + interval - time - WINDOW
       const isAllowed = excess <= TOLERANCE
       const after = isAllowed ? before + interval : before
-      fullAt.set(key, after) // also for refused keys: the map keeps those that are in use
+      // Set for a refused key too, because the bounded map drops keys that are not set again.
+      fullAt.set(key, after)
       if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
       const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)
       return { isAllowed, remaining, seconds: secondsOf(after - time) }
@@ -92,7 +96,7 @@ export function consume(limit: RateLimit, key: string, answer: AnswerHeaders): v
   const { isAllowed, remaining, seconds } = limiter.consume(key)
   addToList(answer, 'ratelimit-policy', policy)
   addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  // Adds a refused key with 0: the next synchronization then asks for its bucket too.
+  // Counts a refused request as 0, so that the next synchronization reads this key's bucket too.
   unshared?.set(key, (unshared.get(key) ?? 0) + (isAllowed ? 1 : 0))
   if (isAllowed) return
   limit.refused++

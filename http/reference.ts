@@ -46,7 +46,10 @@ const PAGE = `<!doctype html>
 `
 const START = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#reference', deepLinking: true })\n`
 
-/** The scripts and style sheets: their types and texts. The build copies the files beside `http`. */
+/**
+ * The scripts and style sheets, by file name. The build copies the files of Swagger UI to
+ * `reference`, next to `http`.
+ */
 const ASSETS = new Map([
   ['start.js', { type: 'text/javascript', read: async () => START }],
   [

@@ -37,11 +37,14 @@ export interface RepeatedReads {
    * is false when something has changed, or when the check failed.
    */
   check(read: RepeatedRead, send: Send): void
-  /** Call it before the first read of a request. Returns the function that caches the answer. */
+  /**
+   * Returns the function that caches the answer of a request. Call it before the first read: it
+   * notes the current revision.
+   */
   recorder(exchange: NodeExchange): (read: CacheableRead) => void
 }
 
-/** The most bytes of cached tokens, and of cached answers with their targets. */
+/** The maximum sizes of the two caches in bytes. An answer counts with its request target. */
 const TOKEN_BYTES = 8 * 2 ** 20
 const ANSWER_BYTES = 16 * 2 ** 20
 
@@ -51,7 +54,7 @@ const ENTRY_BYTES = 512
 export function createRepeatedReads(revision: Revision): RepeatedReads {
   const callers = new BoundedMap<Sized<Session>>(TOKEN_BYTES, sizeOf)
   const answers = new BoundedMap<Sized<CacheableRead>>(ANSWER_BYTES, sizeOf)
-  /** The revision of all entries. */
+  /** The revision at which all entries are correct. */
   let known = -1
   let batch: { readonly check: Promise<void>; readonly reads: RepeatedRead[] } | undefined
 

@@ -8,7 +8,7 @@ export interface Reply {
   readonly status: number
   /** Names and values in turn. */
   readonly headers: readonly (string | number)[]
-  /** A buffer is one that other replies may send too. */
+  /** If this is a buffer, other replies may send the same buffer. */
   readonly content: Buffer | string | undefined
   readonly stream: ReplyStream | undefined
 }
@@ -25,7 +25,10 @@ export interface ReplyOptions {
   readonly ifNoneMatch: HeaderValue
 }
 
-/** Creates the reply for the result of a handler: 304 when the client has it already. */
+/**
+ * Creates the reply for the result of a handler. The status is 304 when the client already has the
+ * answer.
+ */
 export function replyTo(
   { body, headers }: Answer,
   { request_id, method, ifNoneMatch }: ReplyOptions,
@@ -67,7 +70,8 @@ export function reply(
 const REVALIDATE = 'private, no-cache'
 const NO_STORE = { 'cache-control': 'no-store' }
 
-// The most frequent answer. Without an object of headers, it takes 0.6 µs less (bench/read).
+// This answer is the most frequent. Its list of headers takes 0.6 µs less than an object would
+// (bench/read).
 function representationHeaders({ length, etag }: Representation, request_id: string) {
   return [
     'content-type',
@@ -96,7 +100,8 @@ function textReply(
   return reply(status, headerList(request_id, all), text)
 }
 
-// Reads before the headers are sent: if this fails, the client still gets a problem document.
+// Reads the first chunk before the headers are sent. If that fails, the client still gets a problem
+// document.
 async function streamReply(
   { chunks, etag }: StreamedBody,
   request_id: string,

@@ -57,7 +57,7 @@ export function createRouter<R extends Routable>(routes: readonly R[]): Router<R
   }
 }
 
-/** A prefix in front of `/api/v1` is the most frequent mistake of a new mount or client. */
+/** Explains the most frequent mistake of a new mount or client: a prefix in front of `/api/v1`. */
 function explainUnknown(path: string): string {
   if (path.indexOf('/api/v1/') <= 0) return 'No route has this path'
   return 'No route has this path: set the option basePath, or omit what is before /api/v1'

@@ -24,7 +24,7 @@ export interface ServerContext {
   readonly cors: Cors | undefined
   readonly keyLimit: RateLimit | undefined
   readonly addressLimit: RateLimit | undefined
-  /** The enabled ones of the two rate limits, by key and by address. */
+  /** The rate limits that are enabled: by key, by address, or both. */
   readonly rateLimits: readonly RateLimit[]
   readonly metrics: Metrics | undefined
   /** Whether to serve the reference page. */

@@ -34,7 +34,7 @@ export interface RunningServer extends AsyncDisposable {
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
   const context = createServerContext(till, handlerOptions)
-  // Node would take another value as the path of a local socket.
+  // Node would listen on a local socket, and take another value as its path.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new TypeError('the option port must be a whole number from 0 to 65535')
   }
@@ -51,8 +51,8 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
     },
     handler,
   )
-  // No limit: Node would hide the headers beyond it, such as a repeated credential. The limit on
-  // header bytes still applies.
+  // 0 disables Node's limit on the number of headers. Node would hide the headers beyond a limit,
+  // such as a repeated credential. The limit on header bytes still applies.
   server.maxHeadersCount = 0
   const connections = watchConnections(server, context)
   handleClientErrors(server, connections, context)
@@ -60,9 +60,9 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
     deferContinue(request, response)
     handler(request, response)
   })
-  server.on('checkExpectation', handler) // Node's 417 has no problem document
-  // Disables a method that `close` calls: it cuts off answers that are not fully sent and requests
-  // that are on their way. `stop` closes idle connections instead.
+  server.on('checkExpectation', handler) // Node would answer 417 without a problem document
+  // Disables this method, because `close` calls it. It would cut off unfinished answers, and
+  // requests that are on their way. `stop` closes idle connections instead.
   server.closeIdleConnections = () => {}
   await listen(server, port, host)
   const stopSync = shareRateLimits

@@ -1,4 +1,4 @@
-/** A parsed request target. Of a repeated query parameter, only the first value. */
+/** A parsed request target. A repeated query parameter has its first value. */
 export interface Target {
   /** The path under which the host mounted the handler; '' at the root. */
   readonly prefix: string
@@ -14,7 +14,9 @@ interface MountedRequest {
   readonly baseUrl?: unknown
 }
 
-/** Parses the target of a request. The host may have removed the prefix, also the base path. */
+/**
+ * Parses the target of a request. The host may have removed a prefix that includes the base path.
+ */
 export function targetOf(request: MountedRequest, basePath: string): Target {
   const { url = '/', originalUrl } = request
   const isMounted = typeof originalUrl === 'string'
@@ -29,7 +31,8 @@ export function targetOf(request: MountedRequest, basePath: string): Target {
 /** Throws a TypeError where Express has mounted the handler outside of its base path. */
 function assertMount(mount: unknown, basePath: string): void {
   if (typeof mount !== 'string' || mount === '' || mount === basePath) return
-  // Ignores case, as Express does: the client must not cause this error.
+  // Ignores case, as Express does. Otherwise a client could cause this error by its spelling of the
+  // path.
   const [outer, inner] = [`${mount}/`.toLowerCase(), `${basePath}/`.toLowerCase()]
   if (outer.startsWith(inner) || inner.startsWith(outer)) return
   throw new TypeError(

@@ -6,7 +6,10 @@ import { TillError } from '../lib/index.ts'
 
 /** The temporary file of an upload. Call `flush` after the last `write`, before `read`. */
 export interface TemporaryFile {
-  /** Writes chunks, and keeps them: do not change them. Await the promise before the next call. */
+  /**
+   * Writes chunks. Keeps references to them, so the caller must not change them. Await the promise
+   * before the next call.
+   */
   write(chunks: readonly Uint8Array[]): Promise<void> | undefined
   /** Resolves when all chunks have been written to the file. */
   flush(): Promise<void>
@@ -55,7 +58,8 @@ export async function createTemporaryFile(): Promise<TemporaryFile> {
       await flush()
       await writing
     },
-    // Reads ahead into a second buffer. With that and `write`, 81 MB take 0.25 s instead of 0.35.
+    // Reads ahead into a second buffer. This and the deferred writes of `write` reduce the time for
+    // 81 MB from 0.35 s to 0.25 s.
     async *read() {
       const length = Math.min(READ_BYTES, size)
       const buffers = [Buffer.allocUnsafe(length), Buffer.allocUnsafe(length)] as const
@@ -100,7 +104,10 @@ async function asUnavailable<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** The maximum number of separate chunks to keep. An ordinary body of this size has fewer. */
+/**
+ * The maximum number of separate chunks to keep. In an ordinary upload, `WRITE_BYTES` arrive in
+ * fewer chunks.
+ */
 const MAX_CHUNKS = 1024
 
 /** Adds a chunk, and joins many chunks: a chunk of one byte takes 400 bytes of memory. */

@@ -11,7 +11,7 @@ export interface Upload {
   readonly fields: ReadonlyMap<string, string>
   /** The content of the part `file`; undefined if the form has none. */
   readonly file: AsyncIterable<Uint8Array> | undefined
-  /** As the client sent it; undefined without one. */
+  /** The file name as the client sent it; undefined if it sent none. */
   readonly fileName: string | undefined
   /** Deletes the temporary file; must be called. */
   discard(): Promise<void>
@@ -19,8 +19,9 @@ export interface Upload {
 
 /**
  * Reads a whole `multipart/form-data` body, and writes the part `file` to a temporary file. The
- * parts may therefore come in any order, and an import begins only after a well-formed body. A slow
- * sender uses only a file descriptor. Pauses the request while the disk is slower.
+ * import begins only after the body has arrived and is well-formed. The parts may therefore come in
+ * any order, and a slow sender keeps no import open. Pauses the request while the disk is slower
+ * than the client.
  */
 export const form: BodyReader<Upload> = async (body, limits, memory) => {
   assertMediaType(body, 'multipart/form-data')
@@ -63,7 +64,8 @@ async function readParts(
         part.size += chunk.length
         if (part.name === 'file') arrived.push(chunk)
         else if (part.size <= limits.fieldBytes)
-          part.chunks.push(Buffer.from(chunk)) // copies: the chunk views a larger buffer
+          // Copies, because the chunk is a view of a larger buffer.
+          part.chunks.push(Buffer.from(chunk))
         else throw fieldTooLarge(limits.fieldBytes)
       },
       partEnd() {

@@ -8,14 +8,14 @@ import { serverUrl, type ValueParser, wholeNumber } from '../option-values.ts'
 import { createStatusLine } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 
-/** The URL that `/api/v1` follows. */
+/** Parses the URL of the server, the part before `/api/v1`. */
 const baseUrl: ValueParser<string> = (text, name) => {
   const { username, password, search, hash } = new URL(serverUrl(text, name))
   if (username + password + search + hash === '') return text
   throw new UsageError(`${name} must have no user, query or fragment`)
 }
 
-/** A key that fits into a header. The error does not quote it. */
+/** Parses a key, which must fit into a header. The error does not quote the key. */
 const key: ValueParser<string> = (text, name) => {
   if (/^[!-~]+$/.test(text)) return text
   throw new UsageError(`${name} must have at least one character, and only visible ASCII ones`)
@@ -29,8 +29,8 @@ export const conformance = command({
   summary: 'Check an implementation of the ten endpoints over HTTP',
   description:
     'Creates projects, stores, items and purchases, and leaves them behind. Changes the project of ' +
-    'the public key, and restores it. Run it against a test installation. Other users of this ' +
-    'machine can see options: prefer the variables for the keys.',
+    'the public key, and restores it. Run it against a test installation. Give the keys in the ' +
+    'environment variables, because other users of this machine can see options.',
   example: `tillkit conformance --url http://127.0.0.1:3000 \\
   --public-key pk_1 --account-key ak_1`,
   needsNoDatabase: true,
@@ -84,7 +84,7 @@ export const conformance = command({
 
 const QUIET_MS = 1_000
 
-/** Runs the suite. Shows the current check after a second, on a terminal. */
+/** Runs the suite. On a terminal, shows the current check once a second has passed. */
 async function runWithProgress(options: SuiteOptions, io: Io): Promise<Report> {
   const line = createStatusLine(io.stderr)
   const started = performance.now()

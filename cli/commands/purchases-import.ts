@@ -46,7 +46,8 @@ export const purchasesImport = command({
     const map = options.map && Object.fromEntries(options.map)
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
-    // The JSON document names every row, and standard input is read only once.
+    // Does not group unknown SKUs in JSON, which names every row, nor for standard input, which can
+    // be read only once.
     const unknown = output.json || operand === '-' ? undefined : createUnknownSkus(operand)
     const account = await till.accounts.get(options.account)
     const progress = createProgress(io.stderr, size)
@@ -78,7 +79,8 @@ export const purchasesImport = command({
         if (!signal.aborted) await report?.write()
       }
     })
-    // A later command would have to scan the rows that are not indexed by user.
+    // Otherwise a later command would have to scan the new rows, because they are not indexed by
+    // user.
     await storage.indexUsers?.()
   },
 })
@@ -90,7 +92,8 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
     const stat = statSync(operand)
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     const stream = createReadStream(operand)
-    stream.on('error', () => {}) // the import reports it, unless wrong usage ends the command before
+    // The import reports the error, unless wrong usage ends the command first.
+    stream.on('error', () => {})
     return { stream, size: stat.size }
   } catch (error) {
     throw new UsageError(describeSystemError(error))

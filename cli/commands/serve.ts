@@ -157,7 +157,7 @@ export const serve = command({
       const onDeath = (message: string) => log('error', message)
       return startWorkers(workers, args, settings.host, onDeath, webhooks)
     }
-    // Before the URL is printed: whoever reads it may send the signal at once.
+    // Listens for signals before the URL is printed: a reader of the URL may send one at once.
     const stopped = stopSignal(io, isWorker)
     if (isWorker) return serveUntil(stopped, await listenAndSend())
     const demo = options.demo ? await createDemo(till) : undefined

@@ -12,21 +12,24 @@ export interface Check {
   readonly clause: string
   /** The error statuses that the check is about. */
   readonly statuses: readonly number[]
-  /** The specification leaves this open. A mismatch is a note, not a failure. */
+  /** Whether the specification leaves this open. A mismatch is then a note, not a failure. */
   readonly isOpen: boolean
   run(world: World): Promise<void>
 }
 
 type MakeCall = (world: World) => Promise<Call>
 
-/** The description of an endpoint, from which most of its checks follow. */
+/** Describes an endpoint. Most of its checks are made from this description. */
 export interface EndpointSpec {
   readonly number: EndpointNumber
   /** The body of an answer with status 200. */
   readonly answer: Shape
   /** Creates a valid request with all fields, for new records. */
   readonly request: MakeCall
-  /** Creates a request whose answer has default values; default: without the optional fields. */
+  /**
+   * Creates a request whose answer has default values. If missing, `request` without its optional
+   * fields is used.
+   */
   readonly minimal?: MakeCall
   readonly required?: readonly string[]
   readonly optional?: readonly string[]
@@ -48,12 +51,12 @@ export function expectStatus({ status, text, request }: Answer, statuses: readon
   throw new Mismatch(`status ${statuses.join(' or ')}`, `${status} ${text}`, request)
 }
 
-/** Expects a condition on an answer. */
+/** Throws a Mismatch unless the condition is met. */
 export function expect(isMet: boolean, expected: string, { status, text, request }: Answer): void {
   if (!isMet) throw new Mismatch(expected, `${status} ${text}`, request)
 }
 
-/** Expects success. Only one check of each endpoint expects exactly 200. */
+/** Expects any status of 2xx. Only one check of each endpoint expects exactly 200. */
 export function expectSuccess(answer: Answer): void {
   expect(isSuccess(answer), 'status 200', answer)
 }
@@ -72,8 +75,8 @@ export function expectValues(answer: Answer, values: object): void {
 }
 
 /**
- * Changes of a valid request: fields of its JSON body or parts of its form, else of the call
- * itself. Undefined removes a field.
+ * Changes of a valid request. They apply to the fields of its JSON body, to the parts of its form
+ * or, without either, to the properties of the call. Undefined removes a field.
  */
 type Changes = object | ((world: World) => object | Promise<object>)
 
@@ -97,15 +100,15 @@ export function createTools({ number, request }: Pick<EndpointSpec, 'number' | '
   }
   return {
     check,
-    /** A valid request with these changes succeeds. */
+    /** Checks that a valid request with these changes succeeds. */
     accepts: (what: string, clause: string, changes: Changes) =>
       check(`accepts ${what}`, clause, async (world) => expectSuccess(await send(world, changes))),
-    /** A valid request with these changes is an error of the caller. */
+    /** Checks that a valid request with these changes gets one of these error statuses. */
     refuses: (what: string, clause: string, changes: Changes, statuses = [400]) => {
       const run = async (world: World) => expectStatus(await send(world, changes), statuses)
       return check(`refuses ${what}`, clause, run, statuses)
     },
-    /** The answer to a valid request with these changes has these values. */
+    /** Checks that the answer to a valid request with these changes has these values. */
     returns: (what: string, clause: string, changes: Changes, values = changes) => {
       const run = async (world: World) => {
         const changed = await resolve(changes, world)

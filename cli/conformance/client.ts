@@ -14,7 +14,7 @@ export interface Answer {
 }
 
 export interface ClientOptions {
-  /** Ends with no slash. */
+  /** The URL of the server, without a slash at the end. */
   readonly url: string
   /** Milliseconds for one request. */
   readonly timeout: number
@@ -34,8 +34,8 @@ const MAX_REPEATS = 3
 const MAX_WAIT_SECONDS = 10
 
 /**
- * Creates the function that sends requests. It throws a NotRun when the time or the number of
- * requests is used up, and a NoAnswer when a request fails.
+ * Creates the function that sends requests. That function throws a NotRun when the time or the
+ * number of requests is used up, and a NoAnswer when a request fails.
  */
 export function createClient(options: ClientOptions): Send {
   const { url, maxRequests, timeout, totalTime, signal } = options

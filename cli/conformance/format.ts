@@ -2,7 +2,10 @@ import { formatValue } from '../text.ts'
 import { ROUTES } from './routes.ts'
 import type { Finding, Outcome, Report } from './suite.ts'
 
-/** Formats a report: a line for each endpoint, then its failures, notes and unchecked points. */
+/**
+ * Formats a report: a line for each endpoint, then its failures, its notes, and the reasons why
+ * checks did not run.
+ */
 export function formatReport({ counts, records, restored, checks }: Report): string {
   const numbers = [...new Set(checks.map(({ endpoint }) => endpoint))] as (keyof typeof ROUTES)[]
   const endpoints = numbers.flatMap((number) => {
@@ -63,7 +66,7 @@ function fold(text: string): string[] {
   ]
 }
 
-/** One line for each reason. */
+/** Formats a line for each reason why checks did not run. */
 function notRun(findings: readonly Finding[]): string[] {
   const reasons = findings.flatMap(({ reason = [] }) => reason)
   return [...new Set(reasons)].map((reason) => {

@@ -1,6 +1,6 @@
 import type { EndpointNumber } from './routes.ts'
 
-/** The server answered otherwise than a check expects. */
+/** The answer of the server differs from what a check expects. */
 export class Mismatch extends Error {
   readonly expected: string
   readonly got: string

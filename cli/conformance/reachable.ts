@@ -6,7 +6,10 @@ import type { World } from './world.ts'
 /** No check can run: the server does not answer, or refuses a key everywhere. */
 export class Unreachable extends Error {}
 
-/** Tries both keys. Throws an Unreachable unless some endpoint takes each of them. */
+/**
+ * Tries both keys. Throws an Unreachable if the server does not answer, or if all endpoints that
+ * are tried with a key refuse it.
+ */
 export async function assertReachable(world: World, url: string): Promise<void> {
   const { call, newSession, session } = world
   const sessions = await settle([call(1), session(), call(3, { json: newSession() })])

@@ -6,7 +6,7 @@ export const ROUTES = {
   4: route('POST', '/api/v1/items', 'account key', [400, 401, 500]),
   5: route('GET', '/api/v1/items', 'token', [400, 401, 500]),
   6: route('GET', '/api/v1/items/{item_id}', 'token', [400, 401, 404]),
-  // The specification does not list the statuses of the import; rule 4 of its authentication does.
+  // Only rule 4 of the authentication names a status for the import.
   7: route('POST', '/api/v1/purchases/import', 'token', [401]),
   8: route('POST', '/api/v1/projects', 'account key', [400, 401, 500]),
   9: route('PUT', '/api/v1/projects', 'token', [400, 401, 500]),

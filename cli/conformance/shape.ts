@@ -24,7 +24,10 @@ export const dateTime = kind(
   (value) => typeof value === 'string' && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value)),
 )
 
-/** A JWT (RFC 7519): signed with three parts, or encrypted with five. The first is a JSON object. */
+/**
+ * A JWT (RFC 7519). A signed one has three parts, an encrypted one has five. The first part is a
+ * JSON object.
+ */
 export const jwt = kind('a JWT', (value) => {
   const parts = typeof value === 'string' ? value.split('.') : []
   const isWritten = parts.every((part) => /^[\w-]*$/.test(part))

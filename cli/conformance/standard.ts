@@ -15,7 +15,7 @@ import { CREDENTIALS, ROUTES } from './routes.ts'
 import { decodePart, isObject } from './shape.ts'
 import type { World } from './world.ts'
 
-/** Creates the checks of an endpoint: those that follow from its description, then its own ones. */
+/** Creates the checks of an endpoint from its description. */
 export function endpoint(spec: EndpointSpec): Endpoint {
   const tools = createTools(spec)
   const checks = [
@@ -29,7 +29,10 @@ export function endpoint(spec: EndpointSpec): Endpoint {
   return { number: spec.number, checks }
 }
 
-/** The columns of an import are open, so a server may refuse a file with the columns of tillkit. */
+/**
+ * The statuses with which a server may refuse the file of an import. The specification leaves the
+ * columns open, and the file has those of tillkit.
+ */
 const FILE_REFUSALS = [400, 422]
 
 function answerCheck(spec: EndpointSpec, { check }: Tools): Check {
@@ -83,13 +86,16 @@ function credentialChecks({ number, request }: EndpointSpec, { check }: Tools): 
   ]
 }
 
-/** Changes the first character of the last part: the last one may have unused bits. */
+/**
+ * Changes the first character of the signature. The last character may have unused bits, so
+ * changing it could have no effect.
+ */
 function changeSignature(token: string): string {
   const at = token.lastIndexOf('.') + 1
   return token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1)
 }
 
-/** The same claims with the algorithm `none` (RFC 7519 section 6). */
+/** Returns a token with the same claims and the algorithm `none` (RFC 7519 section 6). */
 function removeSignature(token: string): string {
   const [header = '', claims = ''] = token.split('.')
   const decoded = decodePart(header)
@@ -97,7 +103,7 @@ function removeSignature(token: string): string {
   return `${Buffer.from(JSON.stringify(unsigned)).toString('base64url')}.${claims}.`
 }
 
-/** A value that is of the wrong type in every field of a request. */
+/** A value of the wrong type for every field of a request. */
 const WRONG_TYPE = 5
 
 function bodyChecks(spec: EndpointSpec, { check, accepts, refuses }: Tools): Check[] {

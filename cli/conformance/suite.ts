@@ -50,7 +50,7 @@ export interface Report {
   /** Whether all required checks ran and passed. */
   readonly conforms: boolean
   readonly counts: { readonly [O in Outcome]: number }
-  /** Begins the names of the records that the run left behind. */
+  /** The beginning of the names of all records that the run left behind. */
   readonly records: string
   /** Whether the project of the public key has its name, platform and config again. */
   readonly restored: boolean
@@ -85,7 +85,7 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
       checks.push(...(await checkEndpoint(endpoint, world, onProgress)))
     }
   } finally {
-    // Without the signal: also an interrupted run restores the project.
+    // Omits the signal, so that an interrupted run restores the project too.
     restored = await world.restore(createClient({ ...limits, totalTime: timeout }))
   }
   const count = (outcome: Outcome) => checks.filter((each) => each.outcome === outcome).length
@@ -112,7 +112,7 @@ async function checkEndpoint(
     const add = (finding: Partial<Finding> & Pick<Finding, 'outcome'>) =>
       findings.push({ endpoint: number, title, clause, ...finding })
     try {
-      // One request that waits for its timeout is enough.
+      // Does not wait for a second timeout of the same endpoint.
       if (isSilent) throw new NotRun(`endpoint ${number} does not answer`)
       await check.run(world)
       add({ outcome: 'passed' })

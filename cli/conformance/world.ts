@@ -14,7 +14,7 @@ export interface Keys {
 export type World = ReturnType<typeof createWorld>
 
 export function createWorld(send: Send, { public_key, account_key }: Keys) {
-  /** Begins the names of all records of this run. */
+  /** The beginning of the names of all records of this run. */
   const prefix = `conformance_${Date.now().toString(36)}${randomBytes(3).toString('hex')}`
   const secrets = new Map([
     [account_key, '$ACCOUNT_KEY'],
@@ -29,7 +29,7 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
     if (kind === 'token') return { value: await token(), shown }
     return { value: kind === 'account key' ? account_key : public_key, shown }
   }
-  /** Sends a request, with the valid credential of the endpoint unless `call` has another. */
+  /** Sends a request. Adds the valid credential of the endpoint unless `parts` has a credential. */
   const call = async (endpoint: EndpointNumber, parts: Call = {}): Promise<Answer> => {
     const kind = ROUTES[endpoint].credential
     const credential = parts.credential === undefined ? await credentialOf(kind) : parts.credential
@@ -65,7 +65,10 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
     if (typeof found === 'string') return found
     throw new NotRun('needs the account: endpoint 9 returns no account_id')
   })
-  /** One of the two lists of platforms is enforced: the platform of the project is in it. */
+  /**
+   * The specification has two lists of platforms, and a server enforces one of them. The platform
+   * of the project is in that list.
+   */
   const platform = async () => {
     const found = valueAt((await session()).body, 'project', 'platform')
     return typeof found === 'string' ? found : 'mobile'
@@ -127,7 +130,10 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
     newSession,
     session,
     token,
-    /** The id of the project. Checks may then change it, because it can be restored. */
+    /**
+     * Returns the id of the project. First reads the project, so that `restore` can undo the
+     * changes of checks.
+     */
     async project() {
       await original()
       return project()
@@ -145,7 +151,7 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   }
 }
 
-/** Runs `create` at the first call. Later calls get the same result, also an error. */
+/** Runs `create` at the first call. Later calls get the same result, even if it is an error. */
 function once<T>(create: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined
   return () => {

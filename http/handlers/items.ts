@@ -93,9 +93,9 @@ interface Chunk {
 }
 
 /**
- * Yields the JSON of the whole list, page by page; the first page has `length` items. Each page is
- * formatted in its own turn of the event loop. A list that had to wait for its turn has dropped its
- * first page to save memory, so `first` is missing and the page is read again.
+ * Yields the JSON of the whole list, page by page. The first page has `length` items. Each page is
+ * formatted in its own turn of the event loop. `first` is missing if the list had to wait for its
+ * turn. The first page was then dropped to save memory, and is read again here.
  */
 async function* chunksOf(
   account: string,
@@ -109,7 +109,7 @@ async function* chunksOf(
   }
   // Uses the same limit as the first read, which put this page into the cache.
   let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
-  // Large items fill a page early. A lower limit saves PostgreSQL from measuring 1,000 of them.
+  // Large items fill a page early. A lower limit then saves PostgreSQL from measuring 1,000 items.
   const limit = Math.min(MAX_PAGE, 2 * length)
   yield chunk.bytes
   while (chunk.next !== undefined) {

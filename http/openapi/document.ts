@@ -128,7 +128,10 @@ function operation(route: AnyRoute, schemas: Schemas): object {
   }
 }
 
-/** The first part of the path after the version: `items`; `operation` for routes outside the API. */
+/**
+ * The tag of a route: the first path segment after the version, such as `items`. Routes outside the
+ * API get `operation`.
+ */
 function tagOf({ path }: AnyRoute): string {
   return /^\/api\/v1\/(\w+)/.exec(path)?.[1] ?? 'operation'
 }

@@ -57,7 +57,7 @@ export function openArchiveFile(path: string): ArchiveFile {
       }
     }
     size += writeAll(fd, fresh)
-    fsyncSync(fd) // also for lines that an interrupted run wrote without fsync
+    fsyncSync(fd) // this also covers lines that an interrupted run wrote without fsync
     end = { size, seq }
   }
 

@@ -4,19 +4,20 @@ import { pagesOf } from './pages.ts'
 import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 
 /**
- * Moves the old entries of one page out of the audit log. In one transaction that excludes other
- * archive runs, passes them to the synchronous `keep`, deletes them, and writes `write`.
+ * Moves the old entries of one page out of the audit log, in one transaction that excludes other
+ * archive runs. Passes the entries to the synchronous `keep`, deletes them, and makes the
+ * additional writes of `write`.
  */
 export type ArchivePage = (step: {
   readonly before: string
   readonly page: Page
   readonly keep: (entries: readonly NumberedEntry[]) => void
-  /** Endpoints that were stopped before this time need no entries; Unix milliseconds. */
+  /** Endpoints that were stopped before this time hold back no entries; Unix milliseconds. */
   readonly stopped_before: number
   readonly write: WriteOptions
 }) => Promise<{ readonly archived: number; readonly next?: string }>
 
-/** The entries in a batch. The write lock is held for some 30 ms. */
+/** The number of entries in a batch. A batch holds the write lock for some 30 ms. */
 const BATCH = 2_000
 
 /**
@@ -48,9 +49,10 @@ export async function archiveInto(
 }
 
 /**
- * Returns the first entries of a page that are older than `before`, and the next page's cursor. The
- * archive ends at the first newer entry, or the first that an endpoint needs. Older entries may
- * follow it after a clock change. They stay, because the sequence numbers in a file must ascend.
+ * Returns the entries of a page to archive, and the cursor of the next page. The archive ends
+ * before the first entry that is not older than `before` or that an endpoint needs. After a clock
+ * change, older entries may follow it. They stay in the log, because the sequence numbers in a file
+ * must ascend.
  */
 export function splitPage(
   entries: readonly NumberedEntry[],

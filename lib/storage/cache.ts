@@ -14,7 +14,10 @@ export const READS = [
   'findWatermark',
 ] as const satisfies readonly (keyof Storage)[]
 
-/** The methods that change results of `READS`, and therefore clear the cache. Imports do not. */
+/**
+ * The methods that change results of `READS`, and therefore clear the cache. An import changes no
+ * such result.
+ */
 export const WRITES = [
   'insertAccount',
   'insertAccountKey',
@@ -32,7 +35,10 @@ export const WRITES = [
   'insertWatermark',
 ] as const satisfies readonly (keyof Storage)[]
 
-/** The version checks in one turn, more than a request needs. A longer loop of reads must yield. */
+/**
+ * The maximum number of version checks in one turn, more than a request needs. A longer loop of
+ * reads has to wait for the next turn.
+ */
 const CHECKS_PER_TURN = 8
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
@@ -75,12 +81,12 @@ export function createReadCache(
   }
 
   /**
-   * Resolves after a version check. It must start after the read was called. Otherwise the read
-   * could miss a synchronous write that another connection made between two reads.
+   * Resolves after a version check that starts after the read was called. With an earlier check,
+   * the read could miss a synchronous write that another connection made between two reads.
    *
    * The first check of a turn runs when all requests of the turn are parsed. Reads that follow from
-   * it share further checks before the next turn. This takes a tenth less CPU time per request than
-   * one turn for each.
+   * its results share further checks before the next turn. This takes a tenth less CPU time per
+   * request than waiting one turn for each check.
    */
   const checkVersion = () => {
     checking ??= new Promise((resolve, reject) => {
@@ -156,8 +162,8 @@ export function createReadCache(
 }
 
 /**
- * The value of a later page that was read only once; its second read caches the page. Otherwise one
- * client that reads a long list would fill the cache with pages that nobody reads again.
+ * Marks a later page that was read only once. Its second read caches the page. Otherwise one client
+ * that reads a long list would fill the cache with pages that nobody reads again.
  */
 export const READ_ONCE = Symbol('read once')
 
@@ -181,7 +187,7 @@ interface Entry {
   readonly size: number
 }
 
-/** The bytes of a cache entry besides its key and value. */
+/** The estimated overhead of a cache entry in bytes, without its key and value. */
 const ENTRY_BYTES = 128
 
 /** Returns an upper estimate of the bytes of a cache entry. Freezes the value deeply. */

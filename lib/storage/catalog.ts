@@ -19,7 +19,8 @@ export const PAGE_OF_CATALOG_ITEMS = `
   FROM stores s JOIN items i ON i.store = s.seq
   WHERE s.account_id = ? AND s.store_id = ? AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
 
-// `items` are never deleted, and each change increases `version`.
+// Each change of an item changes one of these numbers: items are never deleted, and each update
+// increases `version`.
 const STATE_OF_STORES = `
   SELECT ${STORES.names.map((each) => `s.${each}`).join(', ')}, i.items, i.newest, i.versions, i.latest
   FROM stores s LEFT JOIN (
@@ -31,7 +32,7 @@ const STATE_OF_STORES = `
 
 export const STATE_QUERY = { project: FIND_PROJECT, stores: STATE_OF_STORES } as const
 
-/** The items of a store, as its state counts them. */
+/** The numbers that stand for the items of a store in the state of its project. */
 export interface ItemsState {
   readonly items: number
   readonly newest: string | null
@@ -39,7 +40,10 @@ export interface ItemsState {
   readonly latest: string | null
 }
 
-/** A digest of a project with its stores and items. Hex: base64url may begin with -, as an option. */
+/**
+ * A digest of a project with its stores and items. It is hexadecimal, because base64url may begin
+ * with `-`, like a command-line option.
+ */
 export function stateOf(
   project: Project,
   stores: readonly (readonly [Store, ItemsState])[],
@@ -95,7 +99,10 @@ export interface Batch<T> {
 
 const BATCH = 1_000
 
-/** The JSON of a record and of its audit entries. Batches never have records of two owners. */
+/**
+ * Returns the JSON values of a record and of its audit entries, and the owner of the record. All
+ * records of a batch have the same owner.
+ */
 export interface BatchOptions<T> {
   readonly rowOf: (record: T) => unknown
   readonly entriesOf: (record: T) => readonly unknown[]
@@ -132,15 +139,18 @@ export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }
 
-/** The fields in which the entries of a catalog's items differ. */
+/** The fields of audit entries that differ between the items of one catalog. */
 export const ENTRY_FIELDS = ['action', 'subject', 'store_id', 'data'] as const
 
-/** The values of the other fields, in the order of the table. */
+/** The values of all other fields, in the column order of the table. */
 export function sharedEntryValues({ audit }: WriteOptions): string[] | undefined {
   return audit && [audit.at, audit.actor, audit.account_id, audit.project_id, audit.request_id]
 }
 
-/** The audit entries of the records that a catalog changes, made from the entry of the whole. */
+/**
+ * Makes the audit entries of the records that a catalog changes, from the entry of the whole
+ * catalog.
+ */
 export function entryMaker({ audit }: WriteOptions) {
   const entries = (change: Partial<AuditEntry>): AuditEntry[] => {
     if (!audit) return []

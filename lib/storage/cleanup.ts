@@ -8,7 +8,10 @@ export interface Cleanup {
   stop(): Promise<void>
 }
 
-/** Longer than the leases of imports: the second run can clear what the first had to leave. */
+/**
+ * Longer than the leases of imports. The second run can then clear an import whose lease was still
+ * valid in the first run.
+ */
 const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
 

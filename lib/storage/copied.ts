@@ -12,7 +12,7 @@ export interface ImportGroup {
   readonly rows: readonly NewPurchase[]
 }
 
-/** Groups consecutive purchases of an import. */
+/** Groups consecutive purchases of the same import. */
 export function byImport(purchases: readonly StoredPurchase[]): ImportGroup[] {
   const groups: { import_id: string; rows: NewPurchase[] }[] = []
   for (const { import_id, store_id: _, ...purchase } of purchases) {

@@ -18,7 +18,7 @@ const noProgress: CopyProgress = () => {}
  * comparison succeeds, the target is marked as unfinished and opens only with `forCopy`.
  *
  * Continues an interrupted copy, and skips the records that the target already has. If the target
- * is a finished copy, only compares. Does not copy expired idempotency records, and the delivery
+ * is a finished copy, only compares. Copies neither expired idempotency records nor the delivery
  * logs of webhooks.
  *
  * Throws `storage_unavailable` when the two differ, for example after a write during the copy.
@@ -33,7 +33,7 @@ export async function copyStorage(
   await assertPrefix(from, to)
   const isBegun = await to.beginCopy()
   if (isBegun) await copyAll(from, to, onProgress, now)
-  // Runs in parallel, because one waits for its database while the other computes.
+  // Takes both inventories in parallel: one waits for its database while the other computes.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
@@ -134,7 +134,9 @@ async function copyAccount(from: Storage, to: Storage, account: Account): Promis
   }
 }
 
-/** Copies idempotency records in the order of their keys, from the last key in the target on. */
+/**
+ * Copies idempotency records in the order of their keys. Begins after the last key in the target.
+ */
 async function copyIdempotencyRecords(
   from: Storage,
   to: Storage,
@@ -252,7 +254,7 @@ interface CopiedList<T> {
   readonly insert: (records: readonly T[]) => Promise<void>
 }
 
-/** Copies the records of a list after as many as the target has already. */
+/** Copies the records of a list. Skips as many as the target already has. */
 async function copyList<T>(
   { from, to, count }: Context,
   kind: string,
@@ -282,10 +284,16 @@ async function copySigningKeys(from: Storage, to: Storage): Promise<void> {
   }
 }
 
-/** Entries of a minute before the cursor are sent again, as their times may not be in order. */
+/**
+ * Entries from the minute before the cursor are sent again, because their times may be out of
+ * order.
+ */
 const OVERLAP_MS = 60_000
 
-/** Copies webhook endpoints. Their positions are found by time, because the numbers differ. */
+/**
+ * Copies webhook endpoints. Finds their positions by time, because the sequence numbers of the two
+ * storages differ.
+ */
 async function copyEndpoints(
   from: Storage,
   to: Storage,

@@ -56,7 +56,8 @@ export async function takeInventory(
       }
     }
   }
-  // In any order: a storage may list the imports of one store after those of another.
+  // Adds records in any order, because a storage may list the imports of one store after those of
+  // another.
   const addUnordered = async (
     kind: string,
     list: (page: Page) => Promise<RecordPage<object>>,

@@ -10,9 +10,9 @@ export function purchasePages(storage: Storage, store: StoreKey) {
 }
 
 /**
- * A page ends once its records hold this much text. Each storage counts characters or bytes,
- * whichever it has at hand. An item, project or store may have 70 KiB: without this limit, a page
- * of 1000 could need 70 MiB for each read in flight.
+ * A page ends once its records hold this much text, in characters or bytes depending on the
+ * storage. An item, project or store may have 70 KiB. Without this limit, a page of 1,000 could
+ * need 70 MiB for each read in flight.
  */
 export const PAGE_TEXT = 1024 ** 2
 

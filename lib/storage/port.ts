@@ -27,8 +27,8 @@ export type * from './port/write.ts'
  * record: it may be frozen or shared.
  *
  * A method throws `storage_unavailable` while the database cannot be used: locked, full or
- * unreachable. A write with an `authority` throws as `assertAuthority` does if one of its
- * conditions is not met.
+ * unreachable. A write with an `authority` verifies its conditions. If one is not met, it throws
+ * the error of `assertAuthority`.
  */
 export interface Storage
   extends AccountMethods,
@@ -56,14 +56,19 @@ export interface Storage
   size?(): Promise<StorageSize>
   /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
-  /** See `Till.together`. Missing where each read is checked at no cost. */
+  /**
+   * Returns the function for the calls of one request: see `Till.together`. Missing where checking
+   * each read costs nothing.
+   */
   together?(): Together
-  /** Missing without a version check. */
+  /**
+   * Tells whether cached answers are still correct. Missing in a storage without version checks.
+   */
   readonly revision?: Revision
   close(): Promise<void>
 }
 
-/** Calls `work`, whose first reads may be as old as the request. See `Till.together`. */
+/** Calls `work`. The first reads of `work` may be as old as the request: see `Till.together`. */
 export type Together = <T>(work: () => T) => T
 
 /** Tells whether cached answers are still correct. */
@@ -77,7 +82,10 @@ export interface Revision {
 /** The sizes of a database in bytes. */
 export interface StorageSize {
   readonly database: number
-  /** The size of the write-ahead log; missing for a server, where all databases share one. */
+  /**
+   * The size of the write-ahead log. Missing for a database server, where all databases share one
+   * log.
+   */
   readonly wal?: number
   /** The free space in the file system; missing for a database server. */
   readonly free?: number
@@ -94,10 +102,10 @@ export interface PoolState {
 
 export interface BucketMethods {
   /**
-   * Consumes from the token buckets of rate limits that servers share. A cost is the time in which
-   * the bucket refills by it. `elapsed` is the time since this server's previous call. Resolves to
-   * the time until each bucket is full; negative if it is full already. All times are in
-   * milliseconds. A crash may lose the buckets.
+   * Consumes from the token buckets of rate limits that servers share. Each cost is the time in
+   * which the bucket refills by the consumed amount. `elapsed` is the time since the previous call
+   * of this server. Resolves to the time until each bucket is full, which is negative if the bucket
+   * is already full. All times are in milliseconds. A crash may lose the buckets.
    */
   consumeBuckets(costs: BucketTimes, elapsed: number): Promise<BucketTimes>
 }
@@ -105,7 +113,10 @@ export interface BucketMethods {
 /** A time in milliseconds for each bucket. */
 export type BucketTimes = ReadonlyMap<string, number>
 
-/** The changes of records that a cache may hold. A cache on PostgreSQL finds them by their entries. */
+/**
+ * The methods that change records in caches. A cache on PostgreSQL finds these changes by their
+ * audit entries.
+ */
 type CachedChange =
   | 'insertAccount'
   | 'insertAccountKey'
@@ -121,7 +132,7 @@ type CachedChange =
   | 'revokeTokens'
   | 'pseudonymizeWatermark'
 
-/** The last parameter of a method, with an audit entry. */
+/** A method whose last parameter must contain an audit entry. */
 type Audited<Method extends (...args: never[]) => unknown> =
   Required<Parameters<Method>> extends [...infer Others, infer Write]
     ? (...args: [...Others, Write & { readonly audit: AuditEntry }]) => ReturnType<Method>

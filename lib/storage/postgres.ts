@@ -61,7 +61,8 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const {
     max: size = inUrlOr('max', 10),
     poolTimeout = 5_000,
-    connectTimeout = 1000 * inUrlOr('connect_timeout', 5), // the URL has seconds, as in postgres.js
+    // In the URL, the unit is seconds, as in postgres.js.
+    connectTimeout = 1000 * inUrlOr('connect_timeout', 5),
     statementTimeout = inUrlOr('statement_timeout', 10_000),
     idleTimeout = 1000 * inUrlOr('idle_timeout', 60),
   } = options
@@ -69,7 +70,8 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const settings = {
     max: 1,
     connect_timeout: connectTimeout / 1000,
-    idle_timeout: 0, // never: our own pool closes idle connections, but not in a transaction
+    // Never; our own pool closes idle connections, but only outside of transactions.
+    idle_timeout: 0,
     max_lifetime: 0,
     fetch_types: false,
     connection: {
@@ -93,8 +95,9 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
- * No cache during a copy, whose writes leave no audit entries, nor for several hosts of which some
- * may be replicas.
+ * Returns the bytes for the cache. There is no cache during a copy, whose writes leave no audit
+ * entries. There is none for several hosts either, because some may be replicas, unless the URL
+ * selects the primary.
  */
 function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES, forCopy }: PostgresOptions): number {
   const [address = '', query] = url.split('?')
@@ -111,7 +114,10 @@ function withCache(storage: Storage, db: Database, bytes: number): Storage {
   return cache.storage
 }
 
-/** Whether the URL has `?prepare=false`, in the spellings of postgres.js. It means a pooler. */
+/**
+ * Whether the URL disables prepared statements, in any spelling of postgres.js. The server is then
+ * a connection pooler.
+ */
 function isPooled(inUrl: URLSearchParams): boolean {
   return /^(false|disable)$/.test(inUrl.get('prepare') ?? '')
 }

@@ -17,7 +17,7 @@ export function pseudonymOf({ project_id, user_id }: UserKey): string {
 
 type Names = Pick<AuditEntry, 'actor' | 'subject'>
 
-/** Finds the audit entries of a user. */
+/** Returns functions that find and change the audit entries of a user. */
 export function entriesOf(user: UserKey) {
   const names = namesOf(user)
   const erased = namesOf({ ...user, user_id: pseudonymOf(user) })
@@ -36,12 +36,15 @@ export function entriesOf(user: UserKey) {
   }
 }
 
-/** The texts by which an entry names a user. Tokens of another tool may have any `jti`. */
+/**
+ * The texts by which an entry names a user. A token of another tool may have the user id as its
+ * `jti`.
+ */
 function namesOf({ project_id, user_id }: UserKey): Names {
   return { actor: `token:${user_id}`, subject: `${project_id}/${user_id}` }
 }
 
-/** The changed entries of a page, with their numbers. */
+/** Returns the changed entries of a page, with their sequence numbers. */
 export function pseudonymizedPage(rows: readonly Row[], page: Page, user: UserKey) {
   const { pseudonymize } = entriesOf(user)
   const { records, ...further } = recordPage(rows, page, numberedEntry, ({ seq }) => seq)

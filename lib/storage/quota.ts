@@ -11,7 +11,7 @@ export function grows(before: JsonObject, after: JsonObject): boolean {
   return bytesOf(after) > bytesOf(before)
 }
 
-/** The usage of an account after a change. Has only the numbers to compare with the quota. */
+/** The usage of an account after a change. Contains only the numbers that have a quota. */
 export interface Usage {
   readonly projects?: number
   readonly stores?: number

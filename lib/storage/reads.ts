@@ -215,7 +215,7 @@ export function copyReads(
   }
 }
 
-// Without casts: with them, SQLite searches by the first column only.
+// Has no casts: with casts, SQLite would use only the first column of the index.
 function pageOfPairs(columns: string): string {
   return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
 }
@@ -249,7 +249,8 @@ export function erasedPurchaseReads(db: Reader): Pick<PurchaseMethods, 'listEras
 const watermarksFrom = (operator: '>' | '>=') => `
   SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
   ORDER BY user_id LIMIT ?`
-const FIRST_WATERMARKS = watermarksFrom('>=') // the watermark of all users has the user id ''
+// Includes '', the user id of the watermark for all users.
+const FIRST_WATERMARKS = watermarksFrom('>=')
 const NEXT_WATERMARKS = watermarksFrom('>')
 
 export function tokenReads(db: Reader): Pick<TokenMethods, 'findWatermark' | 'listWatermarks'> {

@@ -2,7 +2,10 @@ import type { ImportDetails } from '../domain/import.ts'
 import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
 import type { WriteOptions } from './port.ts'
 
-/** The ids of recorded purchases begin with `rec_`; each is an import that is not listed. */
+/**
+ * Whether an import `i` is a recorded purchase. The id of such an import begins with `rec_`, and
+ * lists leave it out.
+ */
 export const IS_RECORDING = "substr(i.import_id, 1, 4) = 'rec_'"
 
 export function isRecording(import_id: string): boolean {
@@ -38,7 +41,7 @@ export function recordedDetails(
  */
 export const RECORDED_GAP = 2 ** 16
 
-/** The stored form of a new purchase. Absent fields are not there. */
+/** The stored form of a new purchase. Leaves out undefined fields. */
 export function storedPurchase(
   { line: _line, ...row }: NewPurchase,
   store_id: string,

@@ -51,8 +51,9 @@ export async function openSqliteStorage(
 
 /**
  * Returns a function that reads the version of the cached tables. `data_version` changes with each
- * commit of another connection, also with those of other tables. Only then reads the counter that
- * triggers increase. The counter alone would cost a third more than `data_version`.
+ * commit of another connection, even if the commit changed only other tables. When it has changed,
+ * the function reads the counter that triggers increase. Reading only the counter would cost a
+ * third more.
  */
 function createVersion(db: Connection): () => number {
   let commits: unknown
@@ -100,7 +101,8 @@ function storageOn(db: Connection): Storage {
     emptyLog: () => db.emptyLog(),
     size: () => db.size(),
     async close() {
-      // At the same time: the connection then refuses the cleanup's next statement.
+      // Closes and stops at the same time, so that the connection refuses the cleanup's next
+      // statement.
       await Promise.all([db.close(), cleanup.stop(), users.stop()])
     },
   }

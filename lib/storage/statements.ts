@@ -15,7 +15,7 @@ import {
 // The SQL statements that both adapters send. `?` stands for a value; the PostgreSQL connection
 // replaces it by `$n`. The PostgreSQL adapter appends row locks.
 
-/** The SQL for a page of rows after a `seq`. SQLite keeps some tables in order only by `rowid`. */
+/** The SQL for a page of rows after a `seq`. SQLite tables without a column `seq` use `rowid`. */
 export function pageOf(
   { list, name }: { readonly list: string; readonly name: string },
   owner?: string,
@@ -64,7 +64,7 @@ export const COUNT_USAGE = `
   FROM accounts WHERE account_id = ?`
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
-/** Counts a recorded purchase that an import has already as a row of the import that it skips. */
+/** Counts a recorded purchase that a file's import already has as a skipped row of that import. */
 export const SKIP_RECORDING = `
   INSERT INTO import_overlaps AS o (import, earlier, rows)
   SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND NOT ${IS_RECORDING}
@@ -98,6 +98,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row in any database that has been used. */
+/** Finds a row, unless the database was never used. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

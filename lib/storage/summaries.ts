@@ -23,9 +23,9 @@ interface Statement {
 }
 
 /**
- * Writes the statement of a summary. `summaryOf` reads its rows. Groups by status too, and then
- * brings the statuses of a group into one row: a million rows take 0.85 of the time of counts and
- * sums that each select their status (bench/).
+ * Returns the statement of a summary. `summaryOf` reads its rows. Groups by status too, and then
+ * merges the statuses of each group into one row. For a million rows, this takes 0.85 of the time
+ * of counts and sums that each filter by status (bench/).
  */
 export function summaryStatement(
   { from, status, sums, total, periods }: SummaryDialect,
@@ -38,7 +38,8 @@ export function summaryStatement(
     day: periods.day,
     week: periods.week,
     month: periods.month,
-    // In one store a SKU is one item, and numbers sort faster than names (bench/: 0.7 of the time).
+    // In one store, groups by the number of the item, which sorts faster than its name (bench/: 0.7
+    // of the time).
     sku: isOneStore ? 'p.item' : 't.name',
     currency: 'p.currency',
     store: 's.store_id',
@@ -47,7 +48,7 @@ export function summaryStatement(
     ...(isOneStore && { sku: (group) => `(SELECT name FROM items WHERE seq = ${group})` }),
     currency: (group) => `coalesce(${group}, '')`,
   }
-  // A user id belongs to a project.
+  // A user id is unique only within its project.
   const user = isOneStore ? 'p.user_id' : "s.project_id || '/' || p.user_id"
   const needsItems = filter.sku !== undefined || (by.includes('sku') && !isOneStore)
   const groups = groupsOf(by)

@@ -191,8 +191,8 @@ const PURCHASE_SOURCES: { readonly [column: string]: string } = {
 }
 
 /**
- * The SQL columns of purchases `p` of imports `i` and items `t`. `status` is the SQL of one of
- * them.
+ * The SQL columns of purchases `p`, their imports `i` and items `t`. `status` is the SQL of the
+ * column `status`.
  */
 export function purchaseColumns(status: string): string {
   const sources = { ...PURCHASE_SOURCES, status }
@@ -215,7 +215,7 @@ function anyJson<T>(): Column<T | undefined> {
 
 const totals = anyJson<readonly ImportTotal[]>()
 
-/** Reads imports; a commit writes them. */
+/** The columns of an import that its commit writes. */
 export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
   actor: optional(text()),
   file_name: optional(text()),

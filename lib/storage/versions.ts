@@ -20,7 +20,9 @@ export function newChange(): string {
   return `${time}${randomBytes(10).toString('base64url')}`
 }
 
-/** The row to write for a copied item. An item with changes gets a new random `changed`. */
+/**
+ * The row to write for a copied item. An item that was ever changed gets a new random `changed`.
+ */
 export function copiedItem(item: Item): Item & { readonly changed?: string } {
   return item.version === 1 ? item : { ...item, changed: newChange() }
 }

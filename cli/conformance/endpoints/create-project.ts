@@ -11,7 +11,10 @@ export const PROJECT = {
   config: object,
 }
 
-/** The keys of a configuration, but for those of webhooks, which could send messages. */
+/**
+ * The keys of a configuration. Those of webhooks are left out, because they could make the server
+ * send messages.
+ */
 export const CONFIG = {
   sandbox_enabled: true,
   allowed_currencies: ['EUR', 'USD'],

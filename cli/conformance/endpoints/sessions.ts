@@ -14,7 +14,7 @@ const DEVICE = {
 }
 const DEVICE_INFO = 'Resources: Device info'
 
-/** The checks that endpoints 2 and 3 share. The session is at a path in the answer. */
+/** The checks that endpoints 2 and 3 share. `path` is the place of the session in the answer. */
 export function sessionEndpoint(
   number: 2 | 3,
   answer: Shape,
@@ -59,7 +59,7 @@ export function sessionEndpoint(
 
 const TOLERANCE_MS = 60_000
 
-/** Expects `expires_at` to be `expires_in_seconds` from now, by the clock of the server. */
+/** Expects `expires_at` to be `expires_in_seconds` after the `Date` of the answer. */
 async function expectAgreement(
   { call, newSession }: World,
   number: 2 | 3,
@@ -75,7 +75,7 @@ async function expectAgreement(
   expect(isNear, 'expires_at and expires_in_seconds within 60 s', answer)
 }
 
-/** The token in the answer of a session endpoint is a bearer token. */
+/** Checks that an endpoint for bearer tokens accepts the token in an answer. */
 export function opensBearerEndpoints(
   check: Tools['check'],
   number: 1 | 2 | 3,

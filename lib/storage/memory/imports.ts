@@ -75,7 +75,8 @@ function findRefusal(
     all.flatMap((each) => [...each.changes].filter(isLater).map(([id]) => id)),
   )
   if (changed.size > 0) return { outcome: 'changed', rows: changed.size }
-  // Recorded purchases count as skipped rows of the import itself.
+  // A purchase that was recorded although this import has it counts as a skipped row of the import
+  // itself.
   const own = all.reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
   const others = [...changes.keys()].filter((id) => {
     return later.some(({ overlaps }) => overlaps.has(purchases.get(id)?.import_id ?? ''))

@@ -73,14 +73,13 @@ export function createState() {
     formerKeys: new Map<string, FormerPublicKey>(),
     stores: new Map<string, StoreRecords>(),
     items: new Map<string, Item>(),
-    /** By item id. An item that never changed has none. */
     signingKeys: [] as StoredSigningKey[],
     watermarks: new Map<string, Watermark>(),
     idempotencyRecords: new Map<string, IdempotencyRecord>(),
     audit: [] as NumberedEntry[],
     lastSeq: 0,
     endpoints: new Map<string, KeptEndpoint>(),
-    /** By endpoint, sequence and part. */
+    /** The key consists of the endpoint, the sequence number and the part of a message. */
     messages: new Map<string, StoredMessage>(),
     /** The bytes of configuration of each account. */
     configBytes: new Map<string, number>(),

@@ -6,7 +6,7 @@ export interface AccountMethods {
   /** Inserts an account with its first key. */
   insertAccount(account: Account, key: AccountKey, write?: WriteOptions): Promise<void>
   findAccount(account_id: string): Promise<Account | undefined>
-  /** Finds the account of an unrevoked key. Adds the id of the key. */
+  /** Finds the account of a key that is not revoked. The result contains the id of the key. */
   findAccountByKeyHash(hash: string): Promise<KeyedAccount | undefined>
   /** Lists all accounts in order of creation. */
   listAccounts(page: Page): Promise<RecordPage<Account>>

@@ -9,7 +9,9 @@ export interface AuditMethods {
   /** Checks the conditions of an authority for a call that writes nothing. Throws if one fails. */
   verifyAuthority(authority: Authority): Promise<void>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
-  /** Writes audit entries and idempotency records in this order, without another change. */
+  /**
+   * Writes audit entries and idempotency records, in the order of `writes`. Changes nothing else.
+   */
   insertAudit(...writes: readonly WriteOptions[]): Promise<void>
   /** Replaces the fingerprints in one page of idempotency records by the results of `change`. */
   updateFingerprints(
@@ -26,8 +28,9 @@ export interface AuditMethods {
   /** Lists the audit log of one account or of all, oldest entries first. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
   /**
-   * Lists entries of all accounts in an order in which none can be committed later before one that
-   * was listed. `after` is an earlier `position`. With `limit` 0, resolves to the newest position.
+   * Lists entries of all accounts in their final order: no transaction can later commit an entry
+   * before one that was listed. `after` is an earlier `position`. With `limit` 0, resolves to the
+   * newest position.
    */
   listSettled(page: Page): Promise<SettledPage>
   /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
@@ -48,7 +51,7 @@ export interface AuditPage {
 
 export interface SettledPage {
   readonly entries: readonly NumberedEntry[]
-  /** The position after the last entry, or the given one. */
+  /** The position after the last listed entry. Without entries, the given position. */
   readonly position: string
 }
 

@@ -4,7 +4,7 @@ import type { Page, RecordPage } from './page.ts'
 import type { StoreKey } from './stores.ts'
 
 /**
- * Reads and writes only for copies. The insertions keep the order of their records. One that
+ * Methods that only copies use. An insertion keeps the order of its records. An insertion that
  * repeats an earlier one adds nothing, or throws `storage_unavailable`.
  */
 export interface CopyMethods {
@@ -17,12 +17,12 @@ export interface CopyMethods {
   /** Lists the finished imports into all stores, with undone ones and recorded purchases. */
   listAllImports(page: Page): Promise<RecordPage<StoredImport>>
   insertImports(imports: readonly StoredImport[]): Promise<void>
-  /** Adds purchases of imports that exist. The purchases of one import follow each other. */
+  /** Adds purchases of existing imports. The purchases of one import follow each other. */
   insertPurchases(store: StoreKey, purchases: readonly StoredPurchase[]): Promise<void>
-  /** Lists the statuses that imports changed, without undone imports. */
+  /** Lists the status changes of all imports that are not undone. */
   listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>
   insertStatusChanges(changes: readonly StatusChange[]): Promise<void>
-  /** Lists the numbers of rows that imports skipped, without undone imports. */
+  /** Lists how many rows of earlier imports each import skipped. Leaves out undone imports. */
   listOverlaps(page: Page): Promise<RecordPage<ImportOverlap>>
   insertOverlaps(overlaps: readonly ImportOverlap[]): Promise<void>
 }
@@ -37,7 +37,7 @@ export interface StatusChange {
   readonly after: PurchaseStatus
 }
 
-/** The number of rows of an earlier import that an import skipped. */
+/** How many rows of an earlier import a later import skipped. */
 export interface ImportOverlap {
   readonly import_id: string
   readonly earlier_id: string

@@ -35,8 +35,8 @@ export interface ItemPage {
   /** The id of the last item on the page; missing on the last page. */
   readonly next?: string
   /**
-   * A version of the store's items, which changes with each change of them. Correct only on the
-   * first page. The items on that page are at least as new as the version.
+   * The version of the store's items. Every change of an item changes it. Correct only on the first
+   * page, whose items are at least as new as the version.
    */
   readonly revision: string
 }
@@ -47,7 +47,10 @@ export interface CatalogMethods {
    * of them. Resolves to undefined when there is no such project.
    */
   findCatalogState(project_id: string): Promise<string | undefined>
-  /** Lists the items of a store in order of creation, archived ones too. Large texts end a page. */
+  /**
+   * Lists the items of a store in order of creation, including archived ones. A page of large texts
+   * ends early.
+   */
   listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
   /**
    * Writes all changes in one transaction, with an audit entry for each changed record besides that
@@ -63,21 +66,21 @@ export interface CatalogItemChange
     Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
   /** Null restores the item. */
   readonly archived_at?: string | null
-  /** Replaces these fields of the write's audit entry, in an entry for this item. */
+  /** The fields of this item's audit entry that differ from the audit entry of the write. */
   readonly audit?: Partial<AuditEntry>
 }
 
 export interface CatalogChanges {
   readonly project_id: string
-  /** The `findCatalogState` that the changes were made from. */
+  /** The result of `findCatalogState` on which the changes are based. */
   readonly state: string
-  /** A random id for the changed items, in order of time. */
+  /** A random id for this change of the items. It begins with the time, so ids sort by time. */
   readonly change_id: string
   /** Absent when the project itself does not change. */
   readonly project?: Project | undefined
   readonly newStores: readonly Store[]
   readonly stores: readonly Store[]
-  /** Read once in each attempt to write. */
+  /** Iterated once in each attempt to write. */
   readonly newItems: Iterable<Item>
   readonly items: Iterable<CatalogItemChange>
 }

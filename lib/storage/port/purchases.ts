@@ -8,9 +8,10 @@ import type { WriteOptions } from './write.ts'
 
 export interface PurchaseMethods {
   /**
-   * Inserts one purchase, or updates the status of a stored one, as an import of its own, whose
-   * `import_id` begins with `rec_`. Changes no purchase if the outcome is another. When a file's
-   * import has the purchase already, an undo of that import counts it as skipped.
+   * Records one purchase as an import of its own, whose `import_id` begins with `rec_`. Inserts the
+   * purchase, or updates the status of a stored one. Any other outcome changes no purchase. If the
+   * import of a file has the purchase already, an undo of that import counts the recorded purchase
+   * as skipped.
    */
   recordPurchase(
     store: StoreKey,
@@ -24,8 +25,8 @@ export interface PurchaseMethods {
    */
   listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
   /**
-   * Completes the index of users for imports of earlier versions. New imports complete it, and
-   * reads are exact without it. Absent when each write completes it.
+   * Completes the index of users for imports of earlier versions. Newer imports complete it
+   * themselves. Reads are correct without it. Missing where each write completes the index.
    */
   indexUsers?(): Promise<void>
   /** Starts an import into a store. Resolves to undefined while another import into it runs. */
@@ -75,13 +76,17 @@ export interface PurchaseImport {
   /** Discards all staged rows. */
   abort(): Promise<void>
   /**
-   * Erases stored purchases of the store at once. A row of a later import with the same transaction
-   * id never restores them. Resolves to the number of erased purchases. For an import without rows.
+   * Erases stored purchases of the store, all at once. A row of a later import with the same
+   * transaction id never restores them. Resolves to the number of erased purchases. Call it only on
+   * an import without rows.
    */
   erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
 
-/** The outcome of staged rows. `compareRepeat` decides about a transaction that exists. */
+/**
+ * The outcome of staged rows. `compareRepeat` decides about a row whose transaction is already
+ * stored.
+ */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number
@@ -97,7 +102,10 @@ export interface StoredPurchasePage {
   readonly next?: string
 }
 
-/** The outcome of a recorded purchase; `compareRepeat` decides about a transaction that exists. */
+/**
+ * The outcome of a recorded purchase. `compareRepeat` decides about a transaction that is already
+ * stored.
+ */
 export type RecordedRow =
   | {
       readonly outcome: 'added' | 'updated' | 'skipped'
@@ -107,7 +115,7 @@ export type RecordedRow =
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** The SKU is not an item of the store. */
   | { readonly outcome: 'unknown' }
-  /** An import under way has the transaction, or has used all numbers that it left free. */
+  /** A running import contains the transaction, or no number in front of its rows is free. */
   | { readonly outcome: 'busy' }
 
 /** The purchases of one SKU by one user. */

@@ -24,7 +24,7 @@ export interface TokenMethods {
 
   /**
    * Raises the revocation watermark of a project or of one of its users to `at`. If a watermark for
-   * the same tokens is already as high, raises it to one more than that.
+   * the same tokens is already `at` or higher, the new one exceeds it by one.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
   /** Raises a revocation watermark to this value, for `copyStorage`. Never lowers a stored one. */

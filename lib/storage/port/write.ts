@@ -7,23 +7,26 @@ import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 /** The checks and additional writes in the transaction of a change. */
 export interface WriteOptions {
   /**
-   * The caller's conditions, to be verified again. If one fails, the change throws as
-   * `assertAuthority` does and writes nothing. A revocation resolves only after the changes that it
-   * came too late for.
+   * The caller's conditions, which are verified again in the transaction of the change. If one
+   * fails, the change throws the error of `assertAuthority` and writes nothing. A revocation waits
+   * for the changes that were verified before it.
    */
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
   readonly idempotency?: IdempotencyRecord
   /** A quota to check if the change increases the usage. */
   readonly quota?: Quota
-  /** Changes of webhook endpoints. Read after the change was made. */
+  /**
+   * Changes of webhook endpoints. The storage reads this list after the change, so the change may
+   * fill it.
+   */
   readonly endpoints?: readonly EndpointWrite[]
 }
 
 /** The options of a change with its audit entry. */
 export type AuditedWrite = WriteOptions & { readonly audit: AuditEntry }
 
-/** The same for an update. */
+/** The options of an update. */
 export interface UpdateOptions<R> extends WriteOptions {
   /** Makes the `data` of the audit entry, from the record before and after the change. */
   readonly describe?: (before: R, after: R) => JsonObject

@@ -32,8 +32,8 @@ import { insertionOfMany } from './statements.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
- * already. Throws if the caller's authority does not hold. `insert` is for a write that only needs
- * its account key verified.
+ * already. Throws if the caller's authority does not hold. Uses `insert` for a write that needs no
+ * other check than that of its account key.
  */
 export async function insertOnce<R>(
   db: Database,
@@ -46,7 +46,8 @@ export async function insertOnce<R>(
   const isPlain = !idempotency && !quota && endpoints.length === 0
   if (isPlain && !authority?.token && !authority?.store) {
     if (await insert()) return 'inserted'
-    await db.transaction((tx) => verifyAuthority(tx, authority)) // otherwise the name is taken
+    // If this does not throw, the name is taken.
+    await db.transaction((tx) => verifyAuthority(tx, authority))
     return 'taken'
   }
   return db.transaction(async (tx) => {
@@ -122,7 +123,7 @@ export async function recordWrite(
 }
 
 const INSERT_ENTRIES = insertionOfMany(AUDIT)
-/** Inserts many records, for a copy into a storage that has none of them. */
+/** Inserts many records without checks. Only for a copy, whose target has none of these records. */
 const INSERT_IDEMPOTENCY_RECORDS = insertionOfMany(IDEMPOTENCY_RECORDS)
 
 /**
@@ -248,8 +249,8 @@ async function archivePage(
 }
 
 /**
- * Caches on other servers find changes by their entries, at most a minute later. The hour is by the
- * clock of the database, which also limits a version check.
+ * Caches on other servers find changes by their entries, at most a minute later. The hour is
+ * measured by the clock of the database, as the age of a version is.
  */
 const IS_TOO_LATE = `
   SELECT 1 WHERE ?::timestamptz > now() - interval '1 hour'`

@@ -82,8 +82,8 @@ const LOCK = `
     GROUP BY number ORDER BY number) AS locks`
 
 /**
- * Finds a key by its id. First takes its fair lock, by name, and then the row lock. The statement's
- * snapshot is from before the wait, but FOR SHARE reads a row again that has changed since then.
+ * Finds a key by its id. First takes the fair lock of the key, then the row lock. The statement's
+ * snapshot is older than its wait for the locks, but FOR SHARE reads a changed row again.
  */
 export const FIND_LOCKED_KEY = `
   SELECT 1 FROM account_keys

@@ -11,7 +11,10 @@ export interface Client {
   readonly isLost: boolean
   /** The number of statements on the connection that have no answer yet. */
   readonly pending: number
-  /** Milliseconds since the last answer, or since the first statement that was sent after it. */
+  /**
+   * Milliseconds since the last answer or, if later, since the first statement that is still
+   * unanswered was sent.
+   */
   readonly quiet: number
   /** The number of single statements that currently share the connection. */
   shares: number
@@ -35,7 +38,8 @@ export function openClient(
 
   const client: Client = {
     async send(statement) {
-      // Otherwise postgres.js reconnects, and runs the rest of a transaction outside of it.
+      // Otherwise postgres.js would reconnect, and run the rest of a transaction outside of the
+      // transaction.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
       if (pending++ === 0) heardAt = Date.now()
       try {

@@ -3,12 +3,14 @@ import { PAGE_TEXT, recordPage } from '../pages.ts'
 import type { Page, RecordPage } from '../port.ts'
 import type { Database } from './connection.ts'
 
-/** The maximum number of configurations to measure for a page. Measuring reads a whole one. */
+/**
+ * The maximum number of configurations to measure for a page. To measure one is to read all of it.
+ */
 const MEASURED = 32
 
 /**
  * The SQL for an owner's records that fill a page, and one more. A record is left out if the
- * records up to the one before its predecessor already fill the page with their text.
+ * records before its predecessor already fill the page with their text.
  */
 export function configuredQuery<R>(table: Table<R>, owner: string, config: string): string {
   return `SELECT * FROM (

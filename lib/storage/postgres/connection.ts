@@ -48,7 +48,10 @@ export interface Database extends Connection {
 }
 
 export interface Limits {
-  /** Milliseconds for one statement, instead of the connection's `statement_timeout`. */
+  /**
+   * The timeout of each statement in milliseconds. Replaces the `statement_timeout` of the
+   * connection.
+   */
   readonly timeout: number
 }
 
@@ -61,7 +64,8 @@ export function databaseOn(pool: Pool): Database {
       throw error
     }
   }
-  // Reserves a connection, because reads that share one would wait for the write's locks and disk.
+  // Reserves a connection. Reads on a shared one would wait for the locks and the disk of this
+  // statement.
   const run: Connection['run'] = (...statement) =>
     retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {
@@ -77,7 +81,7 @@ export function databaseOn(pool: Pool): Database {
 }
 
 function connectionOn(client: Client): Connection {
-  // Prepares statements. `?prepare=false` in the URL overrides this in postgres.js.
+  // Asks for prepared statements. In postgres.js, `?prepare=false` in the URL overrides this.
   const query = (sql: string, values: PostgresValue[]) =>
     client.send((driver) => driver.unsafe(numbered(sql), values, { prepare: true, simple: false }))
   return verbsOn(
@@ -110,7 +114,8 @@ async function inTransaction<T>(
     exec: async (sql) => void (await exec(sql)),
     copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
   }
-  // Overrides the database's default: after a lock, a statement must see what others committed.
+  // Sets the isolation level, because the default of the database may differ. After a lock, a
+  // statement must see what others committed.
   await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
     if (limits) {

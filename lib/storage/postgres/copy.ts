@@ -31,7 +31,8 @@ export async function copyInto(
  * of its input, the stream stays open.
  */
 function failureOf(query: PostgresQuery): Promise<never> {
-  const inner = query as PostgresQuery & { reject: (error: unknown) => void } // undocumented
+  // `reject` is undocumented.
+  const inner = query as PostgresQuery & { reject: (error: unknown) => void }
   const { reject } = inner
   const failed = new Promise<never>((_, fail) => {
     inner.reject = (error) => {

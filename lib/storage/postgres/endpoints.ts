@@ -14,7 +14,7 @@ const DIALECT: WebhookDialect = {
   order: 'a.xid, a.seq',
   setXid: 'read_xid = a.xid,',
   isBack: '(a.xid, a.seq - 1) <= (e.read_xid, e.read_seq)',
-  // After all entries of this transaction.
+  // The position after all entries of this transaction.
   setNewest: `read_xid = pg_current_xact_id(), read_seq = ${Number.MAX_SAFE_INTEGER}`,
   lock: ' FOR UPDATE',
   lockFree: ' FOR UPDATE OF e SKIP LOCKED',

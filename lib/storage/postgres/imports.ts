@@ -69,7 +69,7 @@ const INSERT = `
   INSERT INTO imports (import_id, store, owner, undoes) VALUES (?, ?, ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING RETURNING seq`
 
-/** Renews a lease until the returned function is called. */
+/** Renews a lease periodically until the returned function is called. */
 export function keepLease(db: Database, lease: Lease): () => void {
   // Ignores failures: the next heartbeat tries again, and the next block notices a lost lease.
   const renew = () => void renewLease(db, lease).catch(() => {})
@@ -96,7 +96,8 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
           await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
           await tx.run(COMMIT, first + 1, last, lease.import)
           if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
-          // Verifies last: revocations wait for these locks, and the commit may take minutes.
+          // Verifies the authority last. Revocations wait for its locks, and the statements before
+          // may take minutes.
           await verifyAuthority(tx, write.authority)
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
           await recordWrite(tx, write)

@@ -17,7 +17,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** An item may have 64 KiB of metadata. */
+/** The maximum number of items in a statement. An item may have 64 KiB of metadata. */
 const BATCH = 64
 
 /**
@@ -46,7 +46,7 @@ export function createItemQueue(db: Database): (key_id: string) => InsertUnderKe
       const inserted = new Set(rows.map(({ id }) => id))
       for (const { item, resolve } of batch) resolve(inserted.has(item.id))
     } catch (error) {
-      // Any other error may be about one of the items.
+      // Only a TillError concerns all items. Any other error may come from one of them.
       if (error instanceof TillError) for (const { reject } of batch) reject(error)
       else for (const each of batch) await insertOne(key_id, each)
     }

@@ -55,11 +55,11 @@ export function itemMethods(db: Database): ItemMethods {
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 
-// The revision has the count of items, not the greatest number: of two items added at once, the one
-// with the smaller number may become visible later. The sum of versions counts the changes. The
-// random ids tell states apart that differ after a backup was restored. Only the first page counts,
-// because a large store takes long, and its revision is that of the list. A row is left out when
-// those before its predecessor fill the page with their text.
+// The revision has the count of items, not the greatest number: of two items that are added at
+// once, the one with the smaller number may become visible later. The sum of versions counts the
+// changes. The random ids distinguish states that differ since a backup was restored. Only the
+// first page computes a revision, which takes long for a large store and is valid for the whole
+// list. A row is left out if the rows before its predecessor fill the page with their text.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,

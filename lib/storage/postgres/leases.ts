@@ -58,8 +58,8 @@ export async function clearAbandonedImports(db: Database, pause: Pause): Promise
 const CLEARED_A_STATEMENT = 20_000
 
 /**
- * Takes an import from its owner and deletes its rows, and its record unless it was undone. Does
- * nothing if it has ended or has another owner.
+ * Takes an import from its owner. Deletes its rows, and also its record unless the import was
+ * undone. Does nothing if the import has ended or has another owner.
  */
 export async function clearImport(
   db: Database,

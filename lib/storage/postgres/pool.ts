@@ -135,7 +135,8 @@ export function createPool(
     async close() {
       isClosed = true
       clearInterval(watch)
-      // Otherwise, work in the queue would open a new connection after the others were closed.
+      // Rejects the waiting work, which would otherwise open a new connection after the others are
+      // closed.
       queue.rejectAll()
       await Promise.all([...clients].map((client) => client.end()))
     },

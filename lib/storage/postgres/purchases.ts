@@ -14,7 +14,10 @@ const STATUS = 'p.status'
 export const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 const COLUMNS = purchaseColumns(STATUS)
 
-/** The range of an import's rows, which imports of earlier versions lack. */
+/**
+ * The range of an import's rows. An import of an earlier version has no range, so this covers all
+ * rows.
+ */
 const WITHIN_IMPORT = `
   AND p.seq >= (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE import_id = ?)
   AND p.seq <= (SELECT coalesce(max(last_purchase), ${Number.MAX_SAFE_INTEGER}) FROM imports

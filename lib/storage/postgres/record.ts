@@ -11,8 +11,9 @@ import type { Database, Transaction } from './connection.ts'
 import { clearAbandonedImports } from './leases.ts'
 
 /**
- * Locks a running import first, as its commit does, which prevents a deadlock. The import then
- * waits: it locks the same row for each block. No import opens while the store is locked.
+ * Locks a running import before the store. The commit of an import does so too, and the same order
+ * prevents a deadlock. The import then waits, because it locks the same row for each block. No
+ * other import can open while the store is locked.
  */
 export async function recordPurchase(
   db: Database,
@@ -35,7 +36,7 @@ export async function recordPurchase(
     if (recorded.outcome === 'added' || recorded.outcome === 'updated') await recordWrite(tx, write)
     return recorded
   })
-  // The import of a server that died blocks this until it is deleted.
+  // An import of a server that died blocks this purchase until that import is deleted.
   if (result.outcome === 'busy') clearAbandonedImports(db, async () => {}).catch(() => {})
   return result
 }
@@ -89,7 +90,10 @@ const FIND_ITEM = `
     WHERE e.store = items.store AND e.transaction_id = ?) AS is_deleted
   FROM items WHERE store = ? AND name = ?`
 
-/** The stored purchase of a transaction; whether an import under way has added or changed it. */
+/**
+ * Finds the stored purchase of a transaction. `is_busy` is true if an import under way has added or
+ * changed it.
+ */
 const FIND_TRANSACTION = `
   SELECT ${purchaseColumns('p.status')}, p.import, i.owner IS NOT NULL OR EXISTS (
     SELECT 1 FROM purchase_changes c WHERE c.store = p.store AND c.purchase = p.seq) AS is_busy
@@ -145,7 +149,7 @@ async function insertRow(
   )
 }
 
-/** The next number, unless the rows of a running import follow without a gap. */
+/** Takes the next number, unless a row of a running import already has it. */
 const NEXT_PURCHASE = `
   UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (
     SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)

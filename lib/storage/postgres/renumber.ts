@@ -2,7 +2,7 @@ import type { Database } from './connection.ts'
 
 const TIMEOUT_MS = 10 * 60_000
 
-// This server cannot have written numbers above its current one.
+// Numbers above the current one of this server come from another server.
 const IS_FOREIGN = 'xid >= pg_snapshot_xmax(pg_current_snapshot())'
 
 const FIND_FOREIGN = `

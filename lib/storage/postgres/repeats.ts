@@ -13,7 +13,9 @@ import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 import type { Lease } from './leases.ts'
 
-/** A row to write. `sku` is the item's `seq` instead: both are unique within a store. */
+/**
+ * A row to write. `sku` holds the `seq` of the item, not its name: both are unique within a store.
+ */
 export interface Entry extends PurchaseIdentity {
   readonly line: number
   readonly transaction_id: string

@@ -16,8 +16,8 @@ export function numbered(sql: string): string {
 export const JSON_TEXT = 'CAST(? AS text)::json'
 
 /**
- * The SQL to insert the records of a JSON array, in its order, for each row of `under`. `array` is
- * the placeholder of the array.
+ * The SQL to insert the records of a JSON array, in its order. With `under`, an SQL source of rows,
+ * inserts them for each of those rows. `array` is the placeholder of the array.
  */
 export function insertionOfMany<R>(table: Table<R>, { under = '', array = '?' } = {}): string {
   const rows = `ROWS FROM (json_to_recordset(${array}) AS (${table.typedFields})) WITH ORDINALITY AS r`

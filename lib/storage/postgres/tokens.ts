@@ -68,7 +68,7 @@ async function lockWatermarks(
   { authority }: WriteOptions,
 ): Promise<void> {
   await lockAuthority(tx, authority, lockOf.project(project_id))
-  // Locks the project's row, because a watermark may have none yet.
+  // Locks the project's row, because there may be no watermark to lock yet.
   await tx.find('SELECT 1 FROM projects WHERE id = ? FOR NO KEY UPDATE', project_id)
   await verifyAuthority(tx, authority)
 }

@@ -55,7 +55,7 @@ export async function undoImport(
     throw error
   }
   release()
-  // The import is undone even if this fails: the next import deletes the rows then.
+  // Ignores an error, because the import is already undone. The next import then deletes the rows.
   await clearImport(db, undone).catch(() => {})
   return UNDONE
 }
@@ -69,7 +69,8 @@ const HIDE = `
   UPDATE imports SET owner = ?, alive_at = now(), undone_at = ?
   WHERE seq = ? AND undone_at IS NULL`
 
-// An erased purchase stays known, so that the same file never restores its user.
+// Marks erased purchases as deleted. They stay known, so that the same file never restores their
+// users.
 const MARK_DELETED = `
   UPDATE erased_purchases e SET is_deleted = TRUE FROM purchases p
   WHERE p.store = e.store AND p.transaction_id = e.transaction_id AND p.import = ?`
@@ -90,8 +91,8 @@ async function findRefusal(
 }
 
 /**
- * Counts the rows that an import added or changed, and a later one changed. Statuses only advance,
- * so a later change begins with the status that this one set.
+ * Counts the rows that an import added or changed and that a later import changed. Statuses only
+ * advance, so a later change begins with the status that this import set.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -104,8 +105,8 @@ const COUNT_CHANGED = `
     WHERE c.import = ?) changed`
 
 /**
- * Counts the rows of an import that later ones skipped, and the rows that it changed of imports
- * whose rows later ones skipped.
+ * Counts the rows of an import that later imports skipped. Adds the rows that it changed in other
+ * imports, if later imports skipped rows of those.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (

@@ -47,7 +47,7 @@ async function tryThread<T>(
       if (hasBegun) reject(translateSqliteError(error))
       else resolve(undefined)
     })
-    worker.on('exit', () => resolve(found)) // has no effect after an error
+    worker.on('exit', () => resolve(found)) // has no effect after `reject`
   })
 }
 

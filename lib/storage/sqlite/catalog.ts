@@ -28,7 +28,8 @@ export function catalogMethods(db: Connection): CatalogMethods {
       return db.some((rows) => catalogPage(rows, page), PAGE_OF_CATALOG_ITEMS, ...values)
     },
     async applyCatalog({ project_id, state, change_id, project, ...changes }, write = {}) {
-      // 100,000 new items hold the lock for 1.5 s of CPU instead of 3.4 s (bench/catalog.mjs).
+      // Formats the JSON before the transaction. 100,000 new items then hold the lock for 1.5 s of
+      // CPU instead of 3.4 s (bench/catalog.mjs).
       const entries = entryMaker(write)
       const rowsOf = (all: readonly AuditEntry[]) =>
         all.map((entry) => ENTRY_FIELDS.map((field) => entry[field] ?? null))

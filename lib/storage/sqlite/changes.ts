@@ -35,7 +35,10 @@ export async function applyChanges(db: Connection, pause: Pause = setImmediate):
   }
 }
 
-/** Advances the status of a purchase for an import, after a change that waits. */
+/**
+ * Sets the status of a purchase for an import. First applies a status change of the purchase that
+ * still waits.
+ */
 export function changeStatus(db: Connection, seq: number, purchase: number, status: number): void {
   const waiting = db.find(`${FIND_CHANGES} AND c.purchase = ?`, purchase)
   if (waiting) applyChange(db, waiting as unknown as Change)

@@ -1,6 +1,6 @@
 // Runs in the thread that `checkpoints.ts` starts. Checkpoints the WAL on request through its own
-// connection. Answers with the number of frames in the WAL. After its last answer, the other thread
-// ends it, because Deno's `parentPort` has no `close`.
+// connection. Answers with the number of frames in the WAL. The other thread ends this thread after
+// its last answer, because Deno's `parentPort` has no `close`.
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 

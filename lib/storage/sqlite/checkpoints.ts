@@ -46,7 +46,10 @@ export function createCheckpoints(db: Connection): Checkpoints {
 }
 
 interface Thread {
-  /** Resolves to the number of frames in the WAL, or 0 after the thread's end. One at a time. */
+  /**
+   * Makes a checkpoint. Resolves to the number of frames in the WAL, or to 0 after the end of the
+   * thread. Call it again only after it has resolved.
+   */
   checkpoint(): Promise<number>
   /** Makes a last checkpoint, and ends the thread. */
   end(): Promise<void>

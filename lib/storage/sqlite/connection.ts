@@ -28,7 +28,7 @@ export interface Connection {
   insert<R>(table: Table<R>, record: R): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]
-  /** Reads only the rows that `take` iterates over. `take` must be synchronous. */
+  /** Runs a query. Reads only the rows that `take` iterates over. `take` must be synchronous. */
   some<T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T
   /**
    * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Writes at the
@@ -53,7 +53,10 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** How long SQLite waits for another process's lock, except in the transactions below. */
+/**
+ * How long SQLite itself waits for another process's lock. Transactions set this to 0 and retry
+ * instead.
+ */
 export const BUSY_TIMEOUT_MS = 5_000
 
 export function connect(driver: SqliteDriver, path: string): Connection {

@@ -4,7 +4,7 @@ import { diskFullError } from './drivers.ts'
 
 /** The bytes that imports leave free on the disk, for other writers and for deleting their rows. */
 const RESERVE_BYTES = 64 * 2 ** 20
-/** The reserve is at most this part of the disk. */
+/** The maximum part of the disk that the reserve takes. */
 const RESERVE_PART = 1 / 8
 
 /**

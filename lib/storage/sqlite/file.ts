@@ -51,8 +51,8 @@ function createPrivately(path: string): void {
   }
 }
 
-// Checks the mode before SQLite opens the file, because SQLite would open it read-only and leave a
-// WAL behind. Does not open the file itself: see `createPrivately`.
+// Checks that the file is writable before SQLite opens it. Otherwise SQLite would open it
+// read-only, and leave a WAL behind. Does not open the file itself: see `createPrivately`.
 function assertWritable(path: string): void {
   if (path === ':memory:') return
   try {
@@ -108,7 +108,7 @@ async function migrate(db: Connection): Promise<void> {
 
 /** The file's number of migrations. Throws for a file of another program or a newer tillkit. */
 function versionOf(db: Connection): number {
-  // Reads this before the version, because another process may migrate the file in between.
+  // Reads the tables before the version, because another process may migrate the file in between.
   const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id

@@ -70,7 +70,7 @@ const FIND_CHANGES = `
   WHERE store = ? AND version > 1`
 const FIND_NEWEST = 'SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1'
 
-// Does not select the store's ids: each would cost as much in each row as a column of the item.
+// Leaves out the ids of the store: each would take as long in every row as a column of the item.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.list} FROM items

@@ -46,7 +46,8 @@ const LEASE_MS = 30_000
  */
 export function isAlive(row: ImportRow): boolean {
   const { host, pid, instance } = ownerOf(row)
-  // Own imports need no lease: one that could not be deleted on a full disk must not block others.
+  // An import of this process needs no lease. If it has ended but could not be deleted on a full
+  // disk, it must not block others.
   if (instance === INSTANCE) return underWay.has(row.import_id)
   if (host === hostname() && (pid === process.pid || !isRunning(pid))) return false
   return hasLease(row)
@@ -66,9 +67,9 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * The last heartbeat of other processes' imports, and when this process first saw it. When full,
- * drops the oldest, because imports that end normally are never checked again. A dropped import is
- * treated as new and gets a new lease.
+ * The last heartbeat of each import of other processes, and when this process first saw that
+ * heartbeat. When full, drops the oldest entry, because imports that end normally are never checked
+ * again. A dropped import is treated as new and gets a new lease.
  */
 const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
 const MAX_HEARTBEATS = 1_000
@@ -112,8 +113,8 @@ export async function clearAbandonedImports(db: Connection, pause: Pause): Promi
 }
 
 /**
- * Takes an import from its owner and deletes its rows, and its record unless it was undone. Does
- * nothing if it has ended or has another owner.
+ * Takes an import from its owner. Deletes its rows, and also its record unless the import was
+ * undone. Does nothing if the import has ended or has another owner.
  */
 export async function clearImport(
   db: Connection,
@@ -135,7 +136,9 @@ export async function clearImport(
 const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
 
 const SLICE_ROWS = 2_000
-/** If a slice takes longer, the next one is smaller: 2,000 rows may block others for 1 s. */
+/**
+ * If a slice takes longer, the next slice is smaller. Deleting 2,000 rows may block others for 1 s.
+ */
 const SLICE_MS = 50
 const MIN_SLICE_ROWS = 125
 
@@ -190,7 +193,7 @@ async function deleteImport(
   })
 }
 
-/** Returns 0 when none are left, or another process deletes them. */
+/** Deletes a slice. Returns 0 when none is left, or when another process deletes the import. */
 function deleteStatusChanges(db: Connection, seq: number): number {
   if (renewLease(db, seq, CLEARING) === 0) return 0
   return db.run(DELETE_STATUS_CHANGES, seq, seq, SLICE_ROWS)
@@ -215,7 +218,7 @@ interface DeletedRow {
 const FIND_PURCHASES = `
   SELECT seq, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
   ORDER BY seq LIMIT ?`
-// An erased purchase stays known, so that the same file never restores its user.
+// Keeps the transaction ids of erased purchases, so that the same file never restores their users.
 const KEEP_ERASED = `
   UPDATE transactions SET purchase = 0 WHERE store = ? AND transaction_id = ? AND purchase = ?
     AND (store, transaction_id) IN (SELECT store, transaction_id FROM erased_purchases)`

@@ -75,7 +75,7 @@ const JOINS = `
     AND EXISTS (SELECT 1 FROM imports ci WHERE ci.seq = c.import AND ci.owner IS NULL)
   WHERE i.owner IS NULL`
 
-/** Reads the range of rows of each import, so that purchases need no index. */
+/** Reads the range of rows of each import. Purchases therefore need no index by store. */
 function purchasesOfStore(store: number, first: number, filter: PurchaseFilter): Query {
   const { sql, values } = conditionsAfter(filter)
   return {
@@ -88,7 +88,7 @@ function purchasesOfStore(store: number, first: number, filter: PurchaseFilter):
   }
 }
 
-/** Reads what is in the index of users, and scans the rows that are not yet. */
+/** Reads the indexed purchases of a user, and scans the rows that are not indexed yet. */
 function purchasesOfUser(
   columns: string,
   store: number,
@@ -98,7 +98,7 @@ function purchasesOfUser(
 ): Query {
   const { sql, values } = conditionsAfter(filter)
   const ofUser = [store, user_id, ...values]
-  // In the order of the index, which SQLite does not see in `p.seq`: 0.76 of the time.
+  // Selects the column of the index. SQLite then knows the order of the rows: 0.76 of the time.
   const indexed = columns.replace('p.seq', 'u.purchase')
   return {
     sql: `SELECT ${indexed} FROM purchase_users u

@@ -24,7 +24,7 @@ interface Waiting {
   readonly since: number
 }
 
-/** The maximum number of writes in a group, which then blocks the event loop for some 10 ms. */
+/** The maximum number of writes in a group. A full group blocks the event loop for some 10 ms. */
 const MAX_GROUP = 500
 
 /**

@@ -17,7 +17,10 @@ export interface Entry {
   readonly purchase: number
 }
 
-/** Compares the entries of known transactions with the stored rows. `added` entries were new. */
+/**
+ * Compares entries with the stored rows of their transactions. `added` entries had new
+ * transactions.
+ */
 export function compareEntries(
   db: Connection,
   store: number,

@@ -440,7 +440,6 @@ export const MIGRATIONS: readonly string[] = [
   ${cacheTriggers()}
   `,
   `
-<<<<<<< HEAD
   -- How far the entry after the position is read; '' for not at all.
   ALTER TABLE webhook_endpoints ADD COLUMN read_rest TEXT NOT NULL DEFAULT '';
   ALTER TABLE webhook_messages DROP COLUMN parts;
@@ -449,7 +448,8 @@ export const MIGRATIONS: readonly string[] = [
     WHERE state = 'active';
   CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
     WHERE unconfirmed IS NOT NULL;
-=======
+  `,
+  `
   -- Finds the purchases of a user. An import writes it in blocks sorted by "user_key", a hash that
   -- users.ts computes: no trigger can. An entry whose purchase has gone or has another user has no
   -- effect, because each read compares the user id of the purchase.
@@ -466,7 +466,6 @@ export const MIGRATIONS: readonly string[] = [
     WHEN new.user_id IS NOT old.user_id AND new.user_id IS NOT NULL BEGIN
     UPDATE imports SET users_indexed = min(users_indexed, new.seq - 1) WHERE seq = new.import;
   END;
->>>>>>> perf14
   `,
 ]
 

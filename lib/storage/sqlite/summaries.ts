@@ -40,7 +40,7 @@ const SIZE = `
   FROM stores s CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
   WHERE s.account_id = ? AND (? IS NULL OR s.store_id = ?)`
 
-/** Up to this many rows take 20 ms, less than the start of a thread. */
+/** A summary of up to this many rows takes 20 ms, less than the start of a thread. */
 const FEW_ROWS = 5_000
 
 export async function summarizePurchases(
@@ -51,7 +51,7 @@ export async function summarizePurchases(
 ): Promise<PurchaseSummary[]> {
   const { account_id, store_id = null } = stores
   const size = db.find(SIZE, account_id, store_id, store_id)
-  // The statement for one store is faster.
+  // If the account has only one store, uses the statement for one store, which is faster.
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
   const { sql, values } = summaryStatement(DIALECT, wanted, filter, by)
   const read = (row: object) => summaryOf(row as Record<string, unknown>, by)

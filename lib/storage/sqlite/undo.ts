@@ -9,8 +9,8 @@ const SLICE_ROWS = 2_000
 
 /**
  * Undoes an import. Stages the previous statuses as the changes of a second import, slice by slice.
- * Then one transaction commits that one and gives the undone import an owner, which hides its rows.
- * They are deleted afterwards, here or by the cleanup of abandoned imports.
+ * Then one transaction commits the second import, and gives the undone import an owner, which hides
+ * its rows. They are deleted afterwards, here or by the cleanup of abandoned imports.
  */
 export async function undoImport(
   db: Connection,
@@ -36,7 +36,7 @@ export async function undoImport(
       last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
     }
     await slices.finish()
-    // Comes first: a row owned by this process would otherwise count as abandoned in between.
+    // Adds the import first. Once this process owns it, it would otherwise count as abandoned.
     underWay.add(import_id)
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
@@ -59,7 +59,7 @@ export async function undoImport(
     throw error
   }
   slices.release()
-  // The import is undone even if this fails: the next import deletes the rows then.
+  // Ignores an error, because the import is already undone. The next import then deletes the rows.
   await clearImport(db, { ...undone, undone_at }).catch(() => {})
   underWay.delete(import_id)
   return UNDONE
@@ -70,7 +70,7 @@ const UNDONE = { outcome: 'undone' } as const
 const FIND_IMPORT = 'SELECT * FROM imports WHERE import_id = ? AND store = ?'
 const HIDE = 'UPDATE imports SET owner = ?, alive_at = ?, undone_at = ? WHERE seq = ?'
 
-/** Finds out whether purchases were recorded since the import was checked. */
+/** Finds whether a purchase was recorded since the import was checked. */
 const FIND_RECORDED = `
   SELECT 1 FROM imports WHERE store = ? AND seq > ?
   UNION ALL SELECT 1 FROM import_overlaps WHERE earlier = ? LIMIT 1`
@@ -83,8 +83,8 @@ function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome |
 }
 
 /**
- * Counts the rows that an import added or changed, and a later one changed. Statuses only advance,
- * so a later change begins with the status that this one set.
+ * Counts the rows that an import added or changed and that a later import changed. Statuses only
+ * advance, so a later change begins with the status that this import set.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -96,8 +96,8 @@ const COUNT_CHANGED = `
     WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
 
 /**
- * Counts the rows of an import that later ones skipped, and the rows that it changed of imports
- * whose rows later ones skipped.
+ * Counts the rows of an import that later imports skipped. Adds the rows that it changed in other
+ * imports, if later imports skipped rows of those.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (
@@ -106,7 +106,10 @@ const COUNT_SKIPPED = `
       SELECT 1 FROM import_overlaps l WHERE l.earlier = p.import AND l.import > c.import)) AS n
   FROM import_overlaps o WHERE o.earlier = ?`
 
-/** Stages the next previous statuses. Returns the last purchase, or undefined when none are left. */
+/**
+ * Stages the next slice of previous statuses. Returns its last purchase, or undefined when none is
+ * left.
+ */
 function stageSlice(
   db: Connection,
   seq: number,
@@ -120,7 +123,7 @@ function stageSlice(
   return changes.at(-1)?.purchase as number | undefined
 }
 
-// SQLite may give the number of a deleted purchase to one of a later import.
+// SQLite may give the number of a deleted purchase to a purchase of a later import.
 const FIND_CHANGES = `
   SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
   WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import
