@@ -49,7 +49,8 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   let refused = 0
   const answers = createUnsentAnswers()
 
-  // Frees a sixteenth of the budget in addition, because each call sorts all clients.
+  // Frees a sixteenth of the budget more than needed. Each call sorts all clients, so calls must be
+  // rare.
   const makeRoom = () => {
     if (reserved + answers.bytes > bytes) answers.disconnectUntil((bytes * 15) / 16 - reserved)
   }

@@ -64,7 +64,7 @@ interface Series {
   /** The number of requests by method, then by status. */
   readonly counts: Map<string, Map<number, number>>
   /**
-   * The number of requests between each bound and the previous one. The last number is of the
+   * The number of requests between each bound and the previous one. The last number counts the
    * requests above all bounds.
    */
   readonly buckets: number[]

@@ -16,7 +16,7 @@ export interface RateLimiter {
   consume(key: string): Consumption
   /**
    * Delays the refill of a bucket, because other servers consumed from it. The bucket will be full
-   * in `wait` ms, or later if it already was to be.
+   * in `wait` ms at the earliest.
    */
   postpone(key: string, wait: number): void
 }

@@ -44,7 +44,9 @@ export interface RepeatedReads {
   recorder(exchange: NodeExchange): (read: CacheableRead) => void
 }
 
-/** The maximum sizes of the two caches in bytes. An answer counts with its request target. */
+/**
+ * The maximum sizes of the two caches in bytes. The size of an answer includes its request target.
+ */
 const TOKEN_BYTES = 8 * 2 ** 20
 const ANSWER_BYTES = 16 * 2 ** 20
 

@@ -34,7 +34,7 @@ export interface RunningServer extends AsyncDisposable {
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
   const context = createServerContext(till, handlerOptions)
-  // Node would listen on a local socket, and take another value as its path.
+  // For any other value, Node would listen on a local socket with that path.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new TypeError('the option port must be a whole number from 0 to 65535')
   }

@@ -1,4 +1,4 @@
-/** A parsed request target. A repeated query parameter has its first value. */
+/** A parsed request target. Only the first value of a repeated query parameter is kept. */
 export interface Target {
   /** The path under which the host mounted the handler; '' at the root. */
   readonly prefix: string

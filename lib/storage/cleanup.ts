@@ -16,9 +16,9 @@ const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
 
 /**
- * Runs `clear` in the background every 30 s until it resolves to true. It takes at most half of the
- * time, because each pause is as long as the slice of work before it. Also retries after an error,
- * and does not report it: the rows to delete are invisible.
+ * Runs `clear` in the background every 30 s until it resolves to true. The cleanup takes at most
+ * half of the time, because each pause is as long as the slice of work before it. An error is not
+ * reported, because the rows to delete are invisible; the next run tries again.
  */
 export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup {
   const stopping = new AbortController()

@@ -64,7 +64,7 @@ export const COUNT_USAGE = `
   FROM accounts WHERE account_id = ?`
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
-/** Counts a recorded purchase that a file's import already has as a skipped row of that import. */
+/** Adds a skipped row to the import of a file, when a purchase of that import is recorded again. */
 export const SKIP_RECORDING = `
   INSERT INTO import_overlaps AS o (import, earlier, rows)
   SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND NOT ${IS_RECORDING}

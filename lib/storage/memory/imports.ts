@@ -75,8 +75,7 @@ function findRefusal(
     all.flatMap((each) => [...each.changes].filter(isLater).map(([id]) => id)),
   )
   if (changed.size > 0) return { outcome: 'changed', rows: changed.size }
-  // A purchase that was recorded although this import has it counts as a skipped row of the import
-  // itself.
+  // A recorded purchase that this import already has counts as a skipped row of the import itself.
   const own = all.reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
   const others = [...changes.keys()].filter((id) => {
     return later.some(({ overlaps }) => overlaps.has(purchases.get(id)?.import_id ?? ''))

@@ -13,7 +13,7 @@ export interface ItemMethods {
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
   findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
-  /** Like `updateProject`, for an item. Also adds 1 to its `version`. */
+  /** Replaces an item, as `updateProject` does a project. Also adds 1 to the item's `version`. */
   updateItem(
     id: string,
     change: (current: Item) => Item,

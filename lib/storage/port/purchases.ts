@@ -52,8 +52,8 @@ export interface PurchaseMethods {
   /** Marks purchases as erased, for a copy. */
   insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
   /**
-   * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are of one
-   * moment and exact. Does not block the event loop for long.
+   * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
+   * exact and from the same moment. Does not block the event loop for long.
    */
   summarizePurchases(
     stores: StoresOfAccount,
@@ -137,7 +137,7 @@ export interface ImportUndo {
 
 /**
  * `changed`: later imports changed `rows` of the affected rows. `skipped`: later imports skipped
- * them as already present, and `force` is not set. Only `undone` writes.
+ * them as already present, and `force` is not set. Only the outcome `undone` has written anything.
  */
 export type UndoOutcome =
   | { readonly outcome: 'undone' }

@@ -5,7 +5,7 @@ import type { Insertion, WriteOptions } from './write.ts'
 export interface StoreMethods {
   /** Inserts a store. Resolves to `taken` if the account has a store with this `store_id`. */
   insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
-  /** Finds a store. With a `project_id`, does not read the stores of other projects. */
+  /** Finds a store. With a `project_id`, finds and reads only a store of that project. */
   findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
   /** Lists the stores of a project in order of creation. A page of large configs ends early. */
   listStores(project_id: string, page: Page): Promise<RecordPage<Store>>

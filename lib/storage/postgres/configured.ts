@@ -4,7 +4,8 @@ import type { Page, RecordPage } from '../port.ts'
 import type { Database } from './connection.ts'
 
 /**
- * The maximum number of configurations to measure for a page. To measure one is to read all of it.
+ * The maximum number of configurations to measure for a page. Measuring one means reading all of
+ * it.
  */
 const MEASURED = 32
 

@@ -32,7 +32,7 @@ export function insertRows(
 }
 
 // Binds a column only once if all rows of a statement have the same value in it. Binding a value
-// takes as long as storing it: with five such columns, an import takes 0.7 of the time (bench/).
+// takes as long as storing it: with five such columns, rows take 0.7 of the time (bench/).
 // Statements with fewer rows bind every value, which limits the number of different statements.
 const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata']
 const [USER, QUANTITY, PRICE, CURRENCY, STATUS, METADATA, END] = [1, 2, 4, 8, 16, 32, 64] as const

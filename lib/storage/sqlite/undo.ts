@@ -70,7 +70,7 @@ const UNDONE = { outcome: 'undone' } as const
 const FIND_IMPORT = 'SELECT * FROM imports WHERE import_id = ? AND store = ?'
 const HIDE = 'UPDATE imports SET owner = ?, alive_at = ?, undone_at = ? WHERE seq = ?'
 
-/** Finds whether a purchase was recorded since the import was checked. */
+/** Finds out whether a purchase was recorded since the import was checked. */
 const FIND_RECORDED = `
   SELECT 1 FROM imports WHERE store = ? AND seq > ?
   UNION ALL SELECT 1 FROM import_overlaps WHERE earlier = ? LIMIT 1`
