@@ -57,7 +57,7 @@ export interface WebhookOptions {
    * 15 min, 1 h, 6 h.
    */
   readonly retries?: readonly number[] | undefined
-  /** Milliseconds after the first attempt in which a message is retried; default three days. */
+  /** Milliseconds after the first attempt. A message is not retried later. Default: three days. */
   readonly giveUpAfter?: number | undefined
 }
 
