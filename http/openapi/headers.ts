@@ -1,7 +1,7 @@
 const text = { type: 'string' }
 const count = { type: 'string', pattern: '^[0-9]+$' }
 
-/** The response headers of the API. `required` ones are in every answer that lists them. */
+/** The response headers of the API. A `required` header is in every answer of the operations that name it. */
 export const responseHeaders = {
   'X-Request-Id': {
     required: true,

@@ -51,11 +51,11 @@ export interface Turn extends QueuedMessage {
 export interface Queues {
   /** Whether there is room for more messages. */
   hasRoom(): boolean
-  /** The endpoints that need no more messages now. */
+  /** The endpoints whose queues are full. The next claim leaves them out. */
   full(): string[]
   /** The accounts that have their share of the messages. */
   fullAccounts(): string[]
-  /** Whether the endpoint needs no more messages now. */
+  /** Whether the endpoint's queue is full. */
   isFull(endpoint_id: string): boolean
   add(message: OutgoingMessage, deadline: number): void
   /** The next message that may be sent, one of each endpoint in turn. */

@@ -82,7 +82,7 @@ export function createBadRows(): BadRows {
 }
 
 interface WaitingRow extends NewPurchase {
-  /** '' if the storage must check only the SKU of this row. */
+  /** '' for a row with mistakes: the storage then checks only its SKU. */
   readonly transaction_id: string
   readonly mistakes: CellMistake[]
 }

@@ -56,7 +56,7 @@ export interface SettledPage {
 }
 
 export interface UpdatedFingerprints {
-  /** The number of fingerprints that were changed. */
+  /** The number of idempotency records whose fingerprint was replaced. */
   readonly updated: number
   readonly next?: string
 }

@@ -23,8 +23,8 @@ export interface TokenMethods {
   ): Promise<readonly string[]>
 
   /**
-   * Raises the revocation watermark of a project or of one of its users to `at`. If a watermark for
-   * the same tokens is already `at` or higher, the new one exceeds it by one.
+   * Raises the revocation watermark of a project or of one of its users to the time `at`. The result
+   * is always higher than each earlier watermark that concerns these tokens.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
   /** Raises a revocation watermark to this value, for `copyStorage`. Never lowers a stored one. */

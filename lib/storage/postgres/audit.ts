@@ -84,7 +84,7 @@ export async function insertAudited<R>(
 }
 
 /**
- * The SQL to insert into a table, with or without a key to verify, with or without an audit entry.
+ * The SQL that inserts into a table. It can also verify the caller's account key, and write an audit entry.
  */
 function insertionsInto<R>(table: Table<R>) {
   const known = insertions.get(table)

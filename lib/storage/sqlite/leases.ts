@@ -46,8 +46,8 @@ const LEASE_MS = 30_000
  */
 export function isAlive(row: ImportRow): boolean {
   const { host, pid, instance } = ownerOf(row)
-  // An import of this process needs no lease. If it has ended but could not be deleted on a full
-  // disk, it must not block others.
+  // The imports of this process are known without a lease. One that has ended must not block others,
+  // even if a full disk prevented its deletion.
   if (instance === INSTANCE) return underWay.has(row.import_id)
   if (host === hostname() && (pid === process.pid || !isRunning(pid))) return false
   return hasLease(row)

@@ -16,7 +16,7 @@ import { createUserBlock } from './users.ts'
  * have 1.1 (bench/).
  */
 export interface Staging {
-  /** Appends rows. Returns the outcome of those whose ids are indexed at once. */
+  /** Appends rows. Returns the outcome of the rows whose ids it indexes immediately. */
   append(rows: readonly NewPurchase[]): StagedRows
   /** Whether there are enough pending ids for a full block. */
   readonly isBlockFull: boolean

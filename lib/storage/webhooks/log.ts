@@ -56,8 +56,8 @@ export function logPrograms(dialect: WebhookDialect) {
     },
 
     /**
-     * Finds the first entry that an endpoint needs. Those that were stopped, or began to fail,
-     * before `stopped_before` need none.
+     * Finds the first entry that any endpoint still needs. Endpoints that were stopped, or began
+     * to fail, before `stopped_before` do not count.
      */
     *findNeeded(stopped_before: number): Program<number | undefined> {
       const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'
