@@ -185,6 +185,11 @@ export function resolveSecrets(
   { names, stored, env, path, unset, problems }: SecretOptions,
 ): JsonObject {
   const resolved = { ...config }
+  // See `replaceConfig`.
+  const isForOtherUrl = (name: string) =>
+    name === 'webhook_secret' &&
+    Object.hasOwn(stored, name) &&
+    config.webhook_url !== stored.webhook_url
   for (const name of names) {
     const reference = config[name]
     if (reference === undefined || reference === null) continue
@@ -196,11 +201,12 @@ export function resolveSecrets(
     }
     const value = env[reference.env]
     if (value !== undefined && value !== '') resolved[name] = value
-    else if (Object.hasOwn(stored, name)) {
+    else if (Object.hasOwn(stored, name) && !isForOtherUrl(name)) {
       delete resolved[name] // a secret that is left out is kept
       unset.push(reference.env)
     } else {
-      const message = `needs the variable ${reference.env}, which is not set`
+      const reason = isForOtherUrl(name) ? ': a new webhook_url does not keep the old secret' : ''
+      const message = `needs the variable ${reference.env}, which is not set${reason}`
       problems.push({ field, code: 'required', message })
     }
   }

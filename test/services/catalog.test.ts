@@ -102,6 +102,23 @@ test('an export replaces secrets by references', async () => {
   assert.ok(!text.includes('s3cret'))
 })
 
+test('a secret of the old webhook_url is not said to stay when the file has another URL', async () => {
+  const { plan, apply } = await setup()
+  const env = { HOOK: 's3cret' }
+  const store = (webhook_url: string) => {
+    const store_config = { webhook_url, webhook_secret: { env: 'HOOK' } }
+    return [{ store_id: 'main', store_config } as never]
+  }
+  await apply(store('https://a.example/hook'), { env })
+
+  const refused = await failureOf(plan(store('https://b.example/hook')))
+  const planned = await plan(store('https://b.example/hook'), { env })
+
+  assert.match(refused.message, /HOOK, which is not set: a new webhook_url does not keep the old/)
+  assert.deepEqual(planned.unset_variables, [])
+  assert.equal(planned.changes.length, 1)
+})
+
 test('a plan is refused when the catalog has changed since', async () => {
   const { till, account, apply, plan } = await setup()
   const { digest } = await plan(main(GEM))
