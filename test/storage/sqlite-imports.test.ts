@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import type { SqliteDriver, SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { hurry } from '../support/clock.ts'
 import { raw } from '../support/connections.ts'
@@ -229,6 +231,25 @@ function describeInterruptions(driver: SqliteDriverName): void {
 }
 
 function describeTakeOver(driver: SqliteDriverName): void {
+  test('another thread of the process does not take over a running import', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const running = await openImport(storage, MAIN, 'imp_1')
+    await stage(running, [newRow(2)])
+
+    const thread = new Worker(new URL('./fixtures/thread.ts', import.meta.url), {
+      workerData: { path, store: MAIN, driver },
+    })
+    const [isTaken] = await once(thread, 'message')
+    await once(thread, 'exit')
+
+    assert.equal(isTaken, false)
+    await stage(running, [newRow(3)])
+    await running.commit()
+    assert.equal((await transactions(storage)).length, 2)
+  })
+
   test('an import that is being deleted can no longer be committed', async (t) => {
     const path = newPath(t)
     const storage = await open(t, path, driver)

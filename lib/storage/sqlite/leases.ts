@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
+import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
 import { TillError } from '../../errors.ts'
 import type { Pause } from '../cleanup.ts'
 import { DELETE_OVERLAPS } from '../statements.ts'
@@ -27,30 +28,54 @@ export interface ImportRow {
 interface Owner {
   readonly host: string
   readonly pid: number
+  /** The thread. */
   readonly instance: string
+  /** The start of the process, equal in its threads; '' in a thread that does not know it. */
+  readonly start: string
 }
 
 const INSTANCE = randomUUID()
-/** The name that this process writes as the owner of its imports. */
-export const OWNER = JSON.stringify({ host: hostname(), pid: process.pid, instance: INSTANCE })
-/** The name that this process writes as the owner of imports that it deletes. */
+const START = findStart()
+/** The name that this thread writes as the owner of its imports. */
+export const OWNER = JSON.stringify({
+  ...{ host: hostname(), pid: process.pid },
+  ...{ instance: INSTANCE, start: START },
+} satisfies Owner)
+/** The name that this thread writes as the owner of imports that it deletes. */
 const CLEARING = JSON.stringify({ ...JSON.parse(OWNER), clearing: true })
-/** The ids of the imports that this process runs or deletes. */
+/** The ids of the imports that this thread runs or deletes. */
 export const underWay = new Set<string>()
 
 const LEASE_MS = 30_000
 
+/** Returns the same text in all threads of a process, and another one after a restart. */
+function findStart(): string {
+  const name = 'tillkit.start'
+  const known = getEnvironmentData(name)
+  if (typeof known === 'string') return known
+  if (!isMainThread) return '' // the main thread has not loaded this module
+  setEnvironmentData(name, INSTANCE)
+  return INSTANCE
+}
+
 /**
  * Whether the owner of an import may still write. If the owner is on this host, checks that its
- * process runs. On another host (a container with the same volume), checks the lease.
+ * process runs. Checks the lease of another thread, and of a process on another host (a container
+ * with the same volume).
  */
 export function isAlive(row: ImportRow): boolean {
-  const { host, pid, instance } = ownerOf(row)
-  // The imports of this process are known without a lease. One that has ended must not block others,
+  const owner = ownerOf(row)
+  const { host, pid, instance } = owner
+  // The imports of this thread are known without a lease. One that has ended must not block others,
   // even if a full disk prevented its deletion.
   if (instance === INSTANCE) return underWay.has(row.import_id)
-  if (host === hostname() && (pid === process.pid || !isRunning(pid))) return false
+  if (host === hostname() && !(pid === process.pid ? isThread(owner) : isRunning(pid))) return false
   return hasLease(row)
+}
+
+/** Whether the owner may be another thread of this process. A restart may get the same pid. */
+function isThread({ start }: Owner): boolean {
+  return start === START || start === '' || (START === '' && start !== undefined)
 }
 
 function ownerOf(row: ImportRow): Owner {
