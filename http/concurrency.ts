@@ -64,23 +64,26 @@ export function assertRoom(limit: ConcurrencyLimit): void {
   if (limit.taken >= limit.size) throw countRefusal(limit, limit.full)
 }
 
-/** Throws 503 when the limit, or the owner's share of it, is used up. Does not count the request. */
-export function assertShare(limit: ConcurrencyLimit, owner: string): void {
-  assertRoom(limit)
-  if ((limit.owners.get(owner) ?? 0) >= limit.share) throw countRefusal(limit, limit.shareFull)
-}
-
 /** Counts a request until `release`. Throws 503 when the limit, or a share of it, is used up. */
 export function acquire(limit: ConcurrencyLimit, owner: string, project?: string): void {
-  assertShare(limit, owner)
-  const { owners, projects, projectShare } = limit
+  assertRoom(limit)
+  const { owners, projects, share, projectShare } = limit
+  const held = owners.get(owner) ?? 0
+  if (held >= share) throw countRefusal(limit, limit.shareFull)
   if (projectShare !== undefined && project !== undefined) {
     const heldByProject = projects.get(project) ?? 0
     if (heldByProject >= projectShare) throw countRefusal(limit, projectFull)
     projects.set(project, heldByProject + 1)
   }
-  owners.set(owner, (owners.get(owner) ?? 0) + 1)
+  owners.set(owner, held + 1)
   limit.taken++
+}
+
+/** Like `acquire`, for a limit without shares of projects. Returns false instead of throwing. */
+export function tryAcquire(limit: ConcurrencyLimit, owner: string): boolean {
+  if (!hasRoom(limit, owner)) return false
+  acquire(limit, owner)
+  return true
 }
 
 /** Stops counting a request. Takes the same arguments as `acquire` did. */

@@ -1,7 +1,7 @@
 import type { Session, Till, Together } from '../lib/index.ts'
 import { networkOf } from './address.ts'
 import type { Answer } from './call.ts'
-import { acquire, assertRoom, assertShare, release } from './concurrency.ts'
+import { acquire, assertRoom, release, tryAcquire } from './concurrency.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
@@ -30,6 +30,9 @@ export interface Core {
    * when the token has expired. Throws like `respond`.
    */
   repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
+  /** Counts a repeated read while it waits for its check. Returns false if the limit is reached. */
+  acquireRead(read: CacheableRead): boolean
+  releaseRead(read: CacheableRead): void
 }
 
 type Remember = (read: CacheableRead) => void
@@ -126,7 +129,6 @@ export function createCore(till: Till, context: ServerContext): Core {
     const { limitedBy } = route.credential
     if (keyLimit && limitedBy)
       consume(keyLimit, limitedBy.bucketOf(caller, address), exchange.answer)
-    assertShare(concurrency.reads, account_id)
     return replyTo(answer, { request_id, method, ifNoneMatch: headers.if_none_match }) as Reply
   }
 
@@ -143,7 +145,11 @@ export function createCore(till: Till, context: ServerContext): Core {
     return reply(204, ['allow', methodsOf(onPath), 'x-request-id', exchange.request_id])
   }
 
-  return { has: router.has, respond, repeat }
+  return {
+    ...{ has: router.has, respond, repeat },
+    acquireRead: ({ caller }) => tryAcquire(concurrency.reads, caller.account_id),
+    releaseRead: ({ caller }) => release(concurrency.reads, caller.account_id),
+  }
 }
 
 /** Logs a request, and counts it in the metrics. */

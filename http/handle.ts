@@ -65,7 +65,7 @@ function createListener(
 ) {
   const { limits, record } = context
   const startPipelined = createPipelining(limits.pipelined)
-  const { has, respond, repeat } = createCore(till, context)
+  const { has, respond, repeat, acquireRead, releaseRead } = createCore(till, context)
   const { revision } = till
   const repeated = revision && createRepeatedReads(revision)
 
@@ -86,12 +86,12 @@ function createListener(
     finish(exchange, reply, failure)
   }
 
-  const answerAgain = (known: RepeatedRead, isCurrent: boolean) => {
+  const answerAgain = (known: RepeatedRead) => {
     const { exchange } = known
     let failure: unknown
     let reply: Reply | undefined
     try {
-      reply = isCurrent ? repeat(exchange, known) : undefined
+      reply = repeat(exchange, known)
       if (!reply) return run(exchange, known.together)
       sendReply(exchange.request, exchange.answer, reply, context)
     } catch (error) {
@@ -99,6 +99,18 @@ function createListener(
       reply = sendFailure(exchange, error)
     }
     finish(exchange, reply, failure)
+  }
+
+  /** Must not throw: other reads share the check. */
+  const afterCheck = (known: RepeatedRead, isCurrent: boolean) => {
+    const { exchange, together } = known
+    releaseRead(known)
+    if (!isCurrent) return run(exchange, together)
+    try {
+      answerAgain(known)
+    } catch {
+      exchange.request.socket.destroy?.()
+    }
   }
 
   /**
@@ -138,7 +150,7 @@ function createListener(
     const exchange = new NodeExchange(request, response, read(request), context)
     const together = till.together()
     const known = repeated?.find(exchange, together)
-    if (known) repeated?.check(known, answerAgain)
+    if (known && acquireRead(known)) repeated?.check(known, afterCheck)
     else run(exchange, together)
   }
   return { has, start }

@@ -27,7 +27,7 @@ interface Queue {
   inFlight: number
 }
 
-/** What waits and what is in flight, of all accounts or of one. */
+/** The messages that wait or are in flight, of one account or of all. */
 interface Usage {
   messages: number
   bytes: number

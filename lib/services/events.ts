@@ -50,7 +50,7 @@ export async function readMessages(
   return { messages: [message], rest: '', pages: 0 }
 }
 
-/** Makes a message of each page of refunds that has any. */
+/** Creates a message for each page that has refunds. */
 async function readRefunds(
   storage: Storage,
   import_id: string,

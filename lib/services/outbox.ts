@@ -43,7 +43,7 @@ export interface Outbox {
 }
 
 export interface ClaimRequest {
-  /** A random name of the sender, another one for each process and start. */
+  /** A random name of the sender, new at each start. */
   readonly holder: string
   /** Endpoints of which the holder has enough messages. They are not claimed again. */
   readonly except?: readonly string[] | undefined
@@ -66,7 +66,7 @@ export interface Claim {
   readonly next: number
 }
 
-/** A signed message. Send it by POST; the sender adds no further header that is signed. */
+/** A signed message. Send it by POST with exactly these signed headers. */
 export interface OutgoingMessage {
   readonly account_id: string
   readonly endpoint_id: string
@@ -82,15 +82,18 @@ export interface OutgoingMessage {
   readonly body: string
 }
 
-/** The outcome of an attempt: an answer with a `status`, an `error`, or `released` without one. */
+/** The outcome of an attempt. Has one of `status`, `error` and `released`. */
 export interface AttemptResult extends Pick<OutgoingMessage, 'endpoint_id' | 'sequence' | 'part'> {
   /** The HTTP status. 2xx: delivered. 410: disables the endpoint. Any other: retried. */
   readonly status?: number | undefined
   /** Why there was no answer: `timeout`, `address`, `ECONNREFUSED`, …; at most 200 characters. */
   readonly error?: string | undefined
-  /** True for a message that was not sent. It is due again at once, and counts as no attempt. */
+  /**
+   * True for a message that was not sent. It is due again, for a failing endpoint after the first
+   * retry delay. Does not count as an attempt.
+   */
   readonly released?: boolean | undefined
-  /** Milliseconds of `Retry-After`. The whole endpoint waits as long, at most six hours. */
+  /** Milliseconds of `Retry-After`. The endpoint gets no message for so long, at most six hours. */
   readonly retry_after?: number | undefined
   readonly duration_ms?: number | undefined
   /** The answer's text, cut to 4 KiB. Kept only for an answer that is not 2xx. */
@@ -98,7 +101,7 @@ export interface AttemptResult extends Pick<OutgoingMessage, 'endpoint_id' | 'se
 }
 
 const LEASE_MS = 45_000
-/** One claim leases at most this many endpoints, so that its messages fit into memory. */
+/** One claim leases at most this many endpoints, because their messages are held in memory. */
 const ENDPOINTS = 10
 const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
@@ -108,7 +111,7 @@ const CLAIM_BYTES = 8 * 1024 ** 2
 const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2
 /** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
 const REFUND_PAGES = 20
-/** An endpoint with as many waiting messages reads no further entries. */
+/** The number of waiting messages at which an endpoint reads no further entries. */
 const WAITING = 1_000
 const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
@@ -132,12 +135,12 @@ export function createOutbox(context: Context): Outbox {
     const entryLimit = endpoint.store_id === '' ? room : ENTRIES_OF_STORE
     const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
     const messages: NewMessage[] = []
-    let read: TakeRequest['endpoints'][number]['read']
+    let until: TakeRequest['endpoints'][number]['read']
     let pages = 0
     for (const { seq, ...entry } of entries) {
-      if (messages.length >= room || pages >= REFUND_PAGES || read?.rest) break
+      if (messages.length >= room || pages >= REFUND_PAGES || until?.rest) break
       if (!receives(endpoint, entry)) {
-        read = { seq, rest: '', entry: seq }
+        until = { seq, rest: '', entry: seq }
         continue
       }
       const found = await readMessages(
@@ -153,11 +156,11 @@ export function createOutbox(context: Context): Outbox {
       const { rest } = found
       messages.push(...found.messages)
       pages += found.pages
-      read = { seq: rest === '' ? seq : seq - 1, rest, entry: seq }
+      until = { seq: rest === '' ? seq : seq - 1, rest, entry: seq }
     }
-    const isMore = entries.length > 0 && entries.at(-1)?.seq !== read?.seq
+    const isMore = entries.length > 0 && entries.at(-1)?.seq !== until?.seq
     const hasMore = room > 0 && (entries.length === entryLimit || isMore)
-    return { endpoint_id, position, read, messages, limit, entries, hasMore }
+    return { endpoint_id, position, read: until, messages, limit, entries, hasMore }
   }
 
   const stop = async (endpoint_id: string) => {
