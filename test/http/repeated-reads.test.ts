@@ -6,6 +6,8 @@ import { temporaryFolder } from '../support/folder.ts'
 import { startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
+  createSignal,
+  eventually,
   type Reply,
   rawRequest,
   startServer,
@@ -309,4 +311,28 @@ test('a repeated read that another change overtakes is answered anew', async (t)
   for (const { status } of await readings) assert.equal(status, 200)
   await updating
   assert.match((await read(item)).text, /"price":7,/)
+})
+
+test('repeated reads that wait for their check count in the limit of reads', async (t) => {
+  const sqlite = await openSqlite(join(temporaryFolder(t), 'till.db'))
+  const { revision } = sqlite
+  assert.ok(revision)
+  let delay: Promise<void> | undefined
+  const check = () => (delay ?? Promise.resolve()).then(() => revision.check())
+  const storage = { ...sqlite, revision: { current: () => revision.current(), check } }
+  const { send, log, till } = await startServer(t, { storage, limits: { readsInFlight: 4 } })
+  const { item, token } = await createShop(till)
+  const read = () => send(`GET /api/v1/items/${item.id}`, { token })
+  await read()
+  await read()
+
+  const { given, give } = createSignal()
+  delay = given
+  const refused = () => log.filter(({ status }) => status === 503).length
+  const readings = Array.from({ length: 5 }, read)
+  await eventually(() => refused() === 3 || undefined, 'three refusals')
+  give()
+
+  const statuses = (await Promise.all(readings)).map(({ status }) => status)
+  assert.deepEqual(statuses.sort(), [200, 200, 503, 503, 503])
 })
