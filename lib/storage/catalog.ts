@@ -119,7 +119,8 @@ export class Batch<T> {
 const compress = (values: readonly unknown[]) =>
   deflateRawSync(JSON.stringify(values), { level: 1 })
 
-const BATCH = 1_000
+// With 1,000, an apply of 100,000 new items takes 162 MiB instead of 138 (bench/catalog.mjs).
+const BATCH = 200
 
 /**
  * Returns the JSON values of a record and of its audit entries, and the owner of the record. All
