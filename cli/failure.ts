@@ -69,8 +69,9 @@ function formatReason(error: Error, options: object): string {
   const lines = details.map((detail) => `${placeOf(detail, options)} ${detail.message}`)
   const [only, ...others] = details
   if (only?.field && others.length === 0) {
-    const isSameSentence = error.message === `${only.field} ${only.message}`
-    return isSameSentence ? `${lines[0]}` : error.message
+    const sentence = `${only.field} ${only.message}`
+    if (!error.message.endsWith(sentence)) return error.message
+    return `${error.message.slice(0, -sentence.length)}${lines[0]}`
   }
   if (total > details.length) lines.push(`and ${total - details.length} more`)
   if (cause instanceof Error) lines.push(describeSystemError(cause))

@@ -4,9 +4,12 @@ import {
   countCells,
   type ErrorDetail,
   excerpt,
+  type Item,
   type Till,
   TillError,
 } from '../lib/index.ts'
+import type { Invocation } from './command.ts'
+import type { STORE_OPTIONS } from './options.ts'
 import { suggest } from './suggestion.ts'
 
 /** The maximum number of unknown SKUs that are named. */
@@ -26,12 +29,10 @@ export function createUnknownSkus(file: string) {
     async summarize(error: TillError, till: Till, account: Account, store_id: string) {
       if (lines.size === 0) return error
       const unknown = await countCells(createReadStream(file), column, lines)
-      const names: string[] = []
-      for await (const { name } of till.items.all(account, { store_id })) names.push(name)
+      const names = await namesOf(till, account, store_id)
       const named = unknown.slice(0, MAX_NAMED).map(({ text, line, rows }) => {
         const count = rows === 1 ? '1 row' : `${rows.toLocaleString('en-US')} rows`
-        const nearest = nearestTo(text, names)
-        const hint = nearest ? `: did you mean ${nearest}?` : ''
+        const hint = hintFor(text, names)
         const sku = JSON.stringify(excerpt(text))
         const message = `${sku} is not the name of an item of this store, ${count}${hint}`
         return { line, column, code: 'unknown_sku', message }
@@ -42,6 +43,59 @@ export function createUnknownSkus(file: string) {
       return new TillError(error.code, sentence, [...named, ...others], total)
     },
   }
+}
+
+/** Runs `work`. If it fails because no item is named `sku`, the error names the nearest one. */
+export async function withSkuHint<T>(
+  { till, account, store_id, sku }: SkuUse,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof TillError)) throw error
+    const isUnknown =
+      error.code === 'item_not_found' || error.details.some(({ code }) => code === 'unknown_sku')
+    const hint = isUnknown ? hintFor(sku, await namesOf(till, account, store_id)) : ''
+    if (hint === '') throw error
+    const details = error.details.map((each) =>
+      each.code === 'unknown_sku' ? { ...each, message: `${each.message}${hint}` } : each,
+    )
+    throw new TillError(error.code, `${error.message}${hint}`, details, error.total)
+  }
+}
+
+interface SkuUse {
+  readonly till: Till
+  readonly account: Account
+  readonly store_id: string
+  readonly sku: string
+}
+
+/** The item that the operand of a command names. */
+export async function findItem({
+  till,
+  operand: sku,
+  options,
+}: Invocation<typeof STORE_OPTIONS>): Promise<{ account: Account; item: Item }> {
+  const account = await till.accounts.get(options.account)
+  const store_id = options.store
+  const find = () => till.items.getByName(account, store_id, sku)
+  return { account, item: await withSkuHint({ till, account, store_id, sku }, find) }
+}
+
+/** The names of the items of a store, also of the archived ones. */
+async function namesOf(till: Till, account: Account, store_id: string): Promise<string[]> {
+  const names: string[] = []
+  for (const archived of [false, true]) {
+    for await (const { name } of till.items.all(account, { store_id, archived })) names.push(name)
+  }
+  return names
+}
+
+function hintFor(sku: string, names: readonly string[]): string {
+  const nearest = nearestTo(sku, names)
+  return nearest ? `: did you mean ${nearest}?` : ''
 }
 
 function nearestTo(sku: string, names: readonly string[]): string | undefined {

@@ -25,6 +25,8 @@ export function formatApiPage({ info, paths, components }) {
     info.description,
     'Every request may have an `X-Request-Id`, and every answer has one. `RateLimit` and\n' +
       '`RateLimit-Policy` are in each answer if the operator has set rate limits.',
+    'Contents: [Endpoints](#endpoints), [Schemas](#schemas), [Response headers](#response-headers),\n' +
+      '[Error codes](#error-codes).',
     '## Endpoints',
     table(
       ['endpoint', 'credential', 'does'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { faults } from '../http/faults.ts'
 import { limits } from '../http/limits.ts'
 
 const pages = ['README.md', 'CHANGELOG.md', ...readdirSync('docs').map((name) => `docs/${name}`)]
@@ -37,6 +38,31 @@ test('every link between the pages leads to a file and a heading', () => {
     }
   }
   assert.deepEqual(broken, [])
+})
+
+test('a page of more than 200 lines begins with links to its sections', () => {
+  const missing: string[] = []
+  for (const [page, text] of texts) {
+    if (!page.startsWith('docs/') || text.split('\n').length <= 200) continue
+    const [head = '', ...sections] = text.replaceAll(/```.*?```/gs, '').split(/^## /m)
+    for (const section of sections) {
+      const anchor = anchorOf(section.slice(0, section.indexOf('\n')))
+      if (!head.includes(`](#${anchor})`)) missing.push(`${page}#${anchor}`)
+    }
+  }
+  assert.deepEqual(missing, [])
+})
+
+test('the page of error codes names every code of the library and of HTTP', () => {
+  const table = /const codes = \{.*?\} as const/s.exec(readFileSync('lib/errors.ts', 'utf8'))?.[0]
+  const library = [...(table ?? '').matchAll(/^ {2}(\w+): \{/gm)].map(([, code = '']) => code)
+  assert.ok(library.length > 15, String(library.length))
+  const page = texts.get('docs/errors.md') ?? ''
+  const codes = [...library, ...Object.keys(faults), 'internal_error']
+  assert.deepEqual(
+    codes.filter((code) => !page.includes(`\`${code}\``)),
+    [],
+  )
 })
 
 test('every file that a page names in code exists', () => {

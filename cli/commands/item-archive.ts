@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
 import { STORE_OPTIONS } from '../options.ts'
+import { findItem } from '../unknown-skus.ts'
 
 export const itemArchive = command({
   name: 'item archive',
@@ -7,9 +8,9 @@ export const itemArchive = command({
   example: 'tillkit item archive sword --store main',
   operand: 'SKU',
   options: STORE_OPTIONS,
-  async run({ till, operand, options, output }) {
-    const account = await till.accounts.get(options.account)
-    const { id } = await till.items.getByName(account, options.store, operand)
-    output.record(await till.items.archive(account, id))
+  async run(invocation) {
+    const { till, output } = invocation
+    const { account, item } = await findItem(invocation)
+    output.record(await till.items.archive(account, item.id))
   },
 })

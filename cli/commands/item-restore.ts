@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
 import { STORE_OPTIONS } from '../options.ts'
+import { findItem } from '../unknown-skus.ts'
 
 export const itemRestore = command({
   name: 'item restore',
@@ -7,9 +8,9 @@ export const itemRestore = command({
   example: 'tillkit item restore sword --store main',
   operand: 'SKU',
   options: STORE_OPTIONS,
-  async run({ till, operand, options, output }) {
-    const account = await till.accounts.get(options.account)
-    const { id } = await till.items.getByName(account, options.store, operand)
-    output.record(await till.items.restore(account, id))
+  async run(invocation) {
+    const { till, output } = invocation
+    const { account, item } = await findItem(invocation)
+    output.record(await till.items.restore(account, item.id))
   },
 })

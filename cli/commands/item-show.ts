@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
 import { STORE_OPTIONS } from '../options.ts'
+import { findItem } from '../unknown-skus.ts'
 
 export const itemShow = command({
   name: 'item show',
@@ -7,8 +8,8 @@ export const itemShow = command({
   example: 'tillkit item show sword --store main',
   operand: 'SKU',
   options: STORE_OPTIONS,
-  async run({ till, operand, options, output }) {
-    const account = await till.accounts.get(options.account)
-    output.record(await till.items.getByName(account, options.store, operand))
+  async run(invocation) {
+    const { item } = await findItem(invocation)
+    invocation.output.record(item)
   },
 })

@@ -2,6 +2,7 @@ import { command } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import { json } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
+import { findItem } from '../unknown-skus.ts'
 
 export const itemUpdate = command({
   name: 'item update',
@@ -15,7 +16,8 @@ export const itemUpdate = command({
     description: { value: 'TEXT', help: 'a longer text for people' },
     meta: { value: 'JSON|@FILE', parse: json, help: 'replaces the JSON object' },
   },
-  async run({ till, operand, options, output }) {
+  async run(invocation) {
+    const { till, options, output } = invocation
     const { 'display-name': display_name, price, description, meta } = options
     const change = { display_name, price, description, meta }
     if (Object.values(change).every((each) => each === undefined)) {
@@ -23,8 +25,7 @@ export const itemUpdate = command({
         'Nothing to change: give --display-name, --price, --description or --meta',
       )
     }
-    const account = await till.accounts.get(options.account)
-    const { id } = await till.items.getByName(account, options.store, operand)
-    output.record(await till.items.update(account, { id, ...change }))
+    const { account, item } = await findItem(invocation)
+    output.record(await till.items.update(account, { id: item.id, ...change }))
   },
 })

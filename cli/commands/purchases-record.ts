@@ -2,6 +2,7 @@ import type { PurchaseStatus } from '../../lib/index.ts'
 import { command } from '../command.ts'
 import { json } from '../option-values.ts'
 import { STORE_OPTIONS } from '../options.ts'
+import { withSkuHint } from '../unknown-skus.ts'
 
 export const purchasesRecord = command({
   name: 'purchases record',
@@ -22,10 +23,11 @@ export const purchasesRecord = command({
   },
   async run({ till, options, output }) {
     const account = await till.accounts.get(options.account)
-    const recorded = await till.purchases.record(account, {
-      store_id: options.store,
+    const { sku, store: store_id } = options
+    const purchase = {
+      store_id,
       transaction_id: options['transaction-id'],
-      sku: options.sku,
+      sku,
       purchased_at: options['purchased-at'],
       user_id: options.user,
       quantity: options.quantity,
@@ -33,7 +35,9 @@ export const purchasesRecord = command({
       currency: options.currency,
       status: options.status as PurchaseStatus | undefined, // the library validates it
       metadata: options.metadata,
-    })
+    }
+    const record = () => till.purchases.record(account, purchase)
+    const recorded = await withSkuHint({ till, account, store_id, sku }, record)
     if (output.json) return output.record(recorded)
     output.record({ outcome: recorded.outcome, ...recorded.purchase })
   },

@@ -2,7 +2,7 @@ import type { Account } from '../domain/account.ts'
 import { type ImportRecord, type ImportUndoRequest, parseImportUndo } from '../domain/import.ts'
 import { formatInstant } from '../domain/instant.ts'
 import { type ImportQuery, pageFor, parseImportQuery } from '../domain/query.ts'
-import { TillError } from '../errors.ts'
+import { type ErrorDetail, TillError } from '../errors.ts'
 import { undoImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { UndoOutcome } from '../storage/port.ts'
@@ -76,7 +76,7 @@ export function createImports(context: Context): Imports {
       const write = auditedWrite(context, account, 'imports.undo', about, options)
       const undo = { import_id, force, undone_at: formatInstant(now()) }
       const outcome = await undoImport(storage, store, undo, write, MAX_WAIT_MS)
-      if (outcome.outcome !== 'undone') throw refused(reasonOf(outcome))
+      if (outcome.outcome !== 'undone') throw refusalOf(outcome)
       return imports.get(account, import_id)
     },
   }
@@ -85,13 +85,18 @@ export function createImports(context: Context): Imports {
 
 const NO_DETAILS = 'The import was made by an earlier version, which kept no previous statuses'
 
-function reasonOf({ outcome, rows }: Exclude<UndoOutcome, { readonly outcome: 'undone' }>): string {
+type Refusal = Exclude<UndoOutcome, { readonly outcome: 'undone' }>
+
+function refusalOf({ outcome, rows }: Refusal): TillError {
   const were = rows === 1 ? '1 row of the import was' : `${rows} rows of the import were`
-  if (outcome === 'changed')
-    return `${were} changed by a later import or recorded purchase; undo that one first`
-  return `${were} also in the file of a later import, or recorded later; force removes them`
+  if (outcome === 'changed') {
+    return refused(`${were} changed by a later import or recorded purchase; undo that one first`)
+  }
+  const reason = `${were} also in the file of a later import, or recorded later`
+  const remedy = { field: 'force', code: 'required', message: 'removes them' }
+  return refused(`${reason}: ${remedy.field} ${remedy.message}`, [remedy])
 }
 
-function refused(reason: string): TillError {
-  return new TillError('undo_refused', reason)
+function refused(reason: string, details: readonly ErrorDetail[] = []): TillError {
+  return new TillError('undo_refused', reason, details)
 }

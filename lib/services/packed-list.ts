@@ -25,9 +25,12 @@ export class PackedList<T = unknown> {
   }
 
   at(index: number): T | undefined {
-    const [pool = -1, start = 0, size = 0] = this.#places.slice(3 * index, 3 * index + 3)
-    const text = this.#pools[pool]?.toString('utf8', start, start + size)
-    return text === undefined ? undefined : JSON.parse(text)
+    const place = 3 * index
+    const pool = this.#pools[this.#places[place] ?? -1]
+    if (!pool) return undefined
+    const start = this.#places[place + 1] as number
+    const end = start + (this.#places[place + 2] as number)
+    return JSON.parse(pool.toString('utf8', start, end))
   }
 
   *[Symbol.iterator](): Generator<T> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { AuditEntry } from '../domain/audit.ts'
 import type { Item } from '../domain/item.ts'
 import type { Project } from '../domain/project.ts'
@@ -89,15 +90,37 @@ function textOf({ description, metadata }: Row): number {
   return (description as string).length + size
 }
 
-/** Records and their audit entries as JSON arrays. All records have the same owner. */
-export interface Batch<T> {
+/**
+ * Records and their audit entries as JSON arrays. All records have the same owner. Keeps the JSON
+ * compressed: that of 100,000 items takes 3 MiB instead of 30 (bench/catalog.mjs).
+ */
+export class Batch<T> {
   readonly first: T
   readonly count: number
-  readonly rows: string
-  readonly entries: string
+  readonly #rows: Buffer
+  readonly #entries: Buffer
+
+  constructor(first: T, count: number, rows: readonly unknown[], entries: readonly unknown[]) {
+    this.first = first
+    this.count = count
+    this.#rows = compress(rows)
+    this.#entries = compress(entries)
+  }
+
+  get rows(): string {
+    return inflateRawSync(this.#rows).toString()
+  }
+
+  get entries(): string {
+    return inflateRawSync(this.#entries).toString()
+  }
 }
 
-const BATCH = 1_000
+const compress = (values: readonly unknown[]) =>
+  deflateRawSync(JSON.stringify(values), { level: 1 })
+
+// With 1,000, an apply of 100,000 new items takes 162 MiB instead of 138 (bench/catalog.mjs).
+const BATCH = 200
 
 /**
  * Returns the JSON values of a record and of its audit entries, and the owner of the record. All
@@ -119,9 +142,7 @@ export function batchesOf<T>(
   const flush = () => {
     const [first] = taken
     if (first === undefined) return
-    const rows = JSON.stringify(taken.map(rowOf))
-    const entries = JSON.stringify(taken.flatMap(entriesOf))
-    batches.push({ first, count: taken.length, rows, entries })
+    batches.push(new Batch(first, taken.length, taken.map(rowOf), taken.flatMap(entriesOf)))
     taken = []
   }
   for (const record of records) {

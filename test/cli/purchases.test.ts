@@ -67,6 +67,22 @@ test('a dry run prints the summary of the real run and stores nothing', async (t
   assert.match(real.stdout, /^added +2$/m)
 })
 
+test('a command that names an unknown SKU suggests the nearest one, even an archived one', async (t) => {
+  const { json, run, account, db } = await openShop(t)
+  const store = ['--account', account, '--store', 'main']
+  await json('item', 'archive', 'gem', ...store)
+
+  const at = '2026-01-31T12:00:00Z'
+  const purchase = ['--transaction-id', 'T-1', '--sku', 'golt', '--purchased-at', at]
+  const recorded = await run('record', ...purchase)
+  const shown = await tillkit(['item', 'show', 'GEM', ...store, '--db', db])
+  const other = await tillkit(['item', 'show', 'shield', ...store, '--db', db])
+
+  assert.match(recorded.stderr, /^tillkit: --sku is not the name .*: did you mean gold\?$/m)
+  assert.match(shown.stderr, /No item of this store has this name: did you mean gem\?$/m)
+  assert.match(other.stderr, /No item of this store has this name$/m)
+})
+
 test('an unknown SKU is named once, with its rows and the nearest name', async (t) => {
   const { run, write } = await openShop(t)
   const rows = Array.from({ length: 150 }, (_, i) => `U-${i},golt,2024-01-15T10:00:00Z,,,,\n`)
