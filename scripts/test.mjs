@@ -56,8 +56,8 @@ const files = named.length ? named : found
 useMemoryForFiles()
 const compiled = await compile()
 const scriptOf = (file) => join(compiled, file.replace(/\.ts$/, '.js'))
-// One more than the processors, because some files mostly wait.
-const concurrency = availableParallelism() + 1
+// Two more than the processors, because many tests wait for processes and timers.
+const concurrency = availableParallelism() + 2
 
 const postgres = await startPostgres()
 const groups = named.length ? new Map() : writeGroups()
