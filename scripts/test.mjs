@@ -56,8 +56,8 @@ const files = named.length ? named : found
 useMemoryForFiles()
 const compiled = await compile()
 const scriptOf = (file) => join(compiled, file.replace(/\.ts$/, '.js'))
-// One more than the processors, because some files mostly wait.
-const concurrency = availableParallelism() + 1
+// Two more than the processors, because many tests wait for processes and timers.
+const concurrency = availableParallelism() + 2
 
 const postgres = await startPostgres()
 const groups = named.length ? new Map() : writeGroups()
@@ -95,12 +95,15 @@ async function run(scripts) {
 function writeGroups() {
   const folder = join(compiled, 'run')
   mkdirSync(folder)
-  const loader = JSON.stringify(resolve('scripts/test-group.mjs'))
+  const [hooks, loader] = ['test-hooks', 'test-group'].map((name) =>
+    JSON.stringify(resolve(`scripts/${name}.mjs`)),
+  )
   const entries = groupsOf(files).map((group, index) => {
     const entry = join(folder, `${String(index).padStart(3, '0')}.js`)
     const scripts = group.map(scriptOf)
-    const load = `await loadGroup(${JSON.stringify(scripts)})`
-    writeFileSync(entry, `import { loadGroup } from ${loader}\n${load}\n`)
+    const load = `const { loadGroup } = await import(${loader})`
+    const run = `await loadGroup(${JSON.stringify(scripts)})`
+    writeFileSync(entry, [`import ${hooks}`, load, run, ''].join('\n'))
     return [entry, scripts]
   })
   return new Map(entries)

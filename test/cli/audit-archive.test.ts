@@ -69,7 +69,7 @@ test('audit archive, killed repeatedly, loses no entry and writes none twice', a
   const { db, out } = await newLog(t, count)
   const args = ['audit', 'archive', '--db', db, '--before', '2024-02-01', '--out', out]
 
-  for (let kills = 0; kills < 5; kills++) {
+  for (let kills = 0; kills < 3; kills++) {
     const before = sizeOf(out)
     const child = start(args, {})
     const closed = once(child, 'close')

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { ask, assertWhole, itemNamed } from '../support/load.ts'
 import { createServedShop } from '../support/served.ts'
 
-const SECONDS = Number(process.env.TILLKIT_TEST_SECONDS ?? 3)
+const SECONDS = Number(process.env.TILLKIT_TEST_SECONDS ?? 2)
 const CLIENTS = 16
 const ROWS = 500
 

@@ -13,7 +13,7 @@ const ENV = { TILLKIT_WEBHOOK_RETRIES: '1' }
 /** A shop on a file whose project sends its events to a receiver, and commands on that file. */
 async function openShop(t: TestContext, { isUnset = false } = {}) {
   const receiver = await startReceiver(t)
-  const shop = await createServedShop(t)
+  const shop = await createServedShop(t, { sendsWebhooks: true })
   const run = (...args: string[]) => tillkitJson([...args, '--db', shop.db])
   const config = { webhook_url: `${receiver.url}/hook` }
   const setUrl = (url: string) => {

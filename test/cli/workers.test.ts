@@ -12,7 +12,7 @@ import { createShop } from '../support/till.ts'
 async function startPool(
   t: Parameters<typeof serveProcess>[0],
   workers: number,
-  more: readonly string[] = [],
+  more: readonly string[] = ['--no-webhooks'],
 ) {
   const db = join(temporaryFolder(t), 'till.db')
   const till = createTill({ storage: await openSqliteStorage(db) })
@@ -50,7 +50,11 @@ test('a change made by one worker is visible in all of them at once', async (t) 
 })
 
 test('workers share a rate limit through the database', async (t) => {
-  const { api, token } = await startPool(t, 2, ['--rate-limit', String(SHARED_LIMIT)])
+  const { api, token } = await startPool(t, 2, [
+    '--no-webhooks',
+    '--rate-limit',
+    String(SHARED_LIMIT),
+  ])
   const reader = { authorization: `Bearer ${token}` }
   await assertLimitShared(async () => {
     const reply = await ask(`${api}/items?store_id=main`, reader)
@@ -60,7 +64,7 @@ test('workers share a rate limit through the database', async (t) => {
 })
 
 test('a killed worker is replaced and logged', async (t) => {
-  const { url, child, closed, log } = await startPool(t, 2)
+  const { url, child, closed, log } = await startPool(t, 2, [])
   const before = childrenOf(child.pid)
   process.kill(before[0] as number, 'SIGKILL')
   const isReplaced = () => {
@@ -76,7 +80,7 @@ test('a killed worker is replaced and logged', async (t) => {
 })
 
 test('SIGTERM ends all workers', async (t) => {
-  const { child, closed } = await startPool(t, 3)
+  const { child, closed } = await startPool(t, 3, [])
   const workers = childrenOf(child.pid)
   assert.equal(workers.length, 3)
   child.kill('SIGTERM')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { createMemoryStorage, createTill, openSqliteStorage } from '../../lib/index.ts'
 import { serveProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -15,13 +15,12 @@ import {
 } from '../support/server.ts'
 import { createShop } from '../support/till.ts'
 
-/** A database file with a shop, for any number of servers. */
-async function createSharedShop(t: TestContext) {
-  const path = join(temporaryFolder(t), 'till.db')
+/** A new shop in a database file. */
+async function createShopIn(path: string) {
   const till = createTill({ storage: await openSqliteStorage(path) })
   const shop = await createShop(till)
   await till.close()
-  return { path, ...shop, account_key: shop.account.account_key }
+  return { ...shop, account_key: shop.account.account_key }
 }
 
 function newItem(name: string): Parts['json'] {
@@ -78,16 +77,20 @@ const setups: {
     return [first.send, second.send]
   },
   'two server processes on one file': async (t, path) => {
-    const args = ['--port', '0', '--db', path]
+    const args = ['--port', '0', '--db', path, '--no-webhooks']
     const [first, second] = await Promise.all([serveProcess(t, args), serveProcess(t, args)])
     return [createClient(first.url), createClient(second.url)]
   },
 }
 
 for (const [name, start] of Object.entries(setups)) {
-  test(`${name}: one of 64 simultaneous creates of one SKU succeeds`, async (t) => {
-    const { path, account_key, token } = await createSharedShop(t)
-    const servers = await start(t, path)
+  const ofThisFile = { after } as TestContext
+  const shared = join(temporaryFolder(ofThisFile), 'till.db')
+  await createShopIn(shared)
+  const servers = await start(ofThisFile, shared)
+
+  test(`${name}: one of 64 simultaneous creates of one SKU succeeds`, async () => {
+    const { account_key, token } = await createShopIn(shared)
     const json = newItem('sword')
 
     const replies = await sendAll(
@@ -102,9 +105,8 @@ for (const [name, start] of Object.entries(setups)) {
     }
   })
 
-  test(`${name}: 64 simultaneous creates of 64 SKUs all succeed`, async (t) => {
-    const { path, account_key, token } = await createSharedShop(t)
-    const servers = await start(t, path)
+  test(`${name}: 64 simultaneous creates of 64 SKUs all succeed`, async () => {
+    const { account_key, token } = await createShopIn(shared)
     const names = Array.from({ length: 64 }, (_, i) => `sword_${i}`)
 
     const replies = await sendAll(
@@ -122,9 +124,8 @@ for (const [name, start] of Object.entries(setups)) {
     }
   })
 
-  test(`${name}: one of 16 simultaneous creates of one store_id succeeds`, async (t) => {
-    const { path, account_key, project } = await createSharedShop(t)
-    const servers = await start(t, path)
+  test(`${name}: one of 16 simultaneous creates of one store_id succeeds`, async () => {
+    const { account_key, project } = await createShopIn(shared)
     const json = { project_id: project.id, store_id: 'second', store_type: 'web' }
 
     const replies = await sendAll(
@@ -135,9 +136,8 @@ for (const [name, start] of Object.entries(setups)) {
     assertOneTook(replies, 'store_id')
   })
 
-  test(`${name}: simultaneous changes of different project fields are all kept`, async (t) => {
-    const { path, token, project } = await createSharedShop(t)
-    const servers = await start(t, path)
+  test(`${name}: simultaneous changes of different project fields are all kept`, async () => {
+    const { token, project } = await createShopIn(shared)
     const put = (change: object) =>
       ['PUT /api/v1/projects', { token, json: { id: project.id, ...change } }] as const
 
@@ -154,7 +154,8 @@ for (const [name, start] of Object.entries(setups)) {
   })
 
   test(`${name}: all servers accept the tokens of each server, from the first request on`, async (t) => {
-    const { path, project, account } = await createSharedShop(t)
+    const path = join(temporaryFolder(t), 'till.db')
+    const { project, account } = await createShopIn(path)
     const servers = await start(t, path)
     const { public_key } = project
     const open = [

@@ -24,7 +24,7 @@ function fill(disk: string, left: number): string {
 }
 
 async function startShop(t: TestContext, { folder, TMPDIR }: { folder?: string; TMPDIR?: string }) {
-  const shop = await createServedShop(t, folder)
+  const shop = await createServedShop(t, folder === undefined ? {} : { folder })
   const server = await shop.serve([], TMPDIR === undefined ? {} : { TMPDIR })
   const send = createClient(server.url)
   const { account_key, token } = shop

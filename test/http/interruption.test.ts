@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { createShop } from '../support/till.ts'
 
 const ROWS = 30_000
-const KILLS = 10
+const KILLS = 6
 
 const csv = (import_number: number) =>
   `transaction_id,sku,purchased_at\n${Array.from(
@@ -24,7 +24,7 @@ test('a server killed at any moment of an import leaves all rows or none', async
   let kept = 0
 
   for (let round = 0; round < KILLS; round++) {
-    const server = await serveProcess(t, ['--port', '0', '--db', db])
+    const server = await serveProcess(t, ['--port', '0', '--db', db, '--no-webhooks'])
     const form = new FormData()
     form.set('store_id', 'main')
     form.set('file', new Blob([csv(round)]), 'purchases.csv')
@@ -44,8 +44,8 @@ test('a server killed at any moment of an import leaves all rows or none', async
     const status = await Promise.race([sent, setTimeout(500, 0)])
 
     const till = createTill({ storage: await openSqliteStorage(db) })
-    let rows = 0
-    for await (const _ of till.purchases.all(account, { store_id: 'main' })) rows++
+    const counts = await till.purchases.summarize(account, { store_id: 'main' })
+    const rows = counts.reduce((sum, { purchased }) => sum + purchased, 0)
     await till.close()
     assert.ok([kept, kept + ROWS].includes(rows), `${rows} rows after round ${round}`)
     if (status === 200) assert.equal(rows, kept + ROWS, 'an acknowledged item is stored')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { createTill, openPostgresStorage, type Storage, type Till } from '../../lib/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { PATIENT, startPostgres } from '../support/postgres.ts'
 import {
   assertProblem,
   createSignal,
@@ -27,8 +27,8 @@ const databases = {
     return () => openSqlite(path)
   },
   async PostgreSQL(t: TestContext) {
-    const url = await postgres.createSchema(t)
-    return () => openPostgresStorage(url)
+    const url = await postgres.emptySchema(t)
+    return () => openPostgresStorage(url, PATIENT)
   },
 }
 

@@ -37,7 +37,10 @@ async function createShopFile(t: TestContext) {
   return { path, account, account_key: account.account_key, public_key: project.public_key }
 }
 
-async function startProcess(t: TestContext, path: string, args: readonly string[] = []) {
+/** The tests of a stop under load also send webhooks. */
+const SILENT = ['--no-webhooks']
+
+async function startProcess(t: TestContext, path: string, args: readonly string[] = SILENT) {
   const server = await serveProcess(t, ['--port', '0', '--db', path, ...args])
   return { ...server, send: createClient(server.url) }
 }

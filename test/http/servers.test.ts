@@ -25,7 +25,8 @@ interface Server extends Awaited<ReturnType<typeof serveProcess>> {
 
 /** A server process with its own client. */
 async function startServer(t: TestContext, db: string, args: readonly string[] = []) {
-  const served = await serveProcess(t, ['--db', db, '--port', '0', '--log', 'errors', ...args])
+  const own = ['--db', db, '--port', '0', '--log', 'errors', '--no-webhooks']
+  const served = await serveProcess(t, [...own, ...args])
   return { ...served, send: createClient(served.url) }
 }
 
@@ -83,8 +84,10 @@ async function namesOf(till: Till, account: Parameters<Till['items']['list']>[0]
   return names
 }
 
-/** Between the requests of a client that waits for a change. */
+/** Between the requests of a client under load. */
 const PAUSE_MS = 10
+/** Between the requests of a client that waits for a change of several seconds. */
+const POLL_MS = 100
 
 const AUTH = '/api/v1/identity/auth'
 const LIST = 'GET /api/v1/items?store_id=main'
@@ -236,11 +239,11 @@ test('all servers sign with a new key within its handover time, and no token fai
 
   const signers = new Set<number>()
   for (let turn = 0; signers.size < servers.length; turn++) {
-    assert.ok(turn < 5_000, 'some server never signs with the new key')
+    assert.ok(turn < 1_000, 'some server never signs with the new key')
     const made = await openSession(at(servers, turn), project.public_key)
     const head = JSON.parse(Buffer.from(made.split('.')[0] ?? '', 'base64url').toString())
     if (head.kid === kid) signers.add(turn % servers.length)
-    await setTimeout(PAUSE_MS)
+    await setTimeout(POLL_MS)
     for (const each of [made, token]) {
       const replies = await everywhere(servers, LIST, { token: each })
       assert.deepEqual(statusesOf(replies), [200, 200, 200])
@@ -251,16 +254,16 @@ test('all servers sign with a new key within its handover time, and no token fai
   await storage.rotateSigningKeys(added, () => [before?.kid ?? ''])
   const refusing = new Set<number>()
   for (let turn = 0; refusing.size < servers.length; turn++) {
-    assert.ok(turn < 5_000, 'some server never lets go of the key')
+    assert.ok(turn < 1_000, 'some server never lets go of the key')
     const { status } = await at(servers, turn)(LIST, { token })
     if (status === 401) refusing.add(turn % servers.length)
     else assert.ok(!refusing.has(turn % servers.length), 'a key that was dropped is back')
-    await setTimeout(PAUSE_MS)
+    await setTimeout(POLL_MS)
   }
 })
 
 test('servers share a rate limit', async (t) => {
-  const { servers, token } = await startShop(t, ['--rate-limit', String(SHARED_LIMIT)])
+  const { servers, token } = await startShop(t, ['--rate-limit', String(SHARED_LIMIT)], 2)
   let turn = 0
   await assertLimitShared(() => at(servers, turn++)(LIST, { token }))
 })
@@ -337,7 +340,7 @@ function assertKept(names: readonly string[], loads: readonly Load[]): void {
 }
 
 test('a killed server loses no acknowledged write and does not affect others', async (t) => {
-  const { servers, account_key, till, account } = await startShop(t)
+  const { servers, account_key, till, account } = await startShop(t, [], 2)
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
@@ -356,7 +359,7 @@ test('a killed server loses no acknowledged write and does not affect others', a
 test('while PostgreSQL restarts requests are 503; then all works, with nothing lost or duplicated', {
   skip: postgres.isForeign,
 }, async (t) => {
-  const { servers, account_key, till, account, token } = await startShop(t)
+  const { servers, account_key, till, account, token } = await startShop(t, [], 2)
   const loads = servers.flatMap(({ send }, server) =>
     ['a', 'b'].map((writer) => createLoad(send, account_key, `${writer}${server}`)),
   )
@@ -375,8 +378,8 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
   await progress(loads, 15)
   await stopAll(loads)
   assertProblem(read, 503, 'storage_unavailable')
-  assert.deepEqual(statusesOf(ready), [503, 503, 503])
-  assert.deepEqual(statusesOf(alive), [200, 200, 200])
+  assert.deepEqual(statusesOf(ready), [503, 503])
+  assert.deepEqual(statusesOf(alive), [200, 200])
   for (const { refused, broken } of loads) {
     assert.deepEqual(broken, [])
     for (const reply of refused) {
@@ -397,12 +400,12 @@ test('while PostgreSQL restarts requests are 503; then all works, with nothing l
 
 test('a rolling restart under load fails no request', async (t) => {
   const drained = ['--drain-delay', '1']
-  const { servers, db, account_key, token, till, account } = await startShop(t, drained)
+  const { servers, db, account_key, token, till, account } = await startShop(t, drained, 2)
   const balancer = createBalancer(servers.map(({ url }) => url))
   t.after(balancer.stop)
   const isServing = (count: number) =>
     eventually(() => balancer.ready().length === count || undefined, `${count} ready servers`)
-  await isServing(3)
+  await isServing(2)
 
   const answers: { status: number; text: string }[] = []
   const created: string[] = []
@@ -430,7 +433,7 @@ test('a rolling restart under load fails no request', async (t) => {
       server.child.kill('SIGTERM')
       assert.equal(await server.closed, 0)
       await startServer(t, db, [...drained, '--port', new URL(server.url).port])
-      await isServing(3)
+      await isServing(2)
     }
   }
   try {

@@ -40,7 +40,7 @@ function createCounter() {
 
 test('independent statements share a round trip to the database', async (t) => {
   const { driver, countOf } = createCounter()
-  const url = await server.createSchema(t)
+  const url = await server.emptySchema(t)
   const till = createTill({
     storage: await openPostgres(t, url, { postgres: driver, cacheBytes: 0 }),
   })
@@ -72,7 +72,7 @@ test('independent statements share a round trip to the database', async (t) => {
 
 test('one statement checks all cached reads of a request', async (t) => {
   const { driver, countOf } = createCounter()
-  const url = await server.createSchema(t)
+  const url = await server.emptySchema(t)
   const till = createTill({ storage: await openPostgres(t, url, { postgres: driver }) })
   const { account, item, token } = await createShop(till)
   const read = async () => {
@@ -110,7 +110,7 @@ test('a store of another project takes the same statements and rows as an unknow
     )
     return sent
   })
-  const url = await server.createSchema(t)
+  const url = await server.emptySchema(t)
   const storage = await openPostgres(t, url, { postgres: driver, cacheBytes: 0 })
   const till = createTill({ storage })
   const { account, item, token } = await createShop(till)

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { openPostgresStorage, openSqliteStorage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { rawPostgres, startPostgres } from '../support/postgres.ts'
+import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newItem, newRow, stage } from './fixtures/records.ts'
 import { giveAway, NO_ROWS, newPath, rowsIn } from './fixtures/sqlite.ts'
@@ -91,7 +91,7 @@ test('a second server does not delete a running import of the first', async (t) 
 
 test('PostgreSQL deletes an abandoned import in the background', async (t) => {
   const url = await server.createSchema(t)
-  const before = await openPostgresStorage(url)
+  const before = await openPostgresStorage(url, PATIENT)
   await insertShops(before)
   await stage(await openImport(before, MAIN, 'imp_1'), [newRow(2)])
   const sql = rawPostgres(t, url)
@@ -101,11 +101,11 @@ test('PostgreSQL deletes an abandoned import in the background', async (t) => {
     UPDATE imports SET owner = 'gone', alive_at = now() - interval '1 hour'`)
   const count = async () => Number((await sql`SELECT count(*) AS n FROM purchases`)[0]?.n)
 
-  const first = await openPostgresStorage(url)
+  const first = await openPostgresStorage(url, PATIENT)
   while ((await count()) >= ROWS - 10);
   await first.close()
   const left = await count()
-  const second = await openPostgresStorage(url)
+  const second = await openPostgresStorage(url, PATIENT)
   t.after(() => Promise.all([second.close(), before.close()]))
 
   assert.ok(left > 0, String(left))

@@ -148,7 +148,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
   ]
   for (const [what, authority, revoke, code] of HELD) {
     test(`the revocation of ${what} succeeds while writers hold shared locks on its row without a gap`, async (t) => {
-      const url = await server.createSchema(t)
+      const url = await server.emptySchema(t)
       const storage = await openPostgres(t, url, { max: 36, poolTimeout: 60000 })
       await insertShops(storage)
       let made = 0
@@ -193,7 +193,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
       return sent
     })
     const options = { postgres: driver, poolTimeout: 60000 }
-    const storage = await openPostgres(t, await server.createSchema(t), options)
+    const storage = await openPostgres(t, await server.emptySchema(t), options)
     await insertShops(storage)
     const audit = newEntry()
     let keys = 0
@@ -224,7 +224,7 @@ describe('a write and a revocation on two PostgreSQL servers', () => {
 
 /** Two servers on one database. `holdCommit` delays a commit of the slow one. */
 async function openBoth(t: TestContext) {
-  const url = await server.createSchema(t)
+  const url = await server.emptySchema(t)
   let held: { isNear: boolean; reach(): void; given: Promise<void>; after: string } | undefined
   const driver = drivenBy((sql, send) => {
     if (held && sql.includes(held.after)) held.isNear = true

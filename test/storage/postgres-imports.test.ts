@@ -64,7 +64,7 @@ async function startWorker(t: TestContext, url: string, from: number, count: num
 
 describe('PostgreSQL imports in blocks', () => {
   test('the size of large rows ends a block long before it has 10,000 rows', async (t) => {
-    const storage = await openPostgres(t, await server.createSchema(t))
+    const storage = await openPostgres(t, await server.emptySchema(t))
     await insertShops(storage)
     const current = await openImport(storage, 'imp_1')
     let added = 0
@@ -81,7 +81,7 @@ describe('PostgreSQL imports in blocks', () => {
   })
 
   test('report the outcome of each of tens of thousands of rows, and keep their order', async (t) => {
-    const storage = await openPostgres(t, await server.createSchema(t))
+    const storage = await openPostgres(t, await server.emptySchema(t))
     await insertShops(storage)
     const rows = (from: number, count: number, change: Partial<NewPurchase>) =>
       Array.from({ length: count }, (_, index) => newRow(from + index, change))
@@ -154,7 +154,7 @@ describe('PostgreSQL imports in blocks', () => {
   })
 
   test('store text with special characters of COPY unchanged', async (t) => {
-    const storage = await openPostgres(t, await server.createSchema(t))
+    const storage = await openPostgres(t, await server.emptySchema(t))
     await insertShops(storage)
     const odd = [
       '\\N',
@@ -187,7 +187,7 @@ describe('PostgreSQL imports in blocks', () => {
 
 describe('interrupted PostgreSQL imports', () => {
   test('rows staged by a killed process are never visible, and are deleted after the next open', async (t) => {
-    const url = await server.createSchema(t)
+    const url = await server.emptySchema(t)
     const witness = await openPostgres(t, url)
     await insertShops(witness)
     await importRows(witness, 'imp_1', [newRow(2, { status: 'pending' })])
@@ -208,7 +208,7 @@ describe('interrupted PostgreSQL imports', () => {
   })
 
   test('an open storage takes over the store of a killed import, but only when its lease has expired', async (t) => {
-    const url = await server.createSchema(t)
+    const url = await server.emptySchema(t)
     const witness = await openPostgres(t, url)
     await insertShops(witness)
     const worker = await startWorker(t, url, 2, 3)
@@ -226,7 +226,7 @@ describe('interrupted PostgreSQL imports', () => {
   })
 
   test('an import whose lease was taken over cannot continue or commit, or abort its successor', async (t) => {
-    const url = await server.createSchema(t)
+    const url = await server.emptySchema(t)
     const storage = await openPostgres(t, url)
     await insertShops(storage)
     const lost = await openImport(storage, 'imp_1')
@@ -245,7 +245,7 @@ describe('interrupted PostgreSQL imports', () => {
   })
 
   test('an abort after the commit has no effect', async (t) => {
-    const storage = await openPostgres(t, await server.createSchema(t))
+    const storage = await openPostgres(t, await server.emptySchema(t))
     await insertShops(storage)
     const current = await openImport(storage, 'imp_1')
     await stage(current, [newRow(2)])

@@ -9,7 +9,7 @@ import { createShop } from '../support/till.ts'
 const server = await startPostgres()
 
 test("one tenant's updates leave another's cached reads cached", async (t) => {
-  const url = await server.createSchema(t)
+  const url = await server.emptySchema(t)
   const sent: string[] = []
   const postgres = drivenBy((sql, send) => {
     sent.push(sql)
@@ -40,7 +40,7 @@ test("one tenant's updates leave another's cached reads cached", async (t) => {
 })
 
 test('after each change another server reads the same as without a cache', async (t) => {
-  const url = await server.createSchema(t)
+  const url = await server.emptySchema(t)
   const by = createTill({ storage: await openPostgres(t, url) })
   const storage = await openPostgres(t, url)
   const plain = await openPostgres(t, url, { cacheBytes: 0 })

@@ -132,7 +132,7 @@ describe('shared PostgreSQL databases', () => {
   })
 
   test('each of two servers sees the writes of the other at once', async (t) => {
-    const url = await server.createSchema(t)
+    const url = await server.emptySchema(t)
     const a = await openPostgres(t, url)
     const b = await openPostgres(t, url)
 
@@ -146,7 +146,7 @@ describe('shared PostgreSQL databases', () => {
   })
 
   test('one of many concurrent creates of one SKU on three servers succeeds', async (t) => {
-    const url = await server.createSchema(t)
+    const url = await server.emptySchema(t)
     const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 3 })))
     await insertStores(servers[0] as Storage)
 
@@ -168,7 +168,7 @@ describe('shared PostgreSQL databases', () => {
       statements++
       return send()
     })
-    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
     await insertStores(storage)
     const insert = (name: string, change: Partial<Item>) => {
       const item = newItem(name, { id: `itm_${ids++}`, ...change })
@@ -202,7 +202,7 @@ describe('shared PostgreSQL databases', () => {
   })
 
   test('one of many concurrent inserts of one idempotency record on three servers succeeds', async (t) => {
-    const url = await server.createSchema(t)
+    const url = await server.emptySchema(t)
     const servers = await Promise.all([1, 2, 3].map(() => openPostgres(t, url, { max: 4 })))
     await insertStores(servers[0] as Storage)
     const created_at = '2024-03-01T00:00:00.000Z'
@@ -222,8 +222,8 @@ describe('shared PostgreSQL databases', () => {
   })
 
   test('several tillkits can share a database by a search path in the URL', async (t) => {
-    const a = await openPostgres(t, await server.createSchema(t))
-    const b = await openPostgres(t, await server.createSchema(t))
+    const a = await openPostgres(t, await server.emptySchema(t))
+    const b = await openPostgres(t, await server.emptySchema(t))
 
     await a.insertAccount(newAccount('acc_1'), newKey('acc_1', 'hash-1'))
 
@@ -231,7 +231,7 @@ describe('shared PostgreSQL databases', () => {
   })
 
   test('a manual change from another search path is counted in its own schema', async (t) => {
-    const url = await server.createSchema(t)
+    const url = await server.emptySchema(t)
     await insertShops(await openPostgres(t, url))
     const sql = rawPostgres(t, url)
     const [here] = await sql`SELECT current_schema() AS name`
@@ -252,7 +252,7 @@ describe('shared PostgreSQL databases', () => {
   })
 
   test('the storage works without prepared statements, as pgbouncer requires', async (t) => {
-    const url = new URL(await server.createSchema(t))
+    const url = new URL(await server.emptySchema(t))
     url.searchParams.set('prepare', 'false')
     const storage = await openPostgres(t, url.href)
     await insertShops(storage)
@@ -263,7 +263,7 @@ describe('shared PostgreSQL databases', () => {
   })
 
   test('a search for text that PostgreSQL cannot store finds nothing', async (t) => {
-    const storage = await openPostgres(t, await server.createSchema(t))
+    const storage = await openPostgres(t, await server.emptySchema(t))
 
     assert.equal(await storage.findItem('itm_\0'), undefined)
     assert.equal(await storage.findProjectByPublicKey('\0'), undefined)
@@ -389,7 +389,7 @@ describe('PostgreSQL connections', () => {
       commits++
       return send().then(() => Promise.reject(failure('CONNECTION_CLOSED')))
     })
-    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
     await insertProjects(storage)
 
     loses = true
@@ -540,7 +540,7 @@ describe('PostgreSQL connections', () => {
         ? Promise.reject(failure('40001'))
         : send()
     })
-    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
     await insertProjects(storage)
     await storage.updateProject('prj_1', (project) => ({ ...project, config: { count: 0 } }))
 
@@ -560,7 +560,7 @@ describe('PostgreSQL connections', () => {
       attempts++
       return Promise.reject(failure('40P01'))
     })
-    const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+    const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
     await insertProjects(storage)
 
     await assert.rejects(rename(storage, 'Never'), UNAVAILABLE)
@@ -572,7 +572,7 @@ describe('PostgreSQL connections', () => {
     test(`an error ${code} of the server becomes storage_unavailable`, async (t) => {
       let fails = false
       const driver = drivenBy((_, send) => (fails ? Promise.reject(failure(code)) : send()))
-      const storage = await openPostgres(t, await server.createSchema(t), { postgres: driver })
+      const storage = await openPostgres(t, await server.emptySchema(t), { postgres: driver })
 
       fails = true
 

@@ -27,7 +27,7 @@ import { findStale, insertLine } from './fixtures/steps.ts'
 /** A quarter of the number of writes. TILLKIT_TEST_WRITES sets it: 500 in a full run. */
 const WRITES = Number(process.env.TILLKIT_TEST_WRITES ?? 60)
 /** The number of kills. TILLKIT_TEST_KILLS sets it: 100 in a full run. */
-const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 4)
+const KILLS = Number(process.env.TILLKIT_TEST_KILLS ?? 2)
 
 describe('a queue of writes', describeQueue)
 for (const { driver, skip } of await sqliteDrivers()) {

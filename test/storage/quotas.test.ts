@@ -6,7 +6,7 @@ import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { APPLICATION_ID, MIGRATIONS } from '../../lib/storage/sqlite/schema.ts'
 import { all } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
-import { rawPostgres, startPostgres } from '../support/postgres.ts'
+import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { AT, itemsOf, MAIN, newItem, newProject, newStore } from './fixtures/records.ts'
 import { newPath } from './fixtures/sqlite.ts'
 import { auditOf, newEntry } from './fixtures/writes.ts'
@@ -62,7 +62,7 @@ async function openOldPostgres(t: TestContext) {
     await sql`INSERT INTO tillkit_migrations (version) VALUES (${index + 1})`
   }
   await sql.unsafe(RECORDS)
-  return openPostgresStorage(url)
+  return openPostgresStorage(url, PATIENT)
 }
 
 const places: readonly {

@@ -6,7 +6,7 @@ import type { ImportDetails } from '../../lib/domain/import.ts'
 import { openPostgresStorage, openSqliteStorage, type Storage } from '../../lib/index.ts'
 import { openSqliteDriver } from '../../lib/storage/sqlite/drivers.ts'
 import { start } from '../support/cli.ts'
-import { rawPostgres, startPostgres } from '../support/postgres.ts'
+import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { openImport } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
 import { newPath } from './fixtures/sqlite.ts'
@@ -108,7 +108,7 @@ const POSTGRES_STEPS = {
 for (const [step, query] of Object.entries(POSTGRES_STEPS)) {
   test(`an undo in PostgreSQL is not half visible after kill -9 ${step}`, async (t) => {
     const url = await server.createSchema(t)
-    const storage = await openPostgresStorage(url)
+    const storage = await openPostgresStorage(url, PATIENT)
     t.after(() => storage.close())
     await fill(storage)
     const sql = rawPostgres(t, url)

@@ -13,7 +13,7 @@ import {
 import { collect } from '../support/collect.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
-import { rawPostgres, startPostgres } from '../support/postgres.ts'
+import { PATIENT, rawPostgres, startPostgres } from '../support/postgres.ts'
 import { newPath } from './fixtures/sqlite.ts'
 
 // The databases were made by version 0.1.0: see fixtures/version-0.1.mjs.
@@ -43,7 +43,7 @@ const places: readonly {
     async open(t: TestContext) {
       const url = await server.createDatabase(t)
       await rawPostgres(t, url).unsafe(fixture('version-0.1.sql').toString())
-      return () => openPostgresStorage(url)
+      return () => openPostgresStorage(url, PATIENT)
     },
   },
 ]

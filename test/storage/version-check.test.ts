@@ -111,7 +111,7 @@ describe('a version check', () => {
 })
 
 test('an archive on PostgreSQL keeps the entries of the last hour', async (t) => {
-  const storage = await openPostgres(t, await server.createSchema(t))
+  const storage = await openPostgres(t, await server.emptySchema(t))
   const at = new Date(Date.now() - 50 * 60_000).toISOString()
   await storage.insertAudit({ audit: newEntry({ at }) })
   const file = `${temporaryFolder(t)}/audit.jsonl`
@@ -278,7 +278,7 @@ describe('the cache above version checks', () => {
 })
 
 async function openLog(t: TestContext) {
-  const url = await server.createSchema(t)
+  const url = await server.emptySchema(t)
   await openPostgres(t, url)
   const sql = rawPostgres(t, url)
   const db = {

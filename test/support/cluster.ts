@@ -35,6 +35,8 @@ const FLAGS = [
   // Tests kill and restart the server, but it never loses power.
   'fsync=off',
   'full_page_writes=off',
+  'synchronous_commit=off',
+  'max_wal_size=4GB', // fewer checkpoints
   'unix_socket_directories=',
   'max_connections=200',
   'autovacuum=off', // keeps the statistics that a test has made

@@ -14,7 +14,7 @@ import {
 } from '../../../lib/index.ts'
 import { eventuallyHolds } from '../../support/eventually.ts'
 import { temporaryFolder } from '../../support/folder.ts'
-import { startPostgres } from '../../support/postgres.ts'
+import { PATIENT, startPostgres } from '../../support/postgres.ts'
 import { type Received, startReceiver } from '../../support/receiver.ts'
 import { createSignal } from '../../support/server.ts'
 import { createClock, createShop } from '../../support/till.ts'
@@ -275,8 +275,8 @@ const PLACES = {
     return () => openSqliteStorage(path)
   },
   'one PostgreSQL': (t: TestContext) => {
-    const url = postgres.createSchema(t)
-    return async () => openPostgresStorage(await url)
+    const url = postgres.emptySchema(t)
+    return async () => openPostgresStorage(await url, PATIENT)
   },
 }
 
