@@ -64,7 +64,7 @@ interface ParsedQuery extends PurchaseFilter {
   readonly by: readonly SummaryKey[]
 }
 
-const summaryFields: Fields<ParsedQuery> = {
+export const summaryFields: Fields<ParsedQuery> = {
   ...selectionFields,
   store_id: optional(storeId),
   by: optional(keys, () => ['month', 'sku', 'currency']),

@@ -80,7 +80,9 @@ export interface ImportRequest {
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
-  /** Called with every mistake; the thrown error has only the first 100. */
+  /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
+  readonly maxMistakes?: number | undefined
+  /** Called with every mistake, also with those that the error does not list. */
   readonly onMistake?: (mistake: ErrorDetail) => void
   /** Aborts the import: it throws the signal's reason and stores nothing. */
   readonly signal?: AbortSignal | undefined
@@ -95,6 +97,7 @@ const importFields: { readonly [F in keyof Required<ImportRequest>]: true } = {
   map: true,
   priceUnit: true,
   onProgress: true,
+  maxMistakes: true,
   onMistake: true,
   signal: true,
 }
@@ -110,7 +113,10 @@ export function createPurchases(context: Context): Purchases {
       assertScope(caller, 'purchases:import')
       assertKnown(request, importFields)
       assertCallOptions(options)
-      const { preset, map, priceUnit, signal } = request
+      const { preset, map, priceUnit, maxMistakes = 1, signal } = request
+      if (!Number.isInteger(maxMistakes) || maxMistakes < 1 || maxMistakes > 1000) {
+        throw new TypeError('maxMistakes must be a whole number from 1 to 1000')
+      }
       const choice = parseLayoutChoice({ preset, map, priceUnit })
       const store_id = parseStoreId(request)
       const store = await getNamedStore(storage, caller, store_id)
@@ -123,7 +129,14 @@ export function createPurchases(context: Context): Purchases {
       const staged = await openImport(storage, store, import_id, MAX_WAIT_MS, signal)
       try {
         const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
-        const loader = createLoader(staged, rules, layout, request.onMistake, signal)
+        const loader = createLoader(
+          staged,
+          rules,
+          layout,
+          request.onMistake,
+          signal,
+          request.maxMistakes,
+        )
         const hash = createHash('sha256')
         let bytes = 0
         for await (const chunk of request.file) {
