@@ -86,7 +86,8 @@ interface Field {
 }
 
 function fieldsOf(name: SchemaName): readonly Field[] {
-  const { properties } = createAllSchemas()[name] as {
+  // A store has the same fields whatever its type.
+  const { properties } = createAllSchemas()[name === 'NewStore' ? 'NewWebStore' : name] as {
     readonly properties: { readonly [field: string]: { readonly type?: unknown } }
   }
   return Object.entries(properties).map(([name, { type }]) => ({ name, type }))
