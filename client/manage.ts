@@ -2,6 +2,7 @@ import { bodyOf } from './errors.ts'
 import type {
   Account,
   AccountKey,
+  AuditEntry,
   CatalogPlan,
   CatalogRequest,
   ErasedUser,
@@ -144,6 +145,9 @@ export function createManageClient(options: ManageOptions) {
         get<Page<'items', Item>>(at`/stores/${store_id}/items`, query, options),
       create: (item: NewItem, options?: CreateOptions) => create<Item>('/items', item, options),
       get: (id: string, options?: CallOptions) => get<Item>(at`/items/${id}`, {}, options),
+      /** The changes after the creation, newest first. */
+      history: ({ id, ...query }: ListQuery & { readonly id: string }, options?: CallOptions) =>
+        get<Page<'entries', AuditEntry>>(at`/items/${id}/history`, query, options),
       /** With `version`, rejects with `version_conflict` if the item has another one. */
       update: ({ id, ...input }: ItemChange, options?: CallOptions) =>
         change<Item>('PATCH', at`/items/${id}`, input, options),
@@ -248,6 +252,12 @@ export function createManageClient(options: ManageOptions) {
         change<WebhookEndpoint>('POST', at`/webhooks/${id}/replay`, input, options),
       confirm: (id: string, input: { url?: string } = {}, options?: CallOptions) =>
         change<WebhookEndpoint>('POST', at`/webhooks/${id}/confirm`, input, options),
+    },
+
+    audit: {
+      /** Newest entries first. */
+      list: (query?: ListQuery, options?: CallOptions) =>
+        get<Page<'entries', AuditEntry>>('/audit', query, options),
     },
   }
 }

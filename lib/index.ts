@@ -45,6 +45,7 @@ export {
   type AuditArchive,
   type AuditQuery,
   type ImportQuery,
+  type ItemHistoryQuery,
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,

@@ -51,6 +51,13 @@ export const manageRoutes = [
     },
   ),
 
+  row('GET /audit', ({ till, caller, input }) => till.accounts.listAudit(caller, input), {
+    id: 'listAudit',
+    summary: 'List the audit log of the account, newest entries first',
+    query: 'ListQuery',
+    answer: 'AuditPage',
+  }),
+
   row('GET /projects', ({ till, caller, input }) => till.projects.list(caller, input), {
     id: 'listProjects',
     summary: 'List the projects of the account',
@@ -196,6 +203,14 @@ export const manageRoutes = [
       errors: ['item_not_found', 'version_conflict'],
     },
   ),
+  row('GET /items/:id/history', ({ till, caller, input }) => till.items.history(caller, input), {
+    id: 'getItemHistory',
+    summary: 'List the changes of an item, newest first',
+    description: 'A change of the price has the old and the new price in `data`.',
+    query: 'ListQuery',
+    answer: 'AuditPage',
+    errors: ['item_not_found'],
+  }),
   row(
     'POST /items/:id/archive',
     ({ till, caller, params, options }) => {

@@ -78,6 +78,14 @@ export function createManagedSchemas() {
       'archived_at',
     ),
     ManagedItemPage: page('items', 'ManagedItem'),
+    AuditEntry: record(
+      {
+        ...{ at: time, actor: text, action: text, subject: text, account_id: text },
+        ...{ project_id: text, store_id: text, request_id: text, data: object },
+      },
+      'data',
+    ),
+    AuditPage: page('entries', 'AuditEntry'),
     CatalogFile: { ...object, description: 'A catalog: see docs/catalog.md.' },
     CatalogPlan: exactly({
       ...{ project_id: text, digest: text, created: count, updated: count, archived: count },

@@ -28,6 +28,16 @@ export interface ItemQuery extends ListQuery {
   readonly store_id: string
   /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
   readonly archived?: boolean | undefined
+  /**
+   * Lists only items with this text in their `name` or `display_name`, in upper or lower case. Only
+   * accounts may set it.
+   */
+  readonly search?: string | undefined
+}
+
+export interface ItemHistoryQuery extends ListQuery {
+  /** The id of the item. */
+  readonly id: string
 }
 
 export interface StoreQuery extends ListQuery {
@@ -137,15 +147,25 @@ export const itemQueryFields = {
 }
 
 export const itemListFields: Fields<
-  Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage
+  Given<Omit<ItemQuery, 'archived'>> & { archived: boolean } & ParsedPage
 > = {
   ...itemQueryFields,
   archived: optional(boolean, () => false),
+  search: optional(text(1, 255)),
   limit: listFields.limit,
 }
 
 export function parseItemQuery(input: unknown) {
   return parseObject(input, itemListFields)
+}
+
+export const itemHistoryFields: Fields<Pick<ItemHistoryQuery, 'id'> & ParsedPage> = {
+  id: required(text(1, 64)),
+  ...listFields,
+}
+
+export function parseItemHistoryQuery(input: unknown) {
+  return parseObject(input, itemHistoryFields)
 }
 
 export const importListFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage> = {
