@@ -27,10 +27,21 @@ export interface ClientOptions {
   readonly cacheSize?: number | undefined
 }
 
-/** Options with their defaults. */
-export interface Settings extends ClientOptions {
+/** The options of a management client. */
+export interface ManageOptions
+  extends Pick<ClientOptions, 'url' | 'accountKey' | 'timeout' | 'attempts'> {
+  readonly accountKey: string
+}
+
+/** How to send requests. */
+export interface Transmission {
+  readonly url: string
   readonly timeout: number
   readonly attempts: number
+}
+
+/** Options with their defaults. */
+export interface Settings extends Omit<ClientOptions, keyof Transmission>, Transmission {
   readonly cacheSize: number
 }
 
@@ -87,8 +98,21 @@ export function parseClientOptions(input: ClientOptions): Settings {
     const advice = 'Create records on your server, or set allowAccountKeyInBrowser'
     throw new TypeError(`An account key in a browser is visible to its users. ${advice}`)
   }
-  const { timeout = 30_000, attempts = 3, cacheSize = 2_000_000 } = input
-  return { ...input, url: url.replace(/\/+$/, ''), timeout, attempts, cacheSize }
+  const { cacheSize = 2_000_000 } = input
+  return { ...input, ...transmissionOf(input), cacheSize }
+}
+
+/** Checks the options of a management client. Throws a TypeError that names the wrong one. */
+export function parseManageOptions(input: ManageOptions): Transmission & ManageOptions {
+  const { url, accountKey, timeout, attempts } = clientRules
+  assertOptions(input, { url, accountKey, timeout, attempts })
+  const missing = (['url', 'accountKey'] as const).find((name) => input[name] === undefined)
+  if (missing) throw new TypeError(`The option ${missing} is missing`)
+  return { ...input, ...transmissionOf(input) }
+}
+
+function transmissionOf({ url, timeout = 30_000, attempts = 3 }: ClientOptions): Transmission {
+  return { url: url.replace(/\/+$/, ''), timeout, attempts }
 }
 
 export function assertCallOptions(options: CallOptions): void {

@@ -1,10 +1,10 @@
 import { errorOf, TillError } from './errors.ts'
 import type { Message, Reply, Transport } from './message.ts'
-import type { CallOptions, Settings } from './options.ts'
+import type { CallOptions, Transmission } from './options.ts'
 import { sendByFetch, sendInTime, untilAborted } from './transport.ts'
 
 export interface Request extends Message {
-  /** The path and query after `/api/v1`. */
+  /** The path and query below the base path. */
   readonly path: string
   /**
    * When another attempt is safe: `always`, also if an answer was lost; `refused`, only if the
@@ -27,12 +27,15 @@ const REFUSED = [429, 503]
 /** The server may have carried out the request. 0: no answer. 502 and 504: from a proxy. */
 const LOST = [0, 502, 504]
 
-/** Creates a function that sends requests, and repeats those for which that is safe. */
-export function createSender({ url, timeout, attempts }: Settings): Send {
+/**
+ * Creates a function that sends requests below a base path, and repeats those for which that is
+ * safe.
+ */
+export function createSender({ url, timeout, attempts }: Transmission, base = '/api/v1'): Send {
   const sendOnce = async (request: Request, options: CallOptions): Promise<Reply> => {
     const { path, repeat: _, transport = sendByFetch, ...message } = request
     const ms = options.timeout ?? timeout
-    const target = `${url}/api/v1${path}`
+    const target = `${url}${base}${path}`
     const reply = await sendInTime(transport, target, message, ms, options.signal)
     if (reply.status === 200 || (reply.status === 304 && 'if-none-match' in message.headers)) {
       return reply

@@ -12,22 +12,32 @@ const names: { readonly [F in keyof Required<PurchaseFile>]: true } = {
   onProgress: true,
 }
 
-/**
- * Creates the request of an import. Browsers send it with XMLHttpRequest, because their `fetch`
- * reports no progress. Other runtimes stream it.
- */
+/** Creates the request of an import. */
 export function createUpload(input: PurchaseFile): Request {
   const unknown = Object.keys(input).find((name) => !Object.hasOwn(names, name))
   if (unknown !== undefined) throw new TypeError(`An import has no field ${unknown}`)
-  const { store_id, dryRun, preset, onProgress } = input
+  const { store_id, dryRun, preset } = input
   const fields = {
     ...(store_id !== undefined && { store_id }),
     ...(dryRun && { dry_run: 'true' }),
     ...(preset !== undefined && { preset }),
   }
+  return createForm('/purchases/import', fields, input)
+}
+
+/**
+ * Creates the request that sends a file with other fields as a form. Browsers send it with
+ * XMLHttpRequest, because their `fetch` reports no progress. Other runtimes stream it.
+ */
+export function createForm(
+  path: string,
+  fields: { readonly [name: string]: string },
+  input: Pick<PurchaseFile, 'file' | 'fileName' | 'onProgress'>,
+): Request {
+  const { onProgress } = input
   const file = sourceOf(input.file)
   const fileName = input.fileName ?? nameOf(file)
-  const request = { method: 'POST', path: '/purchases/import', headers: {} }
+  const request = { method: 'POST', path, headers: {} }
   if (hasXhr()) {
     if (!(file instanceof Blob)) {
       throw new TypeError('In a browser, the file must be a Blob, a Uint8Array or a text')

@@ -42,14 +42,24 @@ export type BodyReader<Body> = (
 export const noBody: BodyReader<undefined> = () => undefined
 
 /** Reads a JSON object. The library validates its fields. */
-export async function json<Body>(
+export function json<Body>(body: RequestBody, limits: Limits, memory: Reservation): Promise<Body> {
+  return readJson(body, limits, memory)
+}
+
+/** Like `json`, but an empty body is an object without fields. */
+export const optionalJson: BodyReader<object> = (body, limits, memory) =>
+  readJson(body, limits, memory, {})
+
+async function readJson<Body>(
   body: RequestBody,
   limits: Limits,
   memory: Reservation,
+  empty?: object,
 ): Promise<Body> {
   assertMediaType(body, 'application/json')
   if (body.isRead) return parsedByHost(body, limits, memory) as Body
   const bytes = await collect(body, limits, memory)
+  if (empty && bytes.length === 0) return empty as Body
   if (bytes.length > LARGE_BYTES) {
     await waitForTurn(memory.account) // parsing the largest body takes 20 ms
     if (body.hangUp) throw body.hangUp

@@ -3,7 +3,7 @@ import type { Limits } from './limits.ts'
 import { overloaded, type TransportFault } from './problems.ts'
 
 /** The kinds of requests that have a concurrency limit. */
-export type RequestKind = 'reads' | 'writes' | 'uploads'
+export type RequestKind = 'reads' | 'writes' | 'uploads' | 'reports'
 
 /** Limits how many requests of one kind run at the same time, in total and for each owner. */
 export interface ConcurrencyLimit {
@@ -53,6 +53,7 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
     reads: create(limits.readsInFlight, 'account', 'reads', '1'),
     writes: create(limits.writesInFlight, 'account', 'writes', '1'),
     uploads: create(limits.uploadsInFlight, 'account', 'imports', '5', uploadsOfProject),
+    reports: create(limits.reportsInFlight, 'account', 'reports', '1'),
     verifications: create(limits.verificationsInFlight, 'address', 'credential checks', '1'),
   }
 }

@@ -1,10 +1,12 @@
 import type { Session, Till, Together } from '../lib/index.ts'
 import { networkOf } from './address.ts'
+import { noBody } from './body.ts'
 import type { Answer } from './call.ts'
 import { acquire, assertRoom, release, tryAcquire } from './concurrency.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
+import { manageRoutes } from './manage/routes.ts'
 import type { Reservation } from './memory-budget.ts'
 import { openApiRoute } from './openapi.ts'
 import { TransportFault } from './problems.ts'
@@ -42,6 +44,7 @@ export function createCore(till: Till, context: ServerContext): Core {
   const router = createRouter([
     ...[...routes, openApiRoute],
     ...(context.metrics ? [metricsRoute] : []),
+    ...(context.manage ? manageRoutes : []),
     ...(context.docs ? createReferenceRoutes() : []),
   ])
 
@@ -95,14 +98,14 @@ export function createCore(till: Till, context: ServerContext): Core {
       if (keyLimit) consume(keyLimit, limitedBy.bucketOf(caller, address), answer)
       acquire(limit, account, project)
     }
-    const reservation = kind === 'reads' ? noMemory : memory.createReservation(account)
+    const reservation = readBody === noBody ? noMemory : memory.createReservation(account)
     try {
       const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
       const options = { requestId: request_id, idempotencyKey }
       // Nothing may fail between `readBody` and the handler: only the handler discards the uploaded
       // file.
       const body =
-        kind === 'reads' ? undefined : await readBody(exchange.openBody(), limits, reservation)
+        readBody === noBody ? undefined : await readBody(exchange.openBody(), limits, reservation)
       const { query, prefix } = target
       const call = { till, caller, body, params, query, prefix, options, context }
       const result = await together(() => handler(call))

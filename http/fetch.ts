@@ -71,7 +71,7 @@ export function createFetchHandler(
       reply = await respond(exchange, till.together())
     } catch (error) {
       failure = error
-      reply = problemReply(error, request_id, limits.problemBytes)
+      reply = problemReply(error, request_id, limits)
     }
     exchange.body?.discardRest(limits)
     const { status, content = null, stream } = reply

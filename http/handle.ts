@@ -122,7 +122,7 @@ function createListener(
       response.destroy() // the client sees that the answer is incomplete
       return undefined
     }
-    const reply = problemReply(error, request_id, limits.problemBytes)
+    const reply = problemReply(error, request_id, limits)
     sendReply(request, response, reply, context)
     return reply
   }

@@ -17,6 +17,11 @@ export const limits = {
   writesInFlight: 1_000,
   /** Imports in flight. Each uses a temporary file. Imports into one store run one by one. */
   uploadsInFlight: 32,
+  /**
+   * Requests of the management API in flight that may read many records: searches, summaries,
+   * exports and catalogs.
+   */
+  reportsInFlight: 16,
   /** Requests whose credential is being verified. The limits above do not count them yet. */
   verificationsInFlight: 1_000,
   /**
@@ -61,6 +66,8 @@ export const limits = {
   memoryBytes: Math.min(MAX_MEMORY, getHeapStatistics().heap_size_limit / 2),
   /** Bytes of a problem document; errors that do not fit are left out. */
   problemBytes: 64 * 1024,
+  /** Bytes of a problem document that lists more than 100 errors. */
+  reportBytes: 256 * 1024,
   /** Milliseconds for a whole request, including a slow upload. */
   requestTimeout: 3_600_000,
   /** Milliseconds for which a client may read nothing of its answer. */

@@ -2,12 +2,13 @@ import { BoundedMap } from '../lib/bounded-map.ts'
 import { noBody } from './body.ts'
 import type { Call } from './call.ts'
 import { anyone } from './credentials.ts'
+import { manageRoutes } from './manage/routes.ts'
 import { describeRoutes, type OpenApiDocument, type OpenApiOptions } from './openapi/document.ts'
 import { represent } from './representation.ts'
 import { metricsRoute, route, routes } from './routes.ts'
 
 /**
- * Caches the documents by prefix. Bounded, because in some hosts the client chooses a part of the
+ * Caches the documents by prefix and option. Bounded, because in some hosts the client chooses a part of the
  * prefix.
  */
 const served = new BoundedMap<OpenApiDocument>(8)
@@ -20,12 +21,13 @@ export const openApiRoute = route('GET', '/openapi.json', anyone, noBody, getOpe
   isCached: true,
 })
 
-async function getOpenApi({ prefix }: Call<undefined, undefined>) {
-  let document = served.get(prefix)
+async function getOpenApi({ prefix, context: { manage } }: Call<undefined, undefined>) {
+  const key = `${manage} ${prefix}`
+  let document = served.get(key)
   if (!document) {
     // Without `servers`, clients send their requests to the root of the document's origin.
-    document = createOpenApi(prefix === '' ? {} : { url: prefix })
-    served.set(prefix, document)
+    document = createOpenApi({ manage, ...(prefix !== '' && { url: prefix }) })
+    served.set(key, document)
   }
   return { body: represent(document, (document) => document) }
 }
@@ -37,5 +39,6 @@ async function getOpenApi({ prefix }: Call<undefined, undefined>) {
  * writeFileSync('openapi.json', JSON.stringify(createOpenApi({ url: 'https://shop.example' })))
  */
 export function createOpenApi(options: OpenApiOptions = {}): OpenApiDocument {
-  return describeRoutes([...routes, metricsRoute, openApiRoute], options)
+  const managed = options.manage ? manageRoutes : []
+  return describeRoutes([...routes, ...managed, metricsRoute, openApiRoute], options)
 }

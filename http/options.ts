@@ -34,6 +34,8 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly trustProxy?: boolean | number | undefined
   /** Serves a reference page of the API at `/docs`. */
   readonly docs?: boolean | undefined
+  /** Serves the management API below `/manage/v1`. */
+  readonly manage?: boolean | undefined
   /** Collects metrics and serves `/metrics`. */
   readonly metrics?: boolean | undefined
   /** Combines the metrics of several worker processes. */
@@ -59,6 +61,7 @@ const rules: { readonly [O in keyof Required<HandlerOptions>]: Rule } = {
   rateLimitAddress: quota,
   trustProxy: [(value) => typeof value === 'boolean' || isCount(value), 'a number of proxies'],
   docs: flag,
+  manage: flag,
   metrics: flag,
   poolMetrics: [isFunction, 'a function'],
   webhooks: object,

@@ -1,5 +1,7 @@
+import { MAX_DETAILS, TillError } from '../lib/index.ts'
 import type { Answer } from './call.ts'
 import type { HeaderValue } from './headers.ts'
+import type { Limits } from './limits.ts'
 import { createProblem, type ResponseHeaders } from './problems.ts'
 import { isFresh, Representation, StreamedBody } from './representation.ts'
 
@@ -38,19 +40,26 @@ export function replyTo(
     return textReply(200, text, headers ?? {}, request_id)
   }
   const { etag } = body
-  if (isFresh(ifNoneMatch, etag)) {
+  if (etag && isFresh(ifNoneMatch, etag)) {
     const revalidated = { etag, 'cache-control': REVALIDATE, ...headers }
     return reply(304, headerList(request_id, revalidated))
   }
-  if (body instanceof StreamedBody) return streamReply(body, request_id, method)
-  const { content, length } = body
+  if (body instanceof StreamedBody) return streamReply(body, headers, request_id, method)
+  const { content, length, etag: validator } = body
   if (!headers) return reply(200, representationHeaders(body, request_id), content)
-  const all = { 'content-length': String(length), etag, 'cache-control': REVALIDATE, ...headers }
+  const all = {
+    'content-length': String(length),
+    etag: validator,
+    'cache-control': REVALIDATE,
+    ...headers,
+  }
   return reply(200, headerList(request_id, all), content)
 }
 
-/** Creates the reply for an error: a problem document of at most `bytes`. */
-export function problemReply(error: unknown, request_id: string, bytes: number): Reply {
+/** Creates the reply for an error: a problem document. */
+export function problemReply(error: unknown, request_id: string, limits: Limits): Reply {
+  const isLong = error instanceof TillError && error.details.length > MAX_DETAILS
+  const bytes = isLong ? limits.reportBytes : limits.problemBytes
   const { status, headers, body } = createProblem(error, request_id, bytes)
   const type = { 'content-type': 'application/problem+json' }
   return textReply(status, JSON.stringify(body), { ...type, ...headers }, request_id)
@@ -104,10 +113,12 @@ function textReply(
 // document.
 async function streamReply(
   { chunks, etag }: StreamedBody,
+  own: ResponseHeaders = {},
   request_id: string,
   method: string,
 ): Promise<Reply> {
-  const headers = headerList(request_id, { etag, 'cache-control': REVALIDATE })
+  const caching = etag === undefined ? NO_STORE : { etag, 'cache-control': REVALIDATE }
+  const headers = headerList(request_id, { ...caching, ...own })
   if (method === 'HEAD') return reply(200, headers)
   const rest = chunks[Symbol.asyncIterator]()
   return reply(200, headers, undefined, { first: await rest.next(), rest })

@@ -19,12 +19,15 @@ export class Representation {
   }
 }
 
-/** A body that is created in chunks while it is sent, with its strong validator. */
+/**
+ * A body that is created in chunks while it is sent, with its strong validator. Without one, nobody
+ * may store the answer.
+ */
 export class StreamedBody {
   readonly chunks: AsyncIterable<Buffer>
-  readonly etag: string
+  readonly etag: string | undefined
 
-  constructor(chunks: AsyncIterable<Buffer>, etag: string) {
+  constructor(chunks: AsyncIterable<Buffer>, etag?: string) {
     this.chunks = chunks
     this.etag = etag
   }

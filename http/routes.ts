@@ -143,8 +143,8 @@ export function route<Caller, Body>(
   readBody: BodyReader<Body>,
   handler: (call: Call<Caller, Body>) => Promise<Answer>,
   description: RouteDescription,
+  kind: RequestKind = kindOf(readBody as BodyReader<unknown>),
 ): AnyRoute {
-  const kind = kindOf(readBody as BodyReader<unknown>)
   return { method, path, credential, readBody, kind, handler, description } as AnyRoute
 }
 

@@ -29,6 +29,8 @@ export interface ServerContext {
   readonly metrics: Metrics | undefined
   /** Whether to serve the reference page. */
   readonly docs: boolean
+  /** Whether to serve the management API. */
+  readonly manage: boolean
   readonly record: Recorder
 }
 
@@ -66,6 +68,7 @@ export function createServerContext<Request>(
     rateLimits,
     metrics,
     docs: options.docs ?? false,
+    manage: options.manage ?? false,
     record: createRecorder(options, metrics),
   }
 }

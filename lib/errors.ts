@@ -51,7 +51,7 @@ export interface ErrorDetail {
   readonly message: string
 }
 
-/** The maximum number of details in an error. */
+/** The maximum number of details in an error, unless its cause asks for more. */
 export const MAX_DETAILS = 100
 
 const MAX_ECHO = 64
@@ -84,7 +84,7 @@ export class TillError extends Error {
   /** The HTTP status of this kind of error. */
   readonly status: number
   readonly title: string
-  /** The first 100 of the mistakes. */
+  /** The first of the mistakes; by default 100. */
   readonly details: readonly ErrorDetail[]
   /** The number of all mistakes. */
   readonly total: number
@@ -94,13 +94,14 @@ export class TillError extends Error {
     message: string,
     details: readonly ErrorDetail[] = [],
     total = details.length,
+    most = MAX_DETAILS,
   ) {
     super(message)
     this.code = code
     this.kind = codes[code].kind
     this.status = statuses[this.kind]
     this.title = codes[code].title
-    this.details = details.slice(0, MAX_DETAILS).map(cutNames)
+    this.details = details.slice(0, most).map(cutNames)
     this.total = total
   }
 }

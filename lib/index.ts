@@ -45,6 +45,7 @@ export {
   type AuditArchive,
   type AuditQuery,
   type ImportQuery,
+  type ItemHistoryQuery,
   type ItemQuery,
   type ListQuery,
   MAX_PAGE,
@@ -54,7 +55,7 @@ export {
   type PurchaseSelection,
   type StoreQuery,
 } from './domain/query.ts'
-export { createSchemas } from './domain/schemas.ts'
+export { createManageSchemas, createSchemas } from './domain/schemas.ts'
 export type {
   DeviceInfo,
   NewToken,
@@ -77,7 +78,14 @@ export {
   type WebhookFailure,
   type WebhookState,
 } from './domain/webhook.ts'
-export { type ErrorCode, type ErrorDetail, type ErrorKind, excerpt, TillError } from './errors.ts'
+export {
+  type ErrorCode,
+  type ErrorDetail,
+  type ErrorKind,
+  excerpt,
+  MAX_DETAILS,
+  TillError,
+} from './errors.ts'
 export type { Caller } from './services/access.ts'
 export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'

@@ -12,7 +12,7 @@ export async function importPurchases({
 }: Call<Session, Upload>) {
   try {
     const { file, fileName, fields } = body
-    assertSpelling(fields)
+    assertSpelling(fields, PARTS)
     const store_id = fields.get('store_id')
     if (!file || store_id === undefined) throw missingParts({ file, store_id })
     const dryRun = parseFlag(fields, 'dry_run')
@@ -36,10 +36,13 @@ export async function importPurchases({
 const PARTS = ['file', 'store_id', 'dry_run', 'preset']
 
 // Rejects misspelt field names. Unknown fields are ignored, so `dryrun=true` would store purchases.
-function assertSpelling(fields: ReadonlyMap<string, string>): void {
+export function assertSpelling(
+  fields: ReadonlyMap<string, string>,
+  parts: readonly string[],
+): void {
   const normalize = (name: string) => name.toLowerCase().replaceAll(/[-_ ]/g, '')
   const details = [...fields.keys()].flatMap((field): ErrorDetail[] => {
-    const meant = PARTS.find((part) => normalize(part) === normalize(field))
+    const meant = parts.find((part) => normalize(part) === normalize(field))
     if (meant === undefined || meant === field) return []
     return [{ field: excerpt(field), code: 'unknown', message: `must be spelled ${meant}` }]
   })
@@ -48,14 +51,14 @@ function assertSpelling(fields: ReadonlyMap<string, string>): void {
   throw new TillError('invalid_request', `The part ${first.field} ${first.message}`, details)
 }
 
-function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {
+export function parseFlag(fields: ReadonlyMap<string, string>, field: string): boolean {
   const value = fields.get(field) ?? 'false'
   if (value === 'true' || value === 'false') return value === 'true'
   const details = [{ field, code: 'invalid', message: 'must be true or false' }]
   throw new TillError('invalid_request', `${field} must be true or false`, details)
 }
 
-function missingParts(parts: { file: unknown; store_id: unknown }): TillError {
+export function missingParts(parts: { readonly [name: string]: unknown }): TillError {
   const missing = Object.entries(parts).filter(([, value]) => value === undefined)
   const details = missing.map(
     ([field]): ErrorDetail => ({ field, code: 'required', message: 'is required' }),

@@ -5,12 +5,14 @@ import { ERRORS_WITHOUT_ROUTE, errorsOf } from './errors.ts'
 import { exampleProblem, type ProblemCode } from './examples.ts'
 import { responseHeaders } from './headers.ts'
 import { contentOf, problemResponse, responsesOf } from './responses.ts'
-import { createBodySchemas, type SchemaName } from './schemas.ts'
+import { createAllSchemas, createBodySchemas, type SchemaName } from './schemas.ts'
 
 /** An OpenAPI 3.1 document, as plain JSON. */
 export type OpenApiDocument = { readonly [field: string]: unknown }
 
 export interface OpenApiOptions {
+  /** Whether to describe the management API too. */
+  readonly manage?: boolean
   /** The URL or path under which the API is mounted. Without it, clients use the document's origin. */
   readonly url?: string
 }
@@ -20,7 +22,8 @@ export function describeRoutes(
   routes: readonly AnyRoute[],
   { url }: OpenApiOptions,
 ): OpenApiDocument {
-  const schemas = createBodySchemas()
+  const schemas = createAllSchemas()
+  const isManaged = routes.some(isManageRoute)
   const codes = [...new Set([...routes.flatMap(errorsOf), ...ERRORS_WITHOUT_ROUTE])].sort()
   const paths: { [path: string]: { [method: string]: object } } = {}
   for (const route of routes) {
@@ -33,13 +36,13 @@ export function describeRoutes(
     info: {
       title: 'tillkit',
       version: readVersion(),
-      description: DESCRIPTION,
+      description: isManaged ? DESCRIPTION + MANAGE_DESCRIPTION : DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     ...(url && { servers: [{ url }] }),
     paths,
     components: {
-      schemas,
+      schemas: isManaged ? schemas : createBodySchemas(),
       securitySchemes,
       parameters,
       headers: responseHeaders,
@@ -57,6 +60,10 @@ const DESCRIPTION = `The commerce API of tillkit.
 - An unknown path is 404 \`route_not_found\`. Another method is 405 \`method_not_allowed\` with an
   \`Allow\` header. Every GET path answers HEAD, and every path answers OPTIONS.
 - A record of someone else gets the same answer as one that does not exist.`
+
+const MANAGE_DESCRIPTION = `
+- The routes below \`/manage/v1\` exist only with the option \`--console\`. They may change between
+  minor versions. A field that does not apply is missing from their answers.`
 
 const securitySchemes = {
   publicKey: {
@@ -105,7 +112,7 @@ const parameters = {
   },
 }
 
-type Schemas = ReturnType<typeof createBodySchemas>
+type Schemas = ReturnType<typeof createAllSchemas>
 
 function operation(route: AnyRoute, schemas: Schemas): object {
   const { credential, description: about } = route
@@ -130,10 +137,15 @@ function operation(route: AnyRoute, schemas: Schemas): object {
 
 /**
  * The tag of a route: the first path segment after the version, such as `items`. Routes outside the
- * API get `operation`.
+ * API get `operation`, those of the management API `manage`.
  */
 function tagOf({ path }: AnyRoute): string {
+  if (isManageRoute({ path })) return 'manage'
   return /^\/api\/v1\/(\w+)/.exec(path)?.[1] ?? 'operation'
+}
+
+function isManageRoute({ path }: { readonly path: string }): boolean {
+  return path.startsWith('/manage/')
 }
 
 function pathParameters(path: string): object[] {

@@ -1,3 +1,4 @@
+import { noBody } from '../body.ts'
 import type { AnyRoute } from '../routes.ts'
 import type { ProblemCode } from './examples.ts'
 
@@ -27,13 +28,13 @@ const OF_BODY: readonly ProblemCode[] = [
 export const ERRORS_WITHOUT_ROUTE = ['route_not_found', 'method_not_allowed'] as const
 
 /** All error codes that a route may answer with. */
-export function errorsOf({ credential, kind, description }: AnyRoute): ProblemCode[] {
+export function errorsOf({ credential, readBody, description }: AnyRoute): ProblemCode[] {
   const { scheme, limitedBy } = credential
   return [
     ...ANY,
     ...(scheme ? OF_CREDENTIAL[scheme] : []),
     ...(limitedBy ? OF_LIMITS : []),
-    ...(kind === 'reads' ? [] : OF_BODY),
+    ...(readBody === noBody ? [] : OF_BODY),
     ...(description.errors ?? []),
   ]
 }

@@ -32,6 +32,7 @@ export const responseHeaders = {
     description: 'The rate limits, if the operator has set any.',
     schema: text,
   },
+  'Content-Disposition': { required: true, description: 'The name of the file.', schema: text },
   'X-Public-Project-Key': {
     required: true,
     description: 'The public key of the new project.',

@@ -3,7 +3,8 @@ import type { AnyRoute } from '../routes.ts'
 import { errorsOf } from './errors.ts'
 import { exampleProblem, examples, type ProblemCode } from './examples.ts'
 import type { HeaderName } from './headers.ts'
-import { ref, type SchemaName } from './schemas.ts'
+import type { SchemaName } from './schemas.ts'
+import { ref } from './shapes.ts'
 
 const RATE_LIMITS: readonly HeaderName[] = ['RateLimit', 'RateLimit-Policy']
 

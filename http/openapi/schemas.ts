@@ -1,8 +1,13 @@
-import { createSchemas, type JsonSchema, PRESET_NAMES } from '../../lib/index.ts'
+import { createSchemas, PRESET_NAMES } from '../../lib/index.ts'
+import { createManagedSchemas } from '../manage/schemas.ts'
+import { count, exactly, type Properties, pick, ref, text } from './shapes.ts'
 
-type Properties = { readonly [field: string]: JsonSchema }
+export type SchemaName = keyof ReturnType<typeof createAllSchemas>
 
-export type SchemaName = keyof ReturnType<typeof createBodySchemas>
+/** Creates all schemas, also those of the management API. */
+export function createAllSchemas() {
+  return { ...createBodySchemas(), ...createManagedSchemas() }
+}
 
 /** Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema. */
 export function createBodySchemas() {
@@ -80,8 +85,6 @@ const ITEM = [
 const PROJECT = ['id', 'account_id', 'name', 'bundle_id', 'platform', 'status', 'config']
 const STORE = ['store_id', 'project_id', 'store_type', 'is_sandbox', 'status', 'store_config']
 
-const text = { type: 'string' }
-const count = { type: 'integer', minimum: 0 }
 const jwt = { type: 'string', pattern: '^[\\w-]+\\.[\\w-]+\\.[\\w-]+$', description: 'A JWT.' }
 
 const detail = {
@@ -103,22 +106,4 @@ const problem = {
   }),
   required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
   description: 'An error (RFC 9457).',
-}
-
-/** The schema of an object with all of these fields and no others. */
-function exactly(properties: Properties) {
-  return {
-    type: 'object',
-    properties,
-    required: Object.keys(properties),
-    additionalProperties: false,
-  }
-}
-
-function pick(properties: Properties, ...fields: readonly string[]) {
-  return exactly(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
-}
-
-export function ref(schema: string) {
-  return { $ref: `#/components/schemas/${schema}` }
 }

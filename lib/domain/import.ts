@@ -70,7 +70,7 @@ export interface ImportUndoRequest {
   readonly force?: boolean | undefined
 }
 
-const undoFields: Fields<{ readonly import_id: string; readonly force: boolean }> = {
+export const undoFields: Fields<{ readonly import_id: string; readonly force: boolean }> = {
   import_id: required(text(1, 64)),
   force: optional(boolean, () => false),
 }

@@ -108,7 +108,7 @@ export function parseNewItem(input: unknown): ParsedItem {
 
 type ParsedItemChange = Given<Omit<ItemChange, 'price'> & { readonly price?: number }>
 
-const changeFields: Fields<ParsedItemChange> = {
+export const itemChangeFields: Fields<ParsedItemChange> = {
   id: required(text(1, 64)),
   display_name: optional(text(1, 255)),
   description: optional(text(0, 4096)),
@@ -118,7 +118,7 @@ const changeFields: Fields<ParsedItemChange> = {
 }
 
 export function parseItemChange(input: unknown): ParsedItemChange {
-  return parseObject(input, changeFields)
+  return parseObject(input, itemChangeFields)
 }
 
 /** The item after a change, or the same object if nothing changes. The storage adds the version. */

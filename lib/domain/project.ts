@@ -105,6 +105,9 @@ export const projectChangeFields: Fields<Given<Omit<ProjectChange, 'status'>>> =
   config: optional(config(changedConfigKeys)),
 }
 
+/** The field that only an account may change. */
+export const statusFields = { status: optional(status) }
+
 /** Parses a change of a project. Only an account may change the `status`, not a session. */
 export function parseProjectChange(
   input: unknown,
@@ -113,7 +116,7 @@ export function parseProjectChange(
 ): Given<ProjectChange> {
   const fields = { ...projectChangeFields, platform: optional(oneOf(platforms)) }
   if (by === 'session') return parseObject(input, fields)
-  return parseObject<Given<ProjectChange>>(input, { ...fields, status: optional(status) })
+  return parseObject<Given<ProjectChange>>(input, { ...fields, ...statusFields })
 }
 
 export interface ProjectKeyRotation {

@@ -59,7 +59,7 @@ const amountCell = withSchema<string>({ type: ['string', 'number'] }, (value, fi
 type Given = Pick<PurchaseCellsInput, 'store_id' | 'metadata'> &
   Partial<Omit<PurchaseCells, 'metadata'>>
 
-const fields: Fields<Given> = {
+export const purchaseFields: Fields<Given> = {
   store_id: required(storeId),
   transaction_id: required(textCell),
   sku: required(textCell),
@@ -73,7 +73,7 @@ const fields: Fields<Given> = {
 }
 
 export function parsePurchaseInput(input: unknown): PurchaseCellsInput {
-  const { store_id, metadata, ...cells } = parseObject(input, fields)
+  const { store_id, metadata, ...cells } = parseObject(input, purchaseFields)
   return { store_id, cells, metadata }
 }
 

@@ -28,6 +28,16 @@ export interface ItemQuery extends ListQuery {
   readonly store_id: string
   /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
   readonly archived?: boolean | undefined
+  /**
+   * Lists only items with this text in their `name` or `display_name`, in upper or lower case. Only
+   * accounts may set it.
+   */
+  readonly search?: string | undefined
+}
+
+export interface ItemHistoryQuery extends ListQuery {
+  /** The id of the item. */
+  readonly id: string
 }
 
 export interface StoreQuery extends ListQuery {
@@ -95,7 +105,7 @@ export const MAX_PAGE = 1000
 const DEFAULT_PAGE = 100
 const LIMIT_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PAGE }
 
-const limit = withSchema<number>(LIMIT_SCHEMA, (value, field, problems) => {
+export const limit = withSchema<number>(LIMIT_SCHEMA, (value, field, problems) => {
   const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
   if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= MAX_PAGE) {
     return number as number
@@ -115,7 +125,7 @@ const instant = withSchema<number>({ type: 'string' }, (value, field, problems) 
   return found ?? 0
 })
 
-const listFields: Fields<ParsedPage> = {
+export const listFields: Fields<ParsedPage> = {
   limit: optional(limit, () => DEFAULT_PAGE),
   cursor: optional(pattern(/^\d{1,16}$/, 'must be the next of the previous page')),
 }
@@ -136,32 +146,44 @@ export const itemQueryFields = {
   cursor: optional(text(1, 64)), // the id of an item
 }
 
-const itemFields: Fields<Omit<ItemQuery, 'archived'> & { archived: boolean } & ParsedPage> = {
+export const itemListFields: Fields<
+  Given<Omit<ItemQuery, 'archived'>> & { archived: boolean } & ParsedPage
+> = {
   ...itemQueryFields,
   archived: optional(boolean, () => false),
+  search: optional(text(1, 255)),
   limit: listFields.limit,
 }
 
 export function parseItemQuery(input: unknown) {
-  return parseObject(input, itemFields)
+  return parseObject(input, itemListFields)
 }
 
-const importFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage> = {
+export const itemHistoryFields: Fields<Pick<ItemHistoryQuery, 'id'> & ParsedPage> = {
+  id: required(text(1, 64)),
+  ...listFields,
+}
+
+export function parseItemHistoryQuery(input: unknown) {
+  return parseObject(input, itemHistoryFields)
+}
+
+export const importListFields: Fields<Pick<ImportQuery, 'store_id'> & ParsedPage> = {
   store_id: required(storeId),
   ...listFields,
 }
 
 export function parseImportQuery(input: unknown) {
-  return parseObject(input, importFields)
+  return parseObject(input, importListFields)
 }
 
-const storeFields: Fields<Pick<StoreQuery, 'project_id'> & ParsedPage> = {
+export const storeListFields: Fields<Pick<StoreQuery, 'project_id'> & ParsedPage> = {
   project_id: required(text(1, 64)),
   ...listFields,
 }
 
 export function parseProjectStoreQuery(input: unknown) {
-  return parseObject(input, storeFields)
+  return parseObject(input, storeListFields)
 }
 
 const auditFields: Fields<Given<Pick<AuditQuery, 'account_id'>> & ParsedPage> = {
@@ -193,17 +215,19 @@ export const selectionFields: Fields<PurchaseFilter> = {
   to: optional(instant),
 }
 
-const purchaseFields: Fields<PurchaseFilter & { readonly store_id: string } & ParsedPage> = {
+export const purchaseListFields: Fields<
+  PurchaseFilter & { readonly store_id: string } & ParsedPage
+> = {
   store_id: required(storeId),
   ...selectionFields,
   ...listFields,
 }
 
 export function parsePurchaseQuery(input: unknown) {
-  return parseObject(input, purchaseFields)
+  return parseObject(input, purchaseListFields)
 }
 
-const ownedFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage> = {
+export const ownedListFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage> = {
   store_id: required(storeId),
   user_id: required(text(1, 255)),
   limit: listFields.limit,
@@ -211,25 +235,29 @@ const ownedFields: Fields<Pick<OwnedQuery, 'store_id' | 'user_id'> & ParsedPage>
 }
 
 export function parseOwnedQuery(input: unknown) {
-  return parseObject(input, ownedFields)
+  return parseObject(input, ownedListFields)
 }
 
 const endpointId = text(1, 255)
 
+export const webhookListFields: Fields<Given<{ project_id?: string }> & ParsedPage> = {
+  project_id: optional(text(1, 64)),
+  limit: listFields.limit,
+  cursor: optional(endpointId),
+}
+
 export function parseWebhookQuery(input: unknown) {
-  return parseObject(input, {
-    project_id: optional(text(1, 64)),
-    limit: listFields.limit,
-    cursor: optional(endpointId),
-  } satisfies Fields<Given<{ project_id?: string }> & ParsedPage>)
+  return parseObject(input, webhookListFields)
+}
+
+export const deliveryListFields = {
+  endpoint_id: required(endpointId),
+  state: optional(oneOf(['waiting', 'delivered', 'failed'] as const)),
+  ...listFields,
 }
 
 export function parseWebhookLogQuery(input: unknown) {
-  return parseObject(input, {
-    endpoint_id: required(endpointId),
-    state: optional(oneOf(['waiting', 'delivered', 'failed'] as const)),
-    ...listFields,
-  })
+  return parseObject(input, deliveryListFields)
 }
 
 interface ParsedReplay {
@@ -239,7 +267,7 @@ interface ParsedReplay {
   readonly since?: number
 }
 
-const replayFields: Fields<ParsedReplay> = {
+export const replayFields: Fields<ParsedReplay> = {
   endpoint_id: required(endpointId),
   from: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
   since: optional(instant),

@@ -1,9 +1,23 @@
 import { freeForm, type JsonSchema, objectSchema, wholeNumber } from './fields.ts'
-import { newItemFields } from './item.ts'
-import { newProjectFields, projectChangeFields } from './project.ts'
-import { itemQueryFields } from './query.ts'
+import { undoFields } from './import.ts'
+import { itemChangeFields, newItemFields } from './item.ts'
+import { newProjectFields, projectChangeFields, statusFields } from './project.ts'
+import { purchaseFields } from './purchase-input.ts'
+import {
+  deliveryListFields,
+  importListFields,
+  itemListFields,
+  itemQueryFields,
+  listFields,
+  ownedListFields,
+  purchaseListFields,
+  replayFields,
+  storeListFields,
+  webhookListFields,
+} from './query.ts'
 import { sessionFields } from './session.ts'
 import { newStoreFields, STORE_TYPES } from './store.ts'
+import { summaryFields } from './summary.ts'
 
 type Properties = { readonly [field: string]: JsonSchema }
 
@@ -43,6 +57,29 @@ export function createSchemas() {
         store_config: freeForm.schema,
       },
     } satisfies { readonly [record: string]: Properties },
+  }
+}
+
+/** The JSON Schemas of further inputs of the library, for the management API. */
+export function createManageSchemas() {
+  const { account_id: _, ...newProject } = newProjectFields
+  const { maxGroups: __, ...summary } = summaryFields
+  return {
+    ManagedProjectInput: objectSchema(newProject),
+    ManagedProjectChange: objectSchema({ ...projectChangeFields, ...statusFields }),
+    ItemChange: objectSchema(itemChangeFields),
+    PurchaseInput: objectSchema(purchaseFields),
+    ImportUndo: objectSchema(undoFields),
+    WebhookReplay: objectSchema(replayFields),
+    ListQuery: objectSchema(listFields),
+    StoreQuery: objectSchema(storeListFields),
+    ManagedItemQuery: objectSchema(itemListFields),
+    ImportQuery: objectSchema(importListFields),
+    PurchaseQuery: objectSchema(purchaseListFields),
+    OwnedQuery: objectSchema(ownedListFields),
+    SummaryQuery: objectSchema(summary),
+    WebhookQuery: objectSchema(webhookListFields),
+    DeliveryQuery: objectSchema(deliveryListFields),
   }
 }
 

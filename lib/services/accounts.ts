@@ -9,7 +9,7 @@ import { formatInstant } from '../domain/instant.ts'
 import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
-import type { KeyedAccount } from '../storage/port.ts'
+import type { AuditPage, KeyedAccount } from '../storage/port.ts'
 import { assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -40,6 +40,8 @@ export interface Accounts {
    * Lists all keys of the account in order of creation, even revoked ones, but not their secrets.
    */
   listKeys(account: Account): Promise<AccountKeyInfo[]>
+  /** Reads one page of the account's audit log, newest entries first. */
+  listAudit(account: Account, query?: ListQuery): Promise<AuditPage>
   /** Revokes a key at once. Throws `account_key_not_found` if the account has no such key. */
   revokeKey(account: Account, key_id: string, options?: CallOptions): Promise<void>
 }
@@ -117,6 +119,11 @@ export function createAccounts(context: Context): Accounts {
       const all = recordsOf((page) => storage.listAccountKeys(account_id, page))
       for await (const key of all) keys.push(withoutHash(key))
       return keys
+    },
+
+    async listAudit(account, query = {}) {
+      assertAccount(account)
+      return storage.listRecentAudit(account.account_id, pageFor(parseListQuery(query)))
     },
 
     async revokeKey(account, key_id, options) {

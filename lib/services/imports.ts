@@ -39,8 +39,9 @@ export function createLoader(
   options: LayoutOptions,
   onMistake: (mistake: ErrorDetail) => void = () => {},
   signal?: AbortSignal,
+  maxMistakes?: number,
 ): Loader {
-  const mistakes = createMistakes(onMistake)
+  const mistakes = createMistakes(onMistake, maxMistakes)
   const badRows = createBadRows()
   const totals = createTotals()
   const counts = { rows: 0, added: 0, skipped: 0, updated: 0, passed_over: 0 }

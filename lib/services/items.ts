@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Account } from '../domain/account.ts'
 import type { AuditAction } from '../domain/audit.ts'
 import { invalidField } from '../domain/fields.ts'
@@ -13,10 +14,17 @@ import {
   parseNewItem,
   restoreItem,
 } from '../domain/item.ts'
-import { type ItemQuery, pageFor, parseItemQuery } from '../domain/query.ts'
+import {
+  type ItemHistoryQuery,
+  type ItemQuery,
+  MAX_PAGE,
+  pageFor,
+  parseItemHistoryQuery,
+  parseItemQuery,
+} from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
-import type { ItemPage } from '../storage/port.ts'
+import type { AuditPage, ItemPage, Page } from '../storage/port.ts'
 import {
   assertAccount,
   assertScope,
@@ -48,12 +56,18 @@ export interface Items {
   restore(account: Account, id: string, options?: CallOptions): Promise<Item>
   /** Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
+  /**
+   * Reads one page of the changes of an item after its creation, newest first: audit entries, with
+   * the old and the new price in `data`. Throws `item_not_found`.
+   */
+  history(account: Account, query: ItemHistoryQuery): Promise<AuditPage>
   /** Like `get`, but finds the item by name, even an archived one. */
   getByName(account: Account, store_id: string, name: string): Promise<Item>
   /**
    * One page of a store's active items in order of creation, or of its archived ones. A page ends
    * early when its items hold 1 MiB of text. Its `revision` changes whenever an item of the store
-   * does.
+   * does. A search examines at most 10,000 items. Its page may then have few items or none, and
+   * still a `next`.
    */
   list(caller: Caller, query: ItemQuery): Promise<ItemPage>
   /** All active or all archived items of a store, read page by page. */
@@ -141,6 +155,13 @@ export function createItems(context: Context): Items {
       throw new TillError('item_not_found', 'No item has this id')
     },
 
+    async history(account, query) {
+      assertAccount(account)
+      const { id, ...paging } = parseItemHistoryQuery(query)
+      await items.get(account, id)
+      return storage.listItemAudit(id, pageFor(paging))
+    },
+
     async getByName(account, store_id, name) {
       assertAccount(account)
       const store = await getNamedStore(storage, account, store_id)
@@ -151,9 +172,10 @@ export function createItems(context: Context): Items {
 
     async list(caller, query) {
       assertScope(caller, 'items:read')
-      const { store_id, archived, limit, cursor } = parseItemQuery(query)
-      if (archived && isSession(caller)) {
-        throw invalidField('archived', 'forbidden', 'is for accounts only')
+      const { store_id, archived, search, limit, cursor } = parseItemQuery(query)
+      if (isSession(caller) && (archived || search !== undefined)) {
+        const field = archived ? 'archived' : 'search'
+        throw invalidField(field, 'forbidden', 'is for accounts only')
       }
       const page = pageFor({ limit, cursor })
       if (cursor !== undefined) await assertCursor(caller, store_id, cursor)
@@ -161,7 +183,9 @@ export function createItems(context: Context): Items {
       const reach = isSession(caller) ? { project_id: caller.project_id } : {}
       try {
         // One statement lists the items and checks the permission: one round trip.
-        return await storage.listItems({ account_id, store_id, archived, ...reach }, page)
+        const read = (page: Page) =>
+          storage.listItems({ account_id, store_id, archived, ...reach }, page)
+        return await (search === undefined ? read(page) : searchItems(read, search, page))
       } catch (error) {
         if (error instanceof TillError && error.code === 'store_not_found') throw unknownStore()
         throw error
@@ -177,4 +201,33 @@ export function createItems(context: Context): Items {
     },
   }
   return items
+}
+
+/** The most pages that a search reads. Each has at most 1,000 items and 1 MiB of text. */
+const SEARCHED_PAGES = 10
+
+/** Finds items whose name or display name has this text, in upper or lower case. */
+async function searchItems(
+  read: (page: Page) => Promise<ItemPage>,
+  search: string,
+  { limit, ...start }: Page,
+): Promise<ItemPage> {
+  const wanted = search.toLowerCase()
+  const matches = ({ name, display_name }: Item) =>
+    name.toLowerCase().includes(wanted) || display_name.toLowerCase().includes(wanted)
+  const found: Item[] = []
+  let revision: string | undefined
+  let { after } = start
+  for (let pages = 0; pages < SEARCHED_PAGES; pages++) {
+    if (pages > 0) await setImmediate() // other requests come first
+    const page = await read({ limit: MAX_PAGE, ...(after !== undefined && { after }) })
+    revision ??= page.revision
+    for (const item of page.items) {
+      if (found.length === limit) return { items: found, next: after as string, revision }
+      after = item.id
+      if (matches(item)) found.push(item)
+    }
+    if (page.next === undefined) return { items: found, revision }
+  }
+  return { items: found, next: after as string, revision: revision as string }
 }

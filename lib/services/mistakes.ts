@@ -3,12 +3,12 @@ import { type NewPurchase, PURCHASE_FIELDS, type PurchaseField } from '../domain
 import { type ErrorDetail, MAX_DETAILS, TillError } from '../errors.ts'
 
 /** Collects the mistakes of a file. Counts all of them, but keeps only those of the first lines. */
-export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
+export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most = MAX_DETAILS) {
   let first: ErrorDetail[] = []
   let total = 0
   const lineOf = (mistake: ErrorDetail) => mistake.line ?? 0
   const cut = () => {
-    first = first.sort((a, b) => lineOf(a) - lineOf(b)).slice(0, MAX_DETAILS)
+    first = first.sort((a, b) => lineOf(a) - lineOf(b)).slice(0, most)
   }
   return {
     add(mistake: ErrorDetail) {
@@ -16,14 +16,14 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void) {
       onMistake(mistake)
       first.push(mistake)
       // Sorted, because the storage finds mistakes later than the parser, even in earlier lines.
-      if (first.length >= 20 * MAX_DETAILS) cut()
+      if (first.length >= 20 * most) cut()
     },
     assertNone() {
       if (total === 0) return
       cut()
-      const shown = total > MAX_DETAILS ? `, the first ${MAX_DETAILS} are listed` : ''
+      const shown = total > most ? `, the first ${most} are listed` : ''
       const message = `${total} ${total === 1 ? 'mistake' : 'mistakes'} in the file${shown}`
-      throw new TillError('invalid_purchases', message, first, total)
+      throw new TillError('invalid_purchases', message, first, total, most)
     },
   }
 }

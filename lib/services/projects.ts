@@ -30,7 +30,7 @@ import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from '
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId, createPublicKey } from './ids.ts'
-import { changeSealed, sealSecrets } from './secrets.ts'
+import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
 export interface Projects {
   /** Creates a project with a new `public_key`. Returns the sent `config` with its secrets. */
@@ -49,6 +49,8 @@ export interface Projects {
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
   /** Finds a project. Throws `project_not_found`, also for one that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Project>
+  /** The names of the secrets that are set in a project's `config`. Throws like `get`. */
+  listSecrets(account: Account, id: string): Promise<string[]>
   /**
    * Reads one page of the account's projects in order of creation. A page ends before its limit
    * once its projects hold 1 MiB of configuration.
@@ -145,6 +147,13 @@ export function createProjects(context: Context): Projects {
     async get(caller, id) {
       const project = await findReachableProject(storage, caller, id)
       if (project) return withoutProjectSecrets(project)
+      throw new TillError('project_not_found', 'No project has this id')
+    },
+
+    async listSecrets(account, id) {
+      assertAccount(account)
+      const project = await findReachableProject(storage, account, id)
+      if (project) return namesOfSecrets(project)
       throw new TillError('project_not_found', 'No project has this id')
     },
 

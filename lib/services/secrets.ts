@@ -195,6 +195,12 @@ export function isStore(record: SecretHolder): record is Store {
   return 'store_id' in record
 }
 
+/** The names of the secrets that are set in the configuration of a record. */
+export function namesOfSecrets(record: SecretHolder): string[] {
+  const { config, names } = secretsOf(record)
+  return names.filter((name) => config[name] !== undefined)
+}
+
 /** The place for which the `webhook_secret` of a record is sealed. */
 export function secretPlace(record: SecretHolder): string {
   return `${secretsOf(record).place}/webhook_secret`

@@ -27,7 +27,7 @@ import { auditedWrite, type CallOptions, type CreateOptions, createOnce } from '
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
-import { changeSealed, sealSecrets } from './secrets.ts'
+import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
 export interface Stores {
   /** Returns the sent `store_config`. Throws `invalid_request`, also for a taken `store_id`. */
@@ -39,6 +39,8 @@ export interface Stores {
   update(account: Account, input: StoreChange, options?: CallOptions): Promise<Store>
   /** Finds a store. Throws `store_not_found`, also for one that the caller does not reach. */
   get(caller: Caller, store_id: string): Promise<Store>
+  /** The names of the secrets that are set in a store's `store_config`. Throws like `get`. */
+  listSecrets(account: Account, store_id: string): Promise<string[]>
   /**
    * Reads one page of a project's stores in order of creation. A page ends before its limit once
    * its stores hold 1 MiB of configuration.
@@ -114,6 +116,13 @@ export function createStores(context: Context): Stores {
     async get(caller, store_id) {
       const store = await findReachableStore(storage, caller, store_id)
       if (store) return withoutStoreSecrets(store)
+      throw new TillError('store_not_found', 'No store has this store_id')
+    },
+
+    async listSecrets(account, store_id) {
+      assertAccount(account)
+      const store = await findReachableStore(storage, account, store_id)
+      if (store) return namesOfSecrets(store)
       throw new TillError('store_not_found', 'No store has this store_id')
     },
 

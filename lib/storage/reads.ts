@@ -15,6 +15,7 @@ import type {
 import { pseudonymOf } from './pseudonym.ts'
 import { IS_RECORDING } from './recorded.ts'
 import {
+  AUDIT_OF_ITEM,
   FIND_ACCOUNT,
   FIND_ITEM,
   FIND_PROJECT,
@@ -24,6 +25,7 @@ import {
   PAGE_OF_AUDIT,
   PAGE_OF_AUDIT_OF_ACCOUNT,
   pageOf,
+  RECENT_AUDIT,
 } from './statements.ts'
 import {
   ACCOUNT_KEYS,
@@ -220,15 +222,20 @@ function pageOfPairs(columns: string): string {
   return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
 }
 
-/** Makes a page of the rows that `purchaseColumns` selects. */
+/**
+ * Makes a page of the rows that `purchaseColumns` selects. `lastExamined` is the number of the last
+ * purchase that was examined, if others follow.
+ */
 export function purchasePage(
   rows: readonly Row[],
   page: Page,
   store_id: string,
+  lastExamined?: number | string,
 ): StoredPurchasePage {
   const read = (row: Row) => PURCHASES.readInto({ store_id }, row)
   const { records, ...further } = recordPage(rows, page, read, ({ seq }) => seq)
-  return { purchases: [...records], ...further }
+  const next = lastExamined === undefined ? {} : { next: String(lastExamined) }
+  return { purchases: [...records], ...next, ...further }
 }
 
 const PAGE_OF_ERASED_PURCHASES = `
@@ -273,10 +280,25 @@ const PAGE_OF_IDEMPOTENCY_RECORDS = `
   SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
 
-type AuditReads = 'findIdempotencyRecord' | 'listIdempotencyRecords' | 'listAudit'
+/** Greater than every number of an entry. */
+const AFTER_ALL = '9223372036854775807'
+
+type AuditReads =
+  | 'findIdempotencyRecord'
+  | 'listIdempotencyRecords'
+  | 'listAudit'
+  | 'listRecentAudit'
+  | 'listItemAudit'
 
 export function auditReads(db: Reader): Pick<AuditMethods, AuditReads> {
+  const listNewest = async (sql: string, owner: string, page: Page) => {
+    const rows = await db.all(sql, owner, page.after ?? AFTER_ALL, page.limit + 1)
+    const { records: entries, ...further } = recordPage(rows, page, AUDIT.read, ({ seq }) => seq)
+    return { entries, ...further }
+  }
   return {
+    listRecentAudit: (account_id, page) => listNewest(RECENT_AUDIT, account_id, page),
+    listItemAudit: (item_id, page) => listNewest(AUDIT_OF_ITEM, item_id, page),
     async findIdempotencyRecord(account_id, key) {
       const row = await db.find(FIND_IDEMPOTENCY_RECORD, account_id, key)
       return maybe(IDEMPOTENCY_RECORDS.read, row)

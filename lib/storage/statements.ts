@@ -81,6 +81,17 @@ export const DELETE_WATERMARK = `
 
 export const PAGE_OF_AUDIT = pageOf(AUDIT)
 export const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
+export const RECENT_AUDIT = recentAudit('account_id = ?')
+export const AUDIT_OF_ITEM = recentAudit(
+  // The same condition as that of the index.
+  "subject = ? AND action IN ('item.update', 'item.archive', 'item.restore')",
+)
+
+function recentAudit(condition: string): string {
+  return `SELECT seq, ${AUDIT.list} FROM audit
+    WHERE ${condition} AND seq < CAST(? AS bigint) ORDER BY seq DESC LIMIT ?`
+}
+
 export const BEGIN_ARCHIVE = 'INSERT INTO audit_archive (last_seq) VALUES (?)'
 export const END_ARCHIVE = 'DELETE FROM audit_archive'
 export const BEGIN_PSEUDONYM = 'INSERT INTO audit_pseudonym (pseudonym) VALUES (?)'

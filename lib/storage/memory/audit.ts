@@ -1,14 +1,26 @@
-import type { AuditEntry, NumberedEntry } from '../../domain/audit.ts'
+import type { AuditAction, AuditEntry, NumberedEntry } from '../../domain/audit.ts'
 import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 import { archiveInto, splitPage } from '../archive.ts'
-import type { AuditMethods } from '../port.ts'
+import type { AuditMethods, Page } from '../port.ts'
 import { entriesOf } from '../pseudonym.ts'
 import { findNeeded } from './endpoints.ts'
 import { sortedPageOf } from './pages.ts'
 import { idempotencyKey, type State } from './state.ts'
 
+const ITEM_CHANGES: readonly AuditAction[] = ['item.update', 'item.archive', 'item.restore']
+
 export function auditMethods(state: State): AuditMethods {
   const { idempotencyRecords, verify, recordWrite } = state
+  const newest = (
+    { limit, after = 'Infinity' }: Page,
+    isWanted: (entry: AuditEntry) => boolean,
+  ) => {
+    const found = state.audit.filter((entry) => entry.seq < Number(after) && isWanted(entry))
+    const page = found.reverse().slice(0, limit)
+    const entries = structuredClone(page).map(({ seq: _, ...entry }) => entry)
+    return { entries, ...(found.length > limit && { next: String(page.at(-1)?.seq) }) }
+  }
+
   return {
     async verifyAuthority(authority) {
       verify(authority)
@@ -50,6 +62,10 @@ export function auditMethods(state: State): AuditMethods {
       }
       return { entries }
     },
+    listRecentAudit: async (account_id, page) =>
+      newest(page, (entry) => entry.account_id === account_id),
+    listItemAudit: async (item_id, page) =>
+      newest(page, ({ subject, action }) => subject === item_id && ITEM_CHANGES.includes(action)),
     async listSettled({ limit, after = '0' }) {
       if (limit === 0) return { entries: [], position: String(state.lastSeq) }
       const entries = state.audit.filter(({ seq }) => seq > Number(after)).slice(0, limit)

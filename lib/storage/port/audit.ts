@@ -27,6 +27,10 @@ export interface AuditMethods {
   replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
   /** Lists the audit log of one account or of all, oldest entries first. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
+  /** Lists the audit log of one account, newest entries first. */
+  listRecentAudit(account_id: string, page: Page): Promise<AuditPage>
+  /** Lists the entries about changes of an item after its creation, newest first. */
+  listItemAudit(item_id: string, page: Page): Promise<AuditPage>
   /**
    * Lists entries of all accounts in their final order: no transaction can later commit an entry
    * before one that was listed. `after` is an earlier `position`. With `limit` 0, resolves to the

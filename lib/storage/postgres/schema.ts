@@ -422,4 +422,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
     WHERE unconfirmed IS NOT NULL;
   `,
+  `
+  -- Finds the changes of an item.
+  CREATE INDEX audit_item ON audit (subject, seq) WHERE action IN ('item.update', 'item.archive', 'item.restore');
+  `,
 ]

@@ -467,6 +467,10 @@ export const MIGRATIONS: readonly string[] = [
     UPDATE imports SET users_indexed = min(users_indexed, new.seq - 1) WHERE seq = new.import;
   END;
   `,
+  `
+  -- Finds the changes of an item.
+  CREATE INDEX audit_item ON audit (subject) WHERE action IN ('item.update', 'item.archive', 'item.restore');
+  `,
 ]
 
 function cacheTriggers(): string {

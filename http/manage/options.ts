@@ -1,0 +1,14 @@
+import { TillError } from '../../lib/index.ts'
+
+/** The error for an option that has another name in the library. */
+export function invalidOption(field: string, message: string): TillError {
+  const details = [{ field, code: 'invalid', message }]
+  return new TillError('invalid_request', `${field} ${message}`, details)
+}
+
+/** Reads an optional boolean. */
+export function flagOf(input: object, field: string): boolean | undefined {
+  const value = (input as { readonly [field: string]: unknown })[field]
+  if (value === undefined || typeof value === 'boolean') return value
+  throw invalidOption(field, 'must be true or false')
+}

@@ -1,0 +1,53 @@
+import type { CatalogPlan, CatalogRequest, SummaryQuery } from '../../lib/index.ts'
+import { flagOf, invalidOption } from './options.ts'
+import type { ManageCall } from './row.ts'
+import { MAX_GRACE_MS } from './schemas.ts'
+
+/** A project with the names of its secrets, which are never in an answer. */
+export async function showProject({ till, caller }: ManageCall, id: string) {
+  const project = await till.projects.get(caller, id)
+  return { ...project, secrets: await till.projects.listSecrets(caller, id) }
+}
+
+/** A store with the names of its secrets. */
+export async function showStore({ till, caller }: ManageCall, store_id: string) {
+  const store = await till.stores.get(caller, store_id)
+  return { ...store, secrets: await till.stores.listSecrets(caller, store_id) }
+}
+
+/** `POST /projects/{id}/rotate-key` */
+export async function rotateKey(call: ManageCall) {
+  const { till, caller, params, options } = call
+  const { grace_period: gracePeriod } = call.input as { readonly grace_period?: number }
+  const isValid = Number.isInteger(gracePeriod) && (gracePeriod as number) >= 0
+  if (gracePeriod !== undefined && !(isValid && gracePeriod <= MAX_GRACE_MS)) {
+    throw invalidOption('grace_period', `must be milliseconds from 0 to ${MAX_GRACE_MS}`)
+  }
+  const { id = '' } = params
+  await till.projects.rotateKey(caller, { id, gracePeriod }, options)
+  return showProject(call, id)
+}
+
+/** The input of a catalog in the library's names. */
+export function catalogRequest({ params, input }: ManageCall): CatalogRequest {
+  return {
+    catalog: (input as { readonly catalog: CatalogRequest['catalog'] }).catalog,
+    project_id: params.project_id,
+    archiveMissing: flagOf(input, 'archive_missing'),
+    createStores: flagOf(input, 'create_stores'),
+  }
+}
+
+const MAX_GROUPS = 10_000
+
+/** The query of a summary, whose answer is bounded. */
+export function summaryQuery(input: object): SummaryQuery {
+  return { ...input, maxGroups: MAX_GROUPS }
+}
+
+const MAX_CHANGES = 1_000
+
+/** The plan with its first changes. The counts are those of all changes. */
+export function showPlan(plan: CatalogPlan): object {
+  return { ...plan, changes: plan.changes.slice(0, MAX_CHANGES) }
+}

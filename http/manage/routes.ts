@@ -1,0 +1,489 @@
+import { route } from '../routes.ts'
+import { form } from '../upload.ts'
+import { createImport } from './imports.ts'
+import { flagOf } from './options.ts'
+import {
+  catalogRequest,
+  rotateKey,
+  showPlan,
+  showProject,
+  showStore,
+  summaryQuery,
+} from './records.ts'
+import { keyOnly, row, streamRow } from './row.ts'
+import { streamFile } from './stream.ts'
+
+const WEBHOOK_ACTIONS = {
+  test: 'Send `webhook.test` to an endpoint',
+  pause: 'Stop the deliveries to an endpoint',
+  resume: 'Continue the deliveries to an endpoint',
+}
+
+/** The routes of the management API, which are served only with the option `manage`. */
+export const manageRoutes = [
+  row('GET /account', async ({ caller: { key_id: _, ...account } }) => account, {
+    id: 'getAccount',
+    summary: 'Read the account of the key',
+    answer: 'Account',
+  }),
+  row(
+    'GET /keys',
+    async ({ till, caller }) => {
+      const keys = await till.accounts.listKeys(caller)
+      return { keys: keys.map((key) => ({ ...key, current: key.key_id === caller.key_id })) }
+    },
+    {
+      id: 'listKeys',
+      summary: 'List the keys of the account, also revoked ones',
+      answer: 'AccountKeyList',
+    },
+  ),
+  row('POST /keys', ({ till, caller, options }) => till.accounts.addKey(caller, options), {
+    id: 'addKey',
+    summary: 'Add a key to the account',
+    description: 'Only this answer has the `account_key`. An `Idempotency-Key` has no effect.',
+    answer: 'NewAccountKey',
+  }),
+  row(
+    'DELETE /keys/:key_id',
+    async ({ till, caller, params: { key_id = '' }, options }) => {
+      await till.accounts.revokeKey(caller, key_id, options)
+      return { key_id }
+    },
+    {
+      id: 'revokeKey',
+      summary: 'Revoke a key at once',
+      answer: 'RevokedAccountKey',
+      errors: ['account_key_not_found'],
+    },
+  ),
+
+  row('GET /audit', ({ till, caller, input }) => till.accounts.listAudit(caller, input), {
+    id: 'listAudit',
+    summary: 'List the audit log of the account, newest entries first',
+    query: 'ListQuery',
+    answer: 'AuditPage',
+  }),
+
+  row('GET /projects', ({ till, caller, input }) => till.projects.list(caller, input), {
+    id: 'listProjects',
+    summary: 'List the projects of the account',
+    query: 'ListQuery',
+    answer: 'ManagedProjectPage',
+  }),
+  row(
+    'POST /projects',
+    async (call) => {
+      const { till, caller, input, options } = call
+      const { id } = await till.projects.create(caller, input, options)
+      return showProject(call, id)
+    },
+    {
+      id: 'addProject',
+      summary: 'Create a project',
+      body: 'ManagedProjectInput',
+      answer: 'ManagedProject',
+      takesIdempotencyKey: true,
+      errors: ['quota_exceeded'],
+    },
+  ),
+  row('GET /projects/:id', (call) => showProject(call, call.params.id as string), {
+    id: 'getProject',
+    summary: 'Read a project',
+    answer: 'ManagedProject',
+    errors: ['project_not_found'],
+  }),
+  row(
+    'PATCH /projects/:id',
+    async (call) => {
+      const { till, caller, input, options } = call
+      const { id } = await till.projects.update(caller, input, options)
+      return showProject(call, id)
+    },
+    {
+      id: 'changeProject',
+      summary: 'Change the fields of a project that are sent',
+      body: 'ManagedProjectChange',
+      answer: 'ManagedProject',
+      errors: ['quota_exceeded'],
+    },
+  ),
+  row('POST /projects/:id/rotate-key', rotateKey, {
+    id: 'rotateKey',
+    summary: 'Give a project a new public key',
+    body: 'KeyRotation',
+    answer: 'ManagedProject',
+  }),
+
+  row(
+    'GET /projects/:project_id/stores',
+    ({ till, caller, input }) => till.stores.list(caller, input),
+    {
+      id: 'listStores',
+      summary: 'List the stores of a project',
+      query: 'ManagedStoreQuery',
+      answer: 'ManagedStorePage',
+    },
+  ),
+  row(
+    'POST /stores',
+    async (call) => {
+      const { till, caller, input, options } = call
+      const { store_id } = await till.stores.create(caller, input, options)
+      return showStore(call, store_id)
+    },
+    {
+      id: 'addStore',
+      summary: 'Create a store',
+      body: 'NewStore',
+      answer: 'ManagedStore',
+      takesIdempotencyKey: true,
+      errors: ['quota_exceeded'],
+    },
+  ),
+  row('GET /stores/:store_id', (call) => showStore(call, call.params.store_id as string), {
+    id: 'getStore',
+    summary: 'Read a store',
+    answer: 'ManagedStore',
+    errors: ['store_not_found'],
+  }),
+  row(
+    'PATCH /stores/:store_id',
+    async (call) => {
+      const { till, caller, input, options } = call
+      const { store_id } = await till.stores.update(caller, input, options)
+      return showStore(call, store_id)
+    },
+    {
+      id: 'changeStore',
+      summary: 'Change the fields of a store that are sent',
+      body: 'ManagedStoreChange',
+      answer: 'ManagedStore',
+      errors: ['quota_exceeded'],
+    },
+  ),
+
+  row(
+    'GET /stores/:store_id/items',
+    async ({ till, caller, input }) => {
+      const { revision: _, ...page } = await till.items.list(caller, input)
+      return page
+    },
+    {
+      id: 'listStoreItems',
+      summary: 'List the items of a store, in order of creation',
+      query: 'ManagedItemQuery',
+      answer: 'ManagedItemPage',
+    },
+    'reports',
+  ),
+  row(
+    'POST /items',
+    ({ till, caller, input, options }) => {
+      return till.items.create(caller, input, options)
+    },
+    {
+      id: 'addItem',
+      summary: 'Create an item',
+      body: 'NewItem',
+      answer: 'ManagedItem',
+      takesIdempotencyKey: true,
+    },
+  ),
+  row('GET /items/:id', ({ till, caller, params }) => till.items.get(caller, params.id as string), {
+    id: 'readItem',
+    summary: 'Read an item',
+    answer: 'ManagedItem',
+    errors: ['item_not_found'],
+  }),
+  row(
+    'PATCH /items/:id',
+    ({ till, caller, input, options }) => {
+      return till.items.update(caller, input, options)
+    },
+    {
+      id: 'changeItem',
+      summary: 'Change the fields of an item that are sent',
+      description: 'With `version`, changes nothing if the item has another version.',
+      body: 'ManagedItemChange',
+      answer: 'ManagedItem',
+      errors: ['item_not_found', 'version_conflict'],
+    },
+  ),
+  row('GET /items/:id/history', ({ till, caller, input }) => till.items.history(caller, input), {
+    id: 'getItemHistory',
+    summary: 'List the changes of an item, newest first',
+    description: 'A change of the price has the old and the new price in `data`.',
+    query: 'ListQuery',
+    answer: 'AuditPage',
+    errors: ['item_not_found'],
+  }),
+  row(
+    'POST /items/:id/archive',
+    ({ till, caller, params, options }) => {
+      return till.items.archive(caller, params.id as string, options)
+    },
+    {
+      id: 'archiveItem',
+      summary: 'Take an item out of the list of its store',
+      answer: 'ManagedItem',
+      errors: ['item_not_found'],
+    },
+  ),
+  row(
+    'POST /items/:id/restore',
+    ({ till, caller, params, options }) => {
+      return till.items.restore(caller, params.id as string, options)
+    },
+    {
+      id: 'restoreItem',
+      summary: 'Put an archived item back into the list',
+      answer: 'ManagedItem',
+      errors: ['item_not_found'],
+    },
+  ),
+
+  streamRow(
+    'GET /projects/:project_id/catalog',
+    (call) => {
+      const { till, caller, input } = call
+      return streamFile(call, 'catalog.json', till.catalog.export(caller, input))
+    },
+    {
+      id: 'exportCatalog',
+      summary: 'Export a project with its stores and items as a catalog file',
+      description: 'A secret is a reference to a variable, never its value.',
+      answer: 'CatalogFile',
+      headers: ['Content-Disposition'],
+    },
+    'reports',
+  ),
+  row(
+    'POST /projects/:project_id/catalog/plan',
+    async (call) => {
+      return showPlan(await call.till.catalog.plan(call.caller, catalogRequest(call)))
+    },
+    {
+      id: 'planCatalog',
+      summary: 'Compare a catalog with the stored one, and change nothing',
+      body: 'CatalogRequest',
+      answer: 'CatalogPlan',
+      errors: ['project_not_found'],
+    },
+    'reports',
+  ),
+  row(
+    'POST /projects/:project_id/catalog/apply',
+    async (call) => {
+      const { till, caller, input, options } = call
+      const { digest } = input as { readonly digest?: string }
+      return showPlan(
+        await till.catalog.apply(caller, { ...catalogRequest(call), digest }, options),
+      )
+    },
+    {
+      id: 'applyCatalog',
+      summary: 'Make all changes of a catalog or none',
+      body: 'CatalogApplication',
+      answer: 'CatalogPlan',
+      errors: ['project_not_found', 'catalog_changed', 'quota_exceeded'],
+    },
+    'reports',
+  ),
+
+  row(
+    'GET /stores/:store_id/purchases',
+    ({ till, caller, input }) => {
+      return till.purchases.list(caller, input)
+    },
+    {
+      id: 'listPurchases',
+      summary: 'List the purchases of a store, in order of import',
+      query: 'PurchaseQuery',
+      answer: 'PurchasePage',
+    },
+    'reports',
+  ),
+  row(
+    'POST /stores/:store_id/purchases',
+    ({ till, caller, input, options }) => {
+      return till.purchases.record(caller, input, options)
+    },
+    {
+      id: 'recordPurchase',
+      summary: 'Record one purchase',
+      description: 'The same `transaction_id` again advances the status, or changes nothing.',
+      body: 'ManagedPurchaseInput',
+      answer: 'RecordedPurchase',
+      errors: ['store_inactive'],
+    },
+  ),
+  row(
+    'GET /stores/:store_id/owned',
+    ({ till, caller, input }) => {
+      return till.purchases.owned(caller, input)
+    },
+    {
+      id: 'listOwned',
+      summary: 'List what a user owns',
+      query: 'OwnedQuery',
+      answer: 'OwnedPage',
+    },
+  ),
+  row(
+    'GET /stores/:store_id/summary',
+    async ({ till, caller, input }) => {
+      return { summaries: await till.purchases.summarize(caller, summaryQuery(input)) }
+    },
+    {
+      id: 'summarizePurchases',
+      summary: 'Count purchases and add up their amounts',
+      query: 'SummaryQuery',
+      answer: 'PurchaseSummaryList',
+    },
+    'reports',
+  ),
+
+  row(
+    'GET /stores/:store_id/imports',
+    ({ till, caller, input }) => {
+      return till.imports.list(caller, input)
+    },
+    {
+      id: 'listImports',
+      summary: 'List the imports into a store',
+      query: 'ImportQuery',
+      answer: 'ImportPage',
+    },
+  ),
+  route('POST', '/manage/v1/stores/:store_id/imports', keyOnly, form, createImport, {
+    id: 'createImport',
+    summary: 'Import a purchase file',
+    description:
+      'Like `POST /api/v1/purchases/import`. An error lists up to 1,000 mistakes of the file.',
+    body: 'ManagedImportForm',
+    answer: 'ManagedImport',
+    errors: ['invalid_purchases', 'store_inactive'],
+  }),
+  row(
+    'GET /imports/:import_id',
+    ({ till, caller, params }) => {
+      return till.imports.get(caller, params.import_id as string)
+    },
+    {
+      id: 'getImport',
+      summary: 'Read the record of an import',
+      answer: 'ImportRecord',
+      errors: ['import_not_found'],
+    },
+  ),
+  row(
+    'POST /imports/:import_id/undo',
+    ({ till, caller, input, options }) => {
+      return till.imports.undo(caller, input, options)
+    },
+    {
+      id: 'undoImport',
+      summary: 'Remove the rows that an import added, and restore the statuses that it changed',
+      body: 'ImportUndo',
+      answer: 'ImportRecord',
+      errors: ['import_not_found', 'undo_refused'],
+    },
+  ),
+
+  streamRow(
+    'GET /projects/:project_id/users/:user_id',
+    (call) => {
+      const { till, caller, input, options } = call
+      return streamFile(call, 'user.json', till.users.export(caller, input, options))
+    },
+    {
+      id: 'exportUser',
+      summary: 'Export everything stored about a user',
+      answer: 'UserExport',
+      headers: ['Content-Disposition'],
+    },
+    'reports',
+  ),
+  row(
+    'POST /projects/:project_id/users/:user_id/erase',
+    (call) => {
+      const { till, caller, params, input, options } = call
+      const { project_id = '', user_id = '' } = params
+      const deletes = flagOf(input, 'delete')
+      return till.users.erase(caller, { project_id, user_id }, { ...options, delete: deletes })
+    },
+    {
+      id: 'eraseUser',
+      summary: 'Remove a user from the purchases of a project',
+      body: 'UserErasure',
+      answer: 'ErasedUser',
+    },
+  ),
+
+  row(
+    'GET /webhooks',
+    ({ till, caller, input }) => till.webhooks.list(caller, input),
+    {
+      id: 'listWebhooks',
+      summary: 'List the webhook endpoints with their lag',
+      query: 'WebhookQuery',
+      answer: 'WebhookPage',
+    },
+    'reports',
+  ),
+  row(
+    'GET /webhooks/:endpoint_id/deliveries',
+    ({ till, caller, input }) => {
+      return till.webhooks.log(caller, input)
+    },
+    {
+      id: 'listDeliveries',
+      summary: 'List the messages of an endpoint, newest first',
+      query: 'DeliveryQuery',
+      answer: 'WebhookDeliveryPage',
+      errors: ['webhook_not_found'],
+    },
+  ),
+  ...(['test', 'pause', 'resume'] as const).map((action) =>
+    row(
+      `POST /webhooks/:endpoint_id/${action}`,
+      ({ till, caller, params, options }) => {
+        return till.webhooks[action](caller, params.endpoint_id as string, options)
+      },
+      {
+        id: `${action}Webhook`,
+        summary: WEBHOOK_ACTIONS[action],
+        answer: 'WebhookEndpoint',
+        errors: ['webhook_not_found'],
+      },
+    ),
+  ),
+  row(
+    'POST /webhooks/:endpoint_id/replay',
+    ({ till, caller, input, options }) => {
+      return till.webhooks.replay(caller, input, options)
+    },
+    {
+      id: 'replayWebhook',
+      summary: 'Send all events again from a number or a time on',
+      body: 'WebhookReplay',
+      answer: 'WebhookEndpoint',
+      errors: ['webhook_not_found'],
+    },
+  ),
+  row(
+    'POST /webhooks/:endpoint_id/confirm',
+    ({ till, caller, params, input, options }) => {
+      const { url } = input as { readonly url?: string }
+      return till.webhooks.confirm(caller, params.endpoint_id as string, { ...options, url })
+    },
+    {
+      id: 'confirmWebhook',
+      summary: 'Activate the URL that a session set',
+      body: 'WebhookConfirmation',
+      answer: 'WebhookEndpoint',
+      errors: ['webhook_not_found'],
+    },
+  ),
+]

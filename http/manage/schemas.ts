@@ -1,0 +1,216 @@
+import { createManageSchemas, createSchemas, type JsonSchema } from '../../lib/index.ts'
+import { count, exactly, type Properties, ref, text } from '../openapi/shapes.ts'
+
+const flag = { type: 'boolean' }
+const time = { type: 'string', format: 'date-time' }
+const object = { type: 'object' }
+const texts = { type: 'array', items: text }
+const digits = { type: 'string', pattern: '^[0-9]+$' }
+
+/** Creates the schemas of the management API. In these answers, some fields may be missing. */
+export function createManagedSchemas() {
+  const { records } = createSchemas()
+  const inputs = createManageSchemas()
+  const { account_id, ...project } = records.project
+  const { project_id } = records.store
+  const secrets = { ...texts, description: 'The names of the secrets that are set.' }
+  return {
+    ManagedProjectInput: inputs.ManagedProjectInput,
+    ManagedProjectChange: without(inputs.ManagedProjectChange, 'id'),
+    ManagedStoreChange: {
+      type: 'object',
+      properties: {
+        is_sandbox: flag,
+        status: records.store.status,
+        store_config: {
+          ...object,
+          description: 'Replaces the configuration. A missing secret stays; `null` removes it.',
+        },
+      },
+    },
+    ManagedItemChange: without(inputs.ItemChange, 'id'),
+    ManagedPurchaseInput: without(inputs.PurchaseInput, 'store_id'),
+    ManagedImportForm: importForm,
+    ImportUndo: without(inputs.ImportUndo, 'import_id'),
+    UserErasure: optional({ delete: { ...flag, description: 'Also deletes the purchases.' } }),
+    KeyRotation: optional({
+      grace_period: {
+        ...{ type: 'integer', minimum: 0, maximum: MAX_GRACE_MS, default: 86_400_000 },
+        description: 'Milliseconds for which the former key still works.',
+      },
+    }),
+    CatalogRequest: { ...optional(catalogFields), required: ['catalog'] },
+    CatalogApplication: {
+      ...optional({
+        ...catalogFields,
+        digest: { ...text, description: 'The `digest` of the plan to carry out.' },
+      }),
+      required: ['catalog'],
+    },
+    WebhookReplay: without(inputs.WebhookReplay, 'endpoint_id'),
+    WebhookConfirmation: optional({
+      url: { ...text, description: 'The URL to confirm. It must be the unconfirmed one.' },
+    }),
+    ListQuery: inputs.ListQuery,
+    ManagedStoreQuery: without(inputs.StoreQuery, 'project_id'),
+    ManagedItemQuery: without(inputs.ManagedItemQuery, 'store_id'),
+    ImportQuery: without(inputs.ImportQuery, 'store_id'),
+    PurchaseQuery: without(inputs.PurchaseQuery, 'store_id'),
+    OwnedQuery: without(inputs.OwnedQuery, 'store_id'),
+    SummaryQuery: without(inputs.SummaryQuery, 'store_id'),
+    WebhookQuery: inputs.WebhookQuery,
+    DeliveryQuery: without(inputs.DeliveryQuery, 'endpoint_id'),
+
+    Account: exactly({ account_id: text, name: text, created_at: time }),
+    AccountKey: record({ ...accountKey, revoked_at: time, current: flag }, 'revoked_at'),
+    AccountKeyList: exactly({ keys: { type: 'array', items: ref('AccountKey') } }),
+    NewAccountKey: exactly({ ...accountKey, account_key: text }),
+    RevokedAccountKey: exactly({ key_id: text }),
+    ManagedProject: record({ ...project, account_id, created_at: time, secrets }, 'secrets'),
+    ManagedProjectPage: page('projects', 'ManagedProject'),
+    ManagedStore: record({ ...records.store, account_id, created_at: time, secrets }, 'secrets'),
+    ManagedStorePage: page('stores', 'ManagedStore'),
+    ManagedItem: record(
+      {
+        ...records.item,
+        ...{ account_id, project_id, created_at: time, version: count, archived_at: time },
+      },
+      'archived_at',
+    ),
+    ManagedItemPage: page('items', 'ManagedItem'),
+    AuditEntry: record(
+      {
+        ...{ at: time, actor: text, action: text, subject: text, account_id: text },
+        ...{ project_id: text, store_id: text, request_id: text, data: object },
+      },
+      'data',
+    ),
+    AuditPage: page('entries', 'AuditEntry'),
+    CatalogFile: { ...object, description: 'A catalog: see docs/catalog.md.' },
+    CatalogPlan: exactly({
+      ...{ project_id: text, digest: text, created: count, updated: count, archived: count },
+      ...{ restored: count, unchanged: count, missing: count, unset_variables: texts },
+      changes: { type: 'array', items: object, description: 'The first 1,000 changes.' },
+    }),
+    Purchase: record(purchase, 'user_id', 'price', 'currency'),
+    PurchasePage: page('purchases', 'Purchase'),
+    RecordedPurchase: record(
+      { outcome: { enum: ['added', 'updated', 'skipped'] }, purchase: ref('Purchase') },
+      'purchase',
+    ),
+    OwnedItem: exactly({
+      ...{ sku: text, quantity: count, first_purchased_at: time, last_purchased_at: time },
+    }),
+    OwnedPage: page('owned', 'OwnedItem'),
+    PurchaseSummary: record(
+      {
+        ...{ day: text, week: text, month: text, sku: text, store_id: text, currency: text },
+        ...{ purchased: count, pending: count, refunded: count, cancelled: count },
+        ...{ revenue: digits, refunded_total: digits, buyers: count },
+      },
+      ...['day', 'week', 'month', 'sku', 'store_id'],
+    ),
+    PurchaseSummaryList: exactly({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
+    ImportTotal: exactly({ status: text, currency: text, rows: count, total: digits }),
+    ManagedImport: record(
+      { import_id: text, layout: text, ...counts, totals, ignored_columns: texts },
+      'import_id',
+    ),
+    ImportRecord: {
+      ...exactly({
+        ...{
+          import_id: text,
+          store_id: text,
+          created_at: time,
+          undone_at: time,
+          ...counts,
+          totals,
+        },
+        ...{ actor: text, file_name: text, bytes: count, sha256: text, layout: text },
+        finished_at: time,
+      }),
+      required: ['import_id', 'store_id', 'created_at'],
+    },
+    ImportPage: page('imports', 'ImportRecord'),
+    UserExport: { ...object, description: 'All records about the user.' },
+    ErasedUser: exactly({ pseudonym: text, purchases: count }),
+    WebhookEndpoint: record(
+      {
+        ...{ endpoint_id: text, project_id: text, store_id: text, url: text, state: text },
+        ...{ reason: text, unconfirmed_url: text, is_signed: flag, cursor: count, lag: count },
+        ...{ lag_seconds: count, failing_since: time },
+        last_failure: record({ at: time, status: count, error: text }, 'status', 'error'),
+      },
+      ...['reason', 'unconfirmed_url', 'failing_since', 'last_failure'],
+    ),
+    WebhookPage: page('endpoints', 'WebhookEndpoint'),
+    WebhookDelivery: record(
+      {
+        ...{ endpoint_id: text, webhook_id: text, sequence: count, type: text, state: text },
+        ...{ attempts: count, at: time, next_at: time, status: count, error: text, answer: text },
+        duration_ms: count,
+      },
+      ...['at', 'next_at', 'status', 'error', 'answer', 'duration_ms'],
+    ),
+    WebhookDeliveryPage: page('deliveries', 'WebhookDelivery'),
+  } satisfies Properties
+}
+
+/** The longest grace period of a former public key: 30 days. */
+export const MAX_GRACE_MS = 30 * 86_400_000
+
+const accountKey = { key_id: text, account_id: text, created_at: time }
+
+const catalogFields = {
+  catalog: { ...object, description: 'A catalog: see docs/catalog.md.' },
+  archive_missing: {
+    ...{ ...flag, default: false },
+    description: 'Archives the items of listed stores that the catalog does not have.',
+  },
+  create_stores: {
+    ...{ ...flag, default: false },
+    description: 'Creates the stores that the project does not have.',
+  },
+}
+
+const importForm = {
+  type: 'object',
+  properties: {
+    file: { type: 'string', contentMediaType: 'text/csv', description: 'The CSV file.' },
+    dry_run: { ...flag, default: false, description: '`true` stores nothing.' },
+    preset: { ...text, description: 'The vendor format, if the header line does not tell it.' },
+    price_unit: { enum: ['minor', 'major'], default: 'minor' },
+    map: { ...text, description: 'A JSON object: the name of the column of each field.' },
+  },
+  required: ['file'],
+}
+
+const purchase = {
+  ...{ store_id: text, import_id: text, transaction_id: text, sku: text, purchased_at: time },
+  ...{ user_id: text, quantity: count, price: count, currency: text },
+  ...{ status: text, metadata: object },
+}
+
+const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }
+const totals = { type: 'array', items: ref('ImportTotal') }
+
+/** An object with all of these fields but the last ones, which may be missing. */
+function record(properties: Properties, ...optional: readonly string[]) {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { ...exactly(properties), required }
+}
+
+function page(name: string, schema: string) {
+  return record({ [name]: { type: 'array', items: ref(schema) }, next: text }, 'next')
+}
+
+function optional(properties: Properties) {
+  return { type: 'object', properties }
+}
+
+/** The schema of an input without a field that the path has. */
+function without({ properties, required = [], ...rest }: JsonSchema, field: string) {
+  const { [field]: _, ...others } = properties as Properties
+  const needed = (required as readonly string[]).filter((name) => name !== field)
+  return { ...rest, properties: others, ...(needed.length > 0 && { required: needed }) }
+}

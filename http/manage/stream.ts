@@ -1,0 +1,24 @@
+import type { Answer } from '../call.ts'
+import { runWhenFree } from '../concurrency.ts'
+import { StreamedBody } from '../representation.ts'
+import type { ManageCall } from './row.ts'
+
+/**
+ * Answers with a JSON file whose text is created while it is sent. Each chunk counts in the
+ * concurrency limit only while it is created: a slow reader must not occupy it.
+ */
+export async function streamFile(
+  { caller, context: { concurrency, limits } }: ManageCall,
+  fileName: string,
+  chunks: AsyncIterable<string>,
+): Promise<Answer> {
+  const source = chunks[Symbol.asyncIterator]()
+  const first = await source.next() // an error still becomes a problem document
+  const next = () =>
+    runWhenFree(concurrency.reports, caller.account_id, limits.answerTimeout, () => source.next())
+  async function* rest() {
+    for (let chunk = first; !chunk.done; chunk = await next()) yield Buffer.from(chunk.value)
+  }
+  const headers = { 'content-disposition': `attachment; filename="${fileName}"` }
+  return { body: new StreamedBody(rest()), headers }
+}

@@ -1,0 +1,26 @@
+import type { JsonSchema } from '../../lib/index.ts'
+
+export type Properties = { readonly [field: string]: JsonSchema }
+
+export const text = { type: 'string' }
+export const count = { type: 'integer', minimum: 0 }
+
+/** The schema of an object with all of these fields and no others. */
+export function exactly(properties: Properties) {
+  return {
+    type: 'object',
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  }
+}
+
+/** The schema of an object with exactly these of the fields. */
+export function pick(properties: Properties, ...fields: readonly string[]) {
+  return exactly(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
+}
+
+/** A reference to a schema of the document. */
+export function ref(schema: string) {
+  return { $ref: `#/components/schemas/${schema}` }
+}
