@@ -95,15 +95,12 @@ async function run(scripts) {
 function writeGroups() {
   const folder = join(compiled, 'run')
   mkdirSync(folder)
-  const [hooks, loader] = ['test-hooks', 'test-group'].map((name) =>
-    JSON.stringify(resolve(`scripts/${name}.mjs`)),
-  )
+  const loader = JSON.stringify(resolve('scripts/test-group.mjs'))
   const entries = groupsOf(files).map((group, index) => {
     const entry = join(folder, `${String(index).padStart(3, '0')}.js`)
     const scripts = group.map(scriptOf)
-    const load = `const { loadGroup } = await import(${loader})`
-    const run = `await loadGroup(${JSON.stringify(scripts)})`
-    writeFileSync(entry, [`import ${hooks}`, load, run, ''].join('\n'))
+    const load = `await loadGroup(${JSON.stringify(scripts)})`
+    writeFileSync(entry, `import { loadGroup } from ${loader}\n${load}\n`)
     return [entry, scripts]
   })
   return new Map(entries)
