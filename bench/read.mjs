@@ -1,7 +1,8 @@
-// Reads one item by its id. The bearer token is verified on each request.
+// Reads one item by its id, without and with the request log. The bearer token is verified on each
+// request.
 import { join } from 'node:path'
 import { compare, fastifyPeer, honoPeer, requireWrk } from './load.mjs'
-import { inFolder, seed } from './servers.mjs'
+import { inFolder, seed, startLoggingTillkit } from './servers.mjs'
 import { count } from './table.mjs'
 
 const PLAYERS = 1_000
@@ -13,7 +14,7 @@ export async function bench() {
     const { items, tokens } = await seed(seeded, PLAYERS)
     const subject = {
       seeded,
-      rivals: { Fastify: fastifyPeer, Hono: honoPeer },
+      rivals: { 'tillkit, log on': startLoggingTillkit, Fastify: fastifyPeer, Hono: honoPeer },
       credential: 'authorization',
       refusal: 401,
     }

@@ -61,6 +61,11 @@ export function startTillkit(db, ...options) {
   return startTillkitOf('.', db, ...options)
 }
 
+/** Our server with default settings. Its log goes to `/dev/null`. */
+export function startLoggingTillkit(db) {
+  return startServer(MAIN, 'serve', '--port', '0', '--db', db)
+}
+
 /** The server of another tree. */
 export function startTillkitOf(tree, db, ...options) {
   return startServer(join(tree, MAIN), 'serve', '--port', '0', '--db', db, ...quiet, ...options)

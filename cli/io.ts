@@ -1,7 +1,11 @@
 import type { Readable, Writable } from 'node:stream'
 
 /** An output stream. A terminal also has its width in `columns`. */
-export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+export type OutputStream = Writable & {
+  readonly fd?: number
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
 
 export type StopSignal = 'SIGTERM' | 'SIGINT'
 

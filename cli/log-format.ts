@@ -23,23 +23,58 @@ export function formatLogLine(entry: LogEntry | LogMessage, format: LogFormat): 
   return [line, ...stack].join('\n')
 }
 
-/** Formats an entry as `JSON.stringify` does, three times as fast (bench/read). */
+/**
+ * Formats an entry as `JSON.stringify` does. The members that many requests share are formatted
+ * once (bench/read).
+ */
 function formatEntry(entry: LogEntry): string {
-  const { time, level, method, route, status, ms, request_id, client } = entry
-  const { account_id, project_id, error } = entry
-  const result =
-    `{"time":"${time}","level":"${level}","method":"${method}","route":${quote(route)}` +
-    `,"status":${status},"ms":${ms},"request_id":"${request_id}","client":${quote(client)}`
-  const account = account_id === undefined ? '' : `,"account_id":${quote(account_id)}`
-  const project = project_id === undefined ? '' : `,"project_id":${quote(project_id)}`
-  const stack = error === undefined ? '' : `,"error":${quote(error)}`
-  return `${result}${account}${project}${stack}}`
+  const { time, ms, request_id, error } = entry
+  const stack = error === undefined ? '' : `,"error":${JSON.stringify(error)}`
+  const answer = answerOf(entry)
+  return `{"time":"${time}",${answer},"ms":${ms},"request_id":"${request_id}",${callerOf(entry)}${stack}}`
 }
 
-/** A JSON string, or `null`. */
-function quote(value: string | null): string {
-  return value !== null && PLAIN.test(value) ? `"${value}"` : JSON.stringify(value)
+interface Formatted<T> {
+  readonly values: T
+  readonly text: string
 }
 
-/** ASCII without `"`, `\\` and control characters. */
-const PLAIN = /^[ !#-[\]-~]*$/
+type Answer = Pick<LogEntry, 'level' | 'method' | 'route' | 'status'>
+type Caller = Pick<LogEntry, 'client' | 'account_id' | 'project_id'>
+
+/** The latest answer of each route. The number of routes is fixed. */
+const answers = new Map<string | null, Formatted<Answer>>()
+
+function answerOf({ level, method, route, status }: LogEntry): string {
+  const known = answers.get(route)
+  const last = known?.values
+  if (known && last?.status === status && last.method === method && last.level === level) {
+    return known.text
+  }
+  const values = { level, method, route, status }
+  const text = membersOf(values)
+  answers.set(route, { values, text })
+  return text
+}
+
+const MAX_CLIENTS = 1_000
+/** The latest caller of each client address. The cache is emptied when full. */
+const callers = new Map<string, Formatted<Caller>>()
+
+function callerOf({ client, account_id, project_id }: LogEntry): string {
+  const known = callers.get(client)
+  const last = known?.values
+  if (known && last?.project_id === project_id && last?.account_id === account_id) {
+    return known.text
+  }
+  const values = { client, account_id, project_id } as Caller
+  const text = membersOf(values)
+  if (callers.size >= MAX_CLIENTS) callers.clear()
+  callers.set(client, { values, text })
+  return text
+}
+
+/** The members of a JSON object, without its braces. */
+function membersOf(value: object): string {
+  return JSON.stringify(value).slice(1, -1)
+}

@@ -1,18 +1,72 @@
-import type { Io } from './io.ts'
+import { fstatSync, writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
+import type { Io, OutputStream } from './io.ts'
+
+/** Lines are dropped while the reader of a pipe is this many bytes behind. */
+const MAX_UNREAD = 8 * 2 ** 20
 
 /**
  * Collects the log lines of one event-loop turn, and writes them to stderr together. Under load,
  * one write for each line takes more time than all other work of the CLI for a request.
+ *
+ * Drops lines when the disk is full or when the reader is too slow. `formatLost` returns the line
+ * that is written in place of a number of dropped lines.
  */
-export function createLogWriter(io: Io): (line: string) => void {
-  let lines: string[] = []
+export function createLogWriter(
+  io: Io,
+  formatLost: (lines: number) => string,
+): (line: string) => void {
+  const write = createWrite(io.stderr)
+  let text = ''
+  let lines = 0
+  let lost = 0
   const flush = () => {
-    if (lines.length > 0) io.stderr.write(`${lines.join('\n')}\n`)
-    lines = []
+    if (lines === 0) return
+    const isWritten = write(lost === 0 ? text : `${formatLost(lost)}\n${text}`)
+    lost = isWritten ? 0 : lost + lines
+    text = ''
+    lines = 0
   }
   io.once('exit', flush)
   return (line) => {
-    if (lines.length === 0) setImmediate(flush)
-    lines.push(line)
+    if (lines === 0) setImmediate(flush)
+    lines++
+    text += `${line}\n`
+  }
+}
+
+/** Returns false if a text could not be written. */
+type Write = (text: string) => boolean
+
+function createWrite(stream: OutputStream): Write {
+  const { fd } = stream
+  if (fd !== undefined && isFile(fd)) return createFileWrite(fd)
+  return (text) => {
+    if (stream.writableLength > MAX_UNREAD) return false
+    if (stream.writable) stream.write(text) // it is not writable if the reader has ended
+    return true
+  }
+}
+
+/** Whether this is a file or a device, but neither a terminal nor a pipe. */
+function isFile(fd: number): boolean {
+  const stats = fstatSync(fd)
+  return stats.isFile() || (stats.isCharacterDevice() && !isatty(fd))
+}
+
+/** Writes without Node's stream, which writes nothing more after an error such as a full disk. */
+function createFileWrite(fd: number): Write {
+  let isCut = false
+  return (text) => {
+    const bytes = Buffer.from(isCut ? `\n${text}` : text)
+    let written = 0
+    try {
+      while (written < bytes.length) written += writeSync(fd, bytes, written)
+      isCut = false
+    } catch {
+      isCut ||= written > 0
+      return false
+    }
+    return true
   }
 }

@@ -72,9 +72,9 @@ function writeTo(log: (entry: LogEntry) => unknown, entry: LogEntry): void {
   }
 }
 
-function entryOf({ fault, ...outcome }: Outcome): LogEntry {
-  const { method, route, status, ms, request_id, client, account_id, project_id } = outcome
-  // Assigns the optional fields. Spreading them takes 0.5 µs more (bench/read).
+function entryOf(outcome: Outcome): LogEntry {
+  const { method, route, status, ms, request_id, client, account_id, project_id, fault } = outcome
+  // Assigns the optional fields, because spreading or rest fields take 0.5 µs more (bench/read).
   const entry: { -readonly [F in keyof LogEntry]: LogEntry[F] } = {
     time: formatTime(Date.now()),
     level: fault === undefined ? 'info' : 'error',

@@ -12,7 +12,6 @@ import { command } from '../command.ts'
 import { CommandFailure, UsageError } from '../command-errors.ts'
 import { isPostgres } from '../database.ts'
 import { createDemo, formatDemo } from '../demo.ts'
-import type { Io } from '../io.ts'
 import { formatLogLine, type LogFormat } from '../log-format.ts'
 import { createLogWriter } from '../log-writer.ts'
 import { oneOf, type ValueParser, wholeNumber } from '../option-values.ts'
@@ -115,6 +114,11 @@ export const serve = command({
       throw new UsageError('Workers share a database file: memory: has only one process')
     }
     const logFormat = options['log-format'] ?? (io.stderr.isTTY ? 'text' : 'json')
+    const formatMessage = (level: 'warn' | 'error', message: string) =>
+      formatLogLine({ time: new Date().toISOString(), level, message }, logFormat)
+    const writeLine = createLogWriter(io, (lines) =>
+      formatMessage('warn', `Log lines that may be missing: ${lines}`),
+    )
     const accountShare = options['account-share']
     const keepAlive = options['keep-alive']
     const settings: ServeOptions = {
@@ -136,12 +140,10 @@ export const serve = command({
       manage: options.console,
       metrics: options.metrics,
       poolMetrics: isWorker ? poolMetrics : undefined,
-      ...logOptions(options.log ?? 'all', logFormat, io),
+      ...logOptions(options.log ?? 'all', logFormat, writeLine),
     }
-    const log = (level: 'warn' | 'error', message: string) => {
-      const entry = { time: new Date().toISOString(), level, message }
-      io.stderr.write(`${formatLogLine(entry, logFormat)}\n`)
-    }
+    const log = (level: 'warn' | 'error', message: string) =>
+      writeLine(formatMessage(level, message))
     const sending = {
       allowPrivate: options['webhook-allow-private'],
       onError: (error: unknown) => log('error', `webhooks: ${(error as Error).message}`),
@@ -235,10 +237,9 @@ async function startWorkers(
 function logOptions(
   which: (typeof LOGS)[number],
   format: LogFormat,
-  io: Io,
+  writeLine: (line: string) => void,
 ): Pick<ServeOptions, 'log' | 'logOnlyErrors'> {
   if (which === 'off') return {}
-  const write = createLogWriter(io)
-  const log = (entry: LogEntry) => write(formatLogLine(entry, format))
+  const log = (entry: LogEntry) => writeLine(formatLogLine(entry, format))
   return { log, logOnlyErrors: which === 'errors' }
 }

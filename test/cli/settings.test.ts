@@ -203,9 +203,10 @@ test('a JSON line of the log is what JSON.stringify gives', () => {
       status: fc.integer({ min: 200, max: 599 }),
       ms: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
       request_id: fc.uuid(),
-      client: text,
-      account_id: text,
-      project_id: text,
+      // Repeated values test the cached parts of a line.
+      client: fc.oneof(fc.constant('192.0.2.7'), text),
+      account_id: fc.oneof(fc.constantFrom('acc_1', 'acc_2'), text),
+      project_id: fc.oneof(fc.constantFrom('prj_1', 'prj_2'), text),
       error: text,
     },
     { requiredKeys: ['time', 'level', 'method', 'route', 'status', 'ms', 'request_id', 'client'] },
