@@ -422,4 +422,12 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX webhook_endpoints_unconfirmed ON webhook_endpoints (endpoint_id)
     WHERE unconfirmed IS NOT NULL;
   `,
+  `
+  -- An endpoint that starts at the newest entry reads from the oldest open transaction on, because
+  -- that may still commit entries. It skips the entries that "started" saw, and those of its own
+  -- transaction "started_by".
+  ALTER TABLE webhook_endpoints
+    ADD COLUMN started pg_snapshot,
+    ADD COLUMN started_by xid8;
+  `,
 ]
