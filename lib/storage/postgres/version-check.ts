@@ -45,7 +45,7 @@ export function createVersionCheck(
       if (same) return same
     }
     const checked = await checkVersion(db, previous)
-    isQuiet = checked.version?.snapshot === previous?.snapshot
+    isQuiet = !previous || checked.version?.snapshot === previous.snapshot
     return checked
   }
 }
@@ -59,10 +59,9 @@ async function findSame(
   db: Pick<Connection, 'find'>,
   previous: Version,
 ): Promise<Checked | undefined> {
-  const { snapshot, server, last, at } = (await db.find(POSITION)) as Row
-  const isSame =
-    snapshot === previous.snapshot && server === previous.server && last === previous.last
-  return isSame ? { version: { ...previous, at: at as number }, changes: [] } : undefined
+  const version = versionOf((await db.find(POSITION)) as Row)
+  const isSame = version.snapshot === previous.snapshot && version.last === previous.last
+  return isSame && follows(version, previous) ? { version, changes: [] } : undefined
 }
 
 /**
