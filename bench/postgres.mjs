@@ -1,6 +1,7 @@
 // Compares serve on PostgreSQL with serve on SQLite and with a peer on PostgreSQL, then one to
 // three servers on one database. BENCH_OLD=DIR names a tree of an older version with its dist. Its
-// server takes the place of SQLite, and only one server is measured.
+// server takes the place of SQLite, and only one server is measured. BENCH_ONLY is a regular
+// expression for the titles of the tables to measure.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'
@@ -16,6 +17,7 @@ const ON_SQLITE = 'tillkit, SQLite'
 const ON_POSTGRES = 'tillkit, PostgreSQL'
 const OLD = 'tillkit, older'
 const OLD_TREE = process.env.BENCH_OLD && resolve(process.env.BENCH_OLD)
+const ONLY = process.env.BENCH_ONLY && new RegExp(process.env.BENCH_ONLY, 'i')
 const CREATES_PER_SECOND = 500
 
 export async function bench() {
@@ -23,8 +25,10 @@ export async function bench() {
   await inFolder((folder) =>
     withPostgres(async (postgres) => {
       const bench = { folder, postgres, ...(await seedBoth(folder, postgres)) }
-      for (const subject of subjects) await compare(bench, subject)
-      if (!OLD_TREE) await several(bench)
+      for (const subject of subjects) {
+        if (!ONLY || ONLY.test(subject.title)) await compare(bench, subject)
+      }
+      if (!OLD_TREE && !ONLY) await several(bench)
     }),
   )
 }

@@ -90,6 +90,8 @@ export async function startServer(script, ...args) {
       return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1]) / 1024
     },
     cpu: () => processorTime(child.pid),
+    /** The CPU time of its main thread, without the sender of webhooks and garbage collection. */
+    mainCpu: () => processorTime(`${child.pid}/task/${child.pid}`),
     async stop() {
       child.kill('SIGTERM')
       await ended

@@ -1,7 +1,11 @@
-// Measures how fast 10,000 events reach one receiver, and how much that slows the server's reads.
-import { copyFileSync } from 'node:fs'
+// Measures how fast 10,000 events reach one receiver, and how much that slows the server's reads: with
+// as many reads as possible, which compete with the sender, the receiver and the client for the
+// cores, and at a steady rate, which shows what a read costs the server itself.
+import { execFile } from 'node:child_process'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { createTill, openSqliteStorage } from '../dist/lib/index.js'
 import { measure, requireWrk, SECONDS } from './load.mjs'
 import { call, inFolder, removeDatabase, seed, startServer, startTillkit } from './servers.mjs'
@@ -9,6 +13,8 @@ import { count, median, printTable, ratio } from './table.mjs'
 
 const EVENTS = 10_000
 const ROUNDS = 3
+const READS_PER_SECOND = 2_000
+const CASES = ['no webhooks', 'webhooks, nothing to send', 'while sending']
 
 export async function bench() {
   requireWrk()
@@ -21,13 +27,16 @@ export async function bench() {
       headers: { authorization: `Bearer ${token}` },
     }))
     const deliveries = []
-    const reads = { 'no webhooks': [], 'webhooks, nothing to send': [], 'while sending': [] }
+    const [reads, steady] = [1, 2].map(() => Object.fromEntries(CASES.map((name) => [name, []])))
     for (let round = 0; round < ROUNDS; round++) {
       deliveries.push(await withReceiver(folder, seeded, true, deliver))
-      for (const [name, all] of Object.entries(reads)) {
-        const read = (server) => measure(folder, server, requests)
-        const options = name === 'no webhooks' ? ['--no-webhooks'] : []
-        all.push(await withReceiver(folder, seeded, name === 'while sending', read, options))
+      for (const name of CASES) {
+        const trial = (work) => {
+          const options = name === 'no webhooks' ? ['--no-webhooks'] : []
+          return withReceiver(folder, seeded, name === 'while sending', work, options)
+        }
+        reads[name].push(await trial((server) => measure(folder, server, requests)))
+        steady[name].push(await trial((server) => measureSteady(folder, server, requests)))
       }
     }
     printTable(
@@ -54,7 +63,34 @@ export async function bench() {
         count(median(all.map(({ eventsPerSecond }) => eventsPerSecond))),
       ]),
     )
+    const of = (name, figure) => median(steady[name].map((each) => each[figure]))
+    printTable(
+      `${count(READS_PER_SECOND)} item reads per second: medians of ${ROUNDS} interleaved rounds of ${SECONDS} s`,
+      ['', 'CPU µs of the main thread', 'no webhooks / this', 'p50 ms', 'p99 ms', 'events/s'],
+      CASES.map((name) => [
+        name,
+        of(name, 'cpu').toFixed(0),
+        ratio(of('no webhooks', 'cpu') / of(name, 'cpu')),
+        of(name, 'p50').toFixed(2),
+        of(name, 'p99').toFixed(2),
+        count(of(name, 'eventsPerSecond')),
+      ]),
+    )
   })
+}
+
+/** The CPU time of the server's main thread per read, and latencies, at a steady rate. */
+async function measureSteady(folder, server, requests) {
+  const file = join(folder, 'steady.json')
+  writeFileSync(file, JSON.stringify(requests))
+  const read = async (seconds) => {
+    const args = ['bench/steady-reads.mjs', server.url, file, READS_PER_SECOND, seconds]
+    return JSON.parse((await promisify(execFile)(process.execPath, args.map(String))).stdout)
+  }
+  await read(1)
+  const before = server.mainCpu()
+  const result = await read(SECONDS)
+  return { ...result, cpu: (server.mainCpu() - before) / result.answers }
 }
 
 /** Gives the project an endpoint with 10,000 undelivered events. */

@@ -113,6 +113,9 @@ export function createCore(till: Till, context: ServerContext): Core {
         remember?.({ route, caller: caller as Session, answer: result })
       }
       return result
+    } catch (error) {
+      await credential.confirm?.(till, headers)
+      throw error
     } finally {
       reservation.release()
       if (limit) release(limit, account, project)

@@ -9,6 +9,8 @@ export interface Credential<Caller> {
     headers: RequestHeaders,
     hostAccount?: () => Promise<Account>,
   ) => Promise<Caller>
+  /** Verifies the credential again after a request has failed, if `verify` may be outdated. */
+  readonly confirm?: (till: Till, headers: RequestHeaders) => Promise<unknown>
   /** The name of its security scheme in the OpenAPI document; missing for no credential. */
   readonly scheme?: 'publicKey' | 'accountKey' | 'token'
   /** The scope that a token needs. */
@@ -52,14 +54,16 @@ export const publicKey: Credential<Project> = {
 
 /**
  * An account key, or an account that the host has authenticated. All keys of an account share one
- * bucket.
+ * bucket. All routes of this credential are writes, which verify the key in their transaction.
  */
 export const accountKey: Credential<Account> = {
   scheme: 'accountKey',
   verify: (till, { account_key }, hostAccount) =>
     account_key === undefined && hostAccount
       ? hostAccount()
-      : till.accounts.authenticate(account_key ?? undefined),
+      : till.accounts.authenticate(account_key ?? undefined, { isForWrite: true }),
+  confirm: async (till, { account_key }) =>
+    account_key === undefined || till.accounts.authenticate(account_key ?? undefined),
   limitedBy: {
     bucketOf: ({ account_id }) => account_id,
     accountOf: ({ account_id }) => account_id,

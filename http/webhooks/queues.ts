@@ -15,8 +15,6 @@ const ENOUGH = 100
 /** Messages and bytes in all queues; at more, nothing is claimed. */
 const MAX_MESSAGES = 2_000
 const MAX_BYTES = 16 * 1024 ** 2
-/** One account has at most this share of each limit, so that the others always progress. */
-const ACCOUNT_SHARE = 0.5
 /** The maximum number of endpoints whose state, failing or not, is remembered. */
 const MAX_ENDPOINTS = 10_000
 
@@ -109,21 +107,26 @@ export function createQueues(): Queues {
       },
     }
   }
+  /**
+   * An account may use as much of a limit as is left: one account alone half, each of two a third.
+   * Some always remains for another account.
+   */
+  const isWithin = (usage: Usage, kind: keyof Usage, most: number) => usage[kind] < most - all[kind]
   const mayStart = (queue: Queue) => {
-    const isWithin = (usage: Usage, share: number) =>
-      usage.inFlight < IN_FLIGHT * share &&
-      !(isFailing(queue) && usage.failing >= FAILING_IN_FLIGHT * share)
-    return isWithin(all, 1) && isWithin(usageOf(queue.account_id), ACCOUNT_SHARE)
+    const usage = usageOf(queue.account_id)
+    return (
+      isWithin(usage, 'inFlight', IN_FLIGHT) &&
+      !(isFailing(queue) && !isWithin(usage, 'failing', FAILING_IN_FLIGHT))
+    )
   }
-  const isWithinRoom = ({ messages, bytes }: Usage, share: number) =>
-    messages < MAX_MESSAGES * share && bytes < MAX_BYTES * share
+  const isFullAccount = (usage: Usage) =>
+    !isWithin(usage, 'messages', MAX_MESSAGES) || !isWithin(usage, 'bytes', MAX_BYTES)
   const isFull = (queue: Queue | undefined) => queue !== undefined && queue.waiting.length >= ENOUGH
 
   return {
-    hasRoom: () => isWithinRoom(all, 1),
+    hasRoom: () => all.messages < MAX_MESSAGES && all.bytes < MAX_BYTES,
     full: () => [...queues.values()].filter(isFull).map(({ endpoint_id }) => endpoint_id),
-    fullAccounts: () =>
-      [...accounts].flatMap(([id, usage]) => (isWithinRoom(usage, ACCOUNT_SHARE) ? [] : id)),
+    fullAccounts: () => [...accounts].flatMap(([id, usage]) => (isFullAccount(usage) ? id : [])),
     isFull: (endpoint_id) => isFull(queues.get(endpoint_id)),
     add(message, deadline) {
       const { account_id, endpoint_id } = message

@@ -8,9 +8,11 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>
  * Resolves names with c-ares, because `dns.lookup` occupies a thread that files and compression
  * need too: a few slow name servers would block the whole process. With `useSystem`, names that
  * DNS does not know are looked up in the hosts file and in search domains, one at a time.
+ * `servers` replaces the name servers of the system, for tests.
  */
-export function createResolver(useSystem: boolean): Resolve {
+export function createResolver(useSystem: boolean, servers?: readonly string[]): Resolve {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  if (servers) resolver.setServers(servers)
   let previous: Promise<unknown> = Promise.resolve()
   const askSystem = (hostname: string) => {
     const found = previous.then(() => lookup(hostname, { all: true }))

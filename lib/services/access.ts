@@ -101,6 +101,11 @@ export async function findReachableProject(
   return project?.account_id === caller.account_id ? project : undefined
 }
 
+/** Calls `work`, whose first reads may be outdated: see `Storage.allowStale`. */
+export function allowStale<T>(storage: Storage, work: () => T): T {
+  return storage.allowStale ? storage.allowStale(work) : work()
+}
+
 /** The project that an input names in `field`. Throws `invalid_request` if it is out of reach. */
 export async function getNamedProject(
   storage: Storage,

@@ -10,7 +10,7 @@ import { type ListQuery, pageFor, parseListQuery } from '../domain/query.ts'
 import { TillError } from '../errors.ts'
 import { recordsOf } from '../storage/pages.ts'
 import type { AuditPage, KeyedAccount } from '../storage/port.ts'
-import { assertAccount } from './access.ts'
+import { allowStale, assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createAccountKey, createId, hashAccountKey } from './ids.ts'
@@ -21,8 +21,15 @@ export interface Accounts {
     input: NewAccount,
     options?: CallOptions,
   ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
-  /** Finds the account of a key. Throws `account_key_required` for a missing or unknown key. */
-  authenticate(account_key: string | undefined): Promise<KeyedAccount>
+  /**
+   * Finds the account of a key. Throws `account_key_required` for a missing or unknown key. With
+   * `isForWrite`, may accept a key that another server has revoked a moment ago. Use it only for a
+   * write, which verifies the key again in its transaction.
+   */
+  authenticate(
+    account_key: string | undefined,
+    options?: { readonly isForWrite?: boolean },
+  ): Promise<KeyedAccount>
   /** Finds an account. Throws `account_not_found` if there is none. */
   get(account_id: string): Promise<Account>
   /** Finds the account that owns a project, for operators. Throws `project_not_found`. */
@@ -76,9 +83,9 @@ export function createAccounts(context: Context): Accounts {
       return { ...account, account_key, key_id: key.key_id }
     },
 
-    async authenticate(account_key) {
-      const account =
-        account_key && (await storage.findAccountByKeyHash(hashAccountKey(account_key)))
+    async authenticate(account_key, { isForWrite = false } = {}) {
+      const find = () => storage.findAccountByKeyHash(hashAccountKey(account_key as string))
+      const account = account_key && (await (isForWrite ? allowStale(storage, find) : find()))
       if (account) return account
       throw keyRequired()
     },

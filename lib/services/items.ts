@@ -26,6 +26,7 @@ import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { AuditPage, ItemPage, Page } from '../storage/port.ts'
 import {
+  allowStale,
   assertAccount,
   assertScope,
   type Caller,
@@ -102,7 +103,9 @@ export function createItems(context: Context): Items {
       assertAccount(account)
       const { meta: metadata, ...rest } = parseNewItem(input)
       const fields = { ...rest, metadata }
-      const store = await getNamedStore(storage, account, fields.store_id)
+      // Uses only the ids of the store, which never change.
+      const find = () => getNamedStore(storage, account, fields.store_id)
+      const store = await allowStale(storage, find)
       const item = {
         id: createId('itm', now()),
         account_id: store.account_id,

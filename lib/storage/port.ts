@@ -62,6 +62,12 @@ export interface Storage
    */
   together?(): Together
   /**
+   * Calls `work`. The reads that it begins synchronously may return cached records without a
+   * version check. Only for a write that verifies these records in its own transaction, or that
+   * needs only their constant fields. Missing where checking each read costs nothing.
+   */
+  allowStale?<T>(work: () => T): T
+  /**
    * Tells whether cached answers are still correct. Missing in a storage without version checks.
    */
   readonly revision?: Revision

@@ -21,7 +21,7 @@ import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
-import { checkVersion, type Version } from './postgres/version-check.ts'
+import { createVersionCheck } from './postgres/version-check.ts'
 import { webhookMethods } from './postgres/webhooks.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
@@ -108,8 +108,7 @@ function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES, forCopy }: Postgr
 
 function withCache(storage: Storage, db: Database, bytes: number): Storage {
   if (bytes === 0) return storage
-  const check = (previous: Version | undefined) => checkVersion(db, previous)
-  const cache = createPostgresCache(storage, check, bytes)
+  const cache = createPostgresCache(storage, createVersionCheck(db), bytes)
   db.onLost(cache.forget)
   return cache.storage
 }

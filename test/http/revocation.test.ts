@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import type { Account, Storage } from '../../lib/index.ts'
+import { createFetchHandler } from '../../http/index.ts'
+import { type Account, createTill, type Storage } from '../../lib/index.ts'
 import { takeInventory } from '../../lib/storage/inventory.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { openPostgres, startPostgres } from '../support/postgres.ts'
 import { assertProblem, rawRequest, startServer, type TestServer } from '../support/server.ts'
 import { openSqlite } from '../support/sqlite.ts'
 import { createShop } from '../support/till.ts'
@@ -116,6 +117,32 @@ const TOKEN_REVOCATIONS: Record<string, Revoke> = {
   'its project is disabled': setStatus('disabled'),
   'its project is archived': setStatus('archived'),
 }
+
+test('no create succeeds after another server has revoked its key, and its mistakes stay hidden', async (t) => {
+  const url = await server.createSchema(t)
+  const here = createTill({ storage: await openPostgres(t, url) })
+  const there = createTill({ storage: await openPostgres(t, url) })
+  const { account } = await createShop(here)
+  const handle = createFetchHandler(here)
+  const create = async (account_key: string, name: string) => {
+    const body = { store_id: 'main', name, display_name: 'Item', price: '1', type: 'consumable' }
+    const headers = { 'content-type': 'application/json', 'x-account-key': account_key }
+    const init = { method: 'POST', headers, body: JSON.stringify(body) }
+    return (await handle(new Request('http://shop.test/api/v1/items', init))).status
+  }
+  for (const [i, name] of ['new', 'cached_0', 'not a name'].entries()) {
+    const { account_key, key_id } = await here.accounts.addKey(account)
+    // The key and the store are cached after the first ones.
+    for (const last of [0, 1, 2]) {
+      assert.equal(await create(account_key, i === 0 ? `cached_${last}` : `more_${i}${last}`), 200)
+    }
+
+    await there.accounts.revokeKey(account, key_id)
+
+    assert.equal(await create(account_key, name), 401, name)
+  }
+  await assert.rejects(here.items.getByName(account, 'main', 'new'), { code: 'item_not_found' })
+})
 
 for (const [name, open] of Object.entries(STORAGES)) {
   describe(`a request whose last byte arrives after a revocation, on ${name}`, () => {

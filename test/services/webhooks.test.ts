@@ -120,6 +120,34 @@ test('two senders on one PostgreSQL share the messages, and none goes out twice'
   assert.equal((await tills[1].webhooks.list(account)).endpoints[0]?.lag, 0)
 })
 
+test('a new endpoint gets the changes of transactions that were open, and none of before', async (t) => {
+  const url = await server.createDatabase(t)
+  const till = createTill({ storage: await openPostgres(t, url) })
+  const { account, project, item } = await createShop(till)
+  const sql = rawPostgres(t, url)
+  const open = await sql.reserve()
+  await open`BEGIN`
+  await open`INSERT INTO audit (at, actor, action, subject, account_id, project_id, store_id,
+      request_id) VALUES ('2030-01-01T00:00:00Z', 'operator', 'item.create', ${item.id},
+      ${account.account_id}, ${project.id}, 'main', '')`
+  const input = { store_id: 'main', display_name: 'Item', price: '1', type: 'consumable' } as const
+  await till.items.create(account, { ...input, name: 'before' })
+  await till.projects.update(account, { id: project.id, config: { webhook_url: URL } })
+  await till.items.create(account, { ...input, name: 'after' })
+
+  await open`COMMIT`
+  open.release()
+
+  const found: OutgoingMessage[] = []
+  await eventuallyHolds(async () => {
+    found.push(...(await till.outbox.claim({ holder: 'one' })).messages)
+    assert.equal(found.length, 2)
+  })
+  assert.deepEqual(subjectsOf(found), [item.name, 'after'])
+  await till.webhooks.replay(account, { endpoint_id: project.id, from: 1 })
+  assert.ok((await till.webhooks.list(account)).endpoints[0]?.lag ?? 0 > 3)
+})
+
 test('a restored dump of another PostgreSQL server delivers what was not delivered', async (t) => {
   const url = await server.createDatabase(t)
   const old = createTill({ storage: await openPostgres(t, url) })

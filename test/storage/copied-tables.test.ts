@@ -34,7 +34,7 @@ const OWN_COLUMNS: { readonly [table: string]: readonly string[] } = {
   status_changes: ['import', 'purchase'],
   stores: ['last_purchase'],
   transactions: ['purchase'],
-  webhook_endpoints: ['read_seq', 'read_xid', 'holder', 'lease_until'],
+  webhook_endpoints: ['read_seq', 'read_xid', 'started', 'started_by', 'holder', 'lease_until'],
 }
 
 type Row = { readonly [column: string]: unknown }

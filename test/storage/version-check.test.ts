@@ -9,6 +9,7 @@ import {
   type Change,
   type Checked,
   checkVersion,
+  createVersionCheck,
   type Version,
 } from '../../lib/storage/postgres/version-check.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -286,7 +287,7 @@ async function openLog(t: TestContext) {
       return (await sql.unsafe(statement, values))[0]
     },
   }
-  return { sql, check: (previous?: Version) => checkVersion(db, previous) }
+  return { sql, check: createVersionCheck(db) }
 }
 
 async function insertEntry(

@@ -9,13 +9,16 @@ import type { Connection } from './connection.ts'
  */
 const DIALECT: WebhookDialect = {
   clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
-  isAfter: '(a.xid, a.seq) > (e.read_xid, e.read_seq)',
+  isAfter: `(a.xid, a.seq) > (e.read_xid, e.read_seq) AND (e.started IS NULL
+    OR (NOT pg_visible_in_snapshot(a.xid, e.started) AND a.xid <> e.started_by))`,
   isSettled: 'a.xid < pg_snapshot_xmin(pg_current_snapshot())',
   order: 'a.xid, a.seq',
   setXid: 'read_xid = a.xid,',
   isBack: '(a.xid, a.seq - 1) <= (e.read_xid, e.read_seq)',
-  // The position after all entries of this transaction.
-  setNewest: `read_xid = pg_current_xact_id(), read_seq = ${Number.MAX_SAFE_INTEGER}`,
+  setBack: 'started = NULL, started_by = NULL,',
+  // The position before all entries of transactions that are open.
+  setNewest: `read_xid = pg_snapshot_xmin(pg_current_snapshot()), read_seq = 0,
+    started = pg_current_snapshot(), started_by = pg_current_xact_id()`,
   lock: ' FOR UPDATE',
   lockFree: ' FOR UPDATE OF e SKIP LOCKED',
   values: (table, record) => table.values(record),

@@ -23,7 +23,7 @@ export interface PostgresCache {
  */
 export function createPostgresCache(
   storage: Storage,
-  check: (previous: Version | undefined) => Promise<Checked>,
+  check: (previous?: Version) => Promise<Checked>,
   bytes: number,
 ): PostgresCache {
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
@@ -46,6 +46,8 @@ export function createPostgresCache(
   let next: Promise<void> | undefined
   /** The `clock` of the request whose reads are being called; see `together`. */
   let requestedAt: number | undefined
+  /** Whether reads are being called within `allowStale`. */
+  let isStaleAllowed = false
 
   const clear = () => {
     allChangedAt = ++changes
@@ -121,6 +123,7 @@ export function createPostgresCache(
       const key = keyOf(name, args)
       const known = cache.get(key)
       if (known && version && known.value !== READ_ONCE && isCurrent(known)) {
+        if (isStaleAllowed) return known.value
         const [name] = known.names
         if (rests.isOver(name)) {
           if (checkedAt <= since) await checkAfter(since)
@@ -196,6 +199,15 @@ export function createPostgresCache(
         } finally {
           requestedAt = outer
         }
+      }
+    },
+    allowStale(work) {
+      const outer = isStaleAllowed
+      isStaleAllowed = true
+      try {
+        return work()
+      } finally {
+        isStaleAllowed = outer
       }
     },
   }

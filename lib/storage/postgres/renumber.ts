@@ -29,6 +29,7 @@ export async function renumberRestored(db: Database): Promise<void> {
     async (tx) => {
       await tx.exec('LOCK TABLE audit IN SHARE ROW EXCLUSIVE MODE')
       await tx.run(MOVE_POSITIONS)
+      await tx.run('UPDATE webhook_endpoints SET started = NULL, started_by = NULL')
       await tx.exec('ALTER TABLE audit DISABLE TRIGGER USER')
       await tx.run(RENUMBER)
       await tx.exec('ALTER TABLE audit ENABLE TRIGGER USER')

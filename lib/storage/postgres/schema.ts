@@ -426,4 +426,12 @@ export const MIGRATIONS: readonly string[] = [
   -- Finds the changes of an item.
   CREATE INDEX audit_item ON audit (subject, seq) WHERE action IN ('item.update', 'item.archive', 'item.restore');
   `,
+  `
+  -- An endpoint that starts at the newest entry reads from the oldest open transaction on, because
+  -- that may still commit entries. It skips the entries that "started" saw, and those of its own
+  -- transaction "started_by".
+  ALTER TABLE webhook_endpoints
+    ADD COLUMN started pg_snapshot,
+    ADD COLUMN started_by xid8;
+  `,
 ]

@@ -11,6 +11,7 @@ const DIALECT: WebhookDialect = {
   order: 'a.seq',
   setXid: '',
   isBack: 'a.seq - 1 <= e.read_seq',
+  setBack: '',
   setNewest: 'read_seq = (SELECT coalesce(max(seq), 0) FROM audit)',
   lock: '',
   lockFree: '',

@@ -41,7 +41,9 @@ export interface WebhookDialect {
   readonly setXid: string
   /** Whether an endpoint's position is just before an entry `a`, or after it. */
   readonly isBack: string
-  /** Sets the position after the newest entry. */
+  /** Removes what `setNewest` set beside the position. */
+  readonly setBack: string
+  /** Sets the position after the newest entry that is committed. */
   readonly setNewest: string
   /** Locks the selected rows of `e`. */
   readonly lock: string

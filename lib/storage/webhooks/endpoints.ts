@@ -9,7 +9,7 @@ const LAG = 10_000
 
 /** Endpoints, their positions and their lags. */
 export function endpointPrograms(dialect: WebhookDialect) {
-  const { order, lock, setXid, isBack } = dialect
+  const { order, lock, setXid, setBack, isBack } = dialect
   const { endpointColumns, isWaiting, findEndpoint, isUnread, countWaiting } = fragmentsOf(dialect)
   const isReceived = `(e.store_id = '' OR a.store_id = e.store_id)
     AND a.action IN ${dialect.each.text}
@@ -48,7 +48,7 @@ export function endpointPrograms(dialect: WebhookDialect) {
       )
     } else if (to !== undefined) {
       const back = `
-        UPDATE webhook_endpoints AS e SET ${setXid} read_seq = a.seq - 1, read_rest = ''
+        UPDATE webhook_endpoints AS e SET ${setXid} ${setBack} read_seq = a.seq - 1, read_rest = ''
         FROM (SELECT a.* FROM audit a JOIN webhook_endpoints o ON o.project_id = a.project_id
           WHERE o.endpoint_id = ? AND a.seq >= ? ORDER BY ${order} LIMIT 1) a
         WHERE e.endpoint_id = ? AND ${isBack}`

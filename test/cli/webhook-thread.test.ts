@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { startSender } from '../../cli/webhook-sender.ts'
+import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { startReceiver } from '../support/receiver.ts'
+import { createShop, memoryTill } from '../support/till.ts'
+
+test('a thread that died is replaced, and the next one sends what is due', async (t) => {
+  const receiver = await startReceiver(t)
+  const db = join(temporaryFolder(t), 'till.db')
+  const errors: unknown[] = []
+  const sender = startSender(memoryTill(), {
+    ...{ db, allowPrivate: true, env: {} },
+    onError: (error) => errors.push(error),
+  })
+  t.after(() => sender.close())
+  await eventuallyHolds(() => assert.equal(errors.length, 1)) // there is no such file
+
+  await using till = createTill({ storage: await openSqliteStorage(db) })
+  const { account, project } = await createShop(till)
+  const config = { webhook_url: receiver.url }
+  await till.projects.update(account, { id: project.id, config })
+  await till.webhooks.test(account, project.id)
+
+  await eventuallyHolds(() => assert.equal(receiver.received.length, 1))
+  await eventuallyHolds(() => assert.equal(sender.results['2xx'], 1))
+})
