@@ -43,6 +43,7 @@ async function openShops(
   })
   const storage = await openPostgres(t, url, { ...options, postgres })
   await insertShops(storage)
+  await eventuallyHolds(() => assert.equal(storage.poolState?.()?.inUse, 0))
   return { storage, copies }
 }
 
@@ -57,19 +58,27 @@ describe('PostgreSQL imports by COPY', () => {
   test('write two blocks at the same time, and keep the order of the rows', async (t) => {
     const url = await server.createSchema(t)
     const { storage, copies } = await openShops(t, url, async (copies, copy) => {
-      if (copy === 1) await eventuallyHolds(() => assert.equal(copies.started, 2))
+      if (copy === 1 || copy === 4) {
+        await eventuallyHolds(() => assert.equal(copies.started, copy + 1))
+      }
     })
     const current = await openImport(storage, 'imp_1')
 
     const outcome = await stage(current, rowsFrom(1, 2 * BLOCK + 5))
     await current.commit()
+    const repeat = await openImport(storage, 'imp_2')
+    const repeated = await stage(repeat, rowsFrom(1, 2 * BLOCK))
+    await repeat.commit()
 
     assert.equal(outcome.added, 2 * BLOCK + 5)
-    assert.equal(copies.beside[1], 1)
+    assert.equal(repeated.skipped, 2 * BLOCK)
+    assert.deepEqual([copies.beside[1], copies.beside[4]], [1, 1])
     const [found] = await rawPostgres(t, url)`
-      SELECT count(*)::int AS n, bool_and(transaction_id = 'tx_' || place) AS is_in_order
+      SELECT count(*)::int AS n, bool_and(transaction_id = 'tx_' || place) AS is_in_order,
+        (SELECT rows::int FROM import_overlaps) AS overlaps
       FROM (SELECT *, row_number() OVER (ORDER BY seq) AS place FROM purchases) p`
-    assert.deepEqual({ ...found }, { n: 2 * BLOCK + 5, is_in_order: true })
+    const expected = { n: 2 * BLOCK + 5, is_in_order: true, overlaps: 2 * BLOCK }
+    assert.deepEqual({ ...found }, expected)
     assert.deepEqual(await storage.check(), [])
   })
 
@@ -91,7 +100,7 @@ describe('PostgreSQL imports by COPY', () => {
 
   test('write one block at a time if the pool is small', async (t) => {
     const url = await server.createSchema(t)
-    const { storage, copies } = await openShops(t, url, undefined, { max: 2 })
+    const { storage, copies } = await openShops(t, url, undefined, { max: 3 })
     const current = await openImport(storage, 'imp_1')
 
     const { added } = await stage(current, rowsFrom(1, 2 * BLOCK + 5))

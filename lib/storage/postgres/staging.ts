@@ -30,6 +30,9 @@ const BLOCK_ROWS = 10_000
 /** The maximum number of characters of the texts in a block. At most three blocks are in memory. */
 const BLOCK_CHARS = 1024 * 1024
 
+/** Smaller pools have no connection for a second block. */
+const LEAST_POOL = 4
+
 /** A block that is being written. */
 interface Write {
   readonly ids: ReadonlySet<string>
@@ -64,10 +67,10 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     return results
   }
 
-  /** Whether a block may be written beside another one. Leaves half of the pool to other work. */
+  /** Whether a block may be written beside another one: only while the pool has no other work. */
   const mayStart = (ids: ReadonlySet<string>): boolean => {
-    const { size, inUse, waiting } = db.poolState()
-    const isPoolFree = waiting === 0 && inUse < size / 2
+    const { size, inUse } = db.poolState()
+    const isPoolFree = inUse <= 1 && size >= LEAST_POOL
     return !expectsRepeats && isPoolFree && writes.length === 1 && !hasCommon(ids, writes[0]?.ids)
   }
 
@@ -100,7 +103,8 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
 
   /**
    * Copies the block as it is. Looks for repeats only if a transaction in it is already stored. A
-   * file without repeats therefore takes no longer than a plain COPY (bench/).
+   * file without repeats therefore takes no longer than a plain COPY (bench/). Verifies the lease
+   * last, because that locks a row which other blocks of the import lock too.
    */
   const writeBlock = async (entries: readonly Entry[], first: number): Promise<StagedRows> => {
     if (!expectsRepeats) {
