@@ -147,13 +147,17 @@ const STAGE_STATUSES = `
   SELECT ?, purchase, status FROM ${SENT}
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
 
-/** Counts rows of earlier imports that this one skips. */
+/**
+ * Counts rows of earlier imports that this one skips. Sorts them, because two blocks that lock the
+ * same rows in another order would wait for each other.
+ */
 export async function addOverlaps(
   on: Connection,
   lease: Lease,
   overlaps: ReadonlyMap<number, number>,
 ): Promise<void> {
   const sent = Array.from(overlaps, ([earlier, rows]) => ({ earlier, rows }))
+  sent.sort((a, b) => a.earlier - b.earlier)
   await on.run(ADD_OVERLAPS, lease.import, sent)
 }
 

@@ -11,29 +11,40 @@ import { addOverlaps, compareEntries, type Entry, findKnown, stageChanges } from
 
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
- * meanwhile, so a slow client occupies no connection.
+ * meanwhile, so a slow client occupies no connection. Writes two blocks at the same time if they
+ * have no transaction in common, because each connection uses only one core of the database.
  */
 export interface Staging {
   /** Adds rows. Resolves to the outcome of blocks written before. */
   append(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Writes the last block. Resolves to the outcome of the blocks not yet reported. */
   finish(): Promise<StagedRows>
-  /** Waits until the current block is written or has failed. */
+  /** Waits until no block is being written any more. */
   settle(): Promise<void>
   readonly isWaiting: boolean
-  /** The `seq` of the last row written. */
+  /** The highest `seq` of the rows written, or a higher number. */
   readonly lastPurchase: number
 }
 
 const BLOCK_ROWS = 10_000
-/** The maximum number of characters of the texts in a block. At most two blocks are in memory. */
-const BLOCK_CHARS = 2 * 1024 * 1024
+/** The maximum number of characters of the texts in a block. At most three blocks are in memory. */
+const BLOCK_CHARS = 1024 * 1024
+
+/** Smaller pools have no connection for a second block. */
+const LEAST_POOL = 4
+
+/** A block that is being written. */
+interface Write {
+  readonly ids: ReadonlySet<string>
+  readonly outcome: Promise<StagedRows>
+}
 
 export function createStaging(db: Database, lease: Lease, lastPurchase: number): Staging {
   const itemsOf = createItemLookup(db, lease.store)
   let block: Entry[] = []
   let blockChars = 0
-  let underWay: Promise<StagedRows> | undefined
+  /** Oldest first. */
+  const writes: Write[] = []
   let last = lastPurchase
   let expectsRepeats = false
   /**
@@ -42,11 +53,43 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
    */
   let hasErasures: boolean | undefined
 
+  /** Starts to write the block. Resolves to the outcomes of the blocks that had to end before. */
+  const startWrite = async (): Promise<StagedRows[]> => {
+    const entries = block
+    block = []
+    blockChars = 0
+    const ids = new Set(entries.map(({ transaction_id }) => transaction_id))
+    const results: StagedRows[] = []
+    while (writes.length > 0 && !mayStart(ids)) results.push(await nextOutcome())
+    const outcome = write(entries)
+    outcome.catch(() => {}) // ignored, because the same error rejects `nextOutcome`
+    writes.push({ ids, outcome })
+    return results
+  }
+
+  /** Whether a block may be written beside another one: only while the pool has no other work. */
+  const mayStart = (ids: ReadonlySet<string>): boolean => {
+    const { size, inUse } = db.poolState()
+    const isPoolFree = inUse <= 1 && size >= LEAST_POOL
+    return !expectsRepeats && isPoolFree && writes.length === 1 && !hasCommon(ids, writes[0]?.ids)
+  }
+
+  /** Resolves to the outcome of the oldest block that is being written. */
+  const nextOutcome = async (): Promise<StagedRows> => {
+    const result = (await writes[0]?.outcome) ?? NOTHING_STAGED
+    writes.shift()
+    return result
+  }
+
   const write = async (sent: readonly Entry[]): Promise<StagedRows> => {
+    const first = last + 1
+    last += sent.length
+    const end = last
     const entries = await withoutDeleted(sent)
-    const deleted = sent.length - entries.length
-    const result = await writeBlock(entries)
-    return { ...result, skipped: result.skipped + deleted }
+    const result = await writeBlock(entries, first)
+    // Returns the unused numbers, unless a later block already has the next ones.
+    if (last === end) last = first - 1 + result.added
+    return { ...result, skipped: result.skipped + sent.length - entries.length }
   }
 
   /** Leaves out the rows whose purchases were deleted with their user. */
@@ -60,47 +103,39 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
 
   /**
    * Copies the block as it is. Looks for repeats only if a transaction in it is already stored. A
-   * file without repeats therefore takes no longer than a plain COPY (bench/).
+   * file without repeats therefore takes no longer than a plain COPY (bench/). Verifies the lease
+   * last, because that locks a row which other blocks of the import lock too.
    */
-  const writeBlock = async (entries: readonly Entry[]): Promise<StagedRows> => {
+  const writeBlock = async (entries: readonly Entry[], first: number): Promise<StagedRows> => {
     if (!expectsRepeats) {
       try {
         await db.transaction(async (tx) => {
+          await copyRows(tx, entries, first)
           await assertOwned(tx, lease)
-          await copyRows(tx, entries)
         })
-        last += entries.length
         return { ...NOTHING_STAGED, added: entries.length }
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
       }
     }
-    const { result, fresh } = await db.transaction((tx) => writeCompared(tx, entries))
-    last += fresh
-    expectsRepeats = fresh < entries.length
+    const result = await db.transaction((tx) => writeCompared(tx, entries, first))
+    expectsRepeats = result.added < entries.length
     return result
   }
 
-  const copyRows = async (tx: Transaction, entries: readonly Entry[]) => {
-    await tx.copy(`purchases (${COLUMNS})`, linesOf(lease, last + 1, entries))
+  const copyRows = async (tx: Transaction, entries: readonly Entry[], first: number) => {
+    await tx.copy(`purchases (${COLUMNS})`, linesOf(lease, first, entries))
   }
 
-  const writeCompared = async (tx: Transaction, entries: readonly Entry[]) => {
-    await assertOwned(tx, lease)
+  const writeCompared = async (tx: Transaction, entries: readonly Entry[], first: number) => {
     // Makes a new plan for each statement, because a cached plan may be for a smaller table.
     await tx.exec('SET LOCAL plan_cache_mode = force_custom_plan')
     const known = await findKnown(tx, lease, entries)
     const { result, fresh, changes, overlaps } = compareEntries(known, entries)
-    if (fresh.length > 0) await copyRows(tx, fresh)
+    if (fresh.length > 0) await copyRows(tx, fresh, first)
     if (changes.length > 0) await stageChanges(tx, lease, changes)
     if (overlaps.size > 0) await addOverlaps(tx, lease, overlaps)
-    return { result, fresh: fresh.length }
-  }
-
-  /** Resolves to the outcome of the block that is being written. */
-  const outcome = async (): Promise<StagedRows> => {
-    const result = (await underWay) ?? NOTHING_STAGED
-    underWay = undefined
+    await assertOwned(tx, lease)
     return result
   }
 
@@ -119,30 +154,30 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
         block.push(entry)
         blockChars += charsOf(entry)
         if (block.length < BLOCK_ROWS && blockChars < BLOCK_CHARS) continue
-        results.push(await outcome())
-        underWay = write(block)
-        underWay.catch(() => {}) // ignored, because the same error rejects `outcome`
-        block = []
-        blockChars = 0
+        results.push(...(await startWrite()))
       }
       return { ...sumStaged(results), unknown }
     },
     async finish() {
-      const results = [await outcome()]
-      if (block.length > 0) results.push(await write(block))
-      block = []
+      const results = block.length > 0 ? await startWrite() : []
+      while (writes.length > 0) results.push(await nextOutcome())
       return sumStaged(results)
     },
     async settle() {
-      await underWay?.catch(() => {})
+      await Promise.allSettled(writes.map(({ outcome }) => outcome))
     },
     get isWaiting() {
-      return block.length > 0 || underWay !== undefined
+      return block.length > 0 || writes.length > 0
     },
     get lastPurchase() {
       return last
     },
   }
+}
+
+function hasCommon(ids: ReadonlySet<string>, others: ReadonlySet<string> = new Set()): boolean {
+  for (const id of ids) if (others.has(id)) return true
+  return false
 }
 
 export function entryOf(row: NewPurchase, item: number): Entry {
