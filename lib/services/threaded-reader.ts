@@ -29,7 +29,7 @@ export interface FromThread extends BatchNotes {
 
 /** The chunks that the thread has or has answered, and whose rows are not taken yet. */
 const MAX_CHUNKS = 4
-const YOUNG_MB = 4
+const YOUNG_MB = 24
 
 let running = 0
 
