@@ -4,16 +4,21 @@ export const SKUS = Array.from({ length: 100 }, (_, i) => `sku_${i}`)
 export const COLUMNS =
   'transaction_id,sku,purchased_at,user_id,quantity,price,currency,status,metadata'
 
-/** Writes a canonical purchase file with ids that ascend from `first`, or in random order. */
-export function writePurchases(path, rows, { random = false, first = 0 } = {}) {
+/**
+ * Writes a canonical purchase file, whose rows are numbered from `first`. The ids ascend, are in
+ * random order, or nearly ascend: each 10,000 of them have the same beginning.
+ */
+export function writePurchases(path, rows, { random = false, nearly = false, first = 0 } = {}) {
   const digits = createDigits()
   const file = openSync(path, 'w')
   let text = `${COLUMNS}\n`
   for (let i = first; i < first + rows; i++) {
     // Looks like an order number of Google Play. The row's number makes it unique.
-    const id = random
-      ? `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${String(i).padStart(8, '0')}`
-      : `GPA.${String(i).padStart(10, '0')}`
+    const start = nearly ? 1_000 + Math.floor(i / 10_000) : digits(4)
+    const id =
+      random || nearly
+        ? `GPA.${start}-${digits(4)}-${digits(4)}-${String(i).padStart(8, '0')}`
+        : `GPA.${String(i).padStart(10, '0')}`
     const at = new Date(1_709_296_496_000 + i * 20_000).toISOString().slice(0, 19)
     const metadata = i % 50 === 0 ? `"{""level"":${i % 99},""from"":""a,b""}"` : ''
     text += `${id},${SKUS[Number(digits(2))]},${at}Z,user_${digits(6)},1,499,USD,purchased,${metadata}\n`

@@ -22,18 +22,25 @@ const ROUNDS = 3
 
 export async function bench() {
   await inFolder(async (folder) => {
-    for (const random of [false, true]) await compare(folder, random)
+    for (const order of Object.keys(ORDERS)) await compare(folder, order)
     for (const random of [false, true]) userIndex(folder, random)
     await probe(folder)
     await large(folder)
   })
 }
 
-async function compare(folder, random) {
+const ORDERS = {
+  ascending: {},
+  'nearly ascending': { nearly: true },
+  'in random order': { random: true },
+}
+
+async function compare(folder, order) {
   const file = join(folder, 'purchases.csv')
-  writePurchases(file, ROWS, { random })
+  writePurchases(file, ROWS, ORDERS[order])
   const rivals = {
-    'sqlite3 .import': importWithShell,
+    'sqlite3 .import': (folder, file) => importWithShell(folder, file, ''),
+    'sqlite3 .import, one b-tree': (folder, file) => importWithShell(folder, file, 'WITHOUT ROWID'),
     'tillkit over HTTP': importOverHttp,
     'csv-parse + better-sqlite3': importWithRival,
   }
@@ -41,24 +48,27 @@ async function compare(folder, random) {
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, run] of Object.entries(rivals)) results[name].push(await run(folder, file))
   }
-  const shell = median(results['sqlite3 .import'].map(({ ms }) => ms))
+  const timeOf = (name) => median(results[name].map(({ ms }) => ms))
+  const shell = timeOf('sqlite3 .import')
+  const single = timeOf('sqlite3 .import, one b-tree')
   printTable(
-    `Import: ${count(ROWS)} rows, ids ${random ? 'in random order' : 'ascending'}, medians of ${ROUNDS} interleaved rounds`,
-    ['', 'rows/s', 'of the shell', 'peak MiB'],
+    `Import: ${count(ROWS)} rows, ids ${order}, medians of ${ROUNDS} interleaved rounds`,
+    ['', 'rows/s', 'of the shell', 'of one b-tree', 'peak MiB'],
     Object.entries(results).map(([name, all]) => {
       const ms = median(all.map((each) => each.ms))
       const peak = Math.max(...all.map((each) => each.peak))
-      return [name, count((ROWS / ms) * 1000), ratio(shell / ms), peak > 0 ? Math.round(peak) : '']
+      const ratios = [shell / ms, single / ms].map(ratio)
+      return [name, count((ROWS / ms) * 1000), ...ratios, peak > 0 ? Math.round(peak) : '']
     }),
   )
 }
 
 const SHELL = `PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
-CREATE TABLE purchases (${COLUMNS.replace('transaction_id', 'transaction_id PRIMARY KEY')});`
+CREATE TABLE purchases (${COLUMNS.replace('transaction_id', 'transaction_id PRIMARY KEY')})`
 
-async function importWithShell(folder, file) {
+async function importWithShell(folder, file, kind) {
   const db = join(folder, 'shell.db')
-  const input = `${SHELL}\n.import --csv --skip 1 ${file} purchases\n`
+  const input = `${SHELL} ${kind};\n.import --csv --skip 1 ${file} purchases\n`
   const started = performance.now()
   const { status, error } = spawnSync('sqlite3', [db], { input })
   if (status !== 0) throw error ?? new Error('the sqlite3 shell failed')

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog.ts'
@@ -47,6 +48,11 @@ export interface TillOptions {
   /** Limits of each account; see `Quotas` for the defaults. */
   readonly quotas?: Partial<Quotas>
   readonly webhooks?: WebhookOptions
+  /**
+   * The size in bytes of a purchase file from which an import parses it in a thread of its own. By
+   * default 1 MiB, or `Infinity` with a single processor.
+   */
+  readonly importThreadBytes?: number
   /** Returns the current time in Unix milliseconds; for tests. */
   readonly now?: () => number
 }
@@ -166,6 +172,7 @@ function createContext(options: TillOptions): Context {
     platforms = PLATFORMS,
     quotas = {},
     webhooks = {},
+    importThreadBytes = availableParallelism() > 1 ? 2 ** 20 : Number.POSITIVE_INFINITY,
     now = Date.now,
     ...others
   } = options
@@ -178,6 +185,7 @@ function createContext(options: TillOptions): Context {
   if (!(Number.isInteger(tokenLifetime) && tokenLifetime >= 60_000 && tokenLifetime <= DAY_MS)) {
     throw new TypeError(`tokenLifetime must be whole milliseconds from 60000 to ${DAY_MS}`)
   }
+  if (!(importThreadBytes >= 0)) throw new TypeError('importThreadBytes must be a number from 0')
   const keyStore: KeyStore = {
     list: () => storage.listSigningKeys(),
     insertFirst: (key) => storage.insertFirstSigningKey(key),
@@ -196,6 +204,7 @@ function createContext(options: TillOptions): Context {
     lockdown,
     sealer,
     quotas: parseQuotas(quotas),
+    importThreadBytes,
   }
 }
 

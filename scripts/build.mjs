@@ -48,7 +48,7 @@ await build({
   format: 'esm',
   external: ['better-sqlite3', 'postgres'],
   // This module starts threads from files beside it.
-  plugins: [keepOutside('../lib/storage/sqlite/threads.js')],
+  plugins: [keepOutside('../lib/threads.js')],
   logLevel: 'warning',
 })
 // The CLI starts this file in a thread.

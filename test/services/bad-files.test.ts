@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTill, TillError } from '../../lib/index.ts'
+import { TillError } from '../../lib/index.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 
@@ -90,7 +90,7 @@ for (const { name, open, skip } of await allTargets()) {
   test(`a row with a bad identity field is not compared with others, in ${name}`, {
     skip,
   }, async (t) => {
-    const till = createTill({ storage: await open(t) })
+    const till = memoryTill({ storage: await open(t) })
     const { account } = await createShop(till)
     await till.items.create(account, {
       store_id: 'main',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { createMemoryStorage, createTill, type Till } from '../../lib/index.ts'
+import { createMemoryStorage, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
 import { allTargets } from '../support/targets.ts'
 import { createShop, fileOf, memoryTill } from '../support/till.ts'
@@ -27,7 +27,7 @@ async function openShop(till: Till) {
 for (const { name, skip, open } of await allTargets()) {
   describe(`import records: ${name}`, { skip }, () => {
     test('an import records its actor, time, file, counts and totals', async (t) => {
-      const till = createTill({ storage: await open(t) })
+      const till = memoryTill({ storage: await open(t) })
       const { account, load } = await openShop(till)
       await load(row('T-1', 'pending'))
       const csv = row('T-1') + row('T-2') + row('T-2') + row('T-3', 'refunded')
@@ -53,7 +53,7 @@ for (const { name, skip, open } of await allTargets()) {
     })
 
     test('a recorded purchase prevents the undo of an earlier import until it is undone itself', async (t) => {
-      const till = createTill({ storage: await open(t) })
+      const till = memoryTill({ storage: await open(t) })
       const { account, load, ids } = await openShop(till)
       const { import_id } = await load(row('T-1', 'pending'))
       const purchase = { store_id: 'main', sku: 'gold', purchased_at: '2024-03-01T12:34:56Z' }
@@ -79,7 +79,7 @@ for (const { name, skip, open } of await allTargets()) {
     })
 
     test('the audit entries of an import and of its undo contain the store and the counts', async (t) => {
-      const till = createTill({ storage: await open(t) })
+      const till = memoryTill({ storage: await open(t) })
       const { account, store, load } = await openShop(till)
       const { import_id } = await load(row('T-1') + row('T-1'))
       await till.imports.undo(account, { import_id })
@@ -99,7 +99,7 @@ for (const { name, skip, open } of await allTargets()) {
     })
 
     test('an undone import is marked, audited, and can be imported again', async (t) => {
-      const till = createTill({ storage: await open(t) })
+      const till = memoryTill({ storage: await open(t) })
       const { account, load, ids, actions } = await openShop(till)
       const { import_id } = await load(row('T-1') + row('T-2'))
 
@@ -115,7 +115,7 @@ for (const { name, skip, open } of await allTargets()) {
     })
 
     test('an import that repeats an earlier one prevents its undo', async (t) => {
-      const till = createTill({ storage: await open(t) })
+      const till = memoryTill({ storage: await open(t) })
       const { account, load, ids, actions } = await openShop(till)
       const first = await load(row('T-1') + row('T-2'))
       const before = await actions()
@@ -135,7 +135,7 @@ for (const { name, skip, open } of await allTargets()) {
     })
 
     test('a refusal names the number of rows that a later import changed', async (t) => {
-      const till = createTill({ storage: await open(t) })
+      const till = memoryTill({ storage: await open(t) })
       const { account, load } = await openShop(till)
       const { import_id } = await load(row('T-1') + row('T-2'))
       await load(row('T-2', 'refunded'))
@@ -162,7 +162,7 @@ test('a dry run and an empty file leave no record', async () => {
 
 test('an import of an earlier version cannot be undone', async () => {
   const storage = createMemoryStorage()
-  const till = createTill({ storage })
+  const till = memoryTill({ storage })
   const { account, store } = await openShop(till)
   const old = await storage.openImport(store, 'imp_old')
   await old?.commit() // without details, as in earlier versions

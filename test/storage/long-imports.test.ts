@@ -15,8 +15,8 @@ import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 // 60 transactions make 7 checkpoints.
 const ROWS = 30_000
 const SLICE = 500
-/** More rows than a block has. */
-const UNORDERED = 45_000
+/** More rows than a block has, and those before it that are indexed at once. */
+const UNORDERED = 64_000
 
 for (const { driver, skip } of await sqliteDrivers()) {
   describe(`long imports into SQLite with ${driver}`, { skip }, () => {
@@ -155,6 +155,27 @@ function describeRows(driver: SqliteDriverName): void {
     assert.ok(added >= 4_000, String(added))
     assert.equal(added + (await current.finish()).added, ids.length)
     await current.abort()
+  })
+
+  test('ids that nearly ascend are indexed at once, and the first of two rows is stored', async (t) => {
+    const { storage } = await openShop(t, driver)
+    const current = await openImport(storage, MAIN)
+    const idOf = (i: number) => `GPA.${1000 + Math.floor(i / 2_000)}-${(i * 7919) % 2_000}`
+    const ids = Array.from({ length: 6_000 }, (_, i) => idOf(i))
+    assert.equal(await addedBeforeEnd(current, ids), ids.length)
+    const later = [7_003, 7_001, 7_003, 7_002].map(idOf)
+    const rows = later.map((transaction_id, i) =>
+      newRow(i + 2, { transaction_id, quantity: i + 1 }),
+    )
+    const { added, conflicts } = await current.stage(rows)
+    assert.deepEqual([added, conflicts], [3, [{ line: 4, field: 'quantity' }]])
+    await current.finish()
+    await current.commit()
+    const kept = await allRows(storage, MAIN)
+    assert.deepEqual(
+      kept.slice(-3).map(({ quantity }) => quantity),
+      [1, 2, 4],
+    )
   })
 
   test('ids in random order are unique, even before they are indexed', async (t) => {

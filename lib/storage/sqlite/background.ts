@@ -1,6 +1,6 @@
+import { startThread } from '../../threads.ts'
 import type { Connection, Row } from './connection.ts'
 import { type SqliteValue, translateSqliteError } from './drivers.ts'
-import { startThread } from './threads.ts'
 
 /** The latest thread of each connection. Threads of one connection run one after the other. */
 const latest = new WeakMap<Connection, Promise<unknown>>()
@@ -33,7 +33,11 @@ async function tryThread<T>(
 ): Promise<T[] | undefined> {
   const path = db.find('PRAGMA database_list')?.file as string
   if (path === '') return undefined
-  const worker = startThread('reader', { path, driver: db.driver, sql, values }, YOUNG_MB)
+  const worker = startThread(
+    'storage/sqlite/reader',
+    { path, driver: db.driver, sql, values },
+    YOUNG_MB,
+  )
   if (!worker) return undefined
   const found: T[] = []
   let hasBegun = false

@@ -1,5 +1,5 @@
+import { startThread } from '../../threads.ts'
 import type { Connection } from './connection.ts'
-import { startThread } from './threads.ts'
 
 /**
  * Keeps the WAL short during an import. A worker thread makes the checkpoints, which take 20 to 40
@@ -58,7 +58,7 @@ interface Thread {
 const ENDED: Thread = { checkpoint: async () => 0, end: async () => {} }
 
 function startCheckpointer(db: Connection, path: string): Thread {
-  const worker = startThread('checkpointer', { path, driver: db.driver }, 1)
+  const worker = startThread('storage/sqlite/checkpointer', { path, driver: db.driver }, 1)
   if (!worker) return ENDED
   let answer = (_frames: number) => {}
   let hasEnded = false

@@ -5,15 +5,16 @@ import { createBlock } from './block.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { createItemLookup } from './lookup.ts'
+import { createOrderFinder, type IdOrder } from './order.ts'
 import { compareEntries, type Entry } from './repeats.ts'
 import { insertRows } from './rows.ts'
 import { createUserBlock } from './users.ts'
 
 /**
- * Writes the rows of one import. Appends rows as they arrive. While transaction ids ascend, indexes
- * them at once. Other ids wait to be sorted in blocks: in random order, each id would dirty another
- * page of the index. Random order has 0.4 of the speed of the sqlite3 shell's `.import`; blocks
- * have 1.1 (bench/).
+ * Writes the rows of one import. Appends rows as they arrive. While transaction ids ascend, or
+ * nearly do, indexes them at once. Other ids wait to be sorted in blocks: in random order, each id
+ * would dirty another page of the index. Random order has 0.4 of the speed of the sqlite3 shell's
+ * `.import`; blocks have 1.1 (bench/).
  */
 export interface Staging {
   /** Appends rows. Returns the outcome of the rows whose ids it indexes immediately. */
@@ -41,19 +42,9 @@ export function createStaging(
   let ordered = createBlock()
   const users = createUserBlock(db, store)
   let next = first_purchase
-  let lastId = ''
+  const orderOf = createOrderFinder()
 
   const waitingIds = () => waiting.size + ordered.size
-
-  /** Whether the ids of these rows are in ascending order and follow all earlier ids. */
-  const ascend = (rows: readonly NewPurchase[]): boolean => {
-    let ascends = true
-    for (const { transaction_id } of rows) {
-      if (lastId >= transaction_id) ascends = false
-      lastId = transaction_id
-    }
-    return ascends
-  }
 
   const addUsers = (rows: readonly NewPurchase[], first: number, areNew: boolean) => {
     let purchase = first
@@ -78,8 +69,9 @@ export function createStaging(
       const entryOf = ({ transaction_id, line }: NewPurchase, i: number): Entry => {
         return { transaction_id, line, purchase: first + i }
       }
-      if (waitingIds() === 0 && ascend(good)) {
-        const added = indexAppended(db, store, first, good.length)
+      const order = orderOf(good)
+      if (waitingIds() === 0 && order !== 'random') {
+        const added = indexAppended(db, store, first, good.length, order)
         const isNew = added === good.length
         const outcome = isNew
           ? { ...NOTHING_STAGED, added }
@@ -123,15 +115,22 @@ function perCount(write: (rows: number) => string): (rows: number) => string {
 }
 
 /** Indexes rows that were just appended. Returns the number of new transactions. */
-function indexAppended(db: Connection, store: number, first: number, count: number): number {
-  return db.run(
-    `INSERT INTO transactions (store, transaction_id, purchase)
-     SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ON CONFLICT DO NOTHING`,
-    store,
-    first,
-    first + count - 1,
-  )
+function indexAppended(
+  db: Connection,
+  store: number,
+  first: number,
+  count: number,
+  order: IdOrder,
+): number {
+  const sql = order === 'ascending' ? INDEX_APPENDED : INDEX_SORTED
+  return db.run(`${sql} ON CONFLICT DO NOTHING`, store, first, first + count - 1)
 }
+
+const INDEX_APPENDED = `
+  INSERT INTO transactions (store, transaction_id, purchase)
+  SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ?`
+// Of two rows with the same id, the first one is stored.
+const INDEX_SORTED = `${INDEX_APPENDED} ORDER BY transaction_id, seq`
 
 const ENTRIES_A_STATEMENT = 64
 
