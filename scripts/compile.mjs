@@ -34,6 +34,8 @@ export async function compile() {
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, text.replaceAll(/"(\.\.?\/[^"\n]*)\.ts"/g, '"$1.js"'))
   }
+  // The server reads these files from beside `http`.
+  symlinkSync(resolve('dist/console'), join(outdir, 'console'), 'junction')
   return outdir
 }
 

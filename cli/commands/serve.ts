@@ -90,7 +90,7 @@ export const serve = command({
       help: 'time to keep serving after the signal, with /readyz at 503 (default 0)',
     },
     docs: { help: 'serve a reference page of the API at /docs' },
-    console: { help: 'serve the management API for account keys at /manage/v1' },
+    console: { help: 'serve the browser console at /console, and its API at /manage/v1' },
     'no-webhooks': { help: 'send no webhooks; another server on the database may' },
     'webhook-allow-private': {
       help: 'send webhooks also over http and to private addresses',
@@ -133,7 +133,7 @@ export const serve = command({
         ...(keepAlive === undefined ? {} : { keepAliveTimeout: keepAlive * 1000 }),
       },
       docs: options.docs,
-      manage: options.console,
+      console: options.console,
       metrics: options.metrics,
       poolMetrics: isWorker ? poolMetrics : undefined,
       ...logOptions(options.log ?? 'all', logFormat, io),

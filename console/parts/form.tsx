@@ -1,0 +1,187 @@
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext, useEffect, useId, useState } from 'preact/hooks'
+import type { Action } from '../data.ts'
+import { detailsOf, Failure } from './notice.tsx'
+
+/** The error of the last attempt to send the form. */
+const FormError = createContext<unknown>(undefined)
+
+interface FormProps {
+  readonly action: Action<[]>
+  /** The names of the fields, which show their errors themselves. */
+  readonly names: readonly string[]
+  readonly label: string
+  readonly children: ComponentChildren
+  /** Sends the form instead of the action. */
+  readonly onSubmit?: () => void
+  readonly onCancel?: () => void
+  readonly submit?: string
+}
+
+/** A form that sends `action`, and shows each error beside its field. */
+export function Form(props: FormProps) {
+  const { action, names, label, children, submit = 'Save', onCancel, onSubmit = action.run } = props
+  const { error, isRunning } = action
+  const shown = detailsOf(error).filter(({ field = '' }) => names.includes(field))
+  const send = (event: Event) => {
+    event.preventDefault()
+    onSubmit()
+  }
+  return (
+    <form onSubmit={send} aria-label={label} novalidate>
+      <FormError.Provider value={error}>{children}</FormError.Provider>
+      <Failure error={error} shown={shown} />
+      <div class="actions">
+        <button type="submit" class="primary" aria-busy={isRunning}>
+          {submit}
+        </button>
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+interface ControlProps {
+  readonly id: string
+  readonly name: string
+  readonly 'aria-describedby': string
+  readonly 'aria-invalid': boolean
+}
+
+interface FieldProps {
+  readonly label: string
+  /** The field's name in the errors of the server. */
+  readonly name: string
+  readonly hint?: ComponentChildren
+  /** A mistake that the page has found itself. */
+  readonly mistake?: string | undefined
+  readonly children: (control: ControlProps) => ComponentChildren
+}
+
+/** A labelled control with its hint and its errors. */
+export function Field({ label, name, hint, mistake, children }: FieldProps) {
+  const id = useId()
+  const error = useContext(FormError)
+  const details = detailsOf(error).filter(({ field }) => field === name)
+  const messages = mistake ? [mistake] : details.map(({ message }) => message)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({
+        ...{ id, name, 'aria-describedby': `${id}-hint ${id}-error` },
+        'aria-invalid': messages.length > 0,
+      })}
+      <div id={`${id}-hint`} class="hint">
+        {hint}
+      </div>
+      <div id={`${id}-error`} class="mistake">
+        {messages.map((message) => (
+          <p key={message}>
+            {label} {message}
+          </p>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+interface TextProps extends Omit<FieldProps, 'children'> {
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly type?: 'text' | 'search' | 'date' | 'password' | 'url'
+  readonly isLong?: boolean
+  readonly inputMode?: 'numeric' | 'decimal'
+}
+
+export function TextField({
+  value,
+  onChange,
+  type = 'text',
+  isLong,
+  inputMode,
+  ...field
+}: TextProps) {
+  const read = (event: Event) => onChange((event.target as HTMLInputElement).value)
+  const common = { value, onInput: read, autocomplete: 'off', spellcheck: false }
+  return (
+    <Field {...field}>
+      {(control) =>
+        isLong ? (
+          <textarea rows={4} {...control} {...common} />
+        ) : (
+          // The types of Preact do not accept a union here.
+          <input type={type as 'text'} {...(inputMode && { inputMode })} {...control} {...common} />
+        )
+      }
+    </Field>
+  )
+}
+
+const TYPING_MS = 250
+
+/** A text for a search, which starts a moment after the last key. */
+export function SearchField({ value, onChange, ...field }: TextProps) {
+  const [typed, setTyped] = useState(value)
+  useEffect(() => {
+    if (typed === value) return
+    const timer = setTimeout(() => onChange(typed), TYPING_MS)
+    return () => clearTimeout(timer)
+  }, [typed])
+  return <TextField {...field} type="search" value={typed} onChange={setTyped} />
+}
+
+interface SelectProps extends Omit<FieldProps, 'children'> {
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly options: readonly (readonly [value: string, label: string])[]
+}
+
+export function SelectField({ value, onChange, options, ...field }: SelectProps) {
+  return (
+    <Field {...field}>
+      {(control) => (
+        <select
+          {...control}
+          value={value}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
+          {options.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+interface CheckProps {
+  readonly label: string
+  readonly hint?: string
+  readonly isChecked: boolean
+  readonly onChange: (isChecked: boolean) => void
+}
+
+export function CheckField({ label, hint, isChecked, onChange }: CheckProps) {
+  const id = useId()
+  return (
+    <div class="field check">
+      <input
+        type="checkbox"
+        id={id}
+        checked={isChecked}
+        aria-describedby={`${id}-hint`}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      <label for={id}>{label}</label>
+      <div id={`${id}-hint`} class="hint">
+        {hint}
+      </div>
+    </div>
+  )
+}
