@@ -100,7 +100,8 @@ export function useAction<A extends readonly unknown[]>(
         return true
       } catch (error) {
         noticeRefusal(error)
-        setState({ isRunning: false, error })
+        const isStopped = error instanceof DOMException && error.name === 'AbortError'
+        setState({ isRunning: false, ...(!isStopped && { error }) })
         return false
       } finally {
         isRunning.current = false

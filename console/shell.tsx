@@ -83,7 +83,7 @@ export function Shell() {
                 ),
             )}
           </nav>
-          <div class="foot">
+          <section class="foot" aria-label="Account">
             <Account />
             <button type="button" aria-pressed={isUtc} onClick={switchZone}>
               Times in UTC
@@ -91,7 +91,7 @@ export function Shell() {
             <button type="button" onClick={() => signOut()}>
               Sign out
             </button>
-          </div>
+          </section>
         </div>
         <main>
           <Utc.Provider value={isUtc}>

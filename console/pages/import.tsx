@@ -62,7 +62,6 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
     setRound((round) => round + 1)
   })
   const choose = (file: File | undefined) => {
-    controller.current?.abort()
     send.clear()
     setChecked(undefined)
     setDone(undefined)
@@ -81,7 +80,7 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
         <FileChoice file={file} onChoose={choose} isDisabled={send.isRunning} />
         <details>
           <summary>Settings for other formats</summary>
-          <div class="filters">
+          <fieldset class="filters" disabled={send.isRunning}>
             <SelectField
               label="Format"
               name="preset"
@@ -95,7 +94,7 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
               isChecked={isMajor}
               onChange={setMajor}
             />
-          </div>
+          </fieldset>
         </details>
       </Section>
       {file && (
@@ -133,6 +132,11 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
                 </Notice>
               )}
             </>
+          )}
+          {!send.isRunning && !checked && send.error === undefined && (
+            <button type="button" onClick={() => send.run(file, 'check')}>
+              Check the file
+            </button>
           )}
           {checked && !done && !send.isRunning && (
             <>

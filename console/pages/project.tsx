@@ -86,7 +86,7 @@ function Edit({ project, onSaved }: EditProps) {
   const [name, setName] = useState(project.name)
   const [platform, setPlatform] = useState(project.platform)
   const [status, setStatus] = useState(project.status)
-  const [config, setConfig] = useState(() => configDraft(project.config))
+  const [config, setConfig] = useState(() => configDraft(project.config, project.secrets))
   const [mistake, setMistake] = useState<string>()
   const [saves, setSaves] = useState(0)
   const action = useAction(async () => {
@@ -96,7 +96,7 @@ function Edit({ project, onSaved }: EditProps) {
     const saved = await client.projects.update({
       ...{ id: project.id, name, platform, status, config: parsed as JsonObject },
     })
-    setConfig(configDraft(saved.config))
+    setConfig(configDraft(saved.config, saved.secrets))
     setSaves(saves + 1)
     onSaved()
   })
@@ -116,7 +116,6 @@ function Edit({ project, onSaved }: EditProps) {
           key={saves}
           {...{ name: 'config', draft: config, onChange: setConfig, mistake }}
           secretNames={['webhook_secret']}
-          set={project.secrets ?? []}
         />
         {saves > 0 && !action.isRunning && action.error === undefined && (
           <Notice tone="good" title="Saved" />

@@ -63,7 +63,7 @@ function Edit({ store, onSaved }: EditProps) {
   const secretNames = SECRETS[store_type] ?? []
   const [status, setStatus] = useState(store.status)
   const [is_sandbox, setSandbox] = useState(store.is_sandbox)
-  const [config, setConfig] = useState(() => configDraft(store.store_config))
+  const [config, setConfig] = useState(() => configDraft(store.store_config, store.secrets))
   const [mistake, setMistake] = useState<string>()
   const [saves, setSaves] = useState(0)
   const action = useAction(async () => {
@@ -71,7 +71,7 @@ function Edit({ store, onSaved }: EditProps) {
     setMistake(store_config ? undefined : 'must be a JSON object')
     if (!store_config) return
     const saved = await client.stores.update({ store_id, status, is_sandbox, store_config })
-    setConfig(configDraft(saved.store_config))
+    setConfig(configDraft(saved.store_config, saved.secrets))
     setSaves(saves + 1)
     onSaved()
   })
@@ -87,7 +87,6 @@ function Edit({ store, onSaved }: EditProps) {
         <ConfigFields
           key={saves}
           {...{ name: 'store_config', draft: config, onChange: setConfig, mistake, secretNames }}
-          set={store.secrets ?? []}
         />
         {saves > 0 && !action.isRunning && action.error === undefined && (
           <Notice tone="good" title="Saved" />

@@ -4,13 +4,16 @@ import { CheckField, TextField } from './form.tsx'
 /** A configuration as it is typed. Secrets can be set and removed, but never read. */
 export interface ConfigDraft {
   readonly json: string
+  /** The names of the stored secrets. */
+  readonly set: readonly string[]
   readonly secrets: {
     readonly [name: string]: { readonly value: string; readonly isRemoved: boolean }
   }
 }
 
-export function configDraft(config: object): ConfigDraft {
-  return { json: JSON.stringify(config, null, 2), secrets: {} }
+/** `set` has the names of the stored secrets. */
+export function configDraft(config: object, set: readonly string[] = []): ConfigDraft {
+  return { json: JSON.stringify(config, null, 2), secrets: {}, set }
 }
 
 /** The configuration to send; undefined if the text is not a JSON object. */
@@ -43,13 +46,11 @@ interface ConfigFieldsProps {
   readonly onChange: (draft: ConfigDraft) => void
   /** The secrets that can be set. */
   readonly secretNames: readonly string[]
-  /** The secrets that are set. */
-  readonly set: readonly string[]
   readonly mistake: string | undefined
 }
 
 export function ConfigFields(props: ConfigFieldsProps) {
-  const { name, draft, onChange, secretNames, set, mistake } = props
+  const { name, draft, onChange, secretNames, mistake } = props
   return (
     <>
       <TextField
@@ -61,7 +62,7 @@ export function ConfigFields(props: ConfigFieldsProps) {
         <Secret
           key={secret}
           name={`${name}.${secret}`}
-          {...{ secret, isSet: set.includes(secret) }}
+          {...{ secret, isSet: draft.set.includes(secret) }}
           value={draft.secrets[secret] ?? { value: '', isRemoved: false }}
           onChange={(value) =>
             onChange({ ...draft, secrets: { ...draft.secrets, [secret]: value } })
