@@ -1,4 +1,4 @@
-import type { CatalogPlan, CatalogRequest } from '../../lib/index.ts'
+import type { CatalogPlan, CatalogRequest, SummaryQuery } from '../../lib/index.ts'
 import { flagOf, invalidOption } from './options.ts'
 import type { ManageCall } from './row.ts'
 import { MAX_GRACE_MS } from './schemas.ts'
@@ -36,6 +36,13 @@ export function catalogRequest({ params, input }: ManageCall): CatalogRequest {
     archiveMissing: flagOf(input, 'archive_missing'),
     createStores: flagOf(input, 'create_stores'),
   }
+}
+
+const MAX_GROUPS = 10_000
+
+/** The query of a summary, whose answer is bounded. */
+export function summaryQuery(input: object): SummaryQuery {
+  return { ...input, maxGroups: MAX_GROUPS }
 }
 
 const MAX_CHANGES = 1_000

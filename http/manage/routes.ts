@@ -2,7 +2,14 @@ import { route } from '../routes.ts'
 import { form } from '../upload.ts'
 import { createImport } from './imports.ts'
 import { flagOf } from './options.ts'
-import { catalogRequest, rotateKey, showPlan, showProject, showStore } from './records.ts'
+import {
+  catalogRequest,
+  rotateKey,
+  showPlan,
+  showProject,
+  showStore,
+  summaryQuery,
+} from './records.ts'
 import { keyOnly, row, streamRow } from './row.ts'
 import { streamFile } from './stream.ts'
 
@@ -326,7 +333,7 @@ export const manageRoutes = [
   row(
     'GET /stores/:store_id/summary',
     async ({ till, caller, input }) => {
-      return { summaries: await till.purchases.summarize(caller, input) }
+      return { summaries: await till.purchases.summarize(caller, summaryQuery(input)) }
     },
     {
       id: 'summarizePurchases',

@@ -105,7 +105,7 @@ export const MAX_PAGE = 1000
 const DEFAULT_PAGE = 100
 const LIMIT_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PAGE }
 
-const limit = withSchema<number>(LIMIT_SCHEMA, (value, field, problems) => {
+export const limit = withSchema<number>(LIMIT_SCHEMA, (value, field, problems) => {
   const number = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value
   if (Number.isInteger(number) && (number as number) >= 1 && (number as number) <= MAX_PAGE) {
     return number as number

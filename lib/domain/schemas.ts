@@ -63,6 +63,7 @@ export function createSchemas() {
 /** The JSON Schemas of further inputs of the library, for the management API. */
 export function createManageSchemas() {
   const { account_id: _, ...newProject } = newProjectFields
+  const { maxGroups: __, ...summary } = summaryFields
   return {
     ManagedProjectInput: objectSchema(newProject),
     ManagedProjectChange: objectSchema({ ...projectChangeFields, ...statusFields }),
@@ -76,7 +77,7 @@ export function createManageSchemas() {
     ImportQuery: objectSchema(importListFields),
     PurchaseQuery: objectSchema(purchaseListFields),
     OwnedQuery: objectSchema(ownedListFields),
-    SummaryQuery: objectSchema(summaryFields),
+    SummaryQuery: objectSchema(summary),
     WebhookQuery: objectSchema(webhookListFields),
     DeliveryQuery: objectSchema(deliveryListFields),
   }

@@ -1,5 +1,5 @@
-import { type Fields, oneOf, optional, parseObject, withSchema } from './fields.ts'
-import { type PurchaseFilter, type PurchaseSelection, selectionFields } from './query.ts'
+import { type Fields, oneOf, optional, parseObject, wholeNumber, withSchema } from './fields.ts'
+import { limit, type PurchaseFilter, type PurchaseSelection, selectionFields } from './query.ts'
 import { storeId } from './store.ts'
 
 /** The periods of a summary. All are in UTC. */
@@ -16,6 +16,10 @@ export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
    * one of day, week and month.
    */
   readonly by?: readonly SummaryKey[] | undefined
+  /** Returns only this many groups, 1 to 1000: those with the most purchases of status `purchased`. */
+  readonly top?: number | string | undefined
+  /** The most groups that a summary without `top` may have; default any number. */
+  readonly maxGroups?: number | undefined
 }
 
 /**
@@ -62,12 +66,16 @@ const keys = withSchema<readonly SummaryKey[]>(KEYS_SCHEMA, (value, field, probl
 interface ParsedQuery extends PurchaseFilter {
   readonly store_id?: string
   readonly by: readonly SummaryKey[]
+  readonly top?: number
+  readonly maxGroups?: number
 }
 
 export const summaryFields: Fields<ParsedQuery> = {
   ...selectionFields,
   store_id: optional(storeId),
   by: optional(keys, () => ['month', 'sku', 'currency']),
+  top: optional(limit),
+  maxGroups: optional(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
 }
 
 export function parseSummaryQuery(input: unknown): ParsedQuery {

@@ -3,7 +3,7 @@ import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
-import { assertKnown } from '../domain/fields.ts'
+import { assertKnown, invalidField } from '../domain/fields.ts'
 import { parseFileName } from '../domain/import.ts'
 import type { Purchase, PurchaseField } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
@@ -46,7 +46,10 @@ export interface Purchases {
    * other session throws `insufficient_scope`.
    */
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
-  /** One page of a store's purchases in order of import. */
+  /**
+   * One page of a store's purchases in order of import. A page examines at most 10,000 purchases. It
+   * may then have fewer than `limit`, or none, and still a `next`.
+   */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
@@ -54,7 +57,8 @@ export interface Purchases {
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
   /**
    * Counts, revenue, refunds and distinct buyers by month, SKU and currency, or by the fields of
-   * `by`. Without a `store_id` it covers all stores of the account, sandbox stores included.
+   * `by`. Without a `store_id` it covers all stores of the account, sandbox stores included. Throws
+   * `invalid_request` when there are more than `maxGroups`.
    */
   summarize(account: Account, query: SummaryQuery): Promise<PurchaseSummary[]>
 }
@@ -194,9 +198,18 @@ export function createPurchases(context: Context): Purchases {
     async summarize(account, query) {
       assertAccount(account)
       const { account_id } = account
-      const { store_id, by, ...filter } = parseSummaryQuery(query)
+      const { store_id, by, top, maxGroups, ...filter } = parseSummaryQuery(query)
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
-      return storage.summarizePurchases({ account_id, store_id }, filter, by)
+      const stores = { account_id, store_id }
+      if (top !== undefined) {
+        return storage.summarizePurchases(stores, filter, by, { isTop: true, limit: top })
+      }
+      if (maxGroups === undefined) return storage.summarizePurchases(stores, filter, by)
+      const most = { isTop: false, limit: maxGroups + 1 }
+      const groups = await storage.summarizePurchases(stores, filter, by, most)
+      if (groups.length <= maxGroups) return groups
+      const message = `gives more than ${maxGroups} groups: select less, or only the top ones`
+      throw invalidField('by', 'too_many', message)
     },
   }
   return purchases

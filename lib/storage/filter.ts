@@ -1,6 +1,11 @@
 import { PURCHASE_STATUSES, type StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
+/** Whether a list with this filter has to examine purchases that do not match. */
+export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): boolean {
+  return user_id === undefined && [sku, status, from, to].some((each) => each !== undefined)
+}
+
 interface Condition {
   /** The SQL of the comparison, without its right-hand operand. */
   readonly sql: string

@@ -222,15 +222,20 @@ function pageOfPairs(columns: string): string {
   return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
 }
 
-/** Makes a page of the rows that `purchaseColumns` selects. */
+/**
+ * Makes a page of the rows that `purchaseColumns` selects. `lastExamined` is the number of the last
+ * purchase that was examined, if others follow.
+ */
 export function purchasePage(
   rows: readonly Row[],
   page: Page,
   store_id: string,
+  lastExamined?: number | string,
 ): StoredPurchasePage {
   const read = (row: Row) => PURCHASES.readInto({ store_id }, row)
   const { records, ...further } = recordPage(rows, page, read, ({ seq }) => seq)
-  return { purchases: [...records], ...further }
+  const next = lastExamined === undefined ? {} : { next: String(lastExamined) }
+  return { purchases: [...records], ...next, ...further }
 }
 
 const PAGE_OF_ERASED_PURCHASES = `

@@ -2,7 +2,7 @@ import type { PurchaseFilter } from '../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../domain/summary.ts'
 import { numberOf, type Row } from './columns.ts'
 import { conditionsOf } from './filter.ts'
-import type { StoresOfAccount } from './port.ts'
+import type { MostGroups, StoresOfAccount } from './port.ts'
 
 /** The expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
@@ -32,6 +32,7 @@ export function summaryStatement(
   { account_id, store_id }: StoresOfAccount,
   filter: PurchaseFilter,
   by: readonly SummaryKey[],
+  most: MostGroups | undefined,
 ): Statement {
   const isOneStore = store_id !== undefined || by.includes('store')
   const keys: { readonly [K in SummaryKey]: string } = {
@@ -69,7 +70,8 @@ export function summaryStatement(
         GROUP BY ${[...groups, 'status'].map((_, i) => i + 1).join(', ')}
       ) g
       GROUP BY ${groups.map((_, i) => `g.key_${i}`).join(', ')}
-      ORDER BY ${groups.map((_, i) => `group_${i}`).join(', ')}`,
+      ORDER BY ${most?.isTop ? 'purchased DESC, ' : ''}${groups.map((_, i) => `group_${i}`).join(', ')}
+      ${most ? `LIMIT ${most.limit}` : ''}`,
     values: [
       account_id,
       ...(store_id === undefined ? [] : [store_id]),

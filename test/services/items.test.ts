@@ -7,6 +7,7 @@ import { createClock, createShop, failureOf, fileOf } from '../support/till.ts'
 
 const NOW = Date.UTC(2024, 2, 1, 12, 34, 56, 789)
 const GEM = { store_id: 'main', name: 'gem', display_name: 'Gem', price: '99' }
+const TYPED = { ...GEM, type: 'consumable' } as const
 
 await describePlaces('items', (newPlace) => {
   const newShop = async (t: Parameters<typeof newPlace>[0]) => {
@@ -86,6 +87,50 @@ await describePlaces('items', (newPlace) => {
       'version_conflict: The item has version 2, not 1: read it again',
     ])
     assert.equal((await till.items.get(account, item.id)).version, 2)
+  })
+
+  test('a search finds a text in names and display names', async (t) => {
+    const { till, account, token } = await newShop(t)
+    await till.items.create(account, { ...TYPED, name: 'big_gem', display_name: 'Großer Stein' })
+    const gem = await till.items.create(account, TYPED)
+    await till.items.archive(account, gem.id)
+    const search = async (search: string, more: object = {}) => {
+      const query = { store_id: 'main', search, ...more }
+      return (await till.items.list(account, query)).items.map(({ name }) => name)
+    }
+
+    assert.deepEqual(await search('G'), ['gold', 'big_gem'])
+    assert.deepEqual(await search('GROß'), ['big_gem'])
+    assert.deepEqual(await search('gem', { archived: true }), ['gem'])
+    assert.deepEqual(await search('nothing'), [])
+    const first = await till.items.list(account, { store_id: 'main', search: 'g', limit: 1 })
+    assert.deepEqual(await search('g', { limit: 1, cursor: first.next }), ['big_gem'])
+    const session = await till.sessions.authenticate(token, 'items:read')
+    const failure = await failureOf(till.items.list(session, { store_id: 'main', search: 'g' }))
+    assert.deepEqual(failure.details[0]?.field, 'search')
+  })
+
+  test('the history of an item has the old and the new price, newest first', async (t) => {
+    const { till, account, item } = await newShop(t)
+    const other = await till.items.create(account, TYPED)
+    await till.items.update(account, { id: item.id, price: '599' })
+    await till.items.update(account, { id: other.id, price: '1' })
+    await till.items.archive(account, item.id)
+
+    const { entries } = await till.items.history(account, { id: item.id })
+
+    assert.deepEqual(
+      entries.map(({ action, data }) => [action, data?.price]),
+      [
+        ['item.archive', undefined],
+        ['item.update', { old: 499, new: 599 }],
+      ],
+    )
+    const stranger = await till.accounts.create({ name: 'Other' })
+    const unknown = await failureOf(till.items.history(account, { id: 'itm_none' }))
+    const foreign = await failureOf(till.items.history(stranger, { id: item.id }))
+    assert.equal(unknown.code, 'item_not_found')
+    assert.deepEqual(foreign, unknown)
   })
 
   test('an archived item leaves the list and returns to its place', async (t) => {

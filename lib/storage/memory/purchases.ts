@@ -1,5 +1,6 @@
 import { compareRepeat, type NewPurchase, type StoredPurchase } from '../../domain/purchase.ts'
-import { matches } from '../filter.ts'
+import { isScan, matches } from '../filter.ts'
+import { EXAMINED } from '../pages.ts'
 import type { OwnedRow, PurchaseMethods, RecordedRow, StoreKey, WriteOptions } from '../port.ts'
 import { isRecording, recordedDetails, storedPurchase } from '../recorded.ts'
 import { sortedPageOf } from './pages.ts'
@@ -30,10 +31,12 @@ export function purchaseMethods(state: State): Methods {
       if (result.outcome === 'added' || result.outcome === 'updated') state.recordWrite(write)
       return result
     },
-    async listPurchases(store, filter, { limit, after = '0' }) {
+    async listPurchases(store, filter, { limit, after = '0', examine = EXAMINED }) {
       const all = [...state.recordsOf(store).purchases.values()]
       const purchases: StoredPurchase[] = []
+      const isBounded = isScan(filter)
       for (let at = Number(after); at < all.length; at++) {
+        if (isBounded && at >= Number(after) + examine) return { purchases, next: String(at) }
         const stored = all[at] as KeptPurchase
         if (!matches(stored, filter)) continue
         if (purchases.length === limit) return { purchases, next: String(at) }
@@ -41,8 +44,8 @@ export function purchaseMethods(state: State): Methods {
       }
       return { purchases }
     },
-    async summarizePurchases(stores, filter, by) {
-      return summarizePurchases(state, stores, filter, by)
+    async summarizePurchases(stores, filter, by, most) {
+      return summarizePurchases(state, stores, filter, by, most)
     },
     async listOwned(store, user_id, page) {
       const owned = new Map<string, OwnedRow>()

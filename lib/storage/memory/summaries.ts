@@ -2,7 +2,7 @@ import { formatInstant } from '../../domain/instant.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
 import { matches } from '../filter.ts'
-import type { StoresOfAccount } from '../port.ts'
+import type { MostGroups, StoresOfAccount } from '../port.ts'
 import { groupsOf } from '../summaries.ts'
 import type { KeptPurchase, State } from './state.ts'
 
@@ -25,6 +25,7 @@ export function summarizePurchases(
   { account_id, store_id }: StoresOfAccount,
   filter: PurchaseFilter,
   by: readonly SummaryKey[],
+  { isTop, limit }: MostGroups = { isTop: false, limit: Number.POSITIVE_INFINITY },
 ): PurchaseSummary[] {
   const groups = new Map<string, Group>()
   for (const { store, purchases } of state.stores.values()) {
@@ -40,7 +41,9 @@ export function summarizePurchases(
     }
   }
   const sorted = [...groups].sort(([a], [b]) => (a < b ? -1 : 1))
-  return sorted.map(([, { record, users }]) => ({ ...record, buyers: users.size }))
+  const found = sorted.map(([, { record, users }]) => ({ ...record, buyers: users.size }))
+  if (isTop) found.sort((a, b) => b.purchased - a.purchased)
+  return found.slice(0, limit)
 }
 
 interface Group {

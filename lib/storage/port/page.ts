@@ -4,6 +4,12 @@ export interface Page {
   readonly after?: string
 }
 
+/** A page of a list with a filter. */
+export interface FilteredPage extends Page {
+  /** The maximum number of records to examine; default 10,000. */
+  readonly examine?: number
+}
+
 export interface RecordPage<T> {
   /** At most `limit` records. A page may have fewer even if it is not the last. */
   readonly records: readonly T[]

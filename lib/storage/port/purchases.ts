@@ -2,7 +2,7 @@ import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
 import type { NewPurchase, PurchaseField, StoredPurchase } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
-import type { Page, RecordPage } from './page.ts'
+import type { FilteredPage, Page, RecordPage } from './page.ts'
 import type { StoreKey, StoresOfAccount } from './stores.ts'
 import type { WriteOptions } from './write.ts'
 
@@ -45,8 +45,16 @@ export interface PurchaseMethods {
     undo: ImportUndo,
     write?: WriteOptions,
   ): Promise<UndoOutcome | undefined>
-  /** Lists the purchases of a store that match the filter, in the order of import. */
-  listPurchases(store: StoreKey, filter: PurchaseFilter, page: Page): Promise<StoredPurchasePage>
+  /**
+   * Lists the purchases of a store that match the filter, in the order of import. A filter by other
+   * fields than `user_id` and `import_id` examines at most `examine` purchases. The page may then
+   * have fewer than `limit`, or none, and still a `next`.
+   */
+  listPurchases(
+    store: StoreKey,
+    filter: PurchaseFilter,
+    page: FilteredPage,
+  ): Promise<StoredPurchasePage>
   /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
   listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
   /** Marks purchases as erased, for a copy. */
@@ -59,7 +67,15 @@ export interface PurchaseMethods {
     stores: StoresOfAccount,
     filter: PurchaseFilter,
     by: readonly SummaryKey[],
+    most?: MostGroups,
   ): Promise<PurchaseSummary[]>
+}
+
+/** Which groups of a summary to return; default all. */
+export interface MostGroups {
+  /** Whether the groups with the most purchases of status `purchased` come first. */
+  readonly isTop: boolean
+  readonly limit: number
 }
 
 /**

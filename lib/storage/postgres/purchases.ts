@@ -1,5 +1,5 @@
-import { conditionsOf } from '../filter.ts'
-import { recordPage } from '../pages.ts'
+import { conditionsOf, isScan } from '../filter.ts'
+import { EXAMINED, recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
 import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
@@ -23,11 +23,16 @@ const WITHIN_IMPORT = `
   AND p.seq <= (SELECT coalesce(max(last_purchase), ${Number.MAX_SAFE_INTEGER}) FROM imports
     WHERE import_id = ?)`
 
-/** The purchases `p` up to the store's last visible one, without those of undone imports `i`. */
+/** The purchases `p` up to the store's last visible one. Those of undone imports are among them. */
 const OF_STORE = `
   p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
-    AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)
-    AND i.undone_at IS NULL`
+    AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)`
+
+const lastExamined = (within: string) => `
+  SELECT p.seq::text AS seq FROM purchases p
+  WHERE ${OF_STORE} AND p.seq > ? ${within} ORDER BY p.seq LIMIT 1 OFFSET ?`
+
+const AFTER_ALL = '9223372036854775807'
 
 export function purchaseMethods(db: Database): PurchaseMethods {
   return {
@@ -44,22 +49,28 @@ export function purchaseMethods(db: Database): PurchaseMethods {
       const conditions = conditionsOf(filter, STATUS)
       const { import_id } = filter
       const range = import_id === undefined ? [] : [import_id, import_id]
+      const within = import_id === undefined ? '' : WITHIN_IMPORT
+      const { after = '0', limit, examine = EXAMINED } = page
+      const owner = [account_id, store_id, account_id, store_id]
+      const end = isScan(filter)
+        ? await db.find(lastExamined(within), ...owner, after, ...range, examine - 1)
+        : undefined
+      const last = end?.seq as string | undefined
       const rows = await db.all(
         `SELECT ${COLUMNS}
          FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-         WHERE ${OF_STORE} AND p.seq > ? ${import_id === undefined ? '' : WITHIN_IMPORT}
+         WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.seq > ? AND p.seq <= CAST(? AS bigint)
+           ${within}
            ${conditions.map(({ sql }) => `AND ${sql} ?`).join(' ')}
          ORDER BY p.seq LIMIT ?`,
-        account_id,
-        store_id,
-        account_id,
-        store_id,
-        page.after ?? '0',
+        ...owner,
+        after,
+        last ?? AFTER_ALL,
         ...range,
         ...conditions.map(({ value }) => value),
-        page.limit + 1,
+        limit + 1,
       )
-      return purchasePage(rows, page, store_id)
+      return purchasePage(rows, page, store_id, last)
     },
     async listOwned({ account_id, store_id }, user_id, page) {
       const rows = await db.all(
@@ -74,7 +85,8 @@ export function purchaseMethods(db: Database): PurchaseMethods {
       )
       return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
     },
-    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
+    summarizePurchases: (stores, filter, by, most) =>
+      summarizePurchases(db, stores, filter, by, most),
   }
 }
 
@@ -82,5 +94,5 @@ const LIST_OWNED = `
   SELECT t.name AS sku, sum(p.quantity) AS quantity, min(p.purchased_at) AS first_purchased_at,
     max(p.purchased_at) AS last_purchased_at
   FROM purchases p JOIN imports i ON i.seq = p.import JOIN items t ON t.seq = p.item
-  WHERE ${OF_STORE} AND p.user_id = ? AND p.status = 0 AND t.name > ?
+  WHERE ${OF_STORE} AND i.undone_at IS NULL AND p.user_id = ? AND p.status = 0 AND t.name > ?
   GROUP BY t.name ORDER BY t.name LIMIT ?`

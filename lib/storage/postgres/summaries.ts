@@ -1,6 +1,6 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
-import type { StoresOfAccount } from '../port.ts'
+import type { MostGroups, StoresOfAccount } from '../port.ts'
 import { type SummaryDialect, summaryOf, summaryStatement } from '../summaries.ts'
 import type { Database } from './connection.ts'
 
@@ -29,8 +29,9 @@ export async function summarizePurchases(
   stores: StoresOfAccount,
   filter: PurchaseFilter,
   by: readonly SummaryKey[],
+  most?: MostGroups,
 ): Promise<PurchaseSummary[]> {
-  const { sql, values } = summaryStatement(DIALECT, stores, filter, by)
+  const { sql, values } = summaryStatement(DIALECT, stores, filter, by, most)
   const rows = await db.transaction((tx) => tx.all(sql, ...values), { timeout: TIMEOUT_MS })
   return rows.map((row) => summaryOf(row, by))
 }

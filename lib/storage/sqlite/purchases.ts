@@ -1,7 +1,7 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
-import { conditionsOf } from '../filter.ts'
-import { recordPage } from '../pages.ts'
-import type { PurchaseMethods } from '../port.ts'
+import { conditionsOf, isScan } from '../filter.ts'
+import { EXAMINED, recordPage } from '../pages.ts'
+import type { FilteredPage, PurchaseMethods } from '../port.ts'
 import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
 import type { Connection } from './connection.ts'
@@ -35,13 +35,14 @@ export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMet
     async listPurchases(store, { user_id, ...filter }, page) {
       const seq = seqOfStore(db, store)
       const first = Number(page.after ?? 0) + 1
+      const last = user_id === undefined ? lastExamined(db, seq, first, filter, page) : undefined
       const found =
         user_id === undefined
-          ? purchasesOfStore(seq, first, filter)
+          ? purchasesOfStore(seq, first, last ?? Number.MAX_SAFE_INTEGER, filter)
           : purchasesOfUser(COLUMNS, seq, user_id, first, filter)
       if (user_id !== undefined) users.wake()
       const rows = db.all(`${found.sql} LIMIT ?`, ...found.values, page.limit + 1)
-      return purchasePage(rows, page, store.store_id)
+      return purchasePage(rows, page, store.store_id, last)
     },
     async listOwned(store, user_id, page) {
       const filter = { status: 'purchased' } as const
@@ -58,7 +59,8 @@ export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMet
       )
       return recordPage(rows, page, OWNED.read, ({ sku }) => sku)
     },
-    summarizePurchases: (stores, filter, by) => summarizePurchases(db, stores, filter, by),
+    summarizePurchases: (stores, filter, by, most) =>
+      summarizePurchases(db, stores, filter, by, most),
     indexUsers: () => users.run(),
   }
 }
@@ -75,16 +77,43 @@ const JOINS = `
     AND EXISTS (SELECT 1 FROM imports ci WHERE ci.seq = c.import AND ci.owner IS NULL)
   WHERE i.owner IS NULL`
 
+/** The number of the last purchase to examine; undefined without a limit or a further purchase. */
+function lastExamined(
+  db: Connection,
+  store: number,
+  first: number,
+  filter: PurchaseFilter,
+  { examine = EXAMINED }: FilteredPage,
+): number | undefined {
+  if (!isScan(filter)) return undefined
+  const { import_id = null } = filter
+  const row = db.find(LAST_EXAMINED, first, store, first, import_id, import_id, examine - 1)
+  return row?.seq as number | undefined
+}
+
+const LAST_EXAMINED = `
+  SELECT p.seq FROM imports i
+    CROSS JOIN purchases p ON p.import = i.seq
+      AND p.seq BETWEEN max(i.first_purchase, ?) AND i.last_purchase
+  WHERE i.owner IS NULL AND i.store = ? AND i.last_purchase >= ?
+    AND (? IS NULL OR i.import_id = ?)
+  ORDER BY i.last_purchase, i.seq, p.seq LIMIT 1 OFFSET ?`
+
 /** Reads the range of rows of each import. Purchases therefore need no index by store. */
-function purchasesOfStore(store: number, first: number, filter: PurchaseFilter): Query {
+function purchasesOfStore(
+  store: number,
+  first: number,
+  last: number,
+  filter: PurchaseFilter,
+): Query {
   const { sql, values } = conditionsAfter(filter)
   return {
     sql: `SELECT ${COLUMNS} FROM imports i
       CROSS JOIN purchases p ON p.import = i.seq
-        AND p.seq BETWEEN max(i.first_purchase, ?) AND i.last_purchase
+        AND p.seq BETWEEN max(i.first_purchase, ?) AND min(i.last_purchase, ?)
       ${JOINS} AND i.store = ? AND i.last_purchase >= ? ${sql}
       ORDER BY i.last_purchase, i.seq, p.seq`,
-    values: [first, store, first, ...values],
+    values: [first, last, store, first, ...values],
   }
 }
 

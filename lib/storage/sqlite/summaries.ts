@@ -1,6 +1,6 @@
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
-import type { StoresOfAccount } from '../port.ts'
+import type { MostGroups, StoresOfAccount } from '../port.ts'
 import { type SummaryDialect, summaryOf, summaryStatement } from '../summaries.ts'
 import { readInThread } from './background.ts'
 import type { Connection } from './connection.ts'
@@ -48,12 +48,13 @@ export async function summarizePurchases(
   stores: StoresOfAccount,
   filter: PurchaseFilter,
   by: readonly SummaryKey[],
+  most?: MostGroups,
 ): Promise<PurchaseSummary[]> {
   const { account_id, store_id = null } = stores
   const size = db.find(SIZE, account_id, store_id, store_id)
   // If the account has only one store, uses the statement for one store, which is faster.
   const wanted = size?.stores === 1 ? { account_id, store_id: size.store_id as string } : stores
-  const { sql, values } = summaryStatement(DIALECT, wanted, filter, by)
+  const { sql, values } = summaryStatement(DIALECT, wanted, filter, by, most)
   const read = (row: object) => summaryOf(row as Record<string, unknown>, by)
   if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...values).map(read)
   return readInThread(db, read, sql, ...values)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { AuditAction } from '../../../lib/domain/audit.ts'
 import type { Item } from '../../../lib/domain/item.ts'
 import { WRITES } from '../../../lib/storage/cache.ts'
 import { takeInventory } from '../../../lib/storage/inventory.ts'
@@ -52,6 +53,47 @@ export function describeAudit(open: OpenStorage): void {
       ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12', '13', '14', '15'],
     )
     assert.deepEqual(entries[8], newEntry({ subject: '9' }))
+  })
+
+  test('the newest entries of an account come first', async (t) => {
+    const storage = await open(t)
+    await insertAccounts(storage)
+    const write = (subject: string, account_id = 'acc_1') =>
+      storage.insertAudit({ audit: newEntry({ subject, account_id }) })
+    for (const subject of ['1', '2', '3']) await write(subject)
+    await write('other', 'acc_2')
+    await write('4')
+
+    const first = await storage.listRecentAudit('acc_1', { limit: 3 })
+    assert.deepEqual(first.entries[0], newEntry({ subject: '4' }))
+    await write('5')
+    const after = first.next ?? assert.fail('no next page')
+    const second = await storage.listRecentAudit('acc_1', { limit: 3, after })
+
+    const subjects = [...first.entries, ...second.entries].map(({ subject }) => subject)
+    assert.deepEqual(subjects, ['4', '3', '2', '1'])
+    assert.equal(second.next, undefined)
+    assert.deepEqual(await storage.listRecentAudit('acc_none', { limit: 3 }), { entries: [] })
+  })
+
+  test('the changes of an item come newest first, without its creation', async (t) => {
+    const storage = await open(t)
+    await insertAccounts(storage)
+    const write = (action: AuditAction, subject = 'itm_gold') =>
+      storage.insertAudit({ audit: newEntry({ action, subject }) })
+    await write('item.create')
+    await write('item.update')
+    await write('item.update', 'itm_gem')
+    await write('item.archive')
+    await write('item.restore')
+
+    const first = await storage.listItemAudit('itm_gold', { limit: 2 })
+    const after = first.next ?? assert.fail('no next page')
+    const second = await storage.listItemAudit('itm_gold', { limit: 2, after })
+
+    const actions = [...first.entries, ...second.entries].map(({ action }) => action)
+    assert.deepEqual(actions, ['item.restore', 'item.archive', 'item.update'])
+    assert.equal(second.next, undefined)
   })
 
   test('each method that changes cached records writes its audit entry', async (t) => {

@@ -87,4 +87,34 @@ export function describePurchases(open: OpenStorage): void {
     assert.deepEqual(ids, ['tx_2', 'tx_3', 'tx_4', 'late'])
     assert.equal(second.next, undefined)
   })
+
+  test('a page with a filter examines a limited number of purchases', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const rows = [2, 3, 4, 5, 6, 7].map((line) =>
+      newRow(line, line % 3 === 0 ? { status: 'refunded' } : {}),
+    )
+    await importRows(storage, SIDE, 'imp_side', [newRow(2)])
+    await importRows(storage, MAIN, 'imp_1', rows.slice(0, 3))
+    await importRows(storage, MAIN, 'imp_2', rows.slice(3))
+    const pagesOf = async (filter: PurchaseFilter, limit = 9) => {
+      const pages: string[][] = []
+      let after: string | undefined
+      do {
+        const page = { limit, examine: 2, ...(after !== undefined && { after }) }
+        const { purchases, next } = await storage.listPurchases(MAIN, filter, page)
+        pages.push(purchases.map(({ transaction_id }) => transaction_id))
+        after = next
+      } while (after !== undefined)
+      return pages
+    }
+
+    const refunded = await pagesOf({ status: 'refunded' })
+    assert.deepEqual(refunded.slice(0, 3), [['tx_3'], [], ['tx_6']])
+    assert.deepEqual(refunded.slice(3).flat(), [])
+    const ofSecond = await pagesOf({ status: 'purchased', import_id: 'imp_2' }, 1)
+    assert.deepEqual(ofSecond.flat(), ['tx_5', 'tx_7'])
+    assert.equal((await pagesOf({})).length, 1)
+    assert.equal((await pagesOf({ import_id: 'imp_2' })).length, 1)
+  })
 }

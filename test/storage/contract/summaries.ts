@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NewPurchase } from '../../../lib/domain/purchase.ts'
+import type { NewPurchase, PurchaseStatus } from '../../../lib/domain/purchase.ts'
 import type { PurchaseFilter } from '../../../lib/domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../../lib/domain/summary.ts'
-import type { StoreKey } from '../../../lib/storage/port.ts'
+import type { StoreKey, StoresOfAccount } from '../../../lib/storage/port.ts'
 import { importRows, openImport } from '../fixtures/imports.ts'
 import {
   FOREIGN,
@@ -66,6 +66,32 @@ export function describeSummaries(open: OpenStorage): void {
       }
     })
   }
+
+  test('a summary returns a limited number of groups, or the top ones', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const of = (sku: string, status: PurchaseStatus = 'purchased') => ({ sku, status })
+    await importRows(storage, MAIN, 'imp_1', [
+      newRow(2, of('gem', 'refunded')),
+      newRow(3, of('gem', 'refunded')),
+      newRow(4, of('gold')),
+      newRow(5, of('gem')),
+      newRow(6, of('gold')),
+    ])
+    const skusOf = async (isTop: boolean, limit: number, stores: StoresOfAccount = MAIN) => {
+      const found = await storage.summarizePurchases(stores, {}, ['sku'], { isTop, limit })
+      return found.map(({ sku, purchased }) => [sku, purchased])
+    }
+
+    const [gem, gold] = [
+      ['gem', 1],
+      ['gold', 2],
+    ]
+    assert.deepEqual(await skusOf(false, 1), [gem])
+    assert.deepEqual(await skusOf(false, 9), [gem, gold])
+    assert.deepEqual(await skusOf(true, 1), [gold])
+    assert.deepEqual(await skusOf(true, 2, ACCOUNT), [gold, gem])
+  })
 
   test('a summary counts each status, revenue, refunds and distinct buyers', async (t) => {
     const storage = await open(t)
