@@ -50,21 +50,25 @@ export interface Paged<R> extends Loaded<Rows<R>> {
   readonly back: (() => void) | undefined
 }
 
-export const PAGE_SIZE = 50
+const PAGE_SIZE = 50
+
+/** The most requests for one page: of a search, a page may have few rows although more follow. */
+const STEPS = 20
+
+interface PageRequest {
+  readonly limit: number
+  readonly cursor?: string
+}
+
+type List<R> = (page: PageRequest, signal: AbortSignal) => Promise<Rows<R>>
 
 /** Loads one page of a list at a time. A change of `inputs` goes to the first page. */
-export function usePages<R>(
-  list: (
-    page: { limit: number; cursor: string | undefined },
-    signal: AbortSignal,
-  ) => Promise<Rows<R>>,
-  inputs: readonly unknown[],
-): Paged<R> {
+export function usePages<R>(list: List<R>, inputs: readonly unknown[]): Paged<R> {
   const key = JSON.stringify(inputs)
   const [{ of, cursors }, setTrail] = useState({ of: key, cursors: [] as readonly string[] })
   const passed = of === key ? cursors : []
   const cursor = passed.at(-1)
-  const loaded = useLoad((signal) => list({ limit: PAGE_SIZE, cursor }, signal), [key, cursor])
+  const loaded = useLoad((signal) => fillPage(list, cursor, signal), [key, cursor])
   const next = loaded.isLoading ? undefined : loaded.value?.next
   const show = (cursors: readonly string[]) => setTrail({ of: key, cursors })
   return {
@@ -73,6 +77,23 @@ export function usePages<R>(
     forward: next === undefined ? undefined : () => show([...passed, next]),
     back: passed.length === 0 ? undefined : () => show(passed.slice(0, -1)),
   }
+}
+
+async function fillPage<R>(
+  list: List<R>,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Promise<Rows<R>> {
+  const rows: R[] = []
+  let next = cursor
+  for (let step = 0; step < STEPS; step++) {
+    const limit = PAGE_SIZE - rows.length
+    const found = await list({ limit, ...(next !== undefined && { cursor: next }) }, signal)
+    rows.push(...found.rows)
+    next = found.next
+    if (next === undefined || rows.length >= PAGE_SIZE) break
+  }
+  return { rows, next }
 }
 
 export interface Action<A extends readonly unknown[]> {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Item, Store } from '../../client/manage.ts'
+import type { Store } from '../../client/manage.ts'
 import { usePages } from '../data.ts'
 import { formatMoney } from '../format.ts'
 import { SearchField, SelectField } from '../parts/form.tsx'
@@ -21,9 +21,6 @@ export function Items() {
   )
 }
 
-/** Requests for one page at most: a page of a search may have few rows although more follow. */
-const SEARCH_STEPS = 20
-
 function List({ store }: { readonly store: Store }) {
   const client = useClient()
   const { query } = usePlace()
@@ -32,17 +29,9 @@ function List({ store }: { readonly store: Store }) {
   const { store_id } = store
   const filter = { ...(archived && { archived: true }), ...(search && { search }) }
   const paged = usePages(
-    async ({ limit, cursor }, signal) => {
-      const rows: Item[] = []
-      let next = cursor
-      for (let step = 0; step < SEARCH_STEPS; step++) {
-        const page = { limit: limit - rows.length, ...(next && { cursor: next }) }
-        const found = await client.items.list({ store_id, ...filter, ...page }, { signal })
-        rows.push(...found.items)
-        next = found.next
-        if (next === undefined || rows.length >= limit) break
-      }
-      return { rows, next }
+    async (page, signal) => {
+      const { items, next } = await client.items.list({ store_id, ...filter, ...page }, { signal })
+      return { rows: items, next }
     },
     [store_id, search, archived],
   )

@@ -6,6 +6,7 @@ import { Page } from '../parts/page.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
+import { Buyers } from './overview-buyers.tsx'
 import { Revenue } from './overview-revenue.tsx'
 import { BestSellers, Statuses } from './overview-shares.tsx'
 import { nameOf, periodsBetween, RANGES, startOf } from './periods.ts'
@@ -46,9 +47,11 @@ function Summaries({ store: { store_id }, range }: SummariesProps) {
     async (signal) => {
       const from = startOf(range, Date.now())
       const options = { signal, timeout: TIMEOUT }
-      const summarize = (by: readonly ('day' | 'week' | 'month' | 'sku' | 'currency')[]) =>
-        client.purchases.summarize({ store_id, by, ...(from && { from }) }, options)
-      const [byPeriod, bySku] = await Promise.all([summarize([by, 'currency']), summarize(['sku'])])
+      const query = { store_id, ...(from && { from }) }
+      const [byPeriod, bySku] = await Promise.all([
+        client.purchases.summarize({ ...query, by: [by, 'currency'] }, options),
+        client.purchases.summarize({ ...query, by: ['sku'], top: 100 }, options),
+      ])
       return { byPeriod: byPeriod.summaries, bySku: bySku.summaries, from, store_id, by }
     },
     [store_id, range.name],
@@ -70,7 +73,10 @@ function Summaries({ store: { store_id }, range }: SummariesProps) {
           rows={byPeriod.filter((row) => row.currency === currency)}
         />
       ))}
-      <Statuses rows={byPeriod} />
+      <div class="loaded">
+        <Statuses rows={byPeriod} />
+        <Buyers {...{ store_id, from, timeout: TIMEOUT }} />
+      </div>
       <BestSellers rows={bySku} />
     </div>
   )

@@ -9,10 +9,10 @@ interface ColumnsProps {
   readonly format: (value: number) => string
 }
 
-/** With more columns, only the highest has its value above it. */
-const ALL_LABELLED = 12
-
-/** A column chart. Each value stands above its column, so colours carry no meaning. */
+/**
+ * A column chart in one colour. The values stand above the columns, or that of the highest column
+ * where there is no room for all.
+ */
 export function Columns({ label, names, values, format }: ColumnsProps) {
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -55,6 +55,7 @@ function optionsFor(
   const shown = Math.max(1, Math.ceil((names.length * 64) / width))
   return {
     ...{ width, height, legend: { show: false }, cursor: { show: false } },
+    padding: [12, 0, 0, 0],
     scales: {
       x: { time: false, range: [-0.6, values.length - 0.4] },
       y: { range: (_, __, max) => [0, (max || 1) * 1.15] },
@@ -62,13 +63,14 @@ function optionsFor(
     axes: [
       {
         ...axis,
+        size: 32,
         grid: { show: false },
         splits: () => names.map((_, index) => index).filter((index) => index % shown === 0),
         values: (_, splits) => splits.map((index) => names[index] ?? ''),
       },
       {
         ...axis,
-        size: 68,
+        size: 60,
         grid: { stroke: ink('--line'), width: 1 },
         values: (_, splits) => splits.map(format),
       },
@@ -99,10 +101,10 @@ function drawValues(
   ctx.fillStyle = colour
   ctx.textAlign = 'center'
   const room = plot.bbox.width / values.length
+  const areShown = values.every((value) => ctx.measureText(format(value)).width < room)
   values.forEach((value, index) => {
     const text = format(value)
-    const isShown = values.length <= ALL_LABELLED && ctx.measureText(text).width < room
-    if (value === 0 || !(isShown || index === highest)) return
+    if (value === 0 || !(areShown || index === highest)) return
     const [x, y] = [plot.valToPos(index, 'x', true), plot.valToPos(value, 'y', true)]
     ctx.fillText(text, x, y - 6 * devicePixelRatio)
   })

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Paged } from '../data.ts'
-import { Await } from './notice.tsx'
+import { Await, Empty } from './notice.tsx'
 
 export interface Column<R> {
   readonly label: string
@@ -62,7 +62,8 @@ export function Pages<R>({ paged, empty, ...table }: PagesProps<R>) {
     <Await loaded={paged}>
       {({ rows }) => (
         <>
-          {rows.length > 0 ? <Table {...table} rows={rows} /> : empty}
+          {rows.length > 0 && <Table {...table} rows={rows} />}
+          {rows.length === 0 && (forward ? <SearchedPart /> : empty)}
           {(forward || back) && (
             <nav class="pages" aria-label={`Pages of ${table.label}`}>
               <button type="button" disabled={!back} onClick={back}>
@@ -77,5 +78,13 @@ export function Pages<R>({ paged, empty, ...table }: PagesProps<R>) {
         </>
       )}
     </Await>
+  )
+}
+
+function SearchedPart() {
+  return (
+    <Empty title="Nothing found so far">
+      <p>The server searches a large store in parts. Choose Next to search on.</p>
+    </Empty>
   )
 }
