@@ -3,6 +3,7 @@ import { useContext } from 'preact/hooks'
 import type { Project, Store } from '../client/manage.ts'
 import { type Loaded, useLoad } from './data.ts'
 import { Empty, Failure, Loading } from './parts/notice.tsx'
+import { Page } from './parts/page.tsx'
 import { currentPlace, goTo, linkTo, usePlace } from './place.ts'
 import { useClient } from './session.ts'
 
@@ -98,13 +99,26 @@ export function ScopeChoice() {
 }
 
 interface WithStoreProps {
+  /** The title of the page while there is no store, if the children have their own titles. */
+  readonly title?: string
   readonly children: (store: Store) => ComponentChildren
 }
 
 /** Shows its children for the chosen store. Without one, says how to create it. */
-export function WithStore({ children }: WithStoreProps) {
-  const { projects, stores, project, store } = useScope()
+export function WithStore({ title, children }: WithStoreProps) {
+  const { store } = useScope()
   if (store) return <>{children(store)}</>
+  return title ? (
+    <Page title={title}>
+      <NoStore />
+    </Page>
+  ) : (
+    <NoStore />
+  )
+}
+
+function NoStore() {
+  const { projects, stores, project } = useScope()
   const error = projects.error ?? stores.error
   if (error !== undefined) {
     const retry = projects.error === undefined ? stores.reload : projects.reload
@@ -115,7 +129,7 @@ export function WithStore({ children }: WithStoreProps) {
   return (
     <Empty title={`There is no ${missing} yet`}>
       <p>Items and purchases belong to a store, and a store belongs to a project.</p>
-      <a class="button primary" href={linkTo('projects')}>
+      <a class="button primary" href={linkTo('projects', project?.id)}>
         Create a {missing}
       </a>
     </Empty>

@@ -176,6 +176,7 @@ export const serve = command({
     }
     if (output.json) output.record({ url, ...(demo ? { demo } : {}) })
     output.line(`tillkit listens on ${url}`)
+    if (options.console) output.line(`The console is at ${url}/console`)
     if (demo) output.line(formatDemo(demo, url))
     else if (options.demo) output.line('The database has accounts already: no demo was created')
     await serveUntil(stopped, server)

@@ -15,7 +15,7 @@ import { NewItem } from './new-item.tsx'
 export function Items() {
   const { id } = usePlace()
   return (
-    <WithStore>
+    <WithStore title="Items">
       {(store) => (id ? <ItemPage {...{ store, id }} /> : <List store={store} />)}
     </WithStore>
   )

@@ -16,7 +16,7 @@ import { Purchases } from './purchases.tsx'
 export function Player() {
   const { id } = usePlace()
   return (
-    <WithStore>
+    <WithStore title="Player">
       {(store) => (id ? <OnePlayer {...{ store, user_id: id }} /> : <FindPlayer store={store} />)}
     </WithStore>
   )

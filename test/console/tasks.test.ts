@@ -40,6 +40,23 @@ test('a person performs the task of each page', { skip }, async (t) => {
     },
   )
 
+  await t.test('the keyboard reaches the content, and the menu of a narrow screen', async () => {
+    await page.setViewportSize({ width: 320, height: 700 })
+    await page.reload()
+    const title = page.getByRole('heading', { level: 1, name: 'Overview' })
+    await title.waitFor()
+    await page.keyboard.press('Shift+Tab')
+    await page.getByRole('button', { name: 'Menu' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Items' }).and(page.locator(':focus')).waitFor()
+    assert.ok(!(await page.getByRole('link', { name: 'Keys' }).isVisible()))
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await goTo(page, '#/overview', 'Overview')
+  })
+
   await t.test('the first steps: a project, a store and an item', async () => {
     await page.getByText('There is no project yet').waitFor()
     await page.getByRole('link', { name: 'Create a project' }).click()
