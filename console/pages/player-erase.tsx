@@ -52,6 +52,7 @@ export function ErasePlayer({ project_id, user_id, onClose }: EraseProps) {
       </p>
       <Form
         {...{ action, names: [], label: 'Erase player', submit: 'Erase', onSubmit: submit }}
+        isDangerous
         onCancel={onClose}
       >
         <CheckField

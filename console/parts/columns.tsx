@@ -55,7 +55,7 @@ function optionsFor(
   const shown = Math.max(1, Math.ceil((names.length * 64) / width))
   return {
     ...{ width, height, legend: { show: false }, cursor: { show: false } },
-    padding: [12, 0, 0, 0],
+    padding: [12, 16, 0, 0],
     scales: {
       x: { time: false, range: [-0.6, values.length - 0.4] },
       y: { range: (_, __, max) => [0, (max || 1) * 1.15] },

@@ -16,11 +16,21 @@ interface FormProps {
   readonly onSubmit?: () => void
   readonly onCancel?: () => void
   readonly submit?: string
+  readonly isDangerous?: boolean
 }
 
 /** A form that sends `action`, and shows each error beside its field. */
 export function Form(props: FormProps) {
-  const { action, names, label, children, submit = 'Save', onCancel, onSubmit = action.run } = props
+  const {
+    action,
+    names,
+    label,
+    children,
+    submit = 'Save',
+    isDangerous,
+    onCancel,
+    onSubmit = action.run,
+  } = props
   const { error, isRunning } = action
   const shown = detailsOf(error).filter(({ field = '' }) => names.includes(field))
   const send = (event: Event) => {
@@ -32,7 +42,7 @@ export function Form(props: FormProps) {
       <FormError.Provider value={error}>{children}</FormError.Provider>
       <Failure error={error} shown={shown} />
       <div class="actions">
-        <button type="submit" class="primary" aria-busy={isRunning}>
+        <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-busy={isRunning}>
           {submit}
         </button>
         {onCancel && (
