@@ -108,8 +108,8 @@ export function createManageClient(options: ManageOptions) {
     account: (options?: CallOptions) => get<Account>('/account', {}, options),
 
     keys: {
-      list: (options?: CallOptions) =>
-        get<{ readonly keys: readonly AccountKey[] }>('/keys', {}, options),
+      list: ({ limit, cursor, ...options }: ListQuery & CallOptions = {}) =>
+        get<Page<'keys', AccountKey>>('/keys', { limit, cursor }, options),
       add: (options?: CallOptions) => change<NewAccountKey>('POST', '/keys', {}, options),
       revoke: (key_id: string, options?: CallOptions) =>
         change<{ readonly key_id: string }>('DELETE', at`/keys/${key_id}`, {}, options),
@@ -220,8 +220,10 @@ export function createManageClient(options: ManageOptions) {
         const request = createForm(path, fields, { file, fileName, onProgress })
         return send<ImportResult>(request, { timeout: LONG_TIMEOUT, ...rest })
       },
-      undo: (import_id: string, input: { force?: boolean } = {}, options?: CallOptions) =>
-        change<ImportRecord>('POST', at`/imports/${import_id}/undo`, input, options, 'always'),
+      undo: (import_id: string, input: { force?: boolean } = {}, options: CallOptions = {}) => {
+        const long = { timeout: LONG_TIMEOUT, ...options }
+        return change<ImportRecord>('POST', at`/imports/${import_id}/undo`, input, long, 'always')
+      },
     },
 
     users: {

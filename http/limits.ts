@@ -18,8 +18,8 @@ export const limits = {
   /** Imports in flight. Each uses a temporary file. Imports into one store run one by one. */
   uploadsInFlight: 32,
   /**
-   * Requests of the management API in flight that may read many records: searches, summaries,
-   * exports and catalogs.
+   * Requests of the management API in flight that may take long: searches, summaries, exports,
+   * catalogs, the undo of an import and the erasure of a user.
    */
   reportsInFlight: 16,
   /** Requests whose credential is being verified. The limits above do not count them yet. */

@@ -87,7 +87,7 @@ export {
   TillError,
 } from './errors.ts'
 export type { Caller } from './services/access.ts'
-export type { AccountKeyInfo, AccountPage, Accounts } from './services/accounts.ts'
+export type { AccountKeyInfo, AccountKeyPage, AccountPage, Accounts } from './services/accounts.ts'
 export type { CallOptions, CreateOptions } from './services/audit.ts'
 export type { Backlog } from './services/backlog.ts'
 export type { CatalogApplication, CatalogExport, Catalogs } from './services/catalog.ts'

@@ -188,5 +188,5 @@ function link(title) {
 
 if (import.meta.url === pathToFileURL(argv[1] ?? '').href) {
   const { createOpenApi } = await import('../dist/http/index.js')
-  writeFileSync('docs/api.md', formatApiPage(createOpenApi()))
+  writeFileSync('docs/api.md', formatApiPage(createOpenApi({ manage: true })))
 }

@@ -12,3 +12,10 @@ export function flagOf(input: object, field: string): boolean | undefined {
   if (value === undefined || typeof value === 'boolean') return value
   throw invalidOption(field, 'must be true or false')
 }
+
+/** Reads an optional text. */
+export function textOf(input: object, field: string): string | undefined {
+  const value = (input as { readonly [field: string]: unknown })[field]
+  if (value === undefined || typeof value === 'string') return value
+  throw invalidOption(field, 'must be a string')
+}

@@ -51,3 +51,12 @@ const MAX_CHANGES = 1_000
 export function showPlan(plan: CatalogPlan): object {
   return { ...plan, changes: plan.changes.slice(0, MAX_CHANGES) }
 }
+
+const MAX_ENDPOINTS = 20
+
+/** `GET /webhooks`. The lag of an endpoint may take 10,000 records to count. */
+export function listWebhooks({ till, caller, input }: ManageCall) {
+  const { limit = MAX_ENDPOINTS } = input as { readonly limit?: string }
+  const fewer = Number(limit) > MAX_ENDPOINTS ? MAX_ENDPOINTS : limit
+  return till.webhooks.list(caller, { ...(input as object), limit: fewer })
+}

@@ -1,16 +1,17 @@
 import { route } from '../routes.ts'
 import { form } from '../upload.ts'
 import { createImport } from './imports.ts'
-import { flagOf } from './options.ts'
+import { flagOf, textOf } from './options.ts'
 import {
   catalogRequest,
+  listWebhooks,
   rotateKey,
   showPlan,
   showProject,
   showStore,
   summaryQuery,
 } from './records.ts'
-import { keyOnly, row, streamRow } from './row.ts'
+import { keyOnly, row, run, streamRow } from './row.ts'
 import { streamFile } from './stream.ts'
 
 const WEBHOOK_ACTIONS = {
@@ -28,14 +29,16 @@ export const manageRoutes = [
   }),
   row(
     'GET /keys',
-    async ({ till, caller }) => {
-      const keys = await till.accounts.listKeys(caller)
-      return { keys: keys.map((key) => ({ ...key, current: key.key_id === caller.key_id })) }
+    async ({ till, caller, input }) => {
+      const { keys, ...next } = await till.accounts.pageOfKeys(caller, input)
+      const shown = keys.map((key) => ({ ...key, current: key.key_id === caller.key_id }))
+      return { keys: shown, ...next }
     },
     {
       id: 'listKeys',
       summary: 'List the keys of the account, also revoked ones',
-      answer: 'AccountKeyList',
+      query: 'ListQuery',
+      answer: 'AccountKeyPage',
     },
   ),
   row('POST /keys', ({ till, caller, options }) => till.accounts.addKey(caller, options), {
@@ -58,14 +61,14 @@ export const manageRoutes = [
     },
   ),
 
-  row('GET /audit', ({ till, caller, input }) => till.accounts.listAudit(caller, input), {
+  row('GET /audit', run('accounts', 'listAudit'), {
     id: 'listAudit',
     summary: 'List the audit log of the account, newest entries first',
     query: 'ListQuery',
     answer: 'AuditPage',
   }),
 
-  row('GET /projects', ({ till, caller, input }) => till.projects.list(caller, input), {
+  row('GET /projects', run('projects', 'list'), {
     id: 'listProjects',
     summary: 'List the projects of the account',
     query: 'ListQuery',
@@ -115,16 +118,12 @@ export const manageRoutes = [
     answer: 'ManagedProject',
   }),
 
-  row(
-    'GET /projects/:project_id/stores',
-    ({ till, caller, input }) => till.stores.list(caller, input),
-    {
-      id: 'listStores',
-      summary: 'List the stores of a project',
-      query: 'ManagedStoreQuery',
-      answer: 'ManagedStorePage',
-    },
-  ),
+  row('GET /projects/:project_id/stores', run('stores', 'list'), {
+    id: 'listStores',
+    summary: 'List the stores of a project',
+    query: 'ManagedStoreQuery',
+    answer: 'ManagedStorePage',
+  }),
   row(
     'POST /stores',
     async (call) => {
@@ -174,43 +173,35 @@ export const manageRoutes = [
       summary: 'List the items of a store, in order of creation',
       query: 'ManagedItemQuery',
       answer: 'ManagedItemPage',
-    },
-    'reports',
-  ),
-  row(
-    'POST /items',
-    ({ till, caller, input, options }) => {
-      return till.items.create(caller, input, options)
-    },
-    {
-      id: 'addItem',
-      summary: 'Create an item',
-      body: 'NewItem',
-      answer: 'ManagedItem',
-      takesIdempotencyKey: true,
+      kind: 'reports',
     },
   ),
-  row('GET /items/:id', ({ till, caller, params }) => till.items.get(caller, params.id as string), {
-    id: 'readItem',
-    summary: 'Read an item',
+  row('POST /items', run('items', 'create'), {
+    id: 'addItem',
+    summary: 'Create an item',
+    body: 'NewItem',
     answer: 'ManagedItem',
-    errors: ['item_not_found'],
+    takesIdempotencyKey: true,
   }),
   row(
-    'PATCH /items/:id',
-    ({ till, caller, input, options }) => {
-      return till.items.update(caller, input, options)
-    },
+    'GET /items/:item_id',
+    ({ till, caller, params }) => till.items.get(caller, params.item_id as string),
     {
-      id: 'changeItem',
-      summary: 'Change the fields of an item that are sent',
-      description: 'With `version`, changes nothing if the item has another version.',
-      body: 'ManagedItemChange',
+      id: 'readItem',
+      summary: 'Read an item',
       answer: 'ManagedItem',
-      errors: ['item_not_found', 'version_conflict'],
+      errors: ['item_not_found'],
     },
   ),
-  row('GET /items/:id/history', ({ till, caller, input }) => till.items.history(caller, input), {
+  row('PATCH /items/:item_id', run('items', 'update'), {
+    id: 'changeItem',
+    summary: 'Change the fields of an item that are sent',
+    description: 'With `version`, changes nothing if the item has another version.',
+    body: 'ManagedItemChange',
+    answer: 'ManagedItem',
+    errors: ['item_not_found', 'version_conflict'],
+  }),
+  row('GET /items/:item_id/history', run('items', 'history'), {
     id: 'getItemHistory',
     summary: 'List the changes of an item, newest first',
     description: 'A change of the price has the old and the new price in `data`.',
@@ -219,9 +210,9 @@ export const manageRoutes = [
     errors: ['item_not_found'],
   }),
   row(
-    'POST /items/:id/archive',
+    'POST /items/:item_id/archive',
     ({ till, caller, params, options }) => {
-      return till.items.archive(caller, params.id as string, options)
+      return till.items.archive(caller, params.item_id as string, options)
     },
     {
       id: 'archiveItem',
@@ -231,9 +222,9 @@ export const manageRoutes = [
     },
   ),
   row(
-    'POST /items/:id/restore',
+    'POST /items/:item_id/restore',
     ({ till, caller, params, options }) => {
-      return till.items.restore(caller, params.id as string, options)
+      return till.items.restore(caller, params.item_id as string, options)
     },
     {
       id: 'restoreItem',
@@ -255,8 +246,8 @@ export const manageRoutes = [
       description: 'A secret is a reference to a variable, never its value.',
       answer: 'CatalogFile',
       headers: ['Content-Disposition'],
+      kind: 'reports',
     },
-    'reports',
   ),
   row(
     'POST /projects/:project_id/catalog/plan',
@@ -268,15 +259,14 @@ export const manageRoutes = [
       summary: 'Compare a catalog with the stored one, and change nothing',
       body: 'CatalogRequest',
       answer: 'CatalogPlan',
-      errors: ['project_not_found'],
+      kind: 'reports',
     },
-    'reports',
   ),
   row(
     'POST /projects/:project_id/catalog/apply',
     async (call) => {
       const { till, caller, input, options } = call
-      const { digest } = input as { readonly digest?: string }
+      const digest = textOf(input, 'digest')
       return showPlan(
         await till.catalog.apply(caller, { ...catalogRequest(call), digest }, options),
       )
@@ -286,50 +276,32 @@ export const manageRoutes = [
       summary: 'Make all changes of a catalog or none',
       body: 'CatalogApplication',
       answer: 'CatalogPlan',
-      errors: ['project_not_found', 'catalog_changed', 'quota_exceeded'],
+      errors: ['catalog_changed', 'quota_exceeded'],
+      kind: 'reports',
     },
-    'reports',
   ),
 
-  row(
-    'GET /stores/:store_id/purchases',
-    ({ till, caller, input }) => {
-      return till.purchases.list(caller, input)
-    },
-    {
-      id: 'listPurchases',
-      summary: 'List the purchases of a store, in order of import',
-      query: 'PurchaseQuery',
-      answer: 'PurchasePage',
-    },
-    'reports',
-  ),
-  row(
-    'POST /stores/:store_id/purchases',
-    ({ till, caller, input, options }) => {
-      return till.purchases.record(caller, input, options)
-    },
-    {
-      id: 'recordPurchase',
-      summary: 'Record one purchase',
-      description: 'The same `transaction_id` again advances the status, or changes nothing.',
-      body: 'ManagedPurchaseInput',
-      answer: 'RecordedPurchase',
-      errors: ['store_inactive'],
-    },
-  ),
-  row(
-    'GET /stores/:store_id/owned',
-    ({ till, caller, input }) => {
-      return till.purchases.owned(caller, input)
-    },
-    {
-      id: 'listOwned',
-      summary: 'List what a user owns',
-      query: 'OwnedQuery',
-      answer: 'OwnedPage',
-    },
-  ),
+  row('GET /stores/:store_id/purchases', run('purchases', 'list'), {
+    id: 'listPurchases',
+    summary: 'List the purchases of a store, in order of import',
+    query: 'PurchaseQuery',
+    answer: 'PurchasePage',
+    kind: 'reports',
+  }),
+  row('POST /stores/:store_id/purchases', run('purchases', 'record'), {
+    id: 'recordPurchase',
+    summary: 'Record one purchase',
+    description: 'The same `transaction_id` again advances the status, or changes nothing.',
+    body: 'ManagedPurchaseInput',
+    answer: 'RecordedPurchase',
+    errors: ['store_inactive'],
+  }),
+  row('GET /stores/:store_id/owned', run('purchases', 'owned'), {
+    id: 'listOwned',
+    summary: 'List what a user owns',
+    query: 'OwnedQuery',
+    answer: 'OwnedPage',
+  }),
   row(
     'GET /stores/:store_id/summary',
     async ({ till, caller, input }) => {
@@ -340,22 +312,16 @@ export const manageRoutes = [
       summary: 'Count purchases and add up their amounts',
       query: 'SummaryQuery',
       answer: 'PurchaseSummaryList',
+      kind: 'reports',
     },
-    'reports',
   ),
 
-  row(
-    'GET /stores/:store_id/imports',
-    ({ till, caller, input }) => {
-      return till.imports.list(caller, input)
-    },
-    {
-      id: 'listImports',
-      summary: 'List the imports into a store',
-      query: 'ImportQuery',
-      answer: 'ImportPage',
-    },
-  ),
+  row('GET /stores/:store_id/imports', run('imports', 'list'), {
+    id: 'listImports',
+    summary: 'List the imports into a store',
+    query: 'ImportQuery',
+    answer: 'ImportPage',
+  }),
   route('POST', '/manage/v1/stores/:store_id/imports', keyOnly, form, createImport, {
     id: 'createImport',
     summary: 'Import a purchase file',
@@ -377,19 +343,14 @@ export const manageRoutes = [
       errors: ['import_not_found'],
     },
   ),
-  row(
-    'POST /imports/:import_id/undo',
-    ({ till, caller, input, options }) => {
-      return till.imports.undo(caller, input, options)
-    },
-    {
-      id: 'undoImport',
-      summary: 'Remove the rows that an import added, and restore the statuses that it changed',
-      body: 'ImportUndo',
-      answer: 'ImportRecord',
-      errors: ['import_not_found', 'undo_refused'],
-    },
-  ),
+  row('POST /imports/:import_id/undo', run('imports', 'undo'), {
+    id: 'undoImport',
+    summary: 'Remove the rows that an import added, and restore the statuses that it changed',
+    body: 'ImportUndo',
+    answer: 'ImportRecord',
+    errors: ['import_not_found', 'undo_refused'],
+    kind: 'reports',
+  }),
 
   streamRow(
     'GET /projects/:project_id/users/:user_id',
@@ -402,8 +363,8 @@ export const manageRoutes = [
       summary: 'Export everything stored about a user',
       answer: 'UserExport',
       headers: ['Content-Disposition'],
+      kind: 'reports',
     },
-    'reports',
   ),
   row(
     'POST /projects/:project_id/users/:user_id/erase',
@@ -418,33 +379,24 @@ export const manageRoutes = [
       summary: 'Remove a user from the purchases of a project',
       body: 'UserErasure',
       answer: 'ErasedUser',
+      kind: 'reports',
     },
   ),
 
-  row(
-    'GET /webhooks',
-    ({ till, caller, input }) => till.webhooks.list(caller, input),
-    {
-      id: 'listWebhooks',
-      summary: 'List the webhook endpoints with their lag',
-      query: 'WebhookQuery',
-      answer: 'WebhookPage',
-    },
-    'reports',
-  ),
-  row(
-    'GET /webhooks/:endpoint_id/deliveries',
-    ({ till, caller, input }) => {
-      return till.webhooks.log(caller, input)
-    },
-    {
-      id: 'listDeliveries',
-      summary: 'List the messages of an endpoint, newest first',
-      query: 'DeliveryQuery',
-      answer: 'WebhookDeliveryPage',
-      errors: ['webhook_not_found'],
-    },
-  ),
+  row('GET /webhooks', listWebhooks, {
+    id: 'listWebhooks',
+    summary: 'List the webhook endpoints with their lag',
+    query: 'WebhookQuery',
+    answer: 'WebhookPage',
+    kind: 'reports',
+  }),
+  row('GET /webhooks/:endpoint_id/deliveries', run('webhooks', 'log'), {
+    id: 'listDeliveries',
+    summary: 'List the messages of an endpoint, newest first',
+    query: 'DeliveryQuery',
+    answer: 'WebhookDeliveryPage',
+    errors: ['webhook_not_found'],
+  }),
   ...(['test', 'pause', 'resume'] as const).map((action) =>
     row(
       `POST /webhooks/:endpoint_id/${action}`,
@@ -459,23 +411,17 @@ export const manageRoutes = [
       },
     ),
   ),
-  row(
-    'POST /webhooks/:endpoint_id/replay',
-    ({ till, caller, input, options }) => {
-      return till.webhooks.replay(caller, input, options)
-    },
-    {
-      id: 'replayWebhook',
-      summary: 'Send all events again from a number or a time on',
-      body: 'WebhookReplay',
-      answer: 'WebhookEndpoint',
-      errors: ['webhook_not_found'],
-    },
-  ),
+  row('POST /webhooks/:endpoint_id/replay', run('webhooks', 'replay'), {
+    id: 'replayWebhook',
+    summary: 'Send all events again from a number or a time on',
+    body: 'WebhookReplay',
+    answer: 'WebhookEndpoint',
+    errors: ['webhook_not_found'],
+  }),
   row(
     'POST /webhooks/:endpoint_id/confirm',
     ({ till, caller, params, input, options }) => {
-      const { url } = input as { readonly url?: string }
+      const url = textOf(input, 'url')
       return till.webhooks.confirm(caller, params.endpoint_id as string, { ...options, url })
     },
     {

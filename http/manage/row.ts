@@ -24,6 +24,11 @@ export interface ManageCall {
 
 type Run = (call: ManageCall) => Promise<object>
 
+interface Description extends RouteDescription {
+  /** The concurrency limit of the route, if it is not that of its method. */
+  readonly kind?: RequestKind
+}
+
 /** The base path of the management API. */
 const BASE = '/manage/v1'
 
@@ -40,18 +45,28 @@ export const keyOnly: Credential<KeyedAccount> = {
 export function row(
   line: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`,
   run: Run,
-  description: RouteDescription,
-  kind?: RequestKind,
+  description: Description,
 ): AnyRoute {
-  return streamRow(line, async (call) => ({ body: await run(call) }), description, kind)
+  return streamRow(line, async (call) => ({ body: await run(call) }), description)
+}
+
+type Method = (caller: KeyedAccount, input: never, options: CallOptions) => Promise<object>
+
+type Noun = 'accounts' | 'projects' | 'stores' | 'items' | 'purchases' | 'imports' | 'webhooks'
+
+/** Calls a method of the library that takes the caller, one input and the options of the call. */
+export function run<N extends Noun>(noun: N, method: keyof Till[N] & string): Run {
+  return ({ till, caller, input, options }) => {
+    const call = till[noun][method as keyof Till[Noun]] as Method
+    return call(caller, input, options)
+  }
 }
 
 /** Like `row`, for an answer that needs its own headers. */
 export function streamRow(
   line: string,
   run: (call: ManageCall) => Promise<Answer>,
-  description: RouteDescription,
-  kind?: RequestKind,
+  { kind, ...description }: Description,
 ): AnyRoute {
   const [method = '', path = ''] = line.split(' ')
   const isRead = method === 'GET'
@@ -61,7 +76,11 @@ export function streamRow(
   const handler = ({ till, caller, params, query, body, options, context }: AnyCall) => {
     const decoded = decodedParams(params)
     fields ??= schema ? fieldsOf(schema) : []
-    const input = { ...decoded, ...pickFields(isRead ? query : body, fields) } as never
+    // The library calls the id of an item `id`.
+    const { item_id: id, ...others } = decoded
+    const path = id === undefined ? others : { ...others, id }
+    const picked = isRead ? pickFields(query, fields, convert) : pickFields(body, fields)
+    const input = { ...picked, ...path } as never
     return run({ till, caller, params: decoded, input, options, context })
   }
   const described = { ...description, errors: isRead ? [...errors, INVALID] : errors }
@@ -93,17 +112,21 @@ function fieldsOf(name: SchemaName): readonly Field[] {
   return Object.entries(properties).map(([name, { type }]) => ({ name, type }))
 }
 
-/** Picks the documented fields. Of a query, converts texts where the library takes no text. */
-function pickFields(given: { readonly [field: string]: unknown }, fields: readonly Field[]) {
+/** Picks the documented fields. The API ignores others, but the library rejects them. */
+function pickFields(
+  given: { readonly [field: string]: unknown },
+  fields: readonly Field[],
+  converted = (value: unknown, _type: unknown) => value,
+) {
   const entries = fields.flatMap(({ name, type }) => {
     const value = given[name]
-    return value === undefined ? [] : [[name, convert(value, type)]]
+    return value === undefined ? [] : [[name, converted(value, type)]]
   })
   return Object.fromEntries(entries)
 }
 
+/** Converts a text of the query where the library takes another type. */
 function convert(value: unknown, type: unknown): unknown {
-  if (typeof value !== 'string') return value
-  if (type === 'boolean') return { true: true, false: false }[value] ?? value
-  return type === 'array' ? value.split(',') : value
+  if (type === 'array') return String(value).split(',')
+  return type === 'boolean' && (value === 'true' || value === 'false') ? value === 'true' : value
 }

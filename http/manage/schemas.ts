@@ -63,7 +63,7 @@ export function createManagedSchemas() {
 
     Account: exactly({ account_id: text, name: text, created_at: time }),
     AccountKey: record({ ...accountKey, revoked_at: time, current: flag }, 'revoked_at'),
-    AccountKeyList: exactly({ keys: { type: 'array', items: ref('AccountKey') } }),
+    AccountKeyPage: page('keys', 'AccountKey'),
     NewAccountKey: exactly({ ...accountKey, account_key: text }),
     RevokedAccountKey: exactly({ key_id: text }),
     ManagedProject: record({ ...project, account_id, created_at: time, secrets }, 'secrets'),

@@ -1,5 +1,6 @@
 import { type ErrorCode, type ErrorDetail, TillError } from '../../lib/index.ts'
 import { type HttpErrorCode, isFaultCode } from '../faults.ts'
+import { manageExamples } from '../manage/examples.ts'
 import { createProblem, type Problem, TransportFault } from '../problems.ts'
 import type { SchemaName } from './schemas.ts'
 
@@ -67,6 +68,7 @@ export const examples = {
   Project: { ...project, name: 'Game 2', public_key: 'pk_zq4Yt1u8Jc0bX3s6Vw9eR2a7' },
   Store: store,
   Health: { status: 'ok' },
+  ...manageExamples,
 } as const satisfies { readonly [S in SchemaName]?: unknown }
 
 export type ProblemCode = ErrorCode | HttpErrorCode

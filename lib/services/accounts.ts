@@ -40,6 +40,8 @@ export interface Accounts {
    * Lists all keys of the account in order of creation, even revoked ones, but not their secrets.
    */
   listKeys(account: Account): Promise<AccountKeyInfo[]>
+  /** Reads one page of the keys that `listKeys` returns. */
+  pageOfKeys(account: Account, query?: ListQuery): Promise<AccountKeyPage>
   /** Reads one page of the account's audit log, newest entries first. */
   listAudit(account: Account, query?: ListQuery): Promise<AuditPage>
   /** Revokes a key at once. Throws `account_key_not_found` if the account has no such key. */
@@ -48,6 +50,12 @@ export interface Accounts {
 
 export interface AccountPage {
   readonly accounts: readonly Account[]
+  /** The `cursor` of the next page; missing on the last page. */
+  readonly next?: string
+}
+
+export interface AccountKeyPage {
+  readonly keys: readonly AccountKeyInfo[]
   /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
@@ -119,6 +127,13 @@ export function createAccounts(context: Context): Accounts {
       const all = recordsOf((page) => storage.listAccountKeys(account_id, page))
       for await (const key of all) keys.push(withoutHash(key))
       return keys
+    },
+
+    async pageOfKeys(account, query = {}) {
+      assertAccount(account)
+      const page = pageFor(parseListQuery(query))
+      const { records, ...next } = await storage.listAccountKeys(account.account_id, page)
+      return { keys: records.map(withoutHash), ...next }
     },
 
     async listAudit(account, query = {}) {

@@ -14,7 +14,10 @@ import { startServer } from '../support/server.ts'
 const page = readFileSync('docs/client.md', 'utf8')
 
 test('the examples of docs/client.md run as one program', async (t) => {
-  const { till, url } = await startServer(t, { storage: createMemoryStorage() })
+  const { till, url } = await startServer(t, {
+    storage: createMemoryStorage(),
+    options: { manage: true },
+  })
   const account = await till.accounts.create({ name: 'Studio' })
   const project = await till.projects.create(account, {
     name: 'Game',
@@ -40,11 +43,12 @@ test('the examples of docs/client.md run as one program', async (t) => {
     YOUR_SERVER: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`,
   }
   const folder = temporaryFolder(t)
-  const client = pathToFileURL(join(process.cwd(), 'dist/client/index.js')).href
+  const urlOf = (name: string) => pathToFileURL(join(process.cwd(), 'dist/client', name)).href
   const program = [...page.matchAll(/```js\n(.*?)```/gs)]
     .map(([, code = '']) => code)
     .join('\n')
-    .replaceAll("'tillkit/client'", `'${client}'`)
+    .replaceAll("'tillkit/client'", `'${urlOf('index.js')}'`)
+    .replaceAll("'tillkit/client/manage'", `'${urlOf('manage.js')}'`)
     .replaceAll("'purchases.csv'", JSON.stringify(join(folder, 'purchases.csv')))
     .replace('console.log(bytes, total)', 'void [bytes, total]')
     // `expression // → value` states the value of the expression.

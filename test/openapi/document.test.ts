@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { createOpenApi } from '../../http/index.ts'
+import { manageRoutes } from '../../http/manage/routes.ts'
 import { metricsRoute, routes } from '../../http/routes.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import { startServer } from '../support/server.ts'
@@ -13,7 +14,9 @@ test('the document is valid OpenAPI 3.1', async () => {
 })
 
 test('every route is an operation with its own id', () => {
-  const served = [...routes, metricsRoute].map(({ method, path }) => `${method} ${path}`)
+  const served = [...routes, ...manageRoutes, metricsRoute].map(
+    ({ method, path }) => `${method} ${path}`,
+  )
   const described = operations.map(
     ({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
   )
@@ -44,13 +47,21 @@ test('every example is valid by its schema', () => {
 })
 
 test('GET /openapi.json returns the document, and 304 for its ETag', async (t) => {
-  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  const storage = createMemoryStorage()
+  const { send } = await startServer(t, { storage, options: { manage: true } })
   const reply = await send('GET /openapi.json')
   assert.equal(reply.status, 200)
   assert.deepEqual(reply.json(), document)
   const etag = reply.headers.get('etag') ?? ''
   const again = await send('GET /openapi.json', { headers: { 'if-none-match': etag } })
   assert.equal(again.status, 304)
+})
+
+test('without the option, the document has no part of the management API', async (t) => {
+  const { send } = await startServer(t, { storage: createMemoryStorage() })
+  const { text } = await send('GET /openapi.json')
+  assert.doesNotMatch(text, /manage/i)
+  assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(createOpenApi())))
 })
 
 test('the document names the URL of a mounted API', () => {

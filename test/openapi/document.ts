@@ -62,7 +62,7 @@ interface Document {
 }
 
 // Converted to JSON, as a client gets it.
-export const document: Document = JSON.parse(JSON.stringify(createOpenApi()))
+export const document: Document = JSON.parse(JSON.stringify(createOpenApi({ manage: true })))
 
 /** The target of a reference, or the value itself. */
 export function resolve<T>(value: T | { readonly $ref: string }): T {
@@ -95,7 +95,7 @@ const ajv = new Ajv2020({
   strict: false,
   formats: {
     uri: (text: string) => URL.canParse(text),
-    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/,
   },
 })
 const compiled = new Map<Schema, ValidateFunction>()

@@ -1,9 +1,25 @@
+import type { Till } from '../../lib/index.ts'
 import { fc } from '../support/seeds.ts'
 import { importForm, type Parts } from '../support/server.ts'
-import type { createShop } from '../support/till.ts'
+import { createShop, fileOf } from '../support/till.ts'
 import { mistakesOf, type Operation, resolve, type Schema } from './document.ts'
 
-type Shop = Awaited<ReturnType<typeof createShop>>
+type Shop = Awaited<ReturnType<typeof createManagedShop>>
+
+/** A shop with a record for each path parameter: an import, a second key and a webhook. */
+export async function createManagedShop(till: Till) {
+  const shop = await createShop(till)
+  const { account, project, token } = shop
+  const { key_id } = await till.accounts.addKey(account)
+  const file = fileOf('transaction_id,sku,purchased_at\nT-0,gold,2026-01-31T12:00:00Z\n')
+  const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
+  const setUrl = { id: project.id, config: { webhook_url: 'https://shop.example/old' } }
+  await till.projects.update(account, setUrl)
+  const session = await till.sessions.authenticate(token, 'projects:write')
+  const proposal = { id: project.id, config: { webhook_url: 'https://shop.example/hook' } }
+  await till.projects.update(session, proposal)
+  return { ...shop, key_id, import_id }
+}
 
 /** A request for `send`, and whether its JSON body is valid by the document. */
 export interface DocumentedRequest {
@@ -21,7 +37,7 @@ export function requestOf(operation: Operation, shop: Shop): fc.Arbitrary<Docume
   const of = (place: string) => {
     const wanted = parameters.filter((parameter) => parameter.in === place)
     return fc.record(
-      Object.fromEntries(wanted.map(({ name, schema }) => [name, parameterOf(name, schema, shop)])),
+      Object.fromEntries(wanted.map((each) => [each.name, parameterOf(each, shop)])),
       { requiredKeys: place === 'path' ? wanted.map(({ name }) => name) : [] },
     )
   }
@@ -68,13 +84,16 @@ export function formOf({ file, ...fields }: { readonly file?: string }): FormDat
 }
 
 /** Values that exist in the shop, by the names of fields and parameters. */
-export function knownValues({ account, project, item }: Shop): { readonly [name: string]: string } {
+export function knownValues({ account, project, item, key_id, import_id }: Shop): {
+  readonly [name: string]: string
+} {
   return {
     account_id: account.account_id,
     project_id: project.id,
     id: project.id,
     store_id: 'main',
     item_id: item.id,
+    ...{ key_id, import_id, endpoint_id: project.id, user_id: 'player-1', sku: item.name },
     public_key: project.public_key,
     cursor: item.id,
     file: 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n',
@@ -82,11 +101,14 @@ export function knownValues({ account, project, item }: Shop): { readonly [name:
   }
 }
 
-function parameterOf(name: string, schema: Schema, shop: Shop): fc.Arbitrary<string> {
+function parameterOf(
+  { name, schema, in: place }: Operation['parameters'][number],
+  shop: Shop,
+): fc.Arbitrary<string> {
   const written = valuesOf(schema, name, shop).map(String)
   if (name === 'X-Request-Id') return fc.stringMatching(/^[\w-]{1,64}$/)
   // Header values are printable ASCII, and a path has no empty part and no dot segments.
-  return /^[A-Z]|^item_id$/.test(name)
+  return place !== 'query'
     ? written.filter((text) => /^[!-~]+$/.test(text) && !/^\.+$/.test(text))
     : written
 }

@@ -2,35 +2,43 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createMemoryStorage, TillError } from '../../lib/index.ts'
 import { type Parts, type Reply, startServer, type TestServerOptions } from '../support/server.ts'
-import { createShop } from '../support/till.ts'
 import { assertDocumented } from './answers.ts'
 import { type Operation, operations, type Response, resolve } from './document.ts'
-import { credentialOf, formOf, knownValues } from './requests.ts'
+import { createManagedShop, credentialOf, formOf, knownValues } from './requests.ts'
 
 /** A server with a shop. Sends the example of each operation, with the ids of the shop. */
 async function createWorld(t: TestContext, { options, ...rest }: TestServerOptions) {
   const storage = createMemoryStorage()
-  const server = await startServer(t, { storage, ...rest, options: { metrics: true, ...options } })
-  const shop = await createShop(server.till)
+  const server = await startServer(t, {
+    storage,
+    ...rest,
+    options: { metrics: true, manage: true, ...options },
+  })
+  const shop = await createManagedShop(server.till)
   const known = knownValues(shop)
-  const lineOf = ({ method, path }: Operation, item_id = known.item_id) => {
-    const query = path === '/api/v1/items' ? '?store_id=main' : ''
-    return `${method} ${path.replace('{item_id}', String(item_id))}${query}`
+  const lineOf = ({ method, path, parameters }: Operation, id?: string) => {
+    const needed = parameters.filter((each) => each.in === 'query' && each.required)
+    const query = new URLSearchParams(
+      Object.fromEntries(needed.map(({ name }) => [name, String(known[name])])),
+    )
+    const target = path.replaceAll(/\{(\w+)\}/g, (_, name) => id ?? String(known[name]))
+    return `${method} ${target}${query.size > 0 ? `?${query}` : ''}`
   }
   const partsOf = (operation: Operation): Parts => {
     const { id, body } = operation
     const credential = credentialOf(operation, shop)
     if (!body) return credential
     if (body.type !== 'application/json') return { ...credential, body: formOf(known) }
-    const ids = id === 'createStore' ? { ...known, store_id: 'new' } : known
+    const others = { createStore: { store_id: 'new' }, addStore: { store_id: 'newer' } }
+    const ids = { ...known, ...others[id as 'addStore'], ...(id === 'addItem' && { name: 'axe' }) }
     const fields = Object.entries(body.example as object).map(([field, value]) => {
       return [field, ids[field as keyof typeof ids] ?? value]
     })
     return { ...credential, json: Object.fromEntries(fields) }
   }
   return {
-    send: (operation: Operation, more: Parts = {}, item_id?: string) =>
-      server.send(lineOf(operation, item_id), { ...partsOf(operation), ...more }),
+    send: (operation: Operation, more: Parts = {}, unknownId?: string) =>
+      server.send(lineOf(operation, unknownId), { ...partsOf(operation), ...more }),
     /** Sends headers that no HTTP client would. */
     async sendRaw(operation: Operation, headers: string) {
       const client = await server.connect()
@@ -61,12 +69,17 @@ const PROVOCATIONS: { readonly [status: string]: Provocation } = {
   401: {
     ask: ({ send }, operation) => send(operation, { account_key: undefined, token: undefined }),
   },
-  404: { ask: ({ send }, operation) => send(operation, {}, 'itm_unknown') },
+  404: { ask: ({ send }, operation) => send(operation, {}, 'unknown') },
+  409: { ask: ({ send }, operation) => send(operation, { json: { version: 99 } }) },
   408: {
     limits: { headersTimeout: 50 },
     ask: ({ sendRaw }, operation) => sendRaw(operation, 'host: te'),
   },
-  413: { limits: { jsonBytes: 8, uploadBytes: 8 }, ask },
+  413: {
+    limits: { jsonBytes: 8, uploadBytes: 8 },
+    ask: ({ send }, operation) =>
+      send(operation, operation.body ? {} : { json: { field: 'more than 8 bytes' } }),
+  },
   415: {
     ask: ({ send }, operation) =>
       send(operation, { json: undefined, body: 'x', headers: { 'content-type': 'text/plain' } }),
