@@ -7,7 +7,7 @@ import { Page } from './parts/page.tsx'
 import { currentPlace, goTo, linkTo, usePlace } from './place.ts'
 import { useClient } from './session.ts'
 
-/** More are reached by their ids in the URL. */
+/** The most projects, and stores of a project, that can be chosen. */
 const LISTED = 1000
 
 interface Scope {

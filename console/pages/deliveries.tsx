@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { WebhookDelivery, WebhookDeliveryState, WebhookEndpoint } from '../../client/manage.ts'
 import { usePages } from '../data.ts'
-import { SelectField } from '../parts/form.tsx'
+import { SelectField } from '../parts/fields.tsx'
 import { Empty } from '../parts/notice.tsx'
 import { Badge, Facts, Section, Time } from '../parts/page.tsx'
 import { Pages } from '../parts/table.tsx'

@@ -1,15 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ImportResult, Store } from '../../client/manage.ts'
 import { useAction } from '../data.ts'
-import { formatBytes, formatCount } from '../format.ts'
-import { CheckField, SelectField } from '../parts/form.tsx'
-import { Failure, Loading, Notice } from '../parts/notice.tsx'
+import { formatCount } from '../format.ts'
+import { CheckField, SelectField } from '../parts/fields.tsx'
+import { Failure, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
 import { BadRows, isBadFile } from './import-bad-rows.tsx'
 import { ImportCounts } from './import-counts.tsx'
 import { FileChoice } from './import-file.tsx'
+import { ImportProgress, type Step } from './import-progress.tsx'
 import { Imports } from './imports.tsx'
 
 export function Import() {
@@ -30,9 +31,6 @@ const PRESETS = [
   ['stripe', 'Stripe'],
   ['shopify', 'Shopify'],
 ] as const
-
-/** What is under way: a check, or the import itself. */
-type Step = 'check' | 'import'
 
 function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   const client = useClient()
@@ -100,24 +98,11 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
       {file && (
         <Section title="2. Check it, then import it">
           {send.isRunning && (
-            <>
-              <Loading
-                what={
-                  sent < file.size
-                    ? `Sending ${formatBytes(sent)} of ${formatBytes(file.size)}`
-                    : step === 'check'
-                      ? 'The server checks the rows. Nothing is stored'
-                      : 'The server stores the rows'
-                }
-              />
-              <progress
-                aria-label={step === 'check' ? 'Check' : 'Import'}
-                {...(sent < file.size && { value: sent, max: file.size })}
-              />
+            <ImportProgress {...{ step, sent, size: file.size }}>
               <button type="button" onClick={() => controller.current?.abort()}>
                 Stop
               </button>
-            </>
+            </ImportProgress>
           )}
           {isBadFile(send.error) && <BadRows error={send.error} fileName={file.name} />}
           {!isBadFile(send.error) && send.error !== undefined && (

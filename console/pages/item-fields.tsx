@@ -1,7 +1,7 @@
 import type { Item } from '../../client/manage.ts'
 import { digitsOf, toDecimal, toMinor } from '../format.ts'
 import { parseJson } from '../parts/config.tsx'
-import { TextField } from '../parts/form.tsx'
+import { TextField } from '../parts/fields.tsx'
 
 /** The fields of an item as they are typed. */
 export interface ItemDraft {

@@ -5,7 +5,8 @@ import { Pages } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
 import { useScope } from '../scope.tsx'
 import { useClient } from '../session.ts'
-import { EndpointState, lagOf, WebhookPage } from './webhook.tsx'
+import { WebhookPage } from './webhook.tsx'
+import { EndpointState, lagOf } from './webhook-about.tsx'
 
 export function Webhooks() {
   const { id } = usePlace()

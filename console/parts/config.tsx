@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { CheckField, TextField } from './form.tsx'
+import { CheckField, TextField } from './fields.tsx'
 
 /** A configuration as it is typed. Secrets can be set and removed, but never read. */
 export interface ConfigDraft {
