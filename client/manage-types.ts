@@ -1,7 +1,6 @@
 import type { Account } from '../lib/domain/account.ts'
 import type { JsonObject } from '../lib/domain/fields.ts'
 import type { ImportDetails } from '../lib/domain/import.ts'
-import type { Item as StoredItem } from '../lib/domain/item.ts'
 import type { Project as StoredProject } from '../lib/domain/project.ts'
 import type { Purchase } from '../lib/domain/purchase.ts'
 import type { Store as StoredStore } from '../lib/domain/store.ts'
@@ -10,7 +9,7 @@ import type { PurchaseFile } from './types.ts'
 export type { AuditEntry } from '../lib/domain/audit.ts'
 export type { JsonObject } from '../lib/domain/fields.ts'
 export type { ImportRecord, ImportTotal } from '../lib/domain/import.ts'
-export type { ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
+export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
 export type { NewProject, ProjectChange } from '../lib/domain/project.ts'
 export type { Purchase, PurchaseStatus } from '../lib/domain/purchase.ts'
 export type { PurchaseInput } from '../lib/domain/purchase-input.ts'
@@ -55,7 +54,6 @@ interface WithSecrets {
 
 export type Project = StoredProject & WithSecrets
 export type Store = StoredStore & WithSecrets
-export type Item = StoredItem
 
 export interface CatalogRequest {
   readonly catalog: JsonObject

@@ -40,5 +40,5 @@ async function getOpenApi({ prefix, context: { manage } }: Call<undefined, undef
  */
 export function createOpenApi(options: OpenApiOptions = {}): OpenApiDocument {
   const managed = options.manage ? manageRoutes : []
-  return describeRoutes([...routes, ...managed, metricsRoute, openApiRoute], options)
+  return describeRoutes([...routes, metricsRoute, openApiRoute, ...managed], options)
 }

@@ -16,7 +16,7 @@ import {
 } from '../domain/query.ts'
 import { parseStoreId } from '../domain/store.ts'
 import { type PurchaseSummary, parseSummaryQuery, type SummaryQuery } from '../domain/summary.ts'
-import type { ErrorDetail } from '../errors.ts'
+import { type ErrorDetail, MAX_DETAILS } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
@@ -117,8 +117,8 @@ export function createPurchases(context: Context): Purchases {
       assertScope(caller, 'purchases:import')
       assertKnown(request, importFields)
       assertCallOptions(options)
-      const { preset, map, priceUnit, maxMistakes = 1, signal } = request
-      if (!Number.isInteger(maxMistakes) || maxMistakes < 1 || maxMistakes > 1000) {
+      const { preset, map, priceUnit, maxMistakes = MAX_DETAILS, signal } = request
+      if (!Number.isInteger(maxMistakes) || maxMistakes < 1 || maxMistakes > 1_000) {
         throw new TypeError('maxMistakes must be a whole number from 1 to 1000')
       }
       const choice = parseLayoutChoice({ preset, map, priceUnit })
@@ -133,14 +133,7 @@ export function createPurchases(context: Context): Purchases {
       const staged = await openImport(storage, store, import_id, MAX_WAIT_MS, signal)
       try {
         const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
-        const loader = createLoader(
-          staged,
-          rules,
-          layout,
-          request.onMistake,
-          signal,
-          request.maxMistakes,
-        )
+        const loader = createLoader(staged, rules, layout, request.onMistake, signal, maxMistakes)
         const hash = createHash('sha256')
         let bytes = 0
         for await (const chunk of request.file) {

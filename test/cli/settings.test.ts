@@ -73,6 +73,7 @@ test('every setting of serve has its effect', async (t) => {
     [
       ...FREE,
       ...['--rate-limit', '5', '--rate-limit-address', '7', '--trust-proxy', '--metrics'],
+      '--console',
       ...['--cors-origin', 'https://a.example', '--cors-origin', 'https://b.example'],
       ...['--log', 'errors', '--drain-delay', '2'],
     ],
@@ -89,6 +90,7 @@ test('every setting of serve has its effect', async (t) => {
   assert.equal(other.headers.get('access-control-allow-origin'), null)
   assert.match(other.headers.get('ratelimit') ?? '', /^"address";r=6;/)
   assert.equal((await fetch(`${url}/metrics`)).status, 200)
+  assert.equal((await fetch(`${url}/manage/v1/account`)).status, 401)
 
   stop('SIGTERM')
   for (let i = 0; i < 200; i++) {

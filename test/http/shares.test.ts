@@ -207,7 +207,7 @@ test('a request that fails in any way releases its share', async (t) => {
   const inFlight = text.split('\n').filter((line) => /^tillkit_http_requests_in_flight/.test(line))
   assert.deepEqual(
     inFlight.map((line) => line.slice(line.indexOf('{'))),
-    ['reads', 'writes', 'uploads', 'verifications'].map((kind) => `{kind="${kind}"} 0`),
+    ['reads', 'writes', 'uploads', 'reports', 'verifications'].map((kind) => `{kind="${kind}"} 0`),
   )
 })
 

@@ -35,6 +35,12 @@ function describeAccountKeys(newPlace: NewPlace): void {
 
     const { account_id, created_at, key_id } = shop.account
     assert.deepEqual(listed, [{ account_id, created_at, key_id }, added])
+    const first = await till.accounts.pageOfKeys(shop.account, { limit: 1 })
+    assert.deepEqual(first.keys, listed.slice(0, 1))
+    const second = await till.accounts.pageOfKeys(shop.account, { cursor: first.next })
+    assert.deepEqual(second, { keys: listed.slice(1) })
+    const { entries } = await till.accounts.listAudit(shop.account, { limit: 1 })
+    assert.deepEqual([entries[0]?.action, entries[0]?.subject], ['account_key.add', added.key_id])
   })
 
   test('are refused by every process as soon as they are revoked', async (t) => {

@@ -48,6 +48,11 @@ const accountOperations: typeof operations = {
     till.items.update(caller as Account, { id: item, price: '1' }),
   'items.archive': (till, caller, { item }) => till.items.archive(caller as Account, item),
   'items.restore': (till, caller, { item }) => till.items.restore(caller as Account, item),
+  'items.history': (till, caller, { item }) => till.items.history(caller as Account, { id: item }),
+  'projects.listSecrets': (till, caller, { project }) =>
+    till.projects.listSecrets(caller as Account, project),
+  'stores.listSecrets': (till, caller, { store }) =>
+    till.stores.listSecrets(caller as Account, store),
   'items.getByName': (till, caller, { store }) =>
     till.items.getByName(caller as Account, store, 'gold'),
   'purchases.record': (till, caller, { store }) =>
