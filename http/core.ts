@@ -3,6 +3,7 @@ import { networkOf } from './address.ts'
 import { noBody } from './body.ts'
 import type { Answer } from './call.ts'
 import { acquire, assertRoom, release, tryAcquire } from './concurrency.ts'
+import { createConsoleRoutes } from './console.ts'
 import type { Exchange } from './exchange.ts'
 import { singleValueOf } from './headers.ts'
 import type { Outcome } from './log.ts'
@@ -46,6 +47,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     ...(context.metrics ? [metricsRoute] : []),
     ...(context.manage ? manageRoutes : []),
     ...(context.docs ? createReferenceRoutes() : []),
+    ...(context.console ? createConsoleRoutes() : []),
   ])
 
   const respond = async (

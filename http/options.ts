@@ -36,6 +36,8 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly docs?: boolean | undefined
   /** Serves the management API below `/manage/v1`. */
   readonly manage?: boolean | undefined
+  /** Serves the browser console at `/console`, and the management API that it calls. */
+  readonly console?: boolean | undefined
   /** Collects metrics and serves `/metrics`. */
   readonly metrics?: boolean | undefined
   /** Combines the metrics of several worker processes. */
@@ -62,6 +64,7 @@ const rules: { readonly [O in keyof Required<HandlerOptions>]: Rule } = {
   trustProxy: [(value) => typeof value === 'boolean' || isCount(value), 'a number of proxies'],
   docs: flag,
   manage: flag,
+  console: flag,
   metrics: flag,
   poolMetrics: [isFunction, 'a function'],
   webhooks: object,

@@ -31,6 +31,8 @@ export interface ServerContext {
   readonly docs: boolean
   /** Whether to serve the management API. */
   readonly manage: boolean
+  /** Whether to serve the browser console. */
+  readonly console: boolean
   readonly record: Recorder
 }
 
@@ -68,7 +70,8 @@ export function createServerContext<Request>(
     rateLimits,
     metrics,
     docs: options.docs ?? false,
-    manage: options.manage ?? false,
+    manage: options.manage ?? options.console ?? false,
+    console: options.console ?? false,
     record: createRecorder(options, metrics),
   }
 }

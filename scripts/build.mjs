@@ -1,7 +1,7 @@
 // Empties dist, so that renamed files leave no stale output, and compiles into it. Writes the version
 // and the OpenAPI document, and copies the files of the reference page. Then bundles the CLI into one
 // file: it starts in two thirds of the time of a hundred modules (bench/small). Bundles each client
-// into one file too, which browsers load without a bundler.
+// into one file too, which browsers load without a bundler. Bundles the browser console.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -84,6 +84,26 @@ await build({
 for (const name of readdirSync('dist/client')) {
   if (name.endsWith('.js') && !clients.includes(name)) rmSync(`dist/client/${name}`)
 }
+
+// The browser console. Its styles may not be in the page, so they are a file too.
+await build({
+  entryPoints: ['console/main.tsx', 'console/main.css'],
+  outdir: 'dist/console',
+  bundle: true,
+  minify: true,
+  platform: 'browser',
+  format: 'iife',
+  target: ['chrome123', 'firefox120', 'safari17.5'], // the first with `light-dark()`
+  tsconfig: 'console/tsconfig.json',
+  logLevel: 'warning',
+})
+for (const file of ['index.html', 'icon.svg'])
+  copyFileSync(`console/${file}`, `dist/console/${file}`)
+const licenses = ['preact', 'uplot'].map((name) => {
+  const text = readFileSync(`node_modules/${name}/LICENSE`, 'utf8')
+  return `${name}\n\n${text.trim()}\n`
+})
+writeFileSync('dist/console/LICENSES.txt', licenses.join('\n'))
 
 /** Excludes a module from the bundle, which then imports the file that tsc wrote. */
 function keepOutside(path) {

@@ -10,5 +10,5 @@ const watch = setInterval(() => {
 }, 200).unref()
 
 const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
-process.argv = [process.execPath, main, 'serve', '--demo', ...process.argv.slice(2)]
+process.argv = [process.execPath, main, 'serve', '--demo', '--console', ...process.argv.slice(2)]
 await import('../dist/cli/main.js')

@@ -89,7 +89,7 @@ export const serve = command({
       help: 'time to keep serving after the signal, with /readyz at 503 (default 0)',
     },
     docs: { help: 'serve a reference page of the API at /docs' },
-    console: { help: 'serve the management API for account keys at /manage/v1' },
+    console: { help: 'serve the browser console at /console, and its API at /manage/v1' },
     'no-webhooks': { help: 'send no webhooks; another server on the database may' },
     'webhook-allow-private': {
       help: 'send webhooks also over http and to private addresses',
@@ -137,7 +137,7 @@ export const serve = command({
         ...(keepAlive === undefined ? {} : { keepAliveTimeout: keepAlive * 1000 }),
       },
       docs: options.docs,
-      manage: options.console,
+      console: options.console,
       metrics: options.metrics,
       poolMetrics: isWorker ? poolMetrics : undefined,
       ...logOptions(options.log ?? 'all', logFormat, writeLine),
@@ -178,6 +178,7 @@ export const serve = command({
     }
     if (output.json) output.record({ url, ...(demo ? { demo } : {}) })
     output.line(`tillkit listens on ${url}`)
+    if (options.console) output.line(`The console is at ${url}/console`)
     if (demo) output.line(formatDemo(demo, url))
     else if (options.demo) output.line('The database has accounts already: no demo was created')
     await serveUntil(stopped, server)

@@ -18,6 +18,7 @@ async function serveBuilt(t: TestContext, options: HandlerOptions = {}): Promise
   const server = await serve(till, {
     port: 0,
     docs: true,
+    manage: true,
     limits: { stopIdleTimeout: 10 },
     ...options,
   })

@@ -1,0 +1,44 @@
+import type { ImportResult } from '../../client/manage.ts'
+import { formatCount, formatMoney } from '../format.ts'
+import { Notice } from '../parts/notice.tsx'
+import { Facts } from '../parts/page.tsx'
+import { Table } from '../parts/table.tsx'
+
+/** The counts and totals of a file. */
+export function ImportCounts({ result }: { readonly result: ImportResult }) {
+  const { layout, rows, added, skipped, updated, passed_over, totals, ignored_columns } = result
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Format', layout],
+          ['Rows', formatCount(rows)],
+          ['New', formatCount(added)],
+          ['Stored before', formatCount(skipped)],
+          ['New status', formatCount(updated)],
+          ...(passed_over > 0 ? ([['Of another store', formatCount(passed_over)]] as const) : []),
+        ]}
+      />
+      <Table
+        label="Totals of the file"
+        rows={totals}
+        keyOf={({ status, currency }) => `${status} ${currency}`}
+        columns={[
+          { label: 'Status', cell: ({ status }) => status },
+          { label: 'Currency', cell: ({ currency }) => currency || 'without a price' },
+          { label: 'Rows', cell: ({ rows }) => formatCount(rows), isNumber: true },
+          {
+            label: 'Total',
+            cell: ({ total, currency }) => (currency ? formatMoney(total, currency) : '–'),
+            isNumber: true,
+          },
+        ]}
+      />
+      {ignored_columns.length > 0 && (
+        <Notice title="Columns that are not stored">
+          <p>{ignored_columns.join(', ')}</p>
+        </Notice>
+      )}
+    </>
+  )
+}

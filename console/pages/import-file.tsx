@@ -1,0 +1,54 @@
+import { useId, useState } from 'preact/hooks'
+import { formatBytes } from '../format.ts'
+
+interface FileChoiceProps {
+  readonly file: File | undefined
+  readonly onChoose: (file: File | undefined) => void
+  readonly isDisabled: boolean
+}
+
+/** A field for a file, onto which a file can also be dropped. */
+export function FileChoice({ file, onChoose, isDisabled }: FileChoiceProps) {
+  const id = useId()
+  const [isOver, setOver] = useState(false)
+  const drag = (isOver: boolean) => (event: DragEvent) => {
+    event.preventDefault()
+    setOver(isOver)
+  }
+  const drop = (event: DragEvent) => {
+    drag(false)(event)
+    const dropped = event.dataTransfer?.files[0]
+    if (dropped && !isDisabled) onChoose(dropped)
+  }
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset would have a border and a legend
+    <div
+      role="group"
+      class={isOver ? 'drop over' : 'drop'}
+      onDragOver={drag(true)}
+      onDragLeave={drag(false)}
+      onDrop={drop}
+    >
+      <label for={id}>
+        {file ? (
+          <>
+            <b>{file.name}</b>, {formatBytes(file.size)}
+          </>
+        ) : (
+          <b>Drop a CSV file here, or choose one</b>
+        )}
+      </label>
+      <input
+        type="file"
+        id={id}
+        accept=".csv,.tsv,.txt,text/csv"
+        disabled={isDisabled}
+        onChange={({ currentTarget }) => {
+          const [chosen] = currentTarget.files ?? []
+          if (chosen) onChoose(chosen)
+          currentTarget.value = '' // so that the same file can be chosen again
+        }}
+      />
+    </div>
+  )
+}

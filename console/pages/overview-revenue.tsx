@@ -1,0 +1,65 @@
+import type { PurchaseSummary } from '../../client/manage.ts'
+import { digitsOf, formatCount, formatMoney, formatPeriod } from '../format.ts'
+import { Columns } from '../parts/columns.tsx'
+import { Facts, Section } from '../parts/page.tsx'
+import { Table } from '../parts/table.tsx'
+
+interface RevenueProps {
+  readonly currency: string
+  readonly periods: readonly string[]
+  /** The summaries of this currency. */
+  readonly rows: readonly PurchaseSummary[]
+}
+
+/** The revenue of each period in one currency. */
+export function Revenue({ currency, periods, rows }: RevenueProps) {
+  const found = new Map(rows.map((row) => [row.day ?? row.week ?? row.month, row]))
+  const total = (field: 'revenue' | 'refunded_total') =>
+    String(rows.reduce((sum, row) => sum + BigInt(row[field]), 0n))
+  const money = (minor: string) => formatMoney(minor, currency)
+  const major = (minor = '0') => Number(minor) / 10 ** digitsOf(currency)
+  const short = new Intl.NumberFormat(undefined, {
+    ...{ style: 'currency', currency, notation: 'compact', maximumFractionDigits: 1 },
+  })
+  const label = `Revenue in ${currency}`
+  return (
+    <Section title={label}>
+      <Facts
+        facts={[
+          [
+            'Revenue',
+            <span key="revenue" class="figure">
+              {money(total('revenue'))}
+            </span>,
+          ],
+          [
+            'Refunded',
+            <span key="refunded" class="figure">
+              {money(total('refunded_total'))}
+            </span>,
+          ],
+        ]}
+      />
+      <Columns
+        label={`${label}: ${money(total('revenue'))} in ${periods.length} periods`}
+        names={periods.map(formatPeriod)}
+        values={periods.map((period) => major(found.get(period)?.revenue))}
+        format={(value) => short.format(value)}
+      />
+      <details>
+        <summary>Numbers</summary>
+        <Table
+          label={label}
+          rows={rows}
+          keyOf={(row) => row.day ?? row.week ?? row.month ?? ''}
+          columns={[
+            { label: 'Period (UTC)', cell: (row) => row.day ?? row.week ?? row.month },
+            { label: 'Revenue', cell: ({ revenue }) => money(revenue), isNumber: true },
+            { label: 'Refunded', cell: ({ refunded_total: sum }) => money(sum), isNumber: true },
+            { label: 'Buyers', cell: ({ buyers }) => formatCount(buyers), isNumber: true },
+          ]}
+        />
+      </details>
+    </Section>
+  )
+}

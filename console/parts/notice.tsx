@@ -1,0 +1,127 @@
+import type { ComponentChildren } from 'preact'
+import { type ErrorDetail, TillError } from '../../client/manage.ts'
+import type { Loaded } from '../data.ts'
+
+type Tone = 'info' | 'good' | 'warning' | 'bad'
+
+const MARKS: { readonly [T in Tone]: string } = { info: 'i', good: '✓', warning: '!', bad: '✕' }
+
+interface NoticeProps {
+  readonly tone?: Tone
+  readonly title: string
+  readonly children?: ComponentChildren
+}
+
+/** A message in the page. Screen readers announce it. */
+export function Notice({ tone = 'info', title, children }: NoticeProps) {
+  return (
+    <div class={`notice ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
+      <span class="mark" aria-hidden="true">
+        {MARKS[tone]}
+      </span>
+      <div>
+        <p class="title">{title}</p>
+        {children}
+      </div>
+    </div>
+  )
+}
+
+interface FailureProps {
+  readonly error: unknown
+  readonly onRetry?: (() => void) | undefined
+  /** The details that a form shows beside its fields. */
+  readonly shown?: readonly ErrorDetail[]
+}
+
+/** The error of a call, in the server's words. */
+export function Failure({ error, onRetry, shown = [] }: FailureProps) {
+  if (error === undefined) return null
+  const details = detailsOf(error).filter((detail) => !shown.includes(detail))
+  return (
+    <Notice tone="bad" title={titleOf(error)}>
+      {shown.length === 0 && <p>{messageOf(error)}</p>}
+      {details.length > 0 && (
+        <ul>
+          {details.slice(0, 10).map(({ field, message }) => (
+            <li key={`${field} ${message}`}>
+              {field && <code>{field}</code>} {message}
+            </li>
+          ))}
+        </ul>
+      )}
+      {error instanceof TillError && error.requestId && error.status >= 500 && (
+        <p class="muted">
+          The server’s log has the cause under the request id <code>{error.requestId}</code>.
+        </p>
+      )}
+      {onRetry && (
+        <button type="button" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </Notice>
+  )
+}
+
+const TITLES: { readonly [code: string]: string } = {
+  network_error: 'The server does not answer',
+  timeout: 'The server takes too long',
+  version_conflict: 'Somebody else changed this meanwhile',
+}
+
+function titleOf(error: unknown): string {
+  if (!(error instanceof TillError)) return 'This did not work'
+  return TITLES[error.code] ?? error.title
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof TillError && error.code === 'network_error') {
+    return 'Check that the server runs and that you are connected, then try again.'
+  }
+  return error instanceof Error ? error.message : String(error)
+}
+
+export function detailsOf(error: unknown): readonly ErrorDetail[] {
+  return error instanceof TillError ? error.details : []
+}
+
+interface EmptyProps {
+  readonly title: string
+  readonly children: ComponentChildren
+}
+
+/** Shown instead of an empty list. The children name the next step. */
+export function Empty({ title, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      <p class="title">{title}</p>
+      {children}
+    </div>
+  )
+}
+
+interface AwaitProps<T> {
+  readonly loaded: Loaded<T>
+  readonly children: (value: T) => ComponentChildren
+}
+
+/** Shows a value when it is loaded, and until then that it loads, or the error. */
+export function Await<T>({ loaded, children }: AwaitProps<T>) {
+  const { value, error, isLoading, reload } = loaded
+  if (error !== undefined) return <Failure error={error} onRetry={reload} />
+  if (value === undefined) return <Loading />
+  return (
+    <div class={isLoading ? 'loaded stale' : 'loaded'} aria-busy={isLoading}>
+      {children(value)}
+    </div>
+  )
+}
+
+export function Loading({ what = 'Loading' }: { readonly what?: string }) {
+  return (
+    <p class="loading" role="status">
+      {what}…
+    </p>
+  )
+}

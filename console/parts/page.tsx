@@ -1,0 +1,87 @@
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext, useEffect, useRef } from 'preact/hooks'
+import { formatTime } from '../format.ts'
+
+interface PageProps {
+  readonly title: string
+  readonly lead?: ComponentChildren
+  /** The buttons beside the title. */
+  readonly actions?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+/** A page with its title, which gets the focus when the page opens. */
+export function Page({ title, lead, actions, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  useEffect(() => {
+    document.title = `${title} · tillkit`
+  }, [title])
+  return (
+    <>
+      <header class="title">
+        <div>
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          {lead && <p class="muted">{lead}</p>}
+        </div>
+        {actions && <div class="actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  )
+}
+
+interface SectionProps {
+  readonly title: string
+  readonly children: ComponentChildren
+}
+
+export function Section({ title, children }: SectionProps) {
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+/** Whether times are shown in UTC. */
+export const Utc = createContext(false)
+
+/** A time. Its tooltip shows the time in the other zone. */
+export function Time({ at }: { readonly at: string | undefined }) {
+  const isUtc = useContext(Utc)
+  if (at === undefined) return <span class="muted">–</span>
+  return (
+    <time dateTime={at} title={formatTime(at, !isUtc)}>
+      {formatTime(at, isUtc)}
+    </time>
+  )
+}
+
+type Tone = 'good' | 'warning' | 'bad' | 'plain'
+
+/** The state of a record. */
+export function Badge({ tone = 'plain', text }: { readonly tone?: Tone; readonly text: string }) {
+  return <span class={`badge ${tone}`}>{text}</span>
+}
+
+interface FactsProps {
+  readonly facts: readonly (readonly [label: string, value: ComponentChildren])[]
+}
+
+/** Names and values, such as the fields of a record. */
+export function Facts({ facts }: FactsProps) {
+  return (
+    <dl class="facts">
+      {facts.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

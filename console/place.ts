@@ -1,0 +1,45 @@
+import { useEffect, useState } from 'preact/hooks'
+
+/** The place in the console that the URL's fragment names: `#/items/itm_1?store=main`. */
+export interface Place {
+  readonly page: string
+  /** The id of one record, or ''. */
+  readonly id: string
+  readonly query: { readonly [name: string]: string }
+}
+
+type Query = { readonly [name: string]: string | undefined }
+
+/** The chosen project and store stay in every link. */
+const KEPT = ['project', 'store']
+
+export function currentPlace(): Place {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?')
+  const [page = '', id = ''] = path.split('/').map(decodeURIComponent)
+  return { page: page || 'overview', id, query: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+/** The link to a place. A parameter that is undefined or empty is left out. */
+export function linkTo(page: string, id = '', query: Query = {}): string {
+  const kept = Object.entries(currentPlace().query).filter(([name]) => KEPT.includes(name))
+  const given = Object.entries({ ...Object.fromEntries(kept), ...query })
+  const written = given.filter((each): each is [string, string] => Boolean(each[1]))
+  const search = written.length > 0 ? `?${new URLSearchParams(written)}` : ''
+  return `#/${page}${id && `/${encodeURIComponent(id)}`}${search}`
+}
+
+/** Goes to a place. `replace` leaves no entry in the history of the tab. */
+export function goTo(link: string, replace = false): void {
+  if (replace) location.replace(link)
+  else location.hash = link
+}
+
+export function usePlace(): Place {
+  const [place, setPlace] = useState(currentPlace)
+  useEffect(() => {
+    const follow = () => setPlace(currentPlace())
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  return place
+}

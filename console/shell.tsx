@@ -1,0 +1,122 @@
+import type { ComponentType } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { useLoad } from './data.ts'
+import { Activity } from './pages/activity.tsx'
+import { Import } from './pages/import.tsx'
+import { Items } from './pages/items.tsx'
+import { Keys } from './pages/keys.tsx'
+import { Overview } from './pages/overview.tsx'
+import { Player } from './pages/player.tsx'
+import { Projects } from './pages/projects.tsx'
+import { StorePage } from './pages/store.tsx'
+import { Webhooks } from './pages/webhooks.tsx'
+import { Empty } from './parts/notice.tsx'
+import { Page, Utc } from './parts/page.tsx'
+import { linkTo, usePlace } from './place.ts'
+import { ScopeChoice, ScopeProvider } from './scope.tsx'
+import { signOut, useClient } from './session.ts'
+
+interface Entry {
+  /** The label in the navigation; missing for a page that another page links. */
+  readonly label?: string
+  readonly component: ComponentType
+}
+
+const PAGES: { readonly [page: string]: Entry } = {
+  overview: { label: 'Overview', component: Overview },
+  items: { label: 'Items', component: Items },
+  import: { label: 'Import', component: Import },
+  player: { label: 'Player', component: Player },
+  projects: { label: 'Projects and stores', component: Projects },
+  stores: { component: StorePage },
+  webhooks: { label: 'Webhooks', component: Webhooks },
+  activity: { label: 'Activity', component: Activity },
+  keys: { label: 'Keys', component: Keys },
+}
+
+const UTC = 'tillkit.utc'
+
+/** The frame of all pages: who is signed in, the navigation, the chosen store and the page. */
+export function Shell() {
+  const { page, id } = usePlace()
+  const [isUtc, setUtc] = useState(sessionStorage.getItem(UTC) === 'true')
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  useEffect(() => setMenuOpen(false), [page, id])
+  const switchZone = () => {
+    sessionStorage.setItem(UTC, String(!isUtc))
+    setUtc(!isUtc)
+  }
+  const Shown = PAGES[page]?.component ?? Unknown
+  return (
+    <ScopeProvider>
+      <div class="shell">
+        <button type="button" class="skip" onClick={() => document.querySelector('h1')?.focus()}>
+          Skip to the content
+        </button>
+        <header class="top">
+          <a class="brand" href={linkTo('overview')}>
+            tillkit
+          </a>
+          <ScopeChoice />
+          <button
+            type="button"
+            class="menu"
+            aria-expanded={isMenuOpen}
+            aria-controls="menu"
+            onClick={() => setMenuOpen(!isMenuOpen)}
+          >
+            Menu
+          </button>
+        </header>
+        <div id="menu" class={isMenuOpen ? 'side open' : 'side'}>
+          <nav aria-label="Pages">
+            {Object.entries(PAGES).map(
+              ([name, { label }]) =>
+                label && (
+                  <a
+                    key={name}
+                    href={linkTo(name)}
+                    aria-current={name === page ? 'page' : undefined}
+                  >
+                    {label}
+                  </a>
+                ),
+            )}
+          </nav>
+          <section class="foot" aria-label="Account">
+            <Account />
+            <button type="button" aria-pressed={isUtc} onClick={switchZone}>
+              Times in UTC
+            </button>
+            <button type="button" onClick={() => signOut()}>
+              Sign out
+            </button>
+          </section>
+        </div>
+        <main>
+          <Utc.Provider value={isUtc}>
+            <Shown key={`${page}/${id}`} />
+          </Utc.Provider>
+        </main>
+      </div>
+    </ScopeProvider>
+  )
+}
+
+function Account() {
+  const client = useClient()
+  const { value } = useLoad((signal) => client.account({ signal }), [])
+  return <p class="muted">{value?.name}</p>
+}
+
+function Unknown() {
+  return (
+    <Page title="Not found">
+      <Empty title="The console has no such page">
+        <a class="button primary" href={linkTo('overview')}>
+          Go to the overview
+        </a>
+      </Empty>
+    </Page>
+  )
+}

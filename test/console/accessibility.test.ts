@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { fileOf } from '../support/till.ts'
+import {
+  assertNoComplaints,
+  goTo,
+  launchBrowser,
+  openTab,
+  serveConsole,
+  signIn,
+  skip,
+} from './support.ts'
+
+/** The folder for screenshots of all pages; none are taken without it. */
+const folder = process.env.TILLKIT_SCREENSHOTS
+
+const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')
+
+test('axe reports nothing on any page, and no page is wider than the screen', {
+  skip,
+}, async (t) => {
+  const { url, account, pages } = await serveShop(t)
+  const browser = await launchBrowser(t)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page, complaints } = await openTab(browser, { colorScheme })
+    await page.goto(`${url}/console`)
+    await page.getByLabel('Account key').waitFor()
+    await assertAccessible(page, colorScheme, 'sign-in')
+    await signIn(page, url, account.account_key)
+    for (const [name, { link, title, ready }] of Object.entries(pages)) {
+      await goTo(page, link, title)
+      await page.getByText(ready).first().waitFor({ state: 'attached' })
+      await assertAccessible(page, colorScheme, name)
+    }
+    assertNoComplaints(complaints)
+  }
+})
+
+/** axe looks at one width in each colour scheme, because it takes a quarter of a second. */
+const WIDTH = { light: 1280, dark: 320 }
+
+async function assertAccessible(page: Page, scheme: 'light' | 'dark', name: string): Promise<void> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE)
+  for (const width of [320, 1280]) {
+    await page.setViewportSize({ width, height: 900 })
+    if (folder) await screenshot(page, `${name}-${width}-${scheme}`)
+    if (width !== WIDTH[scheme]) continue
+    const found = await page.evaluate(async () => {
+      const { axe, document, innerWidth } = globalThis as unknown as Globals
+      const { violations } = await axe.run(document, { preload: false })
+      return {
+        violations: violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+        overflow: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+      }
+    })
+    assert.deepEqual(found, { violations: [], overflow: 0 }, `${name} ${width} ${scheme}`)
+  }
+}
+
+interface Globals {
+  readonly axe: {
+    run(
+      place: object,
+      options: object,
+    ): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
+  }
+  readonly document: { readonly documentElement: { readonly scrollWidth: number } }
+  readonly innerWidth: number
+}
+
+async function screenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(folder as string, { recursive: true })
+  await page.screenshot({ path: join(folder as string, `${name}.png`), fullPage: true })
+}
+
+/** A shop with something to see on each page. */
+async function serveShop(t: TestContext) {
+  const server = await serveConsole(t)
+  const { till, account } = server
+  const project = await till.projects.create(account, {
+    ...{ name: 'Ember Quest', bundle_id: 'com.ember.quest', platform: 'mobile' },
+    config: { webhook_url: 'http://127.0.0.1:9/hook' },
+  })
+  const store = { project_id: project.id, store_type: 'web', store_id: 'main' } as const
+  await till.stores.create(account, { ...store, store_config: { currency: 'USD' } })
+  const { id } = await till.items.create(account, {
+    ...{ store_id: 'main', name: 'gold', display_name: 'Gold', price: '499', type: 'consumable' },
+  })
+  await till.items.update(account, { id, price: '599' })
+  const now = new Date().toISOString()
+  const row = (id: number, rest: string) => `T-${id},gold,${now},player-1,${rest}\n`
+  const header = 'transaction_id,sku,purchased_at,user_id,price,currency,status\n'
+  const rows = row(1, '499,USD,purchased') + row(2, '450,EUR,refunded')
+  await till.purchases.import(account, { store_id: 'main', file: fileOf(header + rows) })
+  await till.webhooks.test(account, project.id)
+  const pages: { [name: string]: { link: string; title: string; ready: RegExp } } = {
+    overview: { link: '#/overview', title: 'Overview', ready: /Best sellers/ },
+    items: { link: '#/items', title: 'Items', ready: /\$5\.99/ },
+    item: { link: `#/items/${id}`, title: 'Gold', ready: /update: price/ },
+    import: { link: '#/import', title: 'Import purchases', ready: /Undo/ },
+    player: { link: '#/player', title: 'Player', ready: /T-1/ },
+    'one-player': { link: '#/player/player-1', title: 'player-1', ready: /T-1/ },
+    projects: { link: '#/projects', title: 'Projects and stores', ready: /com\.ember\.quest/ },
+    project: { link: `#/projects/${project.id}`, title: 'Ember Quest', ready: /pk_/ },
+    store: { link: '#/stores/main', title: 'Store main', ready: /webhook_secret/ },
+    webhooks: { link: '#/webhooks', title: 'Webhooks', ready: /127\.0\.0\.1:9/ },
+    webhook: { link: `#/webhooks/${project.id}`, title: 'Webhook', ready: /webhook\.test/ },
+    activity: { link: '#/activity', title: 'Activity', ready: /webhooks\.test/ },
+    keys: { link: '#/keys', title: 'Keys', ready: /this tab/ },
+    unknown: { link: '#/nowhere', title: 'Not found', ready: /no such page/ },
+  }
+  return { ...server, pages }
+}

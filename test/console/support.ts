@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { TestContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { ServeOptions } from '../../http/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const executablePath = CHROMIUM.find(existsSync)
+export const skip = executablePath === undefined && 'Chromium is not installed'
+
+/** Serves the built console on a SQLite file, and sends webhooks. */
+export async function serveConsole(t: TestContext, options: ServeOptions = {}) {
+  const load = (path: string) => import(pathToFileURL(resolve(path)).href)
+  const lib: typeof import('../../lib/index.ts') = await load('dist/lib/index.js')
+  const http: typeof import('../../http/index.ts') = await load('dist/http/index.js')
+  const storage = await lib.openSqliteStorage(join(temporaryFolder(t), 'till.db'))
+  const till = lib.createTill({ storage })
+  const account = await till.accounts.create({ name: 'Ember Studio' })
+  const webhooks = http.startWebhooks(till, { allowPrivate: true })
+  const limits = { stopIdleTimeout: 10 }
+  const server = await http.serve(till, { port: 0, console: true, limits, ...options })
+  t.after(async () => {
+    await Promise.all([server.stop(), webhooks.close()])
+    await till.close()
+  })
+  return { till, account, url: server.url }
+}
+
+export type ConsoleServer = Awaited<ReturnType<typeof serveConsole>>
+
+export async function launchBrowser(t: TestContext): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: executablePath as string,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    timeout: 120_000,
+  })
+  t.after(() => browser.close())
+  return browser
+}
+
+/** A tab, with what its console and the policy of the page have reported. */
+export async function openTab(browser: Browser, options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({
+    ...{ locale: 'en-US', timezoneId: 'Europe/Berlin', acceptDownloads: true },
+    ...options,
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(20_000)
+  const complaints: string[] = []
+  page.on('console', (message) => void complaints.push(message.text()))
+  page.on('pageerror', (error) => void complaints.push(error.message))
+  return { page, complaints }
+}
+
+/** Signs in by hand, as a person does. */
+export async function signIn(page: Page, url: string, key: string): Promise<void> {
+  await page.goto(`${url}/console`)
+  await page.getByLabel('Account key').fill(key)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
+}
+
+/** Goes to a page of the console, and waits for its title. */
+export async function goTo(page: Page, link: string, title: string): Promise<void> {
+  await page.evaluate((link) => {
+    const { location } = globalThis as unknown as { readonly location: { hash: string } }
+    location.hash = link
+  }, link)
+  await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+}
+
+/** The browser logs each answer with an error status. It is no complaint of the page. */
+export function assertNoComplaints(complaints: readonly string[]): void {
+  assert.deepEqual(
+    complaints.filter((text) => !/^Failed to load resource/.test(text)),
+    [],
+  )
+}

@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { startReceiver } from '../support/receiver.ts'
+import {
+  assertNoComplaints,
+  type ConsoleServer,
+  goTo,
+  launchBrowser,
+  openTab,
+  serveConsole,
+  signIn,
+  skip,
+} from './support.ts'
+
+const HEADER = 'transaction_id,sku,purchased_at,user_id,price,currency\n'
+const ROW = (id: string, sku = 'gold') => `${id},${sku},2026-01-31T12:00:00Z,player-1,499,USD\n`
+
+test('a person performs the task of each page', { skip }, async (t) => {
+  const server = await serveConsole(t)
+  const browser = await launchBrowser(t)
+  const { page, complaints } = await openTab(browser)
+  const { till, account, url } = server
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
+  const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
+
+  await t.test(
+    'sign-in refuses an unknown key, and keeps a valid one in the tab only',
+    async () => {
+      await page.goto(`${url}/console`)
+      await fill('Account key', 'nonsense')
+      await press('Sign in')
+      await page.getByText('Account key begins with ak_').waitFor()
+      await fill('Account key', `ak_${'x'.repeat(43)}`)
+      await press('Sign in')
+      await page.getByText('A valid account key is required').first().waitFor()
+      await signIn(page, url, account.account_key)
+      assert.deepEqual(await placesOf(page, account.account_key), ['sessionStorage'])
+    },
+  )
+
+  await t.test('the keyboard reaches the content, and the menu of a narrow screen', async () => {
+    await page.setViewportSize({ width: 320, height: 700 })
+    await page.reload()
+    const title = page.getByRole('heading', { level: 1, name: 'Overview' })
+    await title.waitFor()
+    await page.keyboard.press('Shift+Tab')
+    await page.getByRole('button', { name: 'Menu' }).and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Items' }).and(page.locator(':focus')).waitFor()
+    assert.ok(!(await page.getByRole('link', { name: 'Keys' }).isVisible()))
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await goTo(page, '#/overview', 'Overview')
+  })
+
+  await t.test('the first steps: a project, a store and an item', async () => {
+    await page.getByText('There is no project yet').waitFor()
+    await page.getByRole('link', { name: 'Create a project' }).click()
+    await press('Create the first project')
+    await fill('Name', 'Ember Quest')
+    await fill('Bundle id', 'ember')
+    await press('Create')
+    await page.getByText(/^Bundle id .*reverse-domain|^Bundle id must/).waitFor()
+    await fill('Bundle id', 'com.ember.quest')
+    await press('Create')
+    await page.getByText('The project has no store yet').waitFor()
+    await press('New store')
+    await fill('Store id', 'main')
+    await fill('Currency', 'usd')
+    await press('Create')
+    await page.getByRole('heading', { name: 'Store main' }).waitFor()
+    await goTo(page, '#/items', 'Items')
+    await press('Create the first item')
+    await fill('SKU', 'gold 100')
+    await fill('Name', '100 Gold')
+    await fill('Price in USD', '4.999')
+    await press('Create')
+    await page.getByText('Price in USD must be an amount like 4.99').waitFor()
+    await fill('Price in USD', '4.99')
+    await press('Create')
+    await page.getByText('SKU must be 1 to 255 Latin letters, digits and underscores').waitFor()
+    await fill('SKU', 'gold')
+    await press('Create')
+    await page.getByRole('heading', { name: '100 Gold' }).waitFor()
+    const { items } = await till.items.list(account, { store_id: 'main', limit: 10 })
+    assert.deepEqual(
+      items.map(({ name, price }) => [name, price]),
+      [['gold', 499]],
+    )
+  })
+
+  await t.test('a changed price appears in the history', async () => {
+    await fill('Price in USD', '5.99')
+    await press('Save')
+    await page.getByText('Saved as version 2').waitFor()
+    await row(page, 'History', /\$4\.99 → \$5\.99/).waitFor()
+  })
+
+  await t.test('two tabs that edit one item lose nothing', async () => {
+    const { items } = await till.items.list(account, { store_id: 'main', limit: 10 })
+    await fill('Description', 'Shiny')
+    await till.items.update(account, { id: items[0]?.id ?? '', price: '799' })
+    await press('Save')
+    await page.getByText('Somebody else changed this item meanwhile').waitFor()
+    await press('Take their changes, keep mine')
+    assert.equal(await page.getByLabel('Price in USD').inputValue(), '7.99')
+    await press('Save')
+    await page.getByText('Saved as version 4').waitFor()
+    const [saved] = (await till.items.list(account, { store_id: 'main', limit: 10 })).items
+    assert.deepEqual([saved?.price, saved?.description], [799, 'Shiny'])
+  })
+
+  await t.test('an item is archived after a question, found again and restored', async () => {
+    await press('Archive')
+    const dialog = page.getByRole('dialog', { name: 'Archive 100 Gold?' })
+    await dialog.getByText(/Clients no longer list gold/).waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await press('Archive')
+    await dialog.getByRole('button', { name: 'Archive' }).click()
+    await page.getByText('archived', { exact: true }).waitFor()
+    await goTo(page, '#/items', 'Items')
+    await page.getByText('This store has no items yet').waitFor()
+    await page.getByLabel('State').selectOption('Archived')
+    await page.getByRole('link', { name: '100 Gold' }).click()
+    await press('Restore')
+    await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
+    await page.getByText('for sale', { exact: true }).waitFor()
+  })
+
+  await t.test('a long list has pages, and a search finds an item', async () => {
+    for (let i = 0; i < 60; i++) await createItem(server, `card_${i}`)
+    await goTo(page, '#/items', 'Items')
+    await press('Next')
+    await page.getByText('Page 2').waitFor()
+    await page.getByText('card_59', { exact: true }).waitFor()
+    await press('Previous')
+    await page.getByText('100 Gold').waitFor()
+    await fill('Search', 'CARD_59')
+    await page.getByRole('link', { name: 'Card_59' }).waitFor()
+    assert.equal(await page.getByRole('table').getByRole('row').count(), 2)
+  })
+
+  await t.test('an import checks first, names bad rows, survives a lost connection', async () => {
+    await goTo(page, '#/import', 'Import purchases')
+    await page.getByText('Nothing was imported yet').waitFor()
+    await choose(page, 'photo.csv', '\u0000\u0001PNG')
+    await page.getByText('The file has mistakes. Nothing was stored').waitFor()
+    await choose(page, 'sales.csv', HEADER + ROW('T-1') + ROW('T-2', 'sword'))
+    await row(page, 'Mistakes', /3 *sku *is not the name of an item/).waitFor()
+    const download = page.waitForEvent('download')
+    await press('Download the report')
+    const report = readFileSync(await (await download).path(), 'utf8')
+    assert.match(report, /^"line","column","code","message"\r\n"3","sku","unknown_sku"/)
+
+    await choose(page, 'sales.csv', HEADER + ROW('T-1') + ROW('T-2'))
+    await row(page, 'Totals of the file', /purchased *USD *2 *\$9\.98/).waitFor()
+    await page.route('**/imports', (route) => route.abort())
+    await press('Import 2 rows into main')
+    await page.getByText('trying again is safe').waitFor()
+    await page.unroute('**/imports')
+    await press('Try again')
+    await page.getByText('Imported 2 new purchases').waitFor()
+    await row(page, 'Imports', /sales\.csv *2 *0 *0/).waitFor()
+  })
+
+  await t.test('an import is undone after a question', async () => {
+    await page.getByRole('table', { name: 'Imports' }).getByRole('button', { name: 'Undo' }).click()
+    await page.getByText(/Removes 2 purchases/).waitFor()
+    await press('Undo the import')
+    await page.getByText('undone', { exact: true }).waitFor()
+    const { purchases } = await till.purchases.list(account, { store_id: 'main' })
+    assert.equal(purchases.length, 0)
+  })
+
+  await t.test('a player has owned items, an export and an erasure', async () => {
+    for (const transaction_id of ['P-1', 'P-2']) {
+      const purchase = { store_id: 'main', sku: 'gold', user_id: 'player/1', transaction_id }
+      const purchased_at = new Date().toISOString()
+      await till.purchases.record(account, { ...purchase, purchased_at, price: '499' })
+    }
+    await goTo(page, '#/player', 'Player')
+    await fill('User id', 'player/1')
+    await press('Show the player')
+    await row(page, 'Owned items', /gold *2/).waitFor()
+    const download = page.waitForEvent('download')
+    await press('Export')
+    assert.match(readFileSync(await (await download).path(), 'utf8'), /"P-2"/)
+    await goTo(page, '#/overview', 'Overview')
+    await page.getByText('$9.98').first().waitFor()
+    await page.getByRole('img', { name: /Revenue in USD: \$9\.98/ }).waitFor()
+    await goTo(page, '#/player/player%2F1', 'player/1')
+    await press('Erase')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('User id').fill('player')
+    await dialog.getByRole('button', { name: 'Erase' }).click()
+    await page.getByText('User id must be player/1').waitFor()
+    await dialog.getByLabel('User id').fill('player/1')
+    await dialog.getByRole('button', { name: 'Erase' }).click()
+    await page.getByText('Erased 2 purchases').waitFor()
+    await press('Close')
+    await page.getByText('The player owns nothing in this store').waitFor()
+  })
+
+  await t.test('a webhook with a secret is set, tested, paused and replayed', async (t) => {
+    const receiver = await startReceiver(t)
+    receiver.answer = (response) => response.writeHead(410).end('No more, thank you')
+    const secret = 'whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0'
+    await goTo(page, '#/projects', 'Projects and stores')
+    await page.getByRole('link', { name: 'Ember Quest' }).click()
+    await fill('Configuration', `{"webhook_url":"${receiver.url}/hook"}`)
+    await fill('webhook_secret', secret)
+    await press('Save')
+    await page.getByText('Set, and never shown.').waitFor()
+    assert.ok(!(await page.content()).includes(secret))
+    await goTo(page, '#/webhooks', 'Webhooks')
+    await page.getByRole('link', { name: `${receiver.url}/hook` }).click()
+    await press('Send a test')
+    await untilShown(page, page.getByText('disabled', { exact: true }))
+    const failed = page.getByRole('row', { name: /410/ }).first()
+    await failed.getByText('Show').click()
+    await failed.getByText('No more, thank you').waitFor()
+    receiver.answer = (response) => response.writeHead(204).end()
+    await press('Resume')
+    await untilShown(page, page.getByText('delivered', { exact: true }).first())
+    await press('Replay')
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await press('Pause')
+    await page.getByText('paused', { exact: true }).waitFor()
+  })
+
+  await t.test('the activity shows all of this, newest first', async () => {
+    await goTo(page, '#/activity', 'Activity')
+    const first = page.getByRole('table').getByRole('row').nth(1)
+    await first.getByText('webhooks.pause').waitFor()
+    const local = await first.getByRole('cell').first().textContent()
+    await press('Times in UTC')
+    assert.match((await first.getByRole('cell').first().textContent()) ?? '', /UTC$/)
+    assert.doesNotMatch(local ?? '', /UTC/)
+  })
+
+  await t.test('a new key is shown once, and revoking the own key signs out', async () => {
+    await goTo(page, '#/keys', 'Keys')
+    await press('New key')
+    await page.getByRole('dialog').getByText(/^ak_/).waitFor()
+    await press('I have stored it')
+    assert.doesNotMatch(await page.content(), /ak_/)
+    const own = page.getByRole('row', { name: /this tab/ })
+    await own.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('You are signed in with this key').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByText('The account key is not valid any more').waitFor()
+    assert.deepEqual(await placesOf(page, account.account_key), [])
+  })
+
+  assertNoComplaints(complaints)
+})
+
+/** The places of the browser that have a key. */
+async function placesOf(page: Page, key: string): Promise<string[]> {
+  const kept = await page.evaluate(() => {
+    const { sessionStorage, localStorage, document, location } = globalThis as unknown as {
+      readonly [place: string]: { readonly cookie: string; readonly href: string }
+    }
+    return {
+      sessionStorage: JSON.stringify(sessionStorage),
+      localStorage: JSON.stringify(localStorage),
+      cookie: document?.cookie,
+      url: location?.href,
+    }
+  })
+  return Object.entries(kept).flatMap(([place, text]) => (text?.includes(key) ? [place] : []))
+}
+
+function row(page: Page, table: string, name: RegExp): Locator {
+  return page.getByRole('table', { name: table }).getByRole('row', { name }).first()
+}
+
+async function choose(page: Page, name: string, text: string): Promise<void> {
+  const buffer = Buffer.from(text)
+  await page.getByLabel(/\.csv|Drop a CSV/).setInputFiles({ name, mimeType: 'text/csv', buffer })
+}
+
+/** Presses `Refresh` until something is shown. */
+async function untilShown(page: Page, wanted: Locator): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (await wanted.isVisible()) return
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await wanted.waitFor({ timeout: 200 }).catch(() => {})
+  }
+  await wanted.waitFor()
+}
+
+async function createItem({ till, account }: ConsoleServer, name: string): Promise<void> {
+  const item = { store_id: 'main', name, price: '49', type: 'consumable' } as const
+  await till.items.create(account, { ...item, display_name: name.replace('c', 'C') })
+}
