@@ -3,10 +3,12 @@ import { setFlagsFromString } from 'node:v8'
 import {
   type CatalogPlan,
   type CatalogRequest,
+  type ErrorDetail,
   excerpt,
   type ItemType,
   type PlannedChange,
   readCatalog,
+  TillError,
 } from '../lib/index.ts'
 import type { Invocation, OptionSpecs } from './command.ts'
 import { UsageError } from './command-errors.ts'
@@ -76,6 +78,23 @@ function openFile(operand: string, io: Catalog['io']) {
     return createReadStream(operand)
   } catch (error) {
     throw new UsageError(describeSystemError(error))
+  }
+}
+
+/** Plans or applies. The error for an unknown store then names the option that creates it. */
+export async function withCreationHint<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof TillError)) throw error
+    const isNew = ({ field = '', code }: ErrorDetail) =>
+      code === 'unknown' && field.endsWith('.store_id')
+    const hint = ': --create-stores creates it'
+    const details = error.details.map((each) =>
+      isNew(each) ? { ...each, message: `${each.message}${hint}` } : each,
+    )
+    const isOnly = details.length === 1 && error.details.some(isNew)
+    throw new TillError(error.code, `${error.message}${isOnly ? hint : ''}`, details, error.total)
   }
 }
 

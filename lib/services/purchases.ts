@@ -3,12 +3,13 @@ import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
 import { assertAuthority } from '../domain/authority.ts'
-import { assertKnown } from '../domain/fields.ts'
+import { assertKnown, invalidField } from '../domain/fields.ts'
 import { parseFileName } from '../domain/import.ts'
 import type { Purchase, PurchaseField } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
   type OwnedQuery,
+  type PurchaseFilter,
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
@@ -19,6 +20,7 @@ import { type PurchaseSummary, parseSummaryQuery, type SummaryQuery } from '../d
 import type { ErrorDetail } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
+import type { Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -46,7 +48,10 @@ export interface Purchases {
    * other session throws `insufficient_scope`.
    */
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
-  /** One page of a store's purchases in order of import. */
+  /**
+   * One page of a store's purchases in order of import. Throws `invalid_request` for an unknown
+   * store or import.
+   */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
@@ -162,6 +167,7 @@ export function createPurchases(context: Context): Purchases {
       const { store_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
       const store = await getNamedStore(storage, account, store_id)
       const page = await storage.listPurchases(store, filter, pageFor({ limit, cursor }))
+      if (page.purchases.length === 0) await assertImport(storage, account, filter, store_id)
       return { ...page, purchases: page.purchases.map(withTimeText) }
     },
 
@@ -183,10 +189,25 @@ export function createPurchases(context: Context): Purchases {
       const { account_id } = account
       const { store_id, by, ...filter } = parseSummaryQuery(query)
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
-      return storage.summarizePurchases({ account_id, store_id }, filter, by)
+      const groups = await storage.summarizePurchases({ account_id, store_id }, filter, by)
+      if (groups.length === 0) await assertImport(storage, account, filter, store_id)
+      return groups
     },
   }
   return purchases
 }
 
 const MAX_WAIT_MS = 10 * 60_000
+
+/** Throws `invalid_request` if a query names an import that the account or the store does not have. */
+async function assertImport(
+  storage: Storage,
+  { account_id }: Account,
+  { import_id }: PurchaseFilter,
+  store_id: string | undefined,
+): Promise<void> {
+  if (import_id === undefined) return
+  const found = await storage.findImport(account_id, import_id)
+  if (found && found.store_id === (store_id ?? found.store_id)) return
+  throw invalidField('import_id', 'unknown', 'names no import into this store')
+}

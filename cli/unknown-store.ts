@@ -1,0 +1,48 @@
+import { type ErrorDetail, excerpt, type Till, TillError } from '../lib/index.ts'
+import type { ParsedArguments } from './arguments.ts'
+import { suggest } from './suggestion.ts'
+
+/** The maximum number of stores that are compared with an unknown one. */
+const MAX_COMPARED = 1_000
+
+type Options = ParsedArguments['options']
+
+/**
+ * Runs a command. If it fails because there is no store with the id of `--store`, the error repeats
+ * the id, and names the nearest store or the command that lists the stores.
+ */
+export async function withStoreHint(
+  till: Till,
+  options: Options,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const { store } = options
+    if (typeof store !== 'string' || !isUnknownStore(error)) throw error
+    const nearest = suggest(store, await storesOf(till, options))
+    const hint = nearest ? `did you mean ${nearest}?` : 'tillkit store list --project ID lists them'
+    const message = `names no store of this account: ${JSON.stringify(excerpt(store))}; ${hint}`
+    const detail = { field: 'store_id', code: 'unknown', message }
+    throw new TillError('invalid_request', `store_id ${message}`, [detail])
+  }
+}
+
+function isUnknownStore(error: unknown): boolean {
+  if (!(error instanceof TillError)) return false
+  const isStore = ({ field, code }: ErrorDetail) => field === 'store_id' && code === 'unknown'
+  return error.code === 'store_not_found' || error.details.some(isStore)
+}
+
+async function storesOf(till: Till, { account: id, project }: Options): Promise<string[]> {
+  const account =
+    typeof id === 'string' ? await till.accounts.get(id) : await till.accounts.ownerOf(`${project}`)
+  const found: string[] = []
+  for await (const { id: project_id } of till.projects.all(account)) {
+    for await (const { store_id } of till.stores.all(account, { project_id })) {
+      if (found.push(store_id) === MAX_COMPARED) return found
+    }
+  }
+  return found
+}
