@@ -4,12 +4,14 @@ import { suggest } from './suggestion.ts'
 
 /** The maximum number of stores that are compared with an unknown one. */
 const MAX_COMPARED = 1_000
+/** If the account has at most this many stores, the error names them. */
+const MAX_NAMED = 5
 
 type Options = ParsedArguments['options']
 
 /**
  * Runs a command. If it fails because there is no store with the id of `--store`, the error repeats
- * the id, and names the nearest store or the command that lists the stores.
+ * the id, and names the nearest store, a few stores, or the command that lists them.
  */
 export async function withStoreHint(
   till: Till,
@@ -21,8 +23,7 @@ export async function withStoreHint(
   } catch (error) {
     const { store } = options
     if (typeof store !== 'string' || !isUnknownStore(error)) throw error
-    const nearest = suggest(store, await storesOf(till, options))
-    const hint = nearest ? `did you mean ${nearest}?` : 'tillkit store list --project ID lists them'
+    const hint = hintFor(store, await storesOf(till, options))
     const message = `names no store of this account: ${JSON.stringify(excerpt(store))}; ${hint}`
     const detail = { field: 'store_id', code: 'unknown', message }
     throw new TillError('invalid_request', `store_id ${message}`, [detail])
@@ -33,6 +34,13 @@ function isUnknownStore(error: unknown): boolean {
   if (!(error instanceof TillError)) return false
   const isStore = ({ field, code }: ErrorDetail) => field === 'store_id' && code === 'unknown'
   return error.code === 'store_not_found' || error.details.some(isStore)
+}
+
+function hintFor(store: string, known: readonly string[]): string {
+  const nearest = suggest(store, known)
+  if (nearest) return `did you mean ${nearest}?`
+  if (known.length > MAX_NAMED) return 'tillkit store list --project ID lists them'
+  return known.length === 0 ? 'it has none yet' : `it has ${known.join(', ')}`
 }
 
 async function storesOf(till: Till, { account: id, project }: Options): Promise<string[]> {

@@ -209,5 +209,6 @@ async function assertImport(
   if (import_id === undefined) return
   const found = await storage.findImport(account_id, import_id)
   if (found && found.store_id === (store_id ?? found.store_id)) return
-  throw invalidField('import_id', 'unknown', 'names no import into this store')
+  const place = store_id === undefined ? 'any store of this account' : 'this store'
+  throw invalidField('import_id', 'unknown', `names no import into ${place}`)
 }
