@@ -91,6 +91,7 @@ const OPTION_NAMES: { readonly [field: string]: string } = {
   project_id: 'project',
   store_id: 'store',
   user_id: 'user',
+  import_id: 'import',
   store_type: 'type',
   store_config: 'config',
   gracePeriod: 'grace',

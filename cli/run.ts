@@ -12,6 +12,7 @@ import { formatCommandHelp, formatGroupHelp, formatProgramHelp } from './help.ts
 import type { Io } from './io.ts'
 import { createOutput } from './output.ts'
 import { suggest } from './suggestion.ts'
+import { withStoreHint } from './unknown-store.ts'
 
 /** Runs a command line. Prints a failure, and resolves to the exit code. */
 export async function run(args: readonly string[], io: Io, env: Environment): Promise<number> {
@@ -40,9 +41,9 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   try {
     if (command.storesSecrets) await till.operations.assertSecretsOpen()
     const output = createOutput(io.stdout, options.json === true)
-    const found = (await findDefaults(command, options, till)) as never
-    const given = { options: found, operand, args, config, env, io, output, commands }
-    await command.run({ ...given, till, storage, db, isNew })
+    const found = await findDefaults(command, options, till)
+    const given = { options: found as never, operand, args, config, env, io, output, commands }
+    await withStoreHint(till, found, () => command.run({ ...given, till, storage, db, isNew }))
   } catch (error) {
     throw isFile(db) ? explainPermissions(error, db) : error
   } finally {

@@ -6,7 +6,7 @@ export const importsList = command({
   summary: 'List the imports into a store, oldest first',
   example: 'tillkit imports list --store main',
   options: { ...STORE_OPTIONS, ...PAGE_OPTIONS },
-  async run({ till, options, output }) {
+  async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const { store: store_id, limit, cursor } = options
     const page = await till.imports.list(account, { store_id, limit, cursor })
@@ -23,6 +23,6 @@ export const importsList = command({
         file_name: 'shorten',
       },
     )
-    if (page.next) output.line(`There are more: --cursor ${page.next}`)
+    if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },
 })

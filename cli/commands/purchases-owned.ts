@@ -10,7 +10,7 @@ export const purchasesOwned = command({
     user: { value: 'ID', required: true, help: 'the user' },
     ...PAGE_OPTIONS,
   },
-  async run({ till, options, output }) {
+  async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const { store: store_id, user: user_id, limit, cursor } = options
     const page = await till.purchases.owned(account, { store_id, user_id, limit, cursor })
@@ -19,6 +19,6 @@ export const purchasesOwned = command({
       first_purchased_at: 'shorten',
       last_purchased_at: 'shorten',
     })
-    if (page.next) output.line(`There are more: --cursor ${page.next}`)
+    if (page.next) io.stderr.write(`There are more: --cursor ${page.next}\n`)
   },
 })

@@ -10,9 +10,9 @@ export const purchasesSummary = command({
   options: SUMMARY_OPTIONS,
   async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
-    const { store, user, by, sku, from, to } = options
+    const { store, user, by, sku, import: import_id, from, to } = options
     const status = options.status as PurchaseStatus | undefined // the library validates it
-    const query = { store_id: store, user_id: user, by, sku, status, from, to }
+    const query = { store_id: store, user_id: user, by, sku, status, import_id, from, to }
     const elapsed = createElapsed(io.stderr, 'Reading purchases')
     const summary = await till.purchases.summarize(account, query).finally(elapsed.end)
     if (output.json) return output.record(summary)

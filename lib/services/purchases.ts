@@ -8,6 +8,7 @@ import type { Purchase, PurchaseField } from '../domain/purchase.ts'
 import type { PurchaseInput } from '../domain/purchase-input.ts'
 import {
   type OwnedQuery,
+  type PurchaseFilter,
   type PurchaseQuery,
   type PurchaseSelection,
   pageFor,
@@ -18,6 +19,7 @@ import { type PurchaseSummary, parseSummaryQuery, type SummaryQuery } from '../d
 import { type ErrorDetail, MAX_DETAILS } from '../errors.ts'
 import { openImport } from '../storage/open-import.ts'
 import { pagesOf } from '../storage/pages.ts'
+import type { Storage } from '../storage/port.ts'
 import { assertAccount, assertScope, authorityOf, type Caller, getNamedStore } from './access.ts'
 import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
@@ -47,7 +49,8 @@ export interface Purchases {
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
    * One page of a store's purchases in order of import. A page examines at most 10,000 purchases. It
-   * may then have fewer than `limit`, or none, and still a `next`.
+   * may then have fewer than `limit`, or none, and still a `next`. Throws `invalid_request` for an
+   * unknown store or import.
    */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
@@ -174,6 +177,7 @@ export function createPurchases(context: Context): Purchases {
       const { store_id, limit, cursor, ...filter } = parsePurchaseQuery(query)
       const store = await getNamedStore(storage, account, store_id)
       const page = await storage.listPurchases(store, filter, pageFor({ limit, cursor }))
+      if (page.purchases.length === 0) await assertImport(storage, account, filter, store_id)
       return { ...page, purchases: page.purchases.map(withTimeText) }
     },
 
@@ -196,13 +200,12 @@ export function createPurchases(context: Context): Purchases {
       const { store_id, by, top, maxGroups, ...filter } = parseSummaryQuery(query)
       if (store_id !== undefined) await getNamedStore(storage, account, store_id)
       const stores = { account_id, store_id }
-      if (top !== undefined) {
-        return storage.summarizePurchases(stores, filter, by, { isTop: true, limit: top })
-      }
-      if (maxGroups === undefined) return storage.summarizePurchases(stores, filter, by)
-      const most = { isTop: false, limit: maxGroups + 1 }
+      const isTop = top !== undefined
+      const limit = isTop ? top : maxGroups && maxGroups + 1
+      const most = limit === undefined ? undefined : { isTop, limit }
       const groups = await storage.summarizePurchases(stores, filter, by, most)
-      if (groups.length <= maxGroups) return groups
+      if (groups.length === 0) await assertImport(storage, account, filter, store_id)
+      if (isTop || maxGroups === undefined || groups.length <= maxGroups) return groups
       const message = `gives more than ${maxGroups} groups: select less, or only the top ones`
       throw invalidField('by', 'too_many', message)
     },
@@ -211,3 +214,17 @@ export function createPurchases(context: Context): Purchases {
 }
 
 const MAX_WAIT_MS = 10 * 60_000
+
+/** Throws `invalid_request` if a query names an import that the account or the store does not have. */
+async function assertImport(
+  storage: Storage,
+  { account_id }: Account,
+  { import_id }: PurchaseFilter,
+  store_id: string | undefined,
+): Promise<void> {
+  if (import_id === undefined) return
+  const found = await storage.findImport(account_id, import_id)
+  if (found && found.store_id === (store_id ?? found.store_id)) return
+  const place = store_id === undefined ? 'any store of this account' : 'this store'
+  throw invalidField('import_id', 'unknown', `names no import into ${place}`)
+}

@@ -62,6 +62,20 @@ test('a mistake is named once with its JSON path', async (t) => {
   assert.match(stderr, /^tillkit: \$\.stores\[0\]\.items\[0\]\.price must be a string of digits/)
 })
 
+test('an unknown store is named with the option that creates it', async (t) => {
+  const { run, project, folder } = await shop(t)
+  const file = join(folder, 'new.json')
+  writeFileSync(
+    file,
+    JSON.stringify({ project: { id: project.id }, stores: [{ store_id: 'new' }] }),
+  )
+
+  const { code, stderr } = await run('catalog', 'plan', file)
+
+  assert.equal(code, 1)
+  assert.match(stderr, /'new' is no store of this project: --create-stores creates it\n$/)
+})
+
 test('a missing file is named in words', async (t) => {
   const { folder, run } = await shop(t)
   const path = join(folder, 'missing.json')

@@ -173,7 +173,10 @@ test('an invalid value ends with 2, a conflict with stored records ends with 1',
     [1, ['item', 'update', 'gem', ...ofStore, '--price', '1'], /No item of this store has this/],
     [1, ['item', 'archive', 'gem', ...ofStore], /No item of this store has this name/],
     [1, ['store', 'create', ...web, '--store', 'main'], /--store is taken in this account/],
-    [1, ['item', 'list', '--account', account_id, '--store', 'x'], /--store names no store/],
+    [1, ['item', 'list', '--account', account_id, '--store', 'x'], /names no .*: "x"; it has main/],
+    [1, ['item', 'list', '--store', 'mian'], /--store names no .*: "mian"; did you mean main\?/],
+    [1, ['purchases', 'list', ...ofStore, '--import', 'imp_x'], /--import names no import into/],
+    [1, ['purchases', 'summary', '--import', 'imp_x'], /--import names no import into any/],
   ]
   for (const [code, args, said] of rows) {
     const done = await tillkit([...args, '--db', db])

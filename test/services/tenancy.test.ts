@@ -18,6 +18,7 @@ interface Naming {
   readonly store: string
   readonly item: string
   readonly import: string
+  readonly import_store: string
 }
 
 /** Every operation that takes the id of a project, a store or an item. */
@@ -73,8 +74,8 @@ const accountOperations: typeof operations = {
     }),
   'purchases.list': (till, caller, { store }) =>
     till.purchases.list(caller as Account, { store_id: store }),
-  'purchases.list of an import': (till, caller, { store, import: import_id }) =>
-    till.purchases.list(caller as Account, { store_id: store, import_id }),
+  'purchases.list of an import': (till, caller, { import_store, import: import_id }) =>
+    till.purchases.list(caller as Account, { store_id: import_store, import_id }),
   'imports.list': (till, caller, { store }) =>
     till.imports.list(caller as Account, { store_id: store }),
   'imports.get': (till, caller, { import: id }) => till.imports.get(caller as Account, id),
@@ -96,6 +97,7 @@ const NOBODY: Naming = {
   store: 'nobody',
   item: 'itm_nobody',
   import: 'imp_no',
+  import_store: 'nobody',
 }
 
 describe('an account', () => {
@@ -343,6 +345,7 @@ async function createShop(till: Till, account: Account, store_ids: string[]) {
     store: store_ids[0] ?? '',
     item: items[0]?.id ?? '',
     import: import_id,
+    import_store: store_id,
   }
   return { key: project.public_key, naming }
 }

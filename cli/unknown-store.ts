@@ -1,0 +1,56 @@
+import { type ErrorDetail, excerpt, type Till, TillError } from '../lib/index.ts'
+import type { ParsedArguments } from './arguments.ts'
+import { suggest } from './suggestion.ts'
+
+/** The maximum number of stores that are compared with an unknown one. */
+const MAX_COMPARED = 1_000
+/** If the account has at most this many stores, the error names them. */
+const MAX_NAMED = 5
+
+type Options = ParsedArguments['options']
+
+/**
+ * Runs a command. If it fails because there is no store with the id of `--store`, the error repeats
+ * the id, and names the nearest store, a few stores, or the command that lists them.
+ */
+export async function withStoreHint(
+  till: Till,
+  options: Options,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const { store } = options
+    if (typeof store !== 'string' || !isUnknownStore(error)) throw error
+    const hint = hintFor(store, await storesOf(till, options))
+    const message = `names no store of this account: ${JSON.stringify(excerpt(store))}; ${hint}`
+    const detail = { field: 'store_id', code: 'unknown', message }
+    throw new TillError('invalid_request', `store_id ${message}`, [detail])
+  }
+}
+
+function isUnknownStore(error: unknown): boolean {
+  if (!(error instanceof TillError)) return false
+  const isStore = ({ field, code }: ErrorDetail) => field === 'store_id' && code === 'unknown'
+  return error.code === 'store_not_found' || error.details.some(isStore)
+}
+
+function hintFor(store: string, known: readonly string[]): string {
+  const nearest = suggest(store, known)
+  if (nearest) return `did you mean ${nearest}?`
+  if (known.length > MAX_NAMED) return 'tillkit store list --project ID lists them'
+  return known.length === 0 ? 'it has none yet' : `it has ${known.join(', ')}`
+}
+
+async function storesOf(till: Till, { account: id, project }: Options): Promise<string[]> {
+  const account =
+    typeof id === 'string' ? await till.accounts.get(id) : await till.accounts.ownerOf(`${project}`)
+  const found: string[] = []
+  for await (const { id: project_id } of till.projects.all(account)) {
+    for await (const { store_id } of till.stores.all(account, { project_id })) {
+      if (found.push(store_id) === MAX_COMPARED) return found
+    }
+  }
+  return found
+}
