@@ -74,9 +74,10 @@ export function createCore(till: Till, context: ServerContext): Core {
     together: Together,
     remember: Remember | undefined,
   ): Promise<Answer> => {
-    const { credential, kind, readBody, handler } = route
+    const { credential, readBody, handler } = route
     const { answer, headers, request_id, target } = exchange
     const { limitedBy } = credential
+    const kind = typeof route.kind === 'function' ? route.kind(target.query) : route.kind
     const limit = limitedBy && concurrency[kind]
     let caller: unknown
     let account = ''

@@ -1,5 +1,4 @@
 import type { RequestBody } from './body.ts'
-import type { RequestKind } from './concurrency.ts'
 import type { AnswerHeaders, RequestHeaders } from './headers.ts'
 import type { Outcome } from './log.ts'
 import type { Target } from './target.ts'
@@ -15,7 +14,7 @@ export interface Exchange {
   readonly request_id: string
   /** The address of the client. */
   readonly client: string
-  route: { readonly path: string; readonly kind: RequestKind } | undefined
+  route: { readonly path: string; readonly kind: unknown } | undefined
   /** The account; set once the credential is verified. */
   account_id: string | undefined
   project_id: string | undefined

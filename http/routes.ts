@@ -128,10 +128,12 @@ export interface Route<Caller, Body> {
   readonly credential: Credential<Caller>
   readonly readBody: BodyReader<Body>
   /** Selects the concurrency limit of the route. */
-  readonly kind: RequestKind
+  readonly kind: RequestKind | KindOfQuery
   readonly handler: (call: Call<Caller, Body>) => Promise<Answer>
   readonly description: RouteDescription
 }
+
+type KindOfQuery = (query: Call<unknown, unknown>['query']) => RequestKind
 
 export type AnyRoute = Route<unknown, unknown>
 
@@ -143,7 +145,7 @@ export function route<Caller, Body>(
   readBody: BodyReader<Body>,
   handler: (call: Call<Caller, Body>) => Promise<Answer>,
   description: RouteDescription,
-  kind: RequestKind = kindOf(readBody as BodyReader<unknown>),
+  kind: Route<Caller, Body>['kind'] = kindOf(readBody as BodyReader<unknown>),
 ): AnyRoute {
   return { method, path, credential, readBody, kind, handler, description } as AnyRoute
 }

@@ -173,7 +173,7 @@ export const manageRoutes = [
       summary: 'List the items of a store, in order of creation',
       query: 'ManagedItemQuery',
       answer: 'ManagedItemPage',
-      kind: 'reports',
+      kind: ({ search }) => (search === undefined ? 'reads' : 'reports'),
     },
   ),
   row('POST /items', run('items', 'create'), {
@@ -286,7 +286,8 @@ export const manageRoutes = [
     summary: 'List the purchases of a store, in order of import',
     query: 'PurchaseQuery',
     answer: 'PurchasePage',
-    kind: 'reports',
+    kind: ({ limit: _, cursor: __, ...filter }) =>
+      Object.keys(filter).length === 0 ? 'reads' : 'reports',
   }),
   row('POST /stores/:store_id/purchases', run('purchases', 'record'), {
     id: 'recordPurchase',

@@ -1,7 +1,6 @@
 import { type CallOptions, type KeyedAccount, type Till, TillError } from '../../lib/index.ts'
 import { noBody, optionalJson } from '../body.ts'
 import type { Answer, Call } from '../call.ts'
-import type { RequestKind } from '../concurrency.ts'
 import { accountKey, type Credential } from '../credentials.ts'
 import type { RouteDescription } from '../openapi/description.ts'
 import { createAllSchemas, type SchemaName } from '../openapi/schemas.ts'
@@ -26,7 +25,7 @@ type Run = (call: ManageCall) => Promise<object>
 
 interface Description extends RouteDescription {
   /** The concurrency limit of the route, if it is not that of its method. */
-  readonly kind?: RequestKind
+  readonly kind?: AnyRoute['kind']
 }
 
 /** The base path of the management API. */

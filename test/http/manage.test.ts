@@ -4,6 +4,7 @@ import { manageRoutes } from '../../http/manage/routes.ts'
 import { createMemoryStorage } from '../../lib/index.ts'
 import {
   assertProblem,
+  createSignal,
   importForm,
   type Parts,
   type ProblemBody,
@@ -243,3 +244,34 @@ test('an account that the host has authenticated does not reach the management A
   assert.equal(assertProblem(reply, 401, 'account_key_required').status, 401)
   assert.equal(reply.json<ProblemBody>().code, 'account_key_required')
 })
+
+test('a plain page of items or purchases is served while the account has its share of reports', async (t) => {
+  const { storage, release } = createHeldStorage()
+  const server = await startServer(t, {
+    storage,
+    options: { manage: true },
+    limits: { reportsInFlight: 2 },
+  })
+  const { account } = await createShop(server.till)
+  const get = (path: string) =>
+    server.send(`GET /manage/v1/stores/main/${path}`, { account_key: account.account_key })
+  const summary = get('summary?by=month')
+
+  assertProblem(await get('items?search=gold'), 503, 'overloaded')
+  assertProblem(await get('purchases?sku=gold'), 503, 'overloaded')
+  assert.equal((await get('items?limit=1')).status, 200)
+  assert.equal((await get('purchases?limit=1')).status, 200)
+  release()
+  assert.equal((await summary).status, 200)
+})
+
+/** A storage whose summaries wait. */
+function createHeldStorage() {
+  const { given, give: release } = createSignal()
+  const memory = createMemoryStorage()
+  const summarizePurchases: typeof memory.summarizePurchases = async (...args) => {
+    await given
+    return memory.summarizePurchases(...args)
+  }
+  return { storage: { ...memory, summarizePurchases }, release }
+}
