@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { randomHex } from '../client/random.ts'
 import { noticeRefusal } from './session.ts'
 
 export interface Loaded<T> {
@@ -130,5 +131,18 @@ export function useAction<A extends readonly unknown[]>(
     },
     ...{ isRunning: state.isRunning, error: state.error },
     clear: () => setState({ isRunning: false }),
+  }
+}
+
+/**
+ * The options of a creation: one idempotency key for each input. The same input once more, after
+ * its answer was lost, creates nothing again.
+ */
+export function useCreation(): (input: object) => { readonly idempotencyKey: string } {
+  const last = useRef({ text: '', idempotencyKey: '' })
+  return (input) => {
+    const text = JSON.stringify(input)
+    if (text !== last.current.text) last.current = { text, idempotencyKey: randomHex() }
+    return { idempotencyKey: last.current.idempotencyKey }
   }
 }
