@@ -37,6 +37,59 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await page.getByText('$5.00').waitFor()
   })
 
+  await t.test('a second click after a lost answer creates nothing twice', async () => {
+    await goTo(page, '#/projects', 'Projects and stores')
+    await press('New project')
+    await fill('Name', 'Once')
+    await fill('Bundle id', 'com.once')
+    await page.route('**/manage/v1/projects', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await press('Create')
+    await page.getByText('The server does not answer').waitFor()
+    await page.unroute('**/manage/v1/projects')
+    await press('Create')
+    await page.getByRole('heading', { level: 1, name: 'Once' }).waitFor()
+    const { projects } = await till.projects.list(account, {})
+    assert.equal(projects.filter(({ name }) => name === 'Once').length, 1)
+  })
+
+  await t.test('a later save keeps what another tab has changed', async () => {
+    await goTo(page, '#/stores/a-usd', 'Store a-usd')
+    await till.stores.update(account, { store_id: 'a-usd', status: 'disabled' })
+    await fill('Configuration', '{"currency":"EUR"}')
+    await press('Save')
+    await page.getByText('Saved', { exact: true }).waitFor()
+    assert.equal(await page.getByLabel('Status').inputValue(), 'disabled')
+    const store = await till.stores.get(account, 'a-usd')
+    assert.deepEqual([store.status, store.store_config.currency], ['disabled', 'EUR'])
+  })
+
+  await t.test('a stopped import says that it may be stored', async () => {
+    await goTo(page, '#/import?store=b-jpy', 'Import purchases')
+    const text = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
+    const file = { name: 'sales.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
+    await page.getByLabel(/Drop a CSV/).setInputFiles(file)
+    let tell = () => {}
+    const stored = new Promise<void>((resolve) => {
+      tell = resolve
+    })
+    await page.getByRole('button', { name: 'Import 1 rows into b-jpy' }).waitFor()
+    await page.route('**/imports', async (route) => {
+      if (route.request().method() !== 'POST') return route.continue()
+      await route.fetch()
+      tell()
+    })
+    await press('Import 1 rows into b-jpy')
+    await stored
+    await press('Stop')
+    await page.getByText('It is not known whether the rows were stored').waitFor()
+    await page.getByRole('row', { name: /sales\.csv/ }).waitFor()
+    assert.ok(!(await page.getByText('Nothing is stored yet').isVisible()))
+    await page.unroute('**/imports')
+  })
+
   assertNoComplaints(complaints)
 })
 
