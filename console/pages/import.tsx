@@ -46,6 +46,7 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
 
   const send = useAction(async (file: File, step: Step) => {
     setStep(step)
+    setChecked(undefined) // an import that is stopped or lost may be stored
     setSent(0)
     controller.current = new AbortController()
     const { signal } = controller.current
@@ -67,7 +68,6 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   }
   // Checks a file as soon as it is chosen, and again with other settings.
   useEffect(() => {
-    setChecked(undefined)
     if (file) send.run(file, 'check')
   }, [file, preset, isMajor])
   useWarningBeforeClosing(send.isRunning && step === 'import')
@@ -118,7 +118,7 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
               )}
             </>
           )}
-          {!send.isRunning && !checked && send.error === undefined && (
+          {!send.isRunning && !checked && !done && send.error === undefined && (
             <button type="button" onClick={() => send.run(file, 'check')}>
               Check the file
             </button>
