@@ -103,7 +103,11 @@ export function ScopeChoice() {
         <span>Project</span>
         <select
           value={project?.id ?? ''}
-          onChange={({ currentTarget: { value } }) => choose({ project: value, store: undefined })}
+          onChange={({ currentTarget }) => {
+            const { value } = currentTarget
+            currentTarget.value = project?.id ?? '' // until the page is left
+            choose({ project: value, store: undefined })
+          }}
         >
           {!project && <option value="">–</option>}
           {withShown(projects.value, project).map(({ id, name }) => (
@@ -118,9 +122,11 @@ export function ScopeChoice() {
           <span>Store</span>
           <select
             value={store?.store_id ?? ''}
-            onChange={({ currentTarget: { value } }) =>
+            onChange={({ currentTarget }) => {
+              const { value } = currentTarget
+              currentTarget.value = store?.store_id ?? ''
               choose({ project: project.id, store: value })
-            }
+            }}
           >
             {!store && <option value="">–</option>}
             {withShown(stores.value, store).map(({ store_id, is_sandbox }) => (

@@ -30,11 +30,12 @@ export function NewItem({ store, onClose }: NewItemProps) {
   const action = useAction(async () => {
     const { fields, mistakes } = parseDraft(draft, currency)
     setMistakes(mistakes)
-    if (Object.keys(mistakes).length > 0) return
+    if (Object.keys(mistakes).length > 0) return false
     const { store_id } = store
     const item = { store_id, name, type, ...fields }
     const { id } = await client.items.create(item, creation(item))
     goTo(linkTo('items', id))
+    return true
   })
   return (
     <Dialog title="New item" onClose={onClose}>

@@ -95,7 +95,7 @@ function Edit({ project, onSaved }: EditProps) {
   const action = useAction(async () => {
     const parsed = parseConfig(config)
     setMistake(parsed ? undefined : 'must be a JSON object')
-    if (!parsed) return
+    if (!parsed) return false
     const changes = changesOf(base, { name, platform, status, config: parsed as JsonObject })
     const saved = await client.projects.update({ id: project.id, ...changes })
     setBase(saved)
@@ -105,6 +105,7 @@ function Edit({ project, onSaved }: EditProps) {
     setConfig(configDraft(saved.config, saved.secrets))
     setSaves(saves + 1)
     onSaved()
+    return true
   })
   return (
     <Section title="Edit">

@@ -72,7 +72,7 @@ function Edit({ store, onSaved }: EditProps) {
   const action = useAction(async () => {
     const store_config = parseConfig(config)
     setMistake(store_config ? undefined : 'must be a JSON object')
-    if (!store_config) return
+    if (!store_config) return false
     const changes = changesOf(base, { status, is_sandbox, store_config })
     const saved = await client.stores.update({ store_id, ...changes } as StoreChange)
     setBase(saved)
@@ -81,6 +81,7 @@ function Edit({ store, onSaved }: EditProps) {
     setConfig(configDraft(saved.store_config, saved.secrets))
     setSaves(saves + 1)
     onSaved()
+    return true
   })
   const names = ['status', 'store_config', ...secretNames.map((name) => `store_config.${name}`)]
   return (

@@ -90,6 +90,36 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await page.unroute('**/imports')
   })
 
+  await t.test('a revoked key and a left page lose nothing that was typed', async () => {
+    await goTo(page, '#/items?store=b-jpy', 'Items')
+    await press('New item')
+    await fill('SKU', 'sword')
+    await fill('Name', 'Sword')
+    await fill('Price in JPY', '900')
+    const other = await till.accounts.addKey(account)
+    const keys = await till.accounts.listKeys(account)
+    for (const { key_id } of keys) {
+      if (key_id !== other.key_id) await till.accounts.revokeKey(account, key_id)
+    }
+    await press('Create')
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.getByLabel('Account key').fill(other.account_key)
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await press('Create')
+    await page.getByRole('heading', { level: 1, name: 'Sword' }).waitFor()
+
+    await fill('Description', 'Sharp')
+    const left = page.waitForEvent('dialog')
+    const clicked = page.getByRole('link', { name: 'Overview' }).click()
+    await (await left).dismiss()
+    await clicked
+    await page.getByRole('heading', { level: 1, name: 'Sword' }).waitFor()
+    assert.equal(await page.getByLabel('Description').inputValue(), 'Sharp')
+    page.once('dialog', (dialog) => void dialog.accept())
+    await goTo(page, '#/%', 'Not found')
+  })
+
   assertNoComplaints(complaints)
 })
 
