@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fileOf } from '../support/till.ts'
 import {
   assertNoComplaints,
   type ConsoleServer,
@@ -88,6 +89,23 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await page.getByRole('row', { name: /sales\.csv/ }).waitFor()
     assert.ok(!(await page.getByText('Nothing is stored yet').isVisible()))
     await page.unroute('**/imports')
+  })
+
+  await t.test('many currencies and an ancient purchase do not hold up the overview', async () => {
+    const days = ['1000-01-01', new Date().toISOString().slice(0, 10)]
+    const lines = Array.from({ length: 60 }, (_, i) => {
+      const currency = `X${String.fromCharCode(65 + (i % 26), 65 + Math.floor(i / 26))}`
+      return `C-${i},gold,${days[i % 2]}T00:00:00Z,1,${currency}\n`
+    })
+    const text = `transaction_id,sku,purchased_at,price,currency\n${lines.join('')}`
+    await till.purchases.import(account, { store_id: 'b-jpy', file: fileOf(text) })
+    await goTo(page, '#/overview?store=b-jpy&range=all', 'Overview')
+    await page.getByText('And 6 more.').waitFor()
+    await page
+      .getByRole('img', { name: /in 120 periods/ })
+      .first()
+      .waitFor()
+    assert.equal(await page.getByRole('img', { name: /Revenue in/ }).count(), 4)
   })
 
   await t.test('a revoked key and a left page lose nothing that was typed', async () => {
