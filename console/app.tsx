@@ -1,26 +1,34 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { ManageClient } from '../client/manage.ts'
-import { SignIn } from './pages/sign-in.tsx'
-import { ClientProvider, clientFor, storedKey, watchSignOut } from './session.ts'
+import { SignInForm, SignInPage } from './pages/sign-in.tsx'
+import { Dialog } from './parts/dialog.tsx'
+import { ClientProvider, type Session, signOut, storedSession, watchSession } from './session.ts'
 import { Shell } from './shell.tsx'
 
 /** The sign-in page, or the console of the account that has signed in. */
 export function App() {
-  const [client, setClient] = useState<ManageClient | undefined>(() => {
-    const key = storedKey()
-    return key ? clientFor(key) : undefined
-  })
-  const [reason, setReason] = useState('')
+  const [session, setSession] = useState<Session | undefined>(storedSession)
+  const [isRefused, setRefused] = useState(false)
+  const change = (session: Session | undefined) => {
+    setRefused(false)
+    setSession(session)
+  }
   useEffect(() => {
-    watchSignOut((reason) => {
-      setReason(reason)
-      setClient(undefined)
-    })
+    watchSession({ onSignOut: () => change(undefined), onRefusal: () => setRefused(true) })
   }, [])
-  if (!client) return <SignIn reason={reason} onSignIn={setClient} />
+  if (!session) return <SignInPage onSignIn={change} />
   return (
-    <ClientProvider value={client}>
-      <Shell />
+    <ClientProvider value={session.client}>
+      {/* The same account keeps its page, with what was typed. */}
+      <Shell key={session.account_id} />
+      {isRefused && (
+        <Dialog title="Sign in again" isRequired onClose={signOut}>
+          <p>
+            The account key is not valid any more. It may have been revoked. With another key of the
+            account, the page stays as it is.
+          </p>
+          <SignInForm onSignIn={change} onCancel={signOut} />
+        </Dialog>
+      )}
     </ClientProvider>
   )
 }

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { noticeRefusal } from './session.ts'
+import { randomHex } from '../client/random.ts'
+import { noticeRefusal, useClient } from './session.ts'
 
 export interface Loaded<T> {
   readonly value: T | undefined
@@ -10,7 +11,7 @@ export interface Loaded<T> {
 
 /**
  * Loads a value again whenever `inputs` change, and aborts the load before. While a later load
- * runs, the value is still the earlier one.
+ * runs, the value is still the earlier one, also until somebody signs in again.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,
@@ -20,6 +21,7 @@ export function useLoad<T>(
     isLoading: true,
   })
   const [round, setRound] = useState(0)
+  const client = useClient()
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
@@ -28,12 +30,11 @@ export function useLoad<T>(
       (value) => signal.aborted || setState({ value, isLoading: false }),
       (error) => {
         if (signal.aborted) return
-        noticeRefusal(error)
-        setState({ error, isLoading: false })
+        if (!noticeRefusal(error)) setState({ error, isLoading: false })
       },
     )
     return () => controller.abort()
-  }, [...inputs, round])
+  }, [...inputs, round, client])
   const reload = useCallback(() => setRound((round) => round + 1), [])
   return { value: state.value, error: state.error, isLoading: state.isLoading, reload }
 }
@@ -104,7 +105,7 @@ export interface Action<A extends readonly unknown[]> {
   clear(): void
 }
 
-/** An action of the user, with its progress and its error. */
+/** An action of the user, with its progress and its error. An action that fails may return false. */
 export function useAction<A extends readonly unknown[]>(
   act: (...args: A) => Promise<unknown>,
 ): Action<A> {
@@ -116,9 +117,9 @@ export function useAction<A extends readonly unknown[]>(
       isRunning.current = true
       setState({ isRunning: true })
       try {
-        await act(...args)
+        const result = await act(...args)
         setState({ isRunning: false })
-        return true
+        return result !== false
       } catch (error) {
         noticeRefusal(error)
         const isStopped = error instanceof DOMException && error.name === 'AbortError'
@@ -130,5 +131,18 @@ export function useAction<A extends readonly unknown[]>(
     },
     ...{ isRunning: state.isRunning, error: state.error },
     clear: () => setState({ isRunning: false }),
+  }
+}
+
+/**
+ * The options of a creation: one idempotency key for each input. The same input once more, after
+ * its answer was lost, creates nothing again.
+ */
+export function useCreation(): (input: object) => { readonly idempotencyKey: string } {
+  const last = useRef({ text: '', idempotencyKey: '' })
+  return (input) => {
+    const text = JSON.stringify(input)
+    if (text !== last.current.text) last.current = { text, idempotencyKey: randomHex() }
+    return { idempotencyKey: last.current.idempotencyKey }
   }
 }

@@ -15,8 +15,17 @@ const KEPT = ['project', 'store']
 
 export function currentPlace(): Place {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?')
-  const [page = '', id = ''] = path.split('/').map(decodeURIComponent)
+  const [page = '', id = ''] = path.split('/').map(decode)
   return { page: page || 'overview', id, query: Object.fromEntries(new URLSearchParams(query)) }
+}
+
+/** Names no page if the text is not encoded correctly. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 /** The link to a place. A parameter that is undefined or empty is left out. */
@@ -33,6 +42,36 @@ export function goTo(link: string, replace = false): void {
   if (replace) location.replace(link)
   else location.hash = link
 }
+
+/** The forms with changes that are not saved. */
+const unsaved = new Set<HTMLFormElement>()
+
+/** Asks before the page is left while a form has changes that are not saved. */
+export function setUnsaved(form: HTMLFormElement, isUnsaved: boolean): void {
+  if (isUnsaved) unsaved.add(form)
+  else unsaved.delete(form)
+}
+
+export function mayLeave(place: Node = document): boolean {
+  const isSaved = [...unsaved].every((form) => !place.contains(form))
+  return isSaved || confirm('Leave without saving what you have typed?')
+}
+
+let shown = location.hash
+
+// Stands before the listeners of the pages, which do not notice a place that is not entered.
+addEventListener('hashchange', (event) => {
+  if (location.hash !== shown) {
+    if (mayLeave()) {
+      shown = location.hash
+      return
+    }
+    shown ||= '#/'
+    location.replace(shown)
+  }
+  event.stopImmediatePropagation()
+})
+addEventListener('beforeunload', (event) => unsaved.size > 0 && event.preventDefault())
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(currentPlace)

@@ -1,21 +1,24 @@
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Project, Store } from '../client/manage.ts'
+import { type ManageClient, type Project, type Store, TillError } from '../client/manage.ts'
 import { type Loaded, useLoad } from './data.ts'
 import { Empty, Failure, Loading } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { currentPlace, goTo, linkTo, usePlace } from './place.ts'
 import { useClient } from './session.ts'
 
-/** The most projects, and stores of a project, that can be chosen. */
+/** The most projects, and stores of a project, in the lists to choose from. */
 const LISTED = 1000
 
 interface Scope {
   readonly projects: Loaded<readonly Project[]>
   readonly stores: Loaded<readonly Store[]>
-  /** The chosen project and store, by default the first ones. */
+  /** The project and store that the URL names, or the first ones where it names none. */
   readonly project: Project | undefined
   readonly store: Store | undefined
+  readonly named: Loaded<Named>
+  /** The kind of record that the URL names and the account does not have. */
+  readonly missing: 'project' | 'store' | undefined
 }
 
 const ScopeContext = createContext<Scope | undefined>(undefined)
@@ -27,11 +30,16 @@ export function useScope(): Scope {
 export function ScopeProvider({ children }: { readonly children: ComponentChildren }) {
   const client = useClient()
   const { query } = usePlace()
+  const key = JSON.stringify([query.project, query.store])
+  const loaded = useLoad((signal) => loadNamed(client, key, signal), [key])
+  // While a later place loads, the value is that of the earlier place.
+  const named = loaded.value?.key === key ? loaded.value : undefined
+  const missing = missingIn(named)
   const projects = useLoad(
     async (signal) => (await client.projects.list({ limit: LISTED }, { signal })).projects,
     [],
   )
-  const project = chosen(projects.value, ({ id }) => id === query.project)
+  const project = missing ? named?.project : (named?.project ?? (named && projects.value?.[0]))
   const project_id = project?.id
   const stores = useLoad(
     async (signal) => {
@@ -41,16 +49,44 @@ export function ScopeProvider({ children }: { readonly children: ComponentChildr
     [project_id],
   )
   const ofProject = stores.value?.filter((store) => store.project_id === project_id)
-  const store = chosen(ofProject, ({ store_id }) => store_id === query.store)
-  return (
-    <ScopeContext.Provider value={{ projects, stores, project, store }}>
-      {children}
-    </ScopeContext.Provider>
-  )
+  const store_id = named?.store?.store_id
+  const store = store_id
+    ? (ofProject?.find((each) => each.store_id === store_id) ?? named?.store)
+    : ofProject?.[0]
+  const scope = {
+    ...{ projects, stores, missing, named: { ...loaded, value: named } },
+    ...{ project: project ?? undefined, store: missing ? undefined : (store ?? undefined) },
+  }
+  return <ScopeContext.Provider value={scope}>{children}</ScopeContext.Provider>
 }
 
-function chosen<T>(all: readonly T[] | undefined, isChosen: (each: T) => boolean): T | undefined {
-  return all?.find(isChosen) ?? all?.[0]
+/** The records that the URL names: undefined where it names none, null where there is none. */
+interface Named {
+  readonly key: string
+  readonly project: Project | null | undefined
+  readonly store: Store | null | undefined
+}
+
+function missingIn(named: Named | undefined): Scope['missing'] {
+  if (named?.project === null) return 'project'
+  return named?.store === null ? 'store' : undefined
+}
+
+/** Loads the store, and its project even if the URL names another one. */
+async function loadNamed(client: ManageClient, key: string, signal: AbortSignal): Promise<Named> {
+  const [given, store_id]: (string | null)[] = JSON.parse(key)
+  const store = store_id ? await orNull(client.stores.get(store_id, { signal })) : undefined
+  const id = store?.project_id ?? given
+  return { key, store, project: id ? await orNull(client.projects.get(id, { signal })) : undefined }
+}
+
+async function orNull<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof TillError && error.status === 404) return null
+    throw error
+  }
 }
 
 /** The choice of the project and the store that the pages show. */
@@ -60,32 +96,40 @@ export function ScopeChoice() {
     const { page } = currentPlace()
     goTo(linkTo(page, '', choice))
   }
-  if (!project || !projects.value) return null
+  if (!projects.value?.length) return null
   return (
     <div class="scope">
       <label>
         <span>Project</span>
         <select
-          value={project.id}
-          onChange={({ currentTarget: { value } }) => choose({ project: value, store: undefined })}
+          value={project?.id ?? ''}
+          onChange={({ currentTarget }) => {
+            const { value } = currentTarget
+            currentTarget.value = project?.id ?? '' // until the page is left
+            choose({ project: value, store: undefined })
+          }}
         >
-          {projects.value.map(({ id, name }) => (
+          {!project && <option value="">–</option>}
+          {withShown(projects.value, project).map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
             </option>
           ))}
         </select>
       </label>
-      {store && stores.value && (
+      {project && stores.value && stores.value.length > 0 && (
         <label>
           <span>Store</span>
           <select
-            value={store.store_id}
-            onChange={({ currentTarget: { value } }) =>
+            value={store?.store_id ?? ''}
+            onChange={({ currentTarget }) => {
+              const { value } = currentTarget
+              currentTarget.value = store?.store_id ?? ''
               choose({ project: project.id, store: value })
-            }
+            }}
           >
-            {stores.value.map(({ store_id, is_sandbox }) => (
+            {!store && <option value="">–</option>}
+            {withShown(stores.value, store).map(({ store_id, is_sandbox }) => (
               <option key={store_id} value={store_id}>
                 {store_id}
                 {is_sandbox ? ' (sandbox)' : ''}
@@ -96,6 +140,12 @@ export function ScopeChoice() {
       )}
     </div>
   )
+}
+
+/** A list that is too long for all records still has the shown one. */
+function withShown<T extends object>(listed: readonly T[], shown: T | undefined): readonly T[] {
+  const ids = (each: T) => ('store_id' in each ? each.store_id : 'id' in each && each.id)
+  return shown && !listed.some((each) => ids(each) === ids(shown)) ? [...listed, shown] : listed
 }
 
 interface WithStoreProps {
@@ -118,19 +168,25 @@ export function WithStore({ title, children }: WithStoreProps) {
 }
 
 function NoStore() {
-  const { projects, stores, project } = useScope()
-  const error = projects.error ?? stores.error
-  if (error !== undefined) {
-    const retry = projects.error === undefined ? stores.reload : projects.reload
-    return <Failure error={error} onRetry={retry} />
+  const { projects, stores, project, named, missing } = useScope()
+  const failed = [named, projects, stores].find(({ error }) => error !== undefined)
+  if (failed) return <Failure error={failed.error} onRetry={failed.reload} />
+  if (!named.value || projects.isLoading || stores.isLoading) return <Loading />
+  if (missing) {
+    return (
+      <Empty title={`There is no such ${missing}`}>
+        <p>
+          The address names a {missing} that this account does not have. Choose another one above.
+        </p>
+      </Empty>
+    )
   }
-  if (projects.isLoading || stores.isLoading) return <Loading />
-  const missing = project ? 'store' : 'project'
+  const next = project ? 'store' : 'project'
   return (
-    <Empty title={`There is no ${missing} yet`}>
+    <Empty title={`There is no ${next} yet`}>
       <p>Items and purchases belong to a store, and a store belongs to a project.</p>
       <a class="button primary" href={linkTo('projects', project?.id)}>
-        Create a {missing}
+        Create a {next}
       </a>
     </Empty>
   )

@@ -64,7 +64,10 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
   // Not the index files: their types need those of Node, which a browser's program does not have.
   { room: 'client/', may: ['client/', 'lib/domain/', 'lib/errors.ts', 'http/faults.ts'] },
   // The build bundles the two packages.
-  { room: 'console/', may: ['console/', 'client/index.ts', 'client/manage.ts', 'preact', 'uplot'] },
+  {
+    room: 'console/',
+    may: ['console/', 'client/index.ts', 'client/manage.ts', 'client/random.ts', 'preact', 'uplot'],
+  },
 ]
 
 const files = ['lib', 'http', 'cli', 'client', 'console'].flatMap((folder) =>

@@ -1,4 +1,4 @@
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import { formatBytes } from '../format.ts'
 
 interface FileChoiceProps {
@@ -11,6 +11,15 @@ interface FileChoiceProps {
 export function FileChoice({ file, onChoose, isDisabled }: FileChoiceProps) {
   const id = useId()
   const [isOver, setOver] = useState(false)
+  // Otherwise the browser leaves the page for a file that is dropped beside the field.
+  useEffect(() => {
+    const stay = (event: Event) => event.preventDefault()
+    const events = ['dragover', 'drop']
+    for (const name of events) addEventListener(name, stay)
+    return () => {
+      for (const name of events) removeEventListener(name, stay)
+    }
+  }, [])
   const drag = (isOver: boolean) => (event: DragEvent) => {
     event.preventDefault()
     setOver(isOver)

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ImportResult, Store } from '../../client/manage.ts'
+import { type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { useAction } from '../data.ts'
 import { formatCount } from '../format.ts'
 import { CheckField, SelectField } from '../parts/fields.tsx'
@@ -42,32 +42,46 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   const [checked, setChecked] = useState<ImportResult>()
   const [done, setDone] = useState<ImportResult>()
   const [round, setRound] = useState(0)
+  const [isUnknown, setUnknown] = useState(false)
+  const lookAgain = () => setRound((round) => round + 1)
+  const lastCheck = useRef<ImportResult>(undefined)
   const controller = useRef<AbortController>(undefined)
 
   const send = useAction(async (file: File, step: Step) => {
     setStep(step)
+    setChecked(undefined) // an import that is stopped or lost may be stored
     setSent(0)
+    setUnknown(false)
     controller.current = new AbortController()
     const { signal } = controller.current
-    const result = await client.imports.create(store_id, file, {
+    const sending = client.imports.create(store_id, file, {
       ...(preset && { preset }),
       ...(isMajor && { priceUnit: 'major' as const }),
       ...{ dryRun: step === 'check', signal },
       onProgress: ({ bytes }) => setSent(bytes),
     })
-    if (step === 'check') return setChecked(result)
-    setDone(result)
-    setRound((round) => round + 1)
+    if (step === 'check') {
+      lastCheck.current = await sending
+      return setChecked(lastCheck.current)
+    }
+    try {
+      setDone(await sending)
+    } catch (error) {
+      setUnknown(isLost(error))
+      throw error
+    } finally {
+      lookAgain()
+    }
   })
   const choose = (file: File | undefined) => {
     send.clear()
     setChecked(undefined)
     setDone(undefined)
+    setUnknown(false)
     setFile(file)
   }
   // Checks a file as soon as it is chosen, and again with other settings.
   useEffect(() => {
-    setChecked(undefined)
     if (file) send.run(file, 'check')
   }, [file, preset, isMajor])
   useWarningBeforeClosing(send.isRunning && step === 'import')
@@ -105,20 +119,21 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
             </ImportProgress>
           )}
           {isBadFile(send.error) && <BadRows error={send.error} fileName={file.name} />}
-          {!isBadFile(send.error) && send.error !== undefined && (
-            <>
-              <Failure error={send.error} onRetry={() => send.run(file, step)} />
-              {step === 'import' && (
-                <Notice title="The file is still chosen, and trying again is safe">
-                  <p>
-                    The server stores all rows or none. If it has stored them already, the second
-                    import skips them.
-                  </p>
-                </Notice>
-              )}
-            </>
+          {!isBadFile(send.error) && (
+            <Failure error={send.error} onRetry={() => send.run(file, step)} />
           )}
-          {!send.isRunning && !checked && send.error === undefined && (
+          {isUnknown && (
+            <Notice tone="warning" title="It is not known whether the rows were stored">
+              <p>
+                If they were, the list below has the import. The server stores all rows or none, and
+                skips those that it has: trying again is safe.
+              </p>
+              <button type="button" onClick={lookAgain}>
+                Look again
+              </button>
+            </Notice>
+          )}
+          {!send.isRunning && !checked && !done && send.error === undefined && (
             <button type="button" onClick={() => send.run(file, 'check')}>
               Check the file
             </button>
@@ -149,6 +164,13 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
                   The import is <code>{done.import_id}</code>. It can be undone below.
                 </p>
               </Notice>
+              {isOther(done, lastCheck.current) && (
+                <Notice tone="warning" title="These are not the rows that were checked">
+                  <p>
+                    The file has changed since the check. Compare the counts, or undo the import.
+                  </p>
+                </Notice>
+              )}
               <ImportCounts result={done} />
               <div class="actions">
                 <button type="button" onClick={() => choose(undefined)}>
@@ -162,6 +184,16 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
       <Imports store_id={store_id} round={round} />
     </>
   )
+}
+
+/** Whether the server may have stored the rows although no answer says so. */
+function isLost(error: unknown): boolean {
+  return !(error instanceof TillError) || error.status === 0 || error.status >= 500
+}
+
+function isOther(done: ImportResult, checked: ImportResult | undefined): boolean {
+  const facts = (result?: ImportResult) => JSON.stringify([result?.rows, result?.totals])
+  return facts(done) !== facts(checked)
 }
 
 /** The browser asks before it closes the tab. */

@@ -34,7 +34,7 @@ export function EditItem({ store, item, onSaved }: EditProps) {
     setSaved(false)
     const { fields, mistakes } = parseDraft(draft, currency)
     setMistakes(mistakes)
-    if (Object.keys(mistakes).length > 0) return
+    if (Object.keys(mistakes).length > 0) return false
     const save = (version: number) => client.items.update({ id: item.id, ...fields, version })
     try {
       finish(await save(base.version))
@@ -42,9 +42,13 @@ export function EditItem({ store, item, onSaved }: EditProps) {
       if (!(error instanceof TillError) || error.code !== 'version_conflict') throw error
       const newest = await client.items.get(item.id)
       // Archiving also makes a new version.
-      if (theirChanges(base, newest, currency).length > 0) setNewest(newest)
-      else finish(await save(newest.version))
+      if (theirChanges(base, newest, currency).length > 0) {
+        setNewest(newest)
+        return false
+      }
+      finish(await save(newest.version))
     }
+    return true
   })
   const finish = (saved: Item) => {
     setBase(saved)

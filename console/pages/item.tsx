@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
 import { Confirm } from '../parts/dialog.tsx'
-import { Await } from '../parts/notice.tsx'
+import { Await, Loading } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
-import { linkTo } from '../place.ts'
+import { goTo, linkTo } from '../place.ts'
 import { currencyOf } from '../scope.tsx'
 import { useClient } from '../session.ts'
 import { EditItem } from './item-edit.tsx'
@@ -20,11 +20,18 @@ export function ItemPage({ store, id }: ItemProps) {
   const loaded = useLoad((signal) => client.items.get(id, { signal }), [id])
   const [isAsking, setAsking] = useState(false)
   const item = loaded.value
+  // The currency of the price is that of the item's own store.
+  const own = item?.store_id
+  const isElsewhere = own !== undefined && own !== store.store_id
+  useEffect(() => {
+    if (isElsewhere) goTo(linkTo('items', id, { project: undefined, store: own }), true)
+  }, [isElsewhere])
   const isArchived = item?.archived_at !== undefined
   const move = async () => {
     await (isArchived ? client.items.restore(id) : client.items.archive(id))
     loaded.reload()
   }
+  if (isElsewhere) return <Loading />
   return (
     <Page
       title={item?.display_name ?? 'Item'}

@@ -33,7 +33,7 @@ export function Keys() {
     >
       <Failure error={add.error} />
       {added && (
-        <Dialog title="The new account key" onClose={() => setAdded(undefined)}>
+        <Dialog title="The new account key" isRequired onClose={() => setAdded(undefined)}>
           <p>Copy it now: it is shown only this once.</p>
           <Copyable label="Account key" text={added.account_key} />
           <div class="actions">

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Store } from '../../client/manage.ts'
-import { useAction } from '../data.ts'
+import { useAction, useCreation } from '../data.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { SelectField, TextField } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
@@ -26,13 +26,16 @@ export function NewItem({ store, onClose }: NewItemProps) {
   const [type, setType] = useState<ItemType>('consumable')
   const [draft, setDraft] = useState(EMPTY_DRAFT)
   const [mistakes, setMistakes] = useState<Mistakes>({})
+  const creation = useCreation()
   const action = useAction(async () => {
     const { fields, mistakes } = parseDraft(draft, currency)
     setMistakes(mistakes)
-    if (Object.keys(mistakes).length > 0) return
+    if (Object.keys(mistakes).length > 0) return false
     const { store_id } = store
-    const { id } = await client.items.create({ store_id, name, type, ...fields })
+    const item = { store_id, name, type, ...fields }
+    const { id } = await client.items.create(item, creation(item))
     goTo(linkTo('items', id))
+    return true
   })
   return (
     <Dialog title="New item" onClose={onClose}>

@@ -34,7 +34,11 @@ export function Buyers({ store_id, from, timeout }: BuyersProps) {
     },
     [store_id, from],
   )
-  const shown = (rows: readonly Shares[]) => rows.filter(({ buyers }) => buyers > 0)
+  const shown = (rows: readonly Shares[], most: number) =>
+    rows
+      .filter(({ buyers }) => buyers > 0)
+      .sort((a, b) => b.buyers - a.buyers)
+      .slice(0, most)
   return (
     <Section title="New buyers">
       <Await loaded={loaded}>
@@ -42,7 +46,7 @@ export function Buyers({ store_id, from, timeout }: BuyersProps) {
           <>
             <Bars
               label="New buyers"
-              bars={shown(rows).flatMap(({ currency, fresh, returning }) => [
+              bars={shown(rows, 4).flatMap(({ currency, fresh, returning }) => [
                 { label: `new, ${currency}`, value: fresh, text: formatCount(fresh) },
                 { label: `returning, ${currency}`, value: returning, text: formatCount(returning) },
               ])}
@@ -51,7 +55,7 @@ export function Buyers({ store_id, from, timeout }: BuyersProps) {
               <summary>Numbers</summary>
               <Table
                 label="New buyers"
-                rows={shown(rows)}
+                rows={shown(rows, 50)}
                 keyOf={({ currency }) => currency}
                 columns={[
                   { label: 'Currency', cell: ({ currency }) => currency },

@@ -3,6 +3,7 @@ import { digitsOf, formatCount, formatMoney, formatPeriod } from '../format.ts'
 import { Columns } from '../parts/columns.tsx'
 import { Facts, Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
+import { MAX_PERIODS } from './periods.ts'
 
 interface RevenueProps {
   readonly currency: string
@@ -14,8 +15,7 @@ interface RevenueProps {
 /** The revenue of each period in one currency. */
 export function Revenue({ currency, periods, rows }: RevenueProps) {
   const found = new Map(rows.map((row) => [row.day ?? row.week ?? row.month, row]))
-  const total = (field: 'revenue' | 'refunded_total') =>
-    String(rows.reduce((sum, row) => sum + BigInt(row[field]), 0n))
+  const total = (field: Amount) => totalOf(rows, field)
   const money = (minor: string) => formatMoney(minor, currency)
   const major = (minor = '0') => Number(minor) / 10 ** digitsOf(currency)
   const short = new Intl.NumberFormat(undefined, {
@@ -50,7 +50,7 @@ export function Revenue({ currency, periods, rows }: RevenueProps) {
         <summary>Numbers</summary>
         <Table
           label={label}
-          rows={rows}
+          rows={rows.slice(-MAX_PERIODS)}
           keyOf={(row) => row.day ?? row.week ?? row.month ?? ''}
           columns={[
             { label: 'Period (UTC)', cell: (row) => row.day ?? row.week ?? row.month },
@@ -60,6 +60,41 @@ export function Revenue({ currency, periods, rows }: RevenueProps) {
           ]}
         />
       </details>
+    </Section>
+  )
+}
+
+type Amount = 'revenue' | 'refunded_total'
+
+function totalOf(rows: readonly PurchaseSummary[], field: Amount): string {
+  return String(rows.reduce((sum, row) => sum + BigInt(row[field]), 0n))
+}
+
+const LISTED = 50
+
+interface OtherProps {
+  readonly currencies: readonly (readonly [currency: string, rows: readonly PurchaseSummary[]])[]
+}
+
+/** The revenue in the currencies without a chart. */
+export function OtherCurrencies({ currencies }: OtherProps) {
+  const money = (field: Amount) => {
+    return ([currency, rows]: OtherProps['currencies'][number]) =>
+      formatMoney(totalOf(rows, field), currency)
+  }
+  return (
+    <Section title="Revenue in other currencies">
+      <Table
+        label="Revenue in other currencies"
+        rows={currencies.slice(0, LISTED)}
+        keyOf={([currency]) => currency}
+        columns={[
+          { label: 'Currency', cell: ([currency]) => currency },
+          { label: 'Revenue', cell: money('revenue'), isNumber: true },
+          { label: 'Refunded', cell: money('refunded_total'), isNumber: true },
+        ]}
+      />
+      {currencies.length > LISTED && <p>And {formatCount(currencies.length - LISTED)} more.</p>}
     </Section>
   )
 }

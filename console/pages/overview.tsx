@@ -7,7 +7,7 @@ import { goTo, linkTo, usePlace } from '../place.ts'
 import { WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
 import { Buyers } from './overview-buyers.tsx'
-import { Revenue } from './overview-revenue.tsx'
+import { OtherCurrencies, Revenue } from './overview-revenue.tsx'
 import { BestSellers, Statuses } from './overview-shares.tsx'
 import { nameOf, periodsBetween, RANGES, startOf } from './periods.ts'
 
@@ -63,16 +63,13 @@ function Summaries({ store: { store_id }, range }: SummariesProps) {
   if (byPeriod.length === 0) return <NoPurchases isAllTime={from === undefined} />
   const first = from ?? periodOf(byPeriod[0] as PurchaseSummary)
   const periods = periodsBetween(first, nameOf(Date.now(), value.by), value.by)
-  const currencies = [...new Set(byPeriod.map(({ currency }) => currency))].filter(Boolean)
+  const currencies = byCurrency(byPeriod)
   return (
     <div class={isLoading ? 'columns stale' : 'columns'} aria-busy={isLoading}>
-      {currencies.map((currency) => (
-        <Revenue
-          key={currency}
-          {...{ currency, periods }}
-          rows={byPeriod.filter((row) => row.currency === currency)}
-        />
+      {currencies.slice(0, CHARTS).map(([currency, rows]) => (
+        <Revenue key={currency} {...{ currency, periods, rows }} />
       ))}
+      {currencies.length > CHARTS && <OtherCurrencies currencies={currencies.slice(CHARTS)} />}
       <div class="loaded">
         <Statuses rows={byPeriod} />
         <Buyers {...{ store_id, from, timeout: TIMEOUT }} />
@@ -80,6 +77,24 @@ function Summaries({ store: { store_id }, range }: SummariesProps) {
       <BestSellers rows={bySku} />
     </div>
   )
+}
+
+/** The most currencies with a chart. Anybody who records purchases can name more. */
+const CHARTS = 4
+
+/** The summaries of each currency, the one with the most purchases first. */
+function byCurrency(rows: readonly PurchaseSummary[]): [string, PurchaseSummary[]][] {
+  const found = new Map<string, PurchaseSummary[]>()
+  for (const row of rows) {
+    const { currency } = row
+    if (!currency) continue
+    const others = found.get(currency)
+    if (others) others.push(row)
+    else found.set(currency, [row])
+  }
+  const count = (rows: readonly PurchaseSummary[]) =>
+    rows.reduce((sum, { purchased }) => sum + purchased, 0)
+  return [...found].sort(([, a], [, b]) => count(b) - count(a))
 }
 
 export function periodOf({ day, week, month }: PurchaseSummary): string {

@@ -16,11 +16,15 @@ export function startOf({ by, back }: Range, now: number): string | undefined {
   return back === undefined ? undefined : dayOf(shift(floor(now, by), by, -back))
 }
 
-/** All periods from one to another, as summaries name them. */
+/** The most periods of a chart: ten years. */
+export const MAX_PERIODS = 120
+
+/** All periods from one to another, as summaries name them, or the last ones if they are many. */
 export function periodsBetween(first: string, last: string, by: Period): string[] {
   const found: string[] = []
   const end = Date.parse(last.length === 7 ? `${last}-01` : last)
-  let start = Date.parse(first.length === 7 ? `${first}-01` : first)
+  const earliest = shift(end, by, 1 - MAX_PERIODS)
+  let start = Math.max(earliest, Date.parse(first.length === 7 ? `${first}-01` : first))
   for (; start <= end; start = shift(start, by, 1)) found.push(nameOf(start, by))
   return found
 }

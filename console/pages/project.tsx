@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { JsonObject, Project } from '../../client/manage.ts'
 import { useAction, useLoad } from '../data.ts'
-import { ConfigFields, configDraft, parseConfig } from '../parts/config.tsx'
+import { ConfigFields, changesOf, configDraft, parseConfig } from '../parts/config.tsx'
 import { Copyable } from '../parts/copy.tsx'
 import { Confirm } from '../parts/dialog.tsx'
 import { SelectField, TextField } from '../parts/fields.tsx'
@@ -84,6 +84,8 @@ const NAMES = ['name', 'platform', 'status', 'config', 'config.webhook_secret']
 
 function Edit({ project, onSaved }: EditProps) {
   const client = useClient()
+  /** What the changes are based on. */
+  const [base, setBase] = useState(project)
   const [name, setName] = useState(project.name)
   const [platform, setPlatform] = useState(project.platform)
   const [status, setStatus] = useState(project.status)
@@ -93,13 +95,17 @@ function Edit({ project, onSaved }: EditProps) {
   const action = useAction(async () => {
     const parsed = parseConfig(config)
     setMistake(parsed ? undefined : 'must be a JSON object')
-    if (!parsed) return
-    const saved = await client.projects.update({
-      ...{ id: project.id, name, platform, status, config: parsed as JsonObject },
-    })
+    if (!parsed) return false
+    const changes = changesOf(base, { name, platform, status, config: parsed as JsonObject })
+    const saved = await client.projects.update({ id: project.id, ...changes })
+    setBase(saved)
+    setName(saved.name)
+    setPlatform(saved.platform)
+    setStatus(saved.status)
     setConfig(configDraft(saved.config, saved.secrets))
     setSaves(saves + 1)
     onSaved()
+    return true
   })
   return (
     <Section title="Edit">

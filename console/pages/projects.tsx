@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { useAction } from '../data.ts'
+import { useAction, useCreation } from '../data.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { SelectField, TextField } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
@@ -73,8 +73,9 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
     ...{ name, value: draft[name] },
     onChange: (value: string) => setDraft({ ...draft, [name]: value }),
   })
+  const creation = useCreation()
   const action = useAction(async () => {
-    const { id } = await client.projects.create(draft)
+    const { id } = await client.projects.create(draft, creation(draft))
     projects.reload()
     goTo(linkTo('projects', id, { project: id, store: undefined }))
   })

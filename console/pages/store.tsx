@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
-import type { Store } from '../../client/manage.ts'
+import type { Store, StoreChange } from '../../client/manage.ts'
 import { useAction, useLoad } from '../data.ts'
-import { ConfigFields, configDraft, parseConfig } from '../parts/config.tsx'
+import { ConfigFields, changesOf, configDraft, parseConfig } from '../parts/config.tsx'
 import { CheckField, TextField } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
 import { Await, Notice } from '../parts/notice.tsx'
@@ -62,6 +62,8 @@ function Edit({ store, onSaved }: EditProps) {
   const client = useClient()
   const { store_id, store_type } = store
   const secretNames = SECRETS[store_type] ?? []
+  /** What the changes are based on. */
+  const [base, setBase] = useState(store)
   const [status, setStatus] = useState(store.status)
   const [is_sandbox, setSandbox] = useState(store.is_sandbox)
   const [config, setConfig] = useState(() => configDraft(store.store_config, store.secrets))
@@ -70,11 +72,16 @@ function Edit({ store, onSaved }: EditProps) {
   const action = useAction(async () => {
     const store_config = parseConfig(config)
     setMistake(store_config ? undefined : 'must be a JSON object')
-    if (!store_config) return
-    const saved = await client.stores.update({ store_id, status, is_sandbox, store_config })
+    if (!store_config) return false
+    const changes = changesOf(base, { status, is_sandbox, store_config })
+    const saved = await client.stores.update({ store_id, ...changes } as StoreChange)
+    setBase(saved)
+    setStatus(saved.status)
+    setSandbox(saved.is_sandbox)
     setConfig(configDraft(saved.store_config, saved.secrets))
     setSaves(saves + 1)
     onSaved()
+    return true
   })
   const names = ['status', 'store_config', ...secretNames.map((name) => `store_config.${name}`)]
   return (

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { useAction, usePages } from '../data.ts'
+import { useAction, useCreation, usePages } from '../data.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { CheckField, SelectField, TextField } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
@@ -73,15 +73,17 @@ function NewStore({ project_id, onClose }: NewStoreProps) {
   const [store_type, setType] = useState<string>('web')
   const [currency, setCurrency] = useState('')
   const [is_sandbox, setSandbox] = useState(false)
+  const creation = useCreation()
   const action = useAction(async () => {
-    const created = await client.stores.create({
+    const input = {
       ...{ project_id, is_sandbox, store_type: store_type as (typeof TYPES)[number] },
       ...(store_id && { store_id }),
       store_config: {
         ...(currency && { currency }),
         ...(store_type === 'iap' && { platform: 'google_play' }),
       },
-    })
+    }
+    const created = await client.stores.create(input, creation(input))
     stores.reload()
     const store = created.store_id
     goTo(linkTo('stores', store, { project: project_id, store }))

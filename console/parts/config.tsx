@@ -30,6 +30,15 @@ export function parseConfig({
   return config
 }
 
+/** The fields that differ from what was loaded, so that a save keeps what others changed. */
+export function changesOf<T extends object>(base: object, fields: T): Partial<T> {
+  const before: { readonly [name: string]: unknown } = { ...base }
+  const changed = Object.entries(fields).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+  )
+  return Object.fromEntries(changed) as Partial<T>
+}
+
 export function parseJson(text: string): { [key: string]: unknown } | undefined {
   try {
     const value = JSON.parse(text || '{}')

@@ -1,16 +1,22 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { type Action, useAction } from '../data.ts'
+import { mayLeave } from '../place.ts'
 import { Failure } from './notice.tsx'
 
 interface DialogProps {
   readonly title: string
   readonly onClose: () => void
+  /** Escape does not close it. */
+  readonly isRequired?: boolean
   readonly children: ComponentChildren
 }
 
-/** A modal dialog. Escape closes it, and the focus returns to where it was. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+/**
+ * A modal dialog. Escape closes it, after a question if a form has changes. The focus returns to
+ * where it was.
+ */
+export function Dialog({ title, onClose, isRequired, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -18,8 +24,13 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     dialog.current?.showModal()
     return () => opener instanceof HTMLElement && opener.focus()
   }, [])
+  const cancel = (event: Event) => {
+    if (isRequired || !mayLeave(event.currentTarget as Node)) event.preventDefault()
+  }
+  // Browsers let a second Escape close the dialog in any case.
+  const close = () => (isRequired ? dialog.current?.showModal() : onClose())
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby={id} onCancel={cancel} onClose={close}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

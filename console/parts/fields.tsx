@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Field, type FieldProps } from './form.tsx'
 
 interface TextProps extends Omit<FieldProps, 'children'> {
@@ -38,9 +38,18 @@ const TYPING_MS = 250
 /** A text for a search, which starts a moment after the last key. */
 export function SearchField({ value, onChange, ...field }: TextProps) {
   const [typed, setTyped] = useState(value)
+  const sent = useRef(value)
+  // A change from elsewhere, such as a link that shows all.
+  useEffect(() => {
+    if (value !== sent.current) setTyped(value)
+    sent.current = value
+  }, [value])
   useEffect(() => {
     if (typed === value) return
-    const timer = setTimeout(() => onChange(typed), TYPING_MS)
+    const timer = setTimeout(() => {
+      sent.current = typed
+      onChange(typed)
+    }, TYPING_MS)
     return () => clearTimeout(timer)
   }, [typed])
   return <TextField {...field} type="search" value={typed} onChange={setTyped} />

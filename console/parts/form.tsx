@@ -1,6 +1,7 @@
 import { type ComponentChildren, createContext } from 'preact'
-import { useContext, useId } from 'preact/hooks'
+import { useContext, useEffect, useId, useRef } from 'preact/hooks'
 import type { Action } from '../data.ts'
+import { setUnsaved } from '../place.ts'
 import { detailsOf, Failure } from './notice.tsx'
 
 /** The error of the last attempt to send the form. */
@@ -13,7 +14,7 @@ interface FormProps {
   readonly label: string
   readonly children: ComponentChildren
   /** Sends the form instead of the action. */
-  readonly onSubmit?: () => void
+  readonly onSubmit?: () => unknown
   readonly onCancel?: () => void
   readonly submit?: string
   readonly isDangerous?: boolean
@@ -33,12 +34,18 @@ export function Form(props: FormProps) {
   } = props
   const { error, isRunning } = action
   const shown = detailsOf(error).filter(({ field = '' }) => names.includes(field))
-  const send = (event: Event) => {
+  const form = useRef<HTMLFormElement>(null)
+  const note = (isUnsaved: boolean) => form.current && setUnsaved(form.current, isUnsaved)
+  useEffect(() => {
+    const own = form.current
+    return () => own && setUnsaved(own, false)
+  }, [])
+  const send = async (event: Event) => {
     event.preventDefault()
-    onSubmit()
+    if (await onSubmit()) note(false)
   }
   return (
-    <form onSubmit={send} aria-label={label} novalidate>
+    <form ref={form} onSubmit={send} onInput={() => note(true)} aria-label={label} novalidate>
       <FormError.Provider value={error}>{children}</FormError.Provider>
       <Failure error={error} shown={shown} />
       <div class="actions">
