@@ -246,7 +246,7 @@ test('an account that the host has authenticated does not reach the management A
 })
 
 test('a plain page of items or purchases is served while the account has its share of reports', async (t) => {
-  const { storage, release } = createHeldStorage()
+  const { storage, isHeld, release } = createHeldStorage()
   const server = await startServer(t, {
     storage,
     options: { manage: true },
@@ -256,6 +256,7 @@ test('a plain page of items or purchases is served while the account has its sha
   const get = (path: string) =>
     server.send(`GET /manage/v1/stores/main/${path}`, { account_key: account.account_key })
   const summary = get('summary?by=month')
+  await isHeld
 
   assertProblem(await get('items?search=gold'), 503, 'overloaded')
   assertProblem(await get('purchases?sku=gold'), 503, 'overloaded')
@@ -268,10 +269,12 @@ test('a plain page of items or purchases is served while the account has its sha
 /** A storage whose summaries wait. */
 function createHeldStorage() {
   const { given, give: release } = createSignal()
+  const { given: isHeld, give: hold } = createSignal()
   const memory = createMemoryStorage()
   const summarizePurchases: typeof memory.summarizePurchases = async (...args) => {
+    hold()
     await given
     return memory.summarizePurchases(...args)
   }
-  return { storage: { ...memory, summarizePurchases }, release }
+  return { storage: { ...memory, summarizePurchases }, isHeld, release }
 }
