@@ -288,7 +288,12 @@ interface DeliveryQuery extends ListQuery {
   readonly state?: WebhookDeliveryState | undefined
 }
 
-/** Builds a path, with the values percent-encoded. */
+/**
+ * Builds a path, with the values percent-encoded. Throws a TypeError for `.` and `..`: a URL can not
+ * have them as a part of its path, even encoded.
+ */
 function at(texts: TemplateStringsArray, ...values: readonly string[]): string {
+  const bad = values.find((value) => value === '.' || value === '..')
+  if (bad !== undefined) throw new TypeError(`The id ${bad} can not be part of a URL: use the CLI`)
   return String.raw({ raw: texts }, ...values.map(encodeURIComponent))
 }

@@ -73,6 +73,12 @@ addEventListener('hashchange', (event) => {
 })
 addEventListener('beforeunload', (event) => unsaved.size > 0 && event.preventDefault())
 
+/** Removes the place from the URL, which may contain the id of a player. */
+export function forgetPlace(): void {
+  shown = '#/'
+  history.replaceState(null, '', shown)
+}
+
 export function usePlace(): Place {
   const [place, setPlace] = useState(currentPlace)
   useEffect(() => {

@@ -1,6 +1,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { createManageClient, type ManageClient, TillError } from '../client/manage.ts'
+import { forgetPlace } from './place.ts'
 
 /** The tab's storage: the browser forgets the account key when the tab is closed. */
 const KEY = 'tillkit.account_key'
@@ -46,7 +47,9 @@ export function watchSession(next: Watcher): void {
 
 export function signOut(): void {
   sessionStorage.removeItem(KEY)
+  sessionStorage.removeItem(ACCOUNT)
   watcher.onSignOut()
+  forgetPlace()
 }
 
 /** Forgets the key if the server does not accept it any more. The page stays, with what was typed. */

@@ -6,6 +6,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { CheckField, TextField } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { useScope } from '../scope.tsx'
 import { useClient } from '../session.ts'
 
 interface EraseProps {
@@ -17,6 +18,7 @@ interface EraseProps {
 /** Erases a player after the user id was typed again. */
 export function ErasePlayer({ project_id, user_id, onClose }: EraseProps) {
   const client = useClient()
+  const { project } = useScope()
   const [typed, setTyped] = useState('')
   const [deletes, setDeletes] = useState(false)
   const [mistake, setMistake] = useState<string>()
@@ -48,8 +50,9 @@ export function ErasePlayer({ project_id, user_id, onClose }: EraseProps) {
   return (
     <Dialog title={`Erase ${user_id}?`} onClose={onClose}>
       <p>
-        In all stores of the project, the purchases lose the user id, and a pseudonym replaces it in
-        the activity. The amounts stay for your accounting. This can not be undone.
+        In all stores of <strong>{project?.name}</strong>, the purchases lose the user id, and a
+        pseudonym replaces it in the activity. The amounts stay for your accounting. This can not be
+        undone.
       </p>
       <Form
         {...{ action, names: [], label: 'Erase player', submit: 'Erase', onSubmit: submit }}

@@ -138,6 +138,17 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await goTo(page, '#/%', 'Not found')
   })
 
+  await t.test('after sign-out, neither the URL nor the tab names the player', async () => {
+    await goTo(page, '#/player/alice?store=a-usd', 'alice')
+    await press('Erase')
+    await page.getByRole('dialog').getByText('In all stores of a-usd').waitFor()
+    await press('Cancel')
+    await press('Sign out')
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    assert.match(page.url(), /console#\/$/)
+    assert.equal(await page.evaluate(() => JSON.stringify(sessionStorage).includes('ak_')), false)
+  })
+
   assertNoComplaints(complaints)
 })
 
