@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { PLATFORMS } from './domain/project.ts'
 import { type Accounts, createAccounts } from './services/accounts.ts'
 import { type Catalogs, createCatalog } from './services/catalog.ts'
@@ -49,8 +48,9 @@ export interface TillOptions {
   readonly quotas?: Partial<Quotas>
   readonly webhooks?: WebhookOptions
   /**
-   * The size in bytes of a purchase file from which an import parses it in a thread of its own. By
-   * default 1 MiB, or `Infinity` with a single processor.
+   * The size in bytes of a purchase file from which an import parses it in a thread of its own;
+   * default `Infinity`. The thread takes a fifth of the work from the main thread, but costs 10 to
+   * 40 % more CPU time in all, and 28 MiB (docs/benchmarks.md).
    */
   readonly importThreadBytes?: number
   /** Returns the current time in Unix milliseconds; for tests. */
@@ -172,7 +172,7 @@ function createContext(options: TillOptions): Context {
     platforms = PLATFORMS,
     quotas = {},
     webhooks = {},
-    importThreadBytes = availableParallelism() > 1 ? 2 ** 20 : Number.POSITIVE_INFINITY,
+    importThreadBytes = Number.POSITIVE_INFINITY,
     now = Date.now,
     ...others
   } = options
