@@ -44,7 +44,7 @@ export function reportFailure(
 // The detail codes that blame the input alone. The other codes depend on stored records.
 const OPTION_CODES = ['required', 'invalid', 'unsupported']
 
-/** Whether the library rejected only values of options. */
+/** Whether all mistakes that the library found are in the command's options. */
 function isInvalidOption(error: unknown, options: object): boolean {
   if (!(error instanceof TillError) || error.code !== 'invalid_request') return false
   const isOption = ({ code, field = '' }: ErrorDetail) =>

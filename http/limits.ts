@@ -64,9 +64,9 @@ export const limits = {
    * clients with the most unsent bytes are disconnected.
    */
   memoryBytes: Math.min(MAX_MEMORY, getHeapStatistics().heap_size_limit / 2),
-  /** Bytes of a problem document; errors that do not fit are left out. */
+  /** The maximum bytes of a problem document. Errors that do not fit are left out. */
   problemBytes: 64 * 1024,
-  /** Bytes of a problem document that lists more than 100 errors. */
+  /** The maximum bytes of a problem document that may list more than 100 errors. */
   reportBytes: 256 * 1024,
   /** Milliseconds for a whole request, including a slow upload. */
   requestTimeout: 3_600_000,

@@ -75,8 +75,9 @@ export function expectValues(answer: Answer, values: object): void {
 }
 
 /**
- * Changes of a valid request. They apply to the fields of its JSON body, to the parts of its form
- * or, without either, to the properties of the call. Undefined removes a field.
+ * Changes to a valid request. If it has a JSON body, they replace fields of the body. If it has a
+ * form, they replace parts of the form. Otherwise they replace properties of the call, such as its
+ * headers. Undefined removes a field.
  */
 type Changes = object | ((world: World) => object | Promise<object>)
 

@@ -13,8 +13,8 @@ export interface ManageCall {
   readonly caller: KeyedAccount
   readonly params: { readonly [name: string]: string }
   /**
-   * The path parameters, and the documented fields of the query or body. The library validates
-   * them, so any of its inputs may be this object.
+   * The path parameters, and the documented fields of the query or body. Its type fits every input
+   * of the library, which validates the fields.
    */
   readonly input: never
   readonly options: CallOptions

@@ -200,8 +200,13 @@ function record(properties: Properties, ...optional: readonly string[]) {
   return { ...exactly(properties), required }
 }
 
+const next = {
+  ...text,
+  description: 'The `cursor` of the next page. Missing on the last page.',
+}
+
 function page(name: string, schema: string) {
-  return record({ [name]: { type: 'array', items: ref(schema) }, next: text }, 'next')
+  return record({ [name]: { type: 'array', items: ref(schema) }, next }, 'next')
 }
 
 function optional(properties: Properties) {

@@ -12,9 +12,9 @@ export interface Batch extends BatchNotes {
 export interface BatchNotes {
   /** The bytes of the chunk. */
   readonly bytes: number
-  /** In the batch that ends the header. */
+  /** Only in the batch that contains the end of the header line. */
   layout?: FileLayout
-  /** In the order of their lines. */
+  /** Bad rows and errors, in the order of their lines. */
   readonly faults: (BadRow | ErrorDetail)[]
   /** The number of rows of another store. */
   passedOver: number

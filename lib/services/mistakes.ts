@@ -54,7 +54,8 @@ export function createBadRows(): BadRows {
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
-      // The storage compares the identity fields of a row. If one is bad, it checks only the SKU.
+      // The storage compares a row with the stored purchase of the same id. Without an id, it only
+      // checks that the SKU exists: a field that is bad cannot be compared.
       const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
       const transaction_id = isComparable ? purchase.transaction_id : ''
       // Copies the strings, because they keep the file's text around them in memory.

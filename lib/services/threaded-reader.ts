@@ -36,7 +36,7 @@ let running = 0
 /**
  * Starts a reader that parses in a thread, while this thread stores the rows of earlier chunks.
  * Both threads exchange buffers, which are moved instead of copied. Resolves to undefined if the
- * thread can not start, and if as many run as there are further processors.
+ * thread can not start, or if each processor but one already has such a thread.
  */
 export async function startReadingThread(
   rules: PurchaseRules,

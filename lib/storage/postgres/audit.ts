@@ -65,8 +65,8 @@ export async function insertOnce<R>(
 
 /**
  * Verifies the account key, inserts a record and writes its audit entry in one statement, to save
- * round trips. A revocation updates the key's row. A statement that waits for its lock then finds
- * the key revoked.
+ * round trips. A revocation locks the key's row. If this statement waits for that lock, it then sees
+ * that the key is revoked.
  */
 export async function insertAudited<R>(
   on: Connection,

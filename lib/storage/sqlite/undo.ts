@@ -107,8 +107,8 @@ const COUNT_SKIPPED = `
   FROM import_overlaps o WHERE o.earlier = ?`
 
 /**
- * Stages the next slice of previous statuses. Returns its last purchase, or undefined when none is
- * left.
+ * Copies the previous statuses of the next purchases to the staging table. Returns the last of these
+ * purchases, or undefined if there are none left.
  */
 function stageSlice(
   db: Connection,
