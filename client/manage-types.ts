@@ -55,6 +55,8 @@ interface WithSecrets {
 export type Project = StoredProject & WithSecrets
 export type Store = StoredStore & WithSecrets
 
+// The following types repeat those of `lib/services`. Importing them would require the types of Node.
+
 export interface CatalogRequest {
   readonly catalog: JsonObject
   readonly archive_missing?: boolean | undefined

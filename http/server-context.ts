@@ -70,7 +70,7 @@ export function createServerContext<Request>(
     rateLimits,
     metrics,
     docs: options.docs ?? false,
-    manage: options.manage ?? options.console ?? false,
+    manage: Boolean(options.manage || options.console),
     console: options.console ?? false,
     record: createRecorder(options, metrics),
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
-import type { Worker } from 'node:worker_threads'
+import { test } from 'node:test'
 import { type ErrorDetail, TillError } from '../../lib/index.ts'
+import { threadsOf } from '../support/threads.ts'
 import { createShop, fileOf, memoryTill } from '../support/till.ts'
 
 const HERE = Number.POSITIVE_INFINITY
@@ -117,14 +117,3 @@ async function load(importThreadBytes: number, file: readonly string[]) {
 }
 
 const orderOf = ({ column, code }: ErrorDetail) => `${column} ${code}`
-
-function threadsOf(t: TestContext, started: (thread: Worker) => void = () => {}): Worker[] {
-  const threads: Worker[] = []
-  const add = (thread: Worker) => {
-    threads.push(thread)
-    started(thread)
-  }
-  process.on('worker', add)
-  t.after(() => process.off('worker', add))
-  return threads
-}

@@ -3,13 +3,13 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import type { Worker } from 'node:worker_threads'
 import type { NewPurchase, StoredPurchase } from '../../lib/domain/purchase.ts'
 import { openSqliteStorage, type Storage } from '../../lib/index.ts'
 import type { PurchaseImport, StagedRows, StoreKey } from '../../lib/storage/port.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { threadsOf } from '../support/threads.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 
 // 60 transactions make 7 checkpoints.
@@ -234,18 +234,6 @@ function* slices(count = ROWS): Generator<NewPurchase[]> {
 
 function* cut(rows: readonly NewPurchase[]): Generator<NewPurchase[]> {
   for (let from = 0; from < rows.length; from += SLICE) yield rows.slice(from, from + SLICE)
-}
-
-/** Collects the threads that start during the test. */
-function threadsOf(t: TestContext, started: (thread: Worker) => void = () => {}): Worker[] {
-  const threads: Worker[] = []
-  const add = (thread: Worker) => {
-    threads.push(thread)
-    started(thread)
-  }
-  process.on('worker', add)
-  t.after(() => process.off('worker', add))
-  return threads
 }
 
 async function openShop(t: TestContext, driver: SqliteDriverName) {
