@@ -22,8 +22,8 @@ export interface ArchiveFile {
 }
 
 /**
- * Opens or creates an archive file with mode 0600. Only the first `keep` reads or changes it. The
- * caller of `keep` must hold a lock that excludes other archive runs.
+ * Opens or creates an archive file with mode 0600. Does not read or change its content before the
+ * first call of `keep`. The caller of `keep` must hold a lock that excludes other archive runs.
  */
 export function openArchiveFile(path: string): ArchiveFile {
   const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
@@ -31,7 +31,7 @@ export function openArchiveFile(path: string): ArchiveFile {
   let end: { readonly size: number; readonly seq: number } | undefined
   let lines: Iterator<string | undefined> | undefined
 
-  /** Searches the unread lines of the file for an entry. */
+  /** Whether the file already has this line. Reads on from where the previous search stopped. */
   const holds = ({ seq }: NumberedEntry, written: string): boolean => {
     lines ??= linesOf(fd)
     for (;;) {
@@ -73,7 +73,8 @@ const CHUNK_BYTES = 64 * 1024
 function begin(fd: number, path: string): { size: number; seq: number } {
   const stat = fstatSync(fd)
   if (!stat.isFile()) throw refusal(path, 'it is not a file')
-  // Mode 0600 does not protect a file of another owner, nor one with a second hard link.
+  // Mode 0600 does not protect the file from its owner if that is another user. Nor does it protect
+  // a file with a second hard link, which other users may reach.
   if (stat.uid !== (process.getuid?.() ?? stat.uid))
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')

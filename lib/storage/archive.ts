@@ -5,14 +5,17 @@ import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 
 /**
  * Moves the old entries of one page out of the audit log, in one transaction that excludes other
- * archive runs. Passes the entries to the synchronous `keep`, deletes them, and makes the
- * additional writes of `write`.
+ * archive runs. In the transaction, calls `keep` with the entries, deletes them from the log, and
+ * writes the audit entry of `write`.
  */
 export type ArchivePage = (step: {
   readonly before: string
   readonly page: Page
   readonly keep: (entries: readonly NumberedEntry[]) => void
-  /** Endpoints that were stopped before this time hold back no entries; Unix milliseconds. */
+  /**
+   * Unix milliseconds. The entries that an endpoint has not delivered stay in the log, unless the
+   * endpoint was stopped before this time.
+   */
   readonly stopped_before: number
   readonly write: WriteOptions
 }) => Promise<{ readonly archived: number; readonly next?: string }>

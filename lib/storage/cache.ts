@@ -36,8 +36,8 @@ export const WRITES = [
 ] as const satisfies readonly (keyof Storage)[]
 
 /**
- * The maximum number of version checks in one turn, more than a request needs. A longer loop of
- * reads has to wait for the next turn.
+ * In one turn of the event loop, at most this many version checks follow the first one. A request
+ * needs fewer. A longer loop of reads continues in the next turn.
  */
 const CHECKS_PER_TURN = 8
 
@@ -81,12 +81,13 @@ export function createReadCache(
   }
 
   /**
-   * Resolves after a version check that starts after the read was called. With an earlier check,
-   * the read could miss a synchronous write that another connection made between two reads.
+   * Resolves after a version check that starts after the call. With an earlier check, a read could
+   * miss a commit that another connection made since that check.
    *
-   * The first check of a turn runs when all requests of the turn are parsed. Reads that follow from
-   * its results share further checks before the next turn. This takes a tenth less CPU time per
-   * request than waiting one turn for each check.
+   * The first check of a turn runs in `setImmediate`, after the parsing of all requests that have
+   * arrived. Further checks run in `process.nextTick`, until the turn ends. They serve reads that
+   * need the result of an earlier read. Running each check in its own turn would take a tenth more
+   * CPU time per request.
    */
   const checkVersion = () => {
     checking ??= new Promise((resolve, reject) => {
@@ -162,8 +163,9 @@ export function createReadCache(
 }
 
 /**
- * Marks a later page that was read only once. Its second read caches the page. Otherwise one client
- * that reads a long list would fill the cache with pages that nobody reads again.
+ * The cached value of a page, other than the first, that was read only once. The second read caches
+ * the page itself. Otherwise one client that reads a long list would fill the cache with pages that
+ * nobody reads again.
  */
 export const READ_ONCE = Symbol('read once')
 

@@ -20,8 +20,8 @@ export const PAGE_OF_CATALOG_ITEMS = `
   FROM stores s JOIN items i ON i.store = s.seq
   WHERE s.account_id = ? AND s.store_id = ? AND i.seq > CAST(? AS bigint) ORDER BY i.seq LIMIT ?`
 
-// Each change of an item changes one of these numbers: items are never deleted, and each update
-// increases `version`.
+// The query summarizes the items of a store by four values. Each change of an item alters one of
+// them: items are never deleted, and each update increases `version`.
 const STATE_OF_STORES = `
   SELECT ${STORES.names.map((each) => `s.${each}`).join(', ')}, i.items, i.newest, i.versions, i.latest
   FROM stores s LEFT JOIN (
@@ -33,7 +33,7 @@ const STATE_OF_STORES = `
 
 export const STATE_QUERY = { project: FIND_PROJECT, stores: STATE_OF_STORES } as const
 
-/** The numbers that stand for the items of a store in the state of its project. */
+/** The values by which `stateOf` notices a change of a store's items. */
 export interface ItemsState {
   readonly items: number
   readonly newest: string | null
@@ -91,8 +91,8 @@ function textOf({ description, metadata }: Row): number {
 }
 
 /**
- * Records and their audit entries as JSON arrays. All records have the same owner. Keeps the JSON
- * compressed: that of 100,000 items takes 3 MiB instead of 30 (bench/catalog.mjs).
+ * A batch of records and their audit entries, as JSON arrays. Keeps the JSON compressed: that of
+ * 100,000 items takes 3 MiB instead of 30 (bench/catalog.mjs).
  */
 export class Batch<T> {
   readonly first: T
@@ -119,13 +119,11 @@ export class Batch<T> {
 const compress = (values: readonly unknown[]) =>
   deflateRawSync(JSON.stringify(values), { level: 1 })
 
-// With 1,000, an apply of 100,000 new items takes 162 MiB instead of 138 (bench/catalog.mjs).
+// The number of records in a batch. Batches of 1,000 would need more memory: 162 instead of 138 MiB
+// to apply a catalog with 100,000 new items (bench/catalog.mjs).
 const BATCH = 200
 
-/**
- * Returns the JSON values of a record and of its audit entries, and the owner of the record. All
- * records of a batch have the same owner.
- */
+/** How to write a record. A batch has only records for which `ownerOf` returns the same value. */
 export interface BatchOptions<T> {
   readonly rowOf: (record: T) => unknown
   readonly entriesOf: (record: T) => readonly unknown[]
@@ -160,10 +158,10 @@ export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }
 
-/** The fields of audit entries that differ between the items of one catalog. */
+/** The columns in which the audit entries of one catalog differ from each other. */
 export const ENTRY_FIELDS = ['action', 'subject', 'store_id', 'data'] as const
 
-/** The values of all other fields, in the column order of the table. */
+/** The values that all audit entries of one catalog share, in the order of the table's columns. */
 export function sharedEntryValues({ audit }: WriteOptions): string[] | undefined {
   return audit && [audit.at, audit.actor, audit.account_id, audit.project_id, audit.request_id]
 }

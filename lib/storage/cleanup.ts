@@ -9,15 +9,15 @@ export interface Cleanup {
 }
 
 /**
- * Longer than the leases of imports. The second run can then clear an import whose lease was still
- * valid in the first run.
+ * The time between two runs. It is longer than an import's lease: an import that seems to be
+ * running in the first run, but was abandoned, has lost its lease by the second.
  */
 const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
 
 /**
- * Runs `clear` in the background every 30 s until it resolves to true. The cleanup takes at most
- * half of the time, because each pause is as long as the slice of work before it. An error is not
+ * Runs `clear` in the background every 30 s until it resolves to true. Each pause is as long as the
+ * slice of work before it, so the cleanup is active at most half of the time. An error is not
  * reported, because the rows to delete are invisible; the next run tries again.
  */
 export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup {

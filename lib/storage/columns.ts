@@ -46,8 +46,8 @@ export interface TableOptions {
   /** The columns of a unique index. An insertion skips a row whose values are taken. */
   readonly unique?: string
   /**
-   * A column that holds the `seq` of a row in another table. The record's `fields` identify that
-   * row.
+   * A foreign key: `column` holds the `seq` of a row in `table`. The `fields` of the record
+   * identify that row.
    */
   readonly reference?: {
     readonly column: string

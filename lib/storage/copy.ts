@@ -285,8 +285,8 @@ async function copySigningKeys(from: Storage, to: Storage): Promise<void> {
 }
 
 /**
- * Entries from the minute before the cursor are sent again, because their times may be out of
- * order.
+ * The times of audit entries may be out of order, because clocks differ. A copied endpoint
+ * therefore starts a minute before its position, and may send some messages again.
  */
 const OVERLAP_MS = 60_000
 

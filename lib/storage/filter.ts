@@ -1,7 +1,10 @@
 import { PURCHASE_STATUSES, type StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
-/** Whether a list with this filter has to examine purchases that do not match. */
+/**
+ * Whether no index finds the purchases that match this filter. The list then reads purchases that
+ * do not match, too.
+ */
 export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): boolean {
   return user_id === undefined && [sku, status, from, to].some((each) => each !== undefined)
 }

@@ -3,7 +3,10 @@ type Row = { readonly [column: string]: unknown }
 /** The cursor before the first idempotency record: an account id and a key, as JSON. */
 export const FIRST_IDEMPOTENCY_RECORD = '["",""]'
 
-/** Returns the rows whose fingerprint changes, with the new fingerprints. */
+/**
+ * Replaces the fingerprint (the hash of the request) of each idempotency record by the result of
+ * `change`. Returns only the rows that differ then.
+ */
 export function changedFingerprints(rows: readonly Row[], change: (fingerprint: string) => string) {
   return rows.flatMap((row) => {
     const fingerprint = change(row.fingerprint as string)

@@ -9,7 +9,9 @@ export function purchasePages(storage: Storage, store: StoreKey) {
   return pagesOf((page) => storage.listPurchases(store, {}, page))
 }
 
-/** The number of records that a list with a filter examines for a page: about 40 ms of SQLite. */
+/**
+ * The most records that one page of a filtered list examines. SQLite needs about 40 ms for them.
+ */
 export const EXAMINED = 10_000
 
 /**

@@ -57,29 +57,33 @@ export interface Storage
   /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
   /**
-   * Returns the function for the calls of one request: see `Till.together`. Missing where checking
-   * each read costs nothing.
+   * Begins a request: returns the function that runs its calls, see `Till.together`. Missing unless
+   * a version check costs a round trip.
    */
   together?(): Together
   /**
-   * Calls `work`. The reads that it begins synchronously may return cached records without a
-   * version check. Only for a write that verifies these records in its own transaction, or that
-   * needs only their constant fields. Missing where checking each read costs nothing.
+   * Calls `work`. Reads that `work` begins synchronously may return cached records without a
+   * version check. Use it only if the write verifies these records in its own transaction, or needs
+   * only fields that never change. Missing unless a version check costs a round trip.
    */
   allowStale?<T>(work: () => T): T
-  /**
-   * Tells whether cached answers are still correct. Missing in a storage without version checks.
-   */
+  /** Missing in a storage without version checks. */
   readonly revision?: Revision
   close(): Promise<void>
 }
 
-/** Calls `work`. The first reads of `work` may be as old as the request: see `Till.together`. */
+/**
+ * Calls `work`. The reads that `work` begins synchronously may be as old as the request: see
+ * `Till.together`.
+ */
 export type Together = <T>(work: () => T) => T
 
-/** Tells whether cached answers are still correct. */
+/**
+ * Tells whether an answer that the caller cached is still correct: it is while `current` returns
+ * the same number after a `check`.
+ */
 export interface Revision {
-  /** Increases with each change that a check found or that this process made. */
+  /** A counter. If data that can be cached has changed, it is higher after the next `check`. */
   current(): number
   /** Resolves after a version check that begins after the call. */
   check(): Promise<void>

@@ -61,7 +61,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const {
     max: size = inUrlOr('max', 10),
     poolTimeout = 5_000,
-    // In the URL, the unit is seconds, as in postgres.js.
+    // In the URL, these two timeouts are in seconds, as in postgres.js.
     connectTimeout = 1000 * inUrlOr('connect_timeout', 5),
     statementTimeout = inUrlOr('statement_timeout', 10_000),
     idleTimeout = 1000 * inUrlOr('idle_timeout', 60),
@@ -70,7 +70,8 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const settings = {
     max: 1,
     connect_timeout: connectTimeout / 1000,
-    // Never; our own pool closes idle connections, but only outside of transactions.
+    // Disables these timeouts of postgres.js, which may close a connection within a transaction.
+    // Our own pool closes idle connections.
     idle_timeout: 0,
     max_lifetime: 0,
     fetch_types: false,
@@ -95,9 +96,9 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
- * Returns the bytes for the cache. There is no cache during a copy, whose writes leave no audit
- * entries. There is none for several hosts either, because some may be replicas, unless the URL
- * selects the primary.
+ * Returns the size of the cache. There is no cache while a copy is written, because its writes
+ * leave no audit entries. There is none for a URL with several hosts either, unless it selects the
+ * primary: the others may be replicas.
  */
 function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES, forCopy }: PostgresOptions): number {
   const [address = '', query] = url.split('?')
@@ -114,8 +115,8 @@ function withCache(storage: Storage, db: Database, bytes: number): Storage {
 }
 
 /**
- * Whether the URL disables prepared statements, in any spelling of postgres.js. The server is then
- * a connection pooler.
+ * Whether the URL disables prepared statements, in any spelling of postgres.js. The URL then
+ * belongs to a connection pooler.
  */
 function isPooled(inUrl: URLSearchParams): boolean {
   return /^(false|disable)$/.test(inUrl.get('prepare') ?? '')

@@ -6,9 +6,10 @@ import type { Page, UserKey } from './port.ts'
 import { numberedEntry } from './tables.ts'
 
 /**
- * The name that replaces the id of an erased user. It is a hash, because revoked tokens must stay
- * revoked: their watermark is found by the `user_id` in the token. A project id is random, so a
- * user has another pseudonym in each project. Whoever knows both ids can compute it.
+ * The pseudonym that replaces the id of an erased user. Revoked tokens must stay revoked: their
+ * watermark is stored under the pseudonym, which is a hash and can therefore be computed from the
+ * `user_id` in a token. A project id is random, so a user has another pseudonym in each project.
+ * Anybody who knows the project id and the user id can compute the pseudonym.
  */
 export function pseudonymOf({ project_id, user_id }: UserKey): string {
   const hash = createHash('sha256').update(`${project_id}\n${user_id}`).digest('base64url')
@@ -37,8 +38,8 @@ export function entriesOf(user: UserKey) {
 }
 
 /**
- * The texts by which an entry names a user. A token of another tool may have the user id as its
- * `jti`.
+ * The texts by which an entry names a user. The actor of a token is named by its `jti`, which may
+ * be the user id in a token of another tool.
  */
 function namesOf({ project_id, user_id }: UserKey): Names {
   return { actor: `token:${user_id}`, subject: `${project_id}/${user_id}` }

@@ -185,7 +185,10 @@ function finishedImports(created_at: string): string {
 
 type CopyReads = 'listAllImports' | 'listStatusChanges' | 'listOverlaps'
 
-/** Like `importReads`. `of` is a condition on the purchase `p` of a status change `c`. */
+/**
+ * The reads of imports that only a copy needs. `created_at` is the SQL for the time at which import
+ * `i` started. `of` is the SQL that joins a status change `c` with its purchase `p`.
+ */
 export function copyReads(
   db: Reader,
   created_at: string,
@@ -217,7 +220,7 @@ export function copyReads(
   }
 }
 
-// Has no casts: with casts, SQLite would use only the first column of the index.
+// Does not cast the `?`: with casts, SQLite would use only the first column of the index.
 function pageOfPairs(columns: string): string {
   return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
 }
@@ -256,7 +259,7 @@ export function erasedPurchaseReads(db: Reader): Pick<PurchaseMethods, 'listEras
 const watermarksFrom = (operator: '>' | '>=') => `
   SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
   ORDER BY user_id LIMIT ?`
-// Includes '', the user id of the watermark for all users.
+// Uses `>=`, because the watermark for all users has the user id ''.
 const FIRST_WATERMARKS = watermarksFrom('>=')
 const NEXT_WATERMARKS = watermarksFrom('>')
 
@@ -280,7 +283,7 @@ const PAGE_OF_IDEMPOTENCY_RECORDS = `
   SELECT ${IDEMPOTENCY_RECORDS.list} FROM receipts WHERE account_id = ? AND key > ?
   ORDER BY key LIMIT ?`
 
-/** Greater than every number of an entry. */
+/** The greatest 64-bit integer: the cursor before the newest audit entry. */
 const AFTER_ALL = '9223372036854775807'
 
 type AuditReads =

@@ -101,8 +101,8 @@ function storageOn(db: Connection): Storage {
     emptyLog: () => db.emptyLog(),
     size: () => db.size(),
     async close() {
-      // Closes and stops at the same time, so that the connection refuses the cleanup's next
-      // statement.
+      // Closes the connection without waiting for the cleanup. The connection then rejects the
+      // cleanup's next statement, which ends the cleanup.
       await Promise.all([db.close(), cleanup.stop(), users.stop()])
     },
   }

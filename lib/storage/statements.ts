@@ -64,7 +64,10 @@ export const COUNT_USAGE = `
   FROM accounts WHERE account_id = ?`
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
-/** Adds a skipped row to the import of a file, when a purchase of that import is recorded again. */
+/**
+ * When a recorded purchase repeats one from a file, counts it as a skipped row of that file's
+ * import.
+ */
 export const SKIP_RECORDING = `
   INSERT INTO import_overlaps AS o (import, earlier, rows)
   SELECT i.seq, i.seq, 1 FROM imports i WHERE i.seq = ? AND NOT ${IS_RECORDING}
@@ -83,7 +86,7 @@ export const PAGE_OF_AUDIT = pageOf(AUDIT)
 export const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
 export const RECENT_AUDIT = recentAudit('account_id = ?')
 export const AUDIT_OF_ITEM = recentAudit(
-  // The same condition as that of the index.
+  // Repeats the condition of the partial index, which SQLite and PostgreSQL use only then.
   "subject = ? AND action IN ('item.update', 'item.archive', 'item.restore')",
 )
 
@@ -109,6 +112,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row, unless the database was never used. */
+/** Finds a row if the database was ever used. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

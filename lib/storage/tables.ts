@@ -167,7 +167,7 @@ export const PURCHASES = table<Omit<StoredPurchase, 'store_id'>>('purchases', {
   metadata: json,
 })
 
-/** The purchases `p` of a user by item `t`. */
+/** The rows of a query that groups the purchases `p` of a user by item `t`. */
 export const OWNED = table<OwnedRow>('purchases', {
   sku: text(),
   quantity: integer,
@@ -294,7 +294,9 @@ export const WATERMARKS = table<Watermark>('token_bounds', {
   not_after: integer,
 })
 
-/** The table keeps its first name, so that servers of older versions can run beside newer ones. */
+/**
+ * The table is still named `receipts`, so that servers of older versions can run beside newer ones.
+ */
 export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('receipts', {
   account_id: text(),
   key: text(),

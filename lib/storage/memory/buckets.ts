@@ -1,7 +1,7 @@
 import type { BucketMethods } from '../port.ts'
 
 export function bucketMethods(): BucketMethods {
-  /** The time at which each bucket is full, in Unix milliseconds. */
+  /** The time at which each token bucket will be full again, in Unix milliseconds. */
   const buckets = new Map<string, number>()
   return {
     async consumeBuckets(costs, elapsed) {

@@ -38,7 +38,7 @@ export function catalogMethods(state: State): CatalogMethods {
     },
     async applyCatalog({ project_id, project, ...changes }, write = {}) {
       state.verify(write.authority)
-      // Nothing is rolled back: all checks come before the first change.
+      // A change in memory cannot be rolled back, so all checks come before the first change.
       if (stateNow(project_id) !== changes.state) throw catalogChanged()
       if (changes.newStores.some((store) => stores.has(storeKey(store)))) throw catalogChanged()
       const newItems = [...changes.newItems]

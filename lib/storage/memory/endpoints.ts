@@ -5,9 +5,9 @@ import type { EndpointMove } from '../port.ts'
 
 export interface KeptEndpoint {
   endpoint: StoredEndpoint
-  /** The number of the last entry that was read. */
+  /** The `seq` of the last audit entry that was read for this endpoint. */
   position: number
-  /** How far the next one is read; see `LogPosition`. */
+  /** How far the entry after `position` was read; see `LogPosition`. */
   rest: string
   holder?: string | undefined
   leaseUntil: number
@@ -39,7 +39,10 @@ export function writeEndpoints(state: EndpointRecords, writes: readonly Endpoint
   }
 }
 
-/** The first entry that an endpoint needs. The archive stops there. */
+/**
+ * The `seq` of the first audit entry that a webhook endpoint still needs. The archive ends before
+ * it.
+ */
 export function findNeeded(
   { endpoints, messages, audit }: EndpointRecords,
   stopped_before: number,
@@ -62,7 +65,10 @@ export function findNeeded(
   return needed
 }
 
-/** Moves the position of an endpoint, or makes its waiting messages due. */
+/**
+ * Applies an `EndpointMove`: moves the position of an endpoint, and changes when its waiting
+ * messages are due or given up.
+ */
 export function moveEndpoint(
   state: EndpointRecords,
   kept: KeptEndpoint,

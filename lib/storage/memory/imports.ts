@@ -68,14 +68,16 @@ function findRefusal(
 ): UndoOutcome | undefined {
   const all = [...imports.values()]
   const later = all.slice(all.findIndex(({ record }) => record.import_id === import_id) + 1)
-  // Statuses only advance, so a later change begins with the status that this import set.
+  // A status only advances. Therefore, if a change begins with the status that this import set,
+  // another import has changed the purchase after this one.
   const isLater = ([id, { before }]: readonly [string, KeptChange]) =>
     changes.get(id)?.after === before || purchases.get(id)?.import_id === import_id
   const changed = new Set(
     all.flatMap((each) => [...each.changes].filter(isLater).map(([id]) => id)),
   )
   if (changed.size > 0) return { outcome: 'changed', rows: changed.size }
-  // A recorded purchase that this import already has counts as a skipped row of the import itself.
+  // When a purchase of this import was recorded again, the import's own `overlaps` counts that
+  // under its own id.
   const own = all.reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
   const others = [...changes.keys()].filter((id) => {
     return later.some(({ overlaps }) => overlaps.has(purchases.get(id)?.import_id ?? ''))

@@ -35,7 +35,7 @@ export interface StoreRecords {
   /** Finished imports by id. */
   readonly imports: Map<string, KeptImport>
   readonly erased: Map<string, ErasedPurchase>
-  /** The rows of the import under way. */
+  /** The purchases that the running import has added or changed; undefined while no import runs. */
   staged?: Map<string, KeptPurchase> | undefined
 }
 
@@ -43,7 +43,10 @@ export interface KeptImport {
   readonly record: ImportRecord
   /** The statuses that the import changed, by transaction id. */
   readonly changes: Map<string, KeptChange>
-  /** The number of skipped rows of earlier imports, by import id. */
+  /**
+   * For each earlier import, by its id: how many of its rows this import skipped as already
+   * present.
+   */
   readonly overlaps: Map<string, number>
 }
 
@@ -81,7 +84,7 @@ export function createState() {
     endpoints: new Map<string, KeptEndpoint>(),
     /** The key consists of the endpoint, the sequence number and the part of a message. */
     messages: new Map<string, StoredMessage>(),
-    /** The bytes of configuration of each account. */
+    /** The number of bytes of configuration that each account has stored. */
     configBytes: new Map<string, number>(),
     isUnfinished: false,
 

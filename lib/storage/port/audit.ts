@@ -32,9 +32,9 @@ export interface AuditMethods {
   /** Lists the entries about changes of an item after its creation, newest first. */
   listItemAudit(item_id: string, page: Page): Promise<AuditPage>
   /**
-   * Lists entries of all accounts in their final order: no transaction can later commit an entry
-   * before one that was listed. `after` is an earlier `position`. With `limit` 0, resolves to the
-   * newest position.
+   * Lists the entries of all accounts in an order that never changes: every entry that is committed
+   * later comes after the listed ones. `after` is an earlier `position`. With `limit` 0, resolves
+   * to the newest position.
    */
   listSettled(page: Page): Promise<SettledPage>
   /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */

@@ -14,7 +14,10 @@ export interface CopyMethods {
    */
   beginCopy(): Promise<boolean>
   endCopy(): Promise<void>
-  /** Lists the finished imports into all stores, with undone ones and recorded purchases. */
+  /**
+   * Lists the finished imports of all stores, also undone ones, and the imports that hold a
+   * recorded purchase.
+   */
   listAllImports(page: Page): Promise<RecordPage<StoredImport>>
   insertImports(imports: readonly StoredImport[]): Promise<void>
   /** Adds purchases of existing imports. The purchases of one import follow each other. */
@@ -22,7 +25,10 @@ export interface CopyMethods {
   /** Lists the status changes of all imports that are not undone. */
   listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>
   insertStatusChanges(changes: readonly StatusChange[]): Promise<void>
-  /** Lists how many rows of earlier imports each import skipped. Leaves out undone imports. */
+  /**
+   * For each import and each earlier one, lists how many rows of the earlier one the later one
+   * skipped as already present. Leaves out undone imports.
+   */
   listOverlaps(page: Page): Promise<RecordPage<ImportOverlap>>
   insertOverlaps(overlaps: readonly ImportOverlap[]): Promise<void>
 }

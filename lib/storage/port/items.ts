@@ -35,16 +35,16 @@ export interface ItemPage {
   /** The id of the last item on the page; missing on the last page. */
   readonly next?: string
   /**
-   * The version of the store's items. Every change of an item changes it. Correct only on the first
-   * page, whose items are at least as new as the version.
+   * A text that changes with every change of an item in the store. Correct only on the first page.
+   * Its items may be newer than the revision, but never older.
    */
   readonly revision: string
 }
 
 export interface CatalogMethods {
   /**
-   * A digest of a project with its stores and items, archived ones too. It changes with every change
-   * of them. Resolves to undefined when there is no such project.
+   * A digest of a project with its stores and all items, even archived ones. Every change of one of
+   * these records changes the digest. Resolves to undefined when there is no such project.
    */
   findCatalogState(project_id: string): Promise<string | undefined>
   /**

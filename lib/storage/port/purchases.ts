@@ -10,8 +10,8 @@ export interface PurchaseMethods {
   /**
    * Records one purchase as an import of its own, whose `import_id` begins with `rec_`. Inserts the
    * purchase, or updates the status of a stored one. Any other outcome changes no purchase. If the
-   * import of a file has the purchase already, an undo of that import counts the recorded purchase
-   * as skipped.
+   * outcome is `skipped` and an import of a file has added the purchase, the undo of that import
+   * then needs `force`.
    */
   recordPurchase(
     store: StoreKey,
@@ -25,8 +25,9 @@ export interface PurchaseMethods {
    */
   listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
   /**
-   * Completes the index of users for imports of earlier versions. Newer imports complete it
-   * themselves. Reads are correct without it. Missing where each write completes the index.
+   * Indexes the users of purchases that an earlier version imported; newer versions do so during
+   * the import. Reads are correct without it, but slower. Missing in a storage that needs no such
+   * index.
    */
   indexUsers?(): Promise<void>
   /** Starts an import into a store. Resolves to undefined while another import into it runs. */
@@ -131,7 +132,9 @@ export type RecordedRow =
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** The SKU is not an item of the store. */
   | { readonly outcome: 'unknown' }
-  /** A running import contains the transaction, or no number in front of its rows is free. */
+  /**
+   * A running import contains the same transaction, or has left no free number for this purchase.
+   */
   | { readonly outcome: 'busy' }
 
 /** The purchases of one SKU by one user. */

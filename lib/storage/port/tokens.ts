@@ -23,8 +23,8 @@ export interface TokenMethods {
   ): Promise<readonly string[]>
 
   /**
-   * Raises the revocation watermark of a project or of one of its users to the time `at`. The result
-   * is always higher than each earlier watermark that concerns these tokens.
+   * Raises the revocation watermark of a project or of one of its users to the time `at`. If an
+   * earlier watermark of the same tokens is not lower, raises it to one above that.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
   /** Raises a revocation watermark to this value, for `copyStorage`. Never lowers a stored one. */

@@ -8,10 +8,10 @@ import type { StoreKey } from './stores.ts'
 import type { WriteOptions } from './write.ts'
 
 /**
- * Endpoints of webhooks and their messages. Each endpoint has a position in the audit log. Entries
- * after it are unread. Reading an entry inserts its messages and moves the position, in one
- * transaction. A write of the delivery state may be lost in a crash of the machine, then messages
- * are sent again.
+ * Webhook endpoints and their messages. Each endpoint has a position in the audit log. The entries
+ * after the position are unread. Reading an entry inserts its messages and moves the position, in
+ * one transaction. A crash of the machine may lose the last state of deliveries. Messages are then
+ * sent again.
  */
 export interface WebhookMethods {
   findEndpoint(endpoint_id: string): Promise<StoredEndpoint | undefined>
@@ -33,25 +33,33 @@ export interface WebhookMethods {
     actions: readonly AuditAction[],
     most?: number,
   ): Promise<EndpointLag>
-  /** Counts the endpoints with a URL that waits for the account. */
+  /** Counts the endpoints with a URL that the account has not confirmed yet. */
   countUnconfirmed(): Promise<number>
   /**
-   * Finds active endpoints that have due messages or unread entries, and that no other holder has.
-   * Examines up to 100 endpoints of each of up to 100 accounts, in the order of their ids.
+   * Finds active endpoints with due messages or unread entries, except those that another holder
+   * has leased. Examines up to 100 endpoints of each of up to 100 accounts, in the order of their
+   * ids.
    */
   findReady(request: ReadyRequest): Promise<ReadyPage>
   /**
-   * Leases those of these endpoints that are active, and whose lease ended or is the holder's. The
-   * storage's own clock ends leases.
+   * Leases the active ones of the given endpoints to the holder, except those that another holder
+   * has leased. The storage's own clock decides when a lease ends.
    */
   leaseEndpoints(request: LeaseRequest): Promise<LeasedEndpoint[]>
-  /** The first unread entries of the endpoint's project that no open transaction can precede. */
+  /**
+   * Lists the first unread entries of the endpoint's project. Ends before entries that a
+   * transaction which is still open could precede.
+   */
   listUnread(endpoint_id: string, limit: number): Promise<NumberedEntry[]>
-  /** Inserts new messages, and gives the due ones to the holder until `hidden_until`. */
+  /**
+   * Inserts the new messages. Assigns due messages to the holder, and hides them from others until
+   * `hidden_until`.
+   */
   takeMessages(request: TakeRequest): Promise<StoredMessage[]>
   /**
-   * Replaces the holder's messages with these keys, and their endpoints, by the results of
-   * `settle`. Messages of other holders are left out. Renews the leases for `lease` milliseconds.
+   * Replaces the messages with these keys that the holder has, and their endpoints, by the results
+   * of `settle`. Ignores messages that another holder has. Renews the leases for `lease`
+   * milliseconds.
    */
   settleMessages(
     holder: string,
@@ -59,7 +67,7 @@ export interface WebhookMethods {
     lease: number,
     settle: SettleMessages,
   ): Promise<void>
-  /** Ends the leases of a holder. Its messages are due at `now`. */
+  /** Ends the leases of a holder. Its messages become due at `now`. */
   releaseEndpoints(holder: string, now: number): Promise<void>
   /** The earliest time after `now` at which a message is due. */
   findNextDue(now: number): Promise<number | undefined>
@@ -74,10 +82,12 @@ export interface WebhookMethods {
    * `keep` ones.
    */
   pruneMessages(endpoint_id: string, before: number, keep: number): Promise<void>
-  /** Deletes the answers in the delivery log of a project. */
+  /** Deletes the bodies of HTTP responses from the delivery logs of a project. */
   clearAnswers(project_id: string, write?: WriteOptions): Promise<void>
   findEntries(sequences: readonly number[]): Promise<NumberedEntry[]>
-  /** The number of the project's first entry that is not older than this time; ISO 8601, UTC. */
+  /**
+   * Finds the `seq` of the project's first entry that is not older than this time; ISO 8601, UTC.
+   */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
    * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. Examines at
@@ -85,7 +95,10 @@ export interface WebhookMethods {
    * list.
    */
   listRefunds(import_id: string, page: Page): Promise<RecordPage<Refund>>
-  /** Finds the user of a stored purchase. Undefined without one. */
+  /**
+   * Finds the user of a stored purchase. Undefined for an unknown purchase, and for one without a
+   * user.
+   */
   findPurchaseUser(store: StoreKey, transaction_id: string): Promise<string | undefined>
 }
 
@@ -95,11 +108,17 @@ export interface EndpointsOf {
 }
 
 export interface EndpointMove {
-  /** Moves the position after the newest entry, or back before an entry. */
+  /**
+   * The new position: after the newest entry, or before the entry with this number. A number never
+   * moves the position forward.
+   */
   readonly to?: 'newest' | number | undefined
-  /** Makes all waiting messages due. */
+  /** Whether all waiting messages become due now. */
   readonly retry?: boolean | undefined
-  /** Waiting messages are given up as if they were new at this time; Unix milliseconds. */
+  /**
+   * The time from which the age of all waiting messages is counted; Unix milliseconds. A message is
+   * given up when it is too old.
+   */
   readonly renewed_at?: number | undefined
 }
 
@@ -107,37 +126,40 @@ export interface EndpointLag {
   readonly count: number
   /** The number of entries and messages that were examined. */
   readonly examined: number
-  /** The first number that is not settled, or the next number. A lower one if it was not found. */
+  /**
+   * The number of the first entry that is unread or has a waiting message. Without one, the number
+   * that the next entry will have. If too many entries are unread, possibly a lower number.
+   */
   readonly cursor: number
-  /** The time of that entry; missing if everything is settled. */
+  /** The time of the entry at `cursor`; missing if nothing is unread or waiting. */
   readonly at?: string
 }
 
 export interface ReadyRequest {
   readonly holder: string
   readonly now: number
-  /** The waiting messages with which no further entries are read. */
+  /** With this many waiting messages, an endpoint reads no further entries. */
   readonly most: number
   /** Endpoints and accounts to leave out. */
   readonly except: readonly string[]
   readonly exceptAccounts: readonly string[]
-  /** Examines the accounts after this one. */
+  /** Examines the accounts whose ids follow this one. */
   readonly after: string
-  /** Of these accounts, examines only the endpoints after the given one. */
+  /** For some accounts, by id: an endpoint. Examines only the endpoints that follow it. */
   readonly examined: ReadonlyMap<string, string>
 }
 
 export interface ReadyPage {
   readonly accounts: readonly ReadyAccount[]
-  /** The account after which further ones follow; missing for none. */
+  /** The `after` of the next call; missing if no further accounts follow. */
   readonly next?: string
 }
 
 export interface ReadyAccount {
   readonly account_id: string
-  /** Its endpoints that are ready, sorted. */
+  /** The account's endpoints with something to send, sorted by id. */
   readonly endpoint_ids: readonly string[]
-  /** The last endpoint that was examined, if further ones may follow. */
+  /** The last endpoint that was examined; missing if no further ones follow. */
   readonly examined?: string
 }
 
@@ -153,9 +175,12 @@ export interface LeaseRequest {
 
 /** A position in the audit log. */
 export interface LogPosition {
-  /** The entries after this number are unread. */
+  /** The number of the last entry that was read completely. */
   readonly seq: number
-  /** How far entry `seq + 1` is read; '' for not at all. */
+  /**
+   * How far the next entry was read; '' if it was not begun. An import with many refunds is read in
+   * several steps.
+   */
   readonly rest: string
 }
 
@@ -172,9 +197,15 @@ export interface TakeRequest {
   readonly hidden_until: number
   readonly endpoints: readonly {
     readonly endpoint_id: string
-    /** The position that the entries were read after. If it has changed, inserts nothing. */
+    /**
+     * The position before the entries that were read. If it has changed meanwhile, no message is
+     * inserted.
+     */
     readonly position: LogPosition
-    /** The new position, with the number of the last entry that was read; missing if none was. */
+    /**
+     * The new position, and in `entry` the number of the last entry that was read. Missing if no
+     * entry was read.
+     */
     readonly read?: (LogPosition & { readonly entry: number }) | undefined
     readonly messages: readonly NewMessage[]
     /** The maximum number of messages to take. */
@@ -182,7 +213,9 @@ export interface TakeRequest {
   }[]
 }
 
-/** Returns the endpoint and its messages after their attempts. Must be synchronous. */
+/**
+ * Returns the endpoint and its messages with the results of their attempts. Must be synchronous.
+ */
 export type SettleMessages = (
   endpoint: StoredEndpoint,
   messages: readonly StoredMessage[],

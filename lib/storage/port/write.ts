@@ -14,7 +14,7 @@ export interface WriteOptions {
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
   readonly idempotency?: IdempotencyRecord
-  /** A quota to check if the change increases the usage. */
+  /** A quota, which is checked if the change adds to the account's usage. */
   readonly quota?: Quota
   /**
    * Changes of webhook endpoints. The storage reads this list after the change, so the change may

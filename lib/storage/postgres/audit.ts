@@ -32,8 +32,8 @@ import { insertionOfMany } from './statements.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
- * already. Throws if the caller's authority does not hold. Uses `insert` for a write that needs no
- * other check than that of its account key.
+ * already. Throws if the caller's authority does not hold. Calls `insert` when only the account key
+ * must be verified.
  */
 export async function insertOnce<R>(
   db: Database,
@@ -46,7 +46,7 @@ export async function insertOnce<R>(
   const isPlain = !idempotency && !quota && endpoints.length === 0
   if (isPlain && !authority?.token && !authority?.store) {
     if (await insert()) return 'inserted'
-    // If this does not throw, the name is taken.
+    // Nothing was inserted. Throws if the account key was revoked; otherwise the name is taken.
     await db.transaction((tx) => verifyAuthority(tx, authority))
     return 'taken'
   }
@@ -249,8 +249,9 @@ async function archivePage(
 }
 
 /**
- * Caches on other servers find changes by their entries, at most a minute later. The hour is
- * measured by the clock of the database, as the age of a version is.
+ * The archive leaves entries of the last hour in the log. Other servers find changes of cached data
+ * by their entries, at most a minute later. The age is measured by the database's clock, as in
+ * their version checks.
  */
 const IS_TOO_LATE = `
   SELECT 1 WHERE ?::timestamptz > now() - interval '1 hour'`

@@ -39,14 +39,15 @@ export async function verifyAuthority(
 }
 
 /**
- * Takes the fair locks of an authority as shared ones, and those of `changed` as exclusive ones.
+ * Takes advisory locks: a shared one for each record of an authority, and an exclusive one for each
+ * name in `changed`.
  *
  * Row locks are not fair: a FOR SHARE request overtakes a FOR UPDATE that waits. Under a steady
  * stream of writers, a revocation would wait until its statement timeout. Advisory locks are
  * granted in the order of the requests.
  *
  * Takes the locks in the order of their numbers, which prevents deadlocks. Call it before any row
- * is locked: no holder of one of these locks may wait for a lock of the caller.
+ * is locked. Otherwise, another transaction could have one of these locks and wait for that row.
  */
 export function lockAuthority(
   tx: Transaction,

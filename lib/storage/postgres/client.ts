@@ -38,8 +38,8 @@ export function openClient(
 
   const client: Client = {
     async send(statement) {
-      // Otherwise postgres.js would reconnect, and run the rest of a transaction outside of the
-      // transaction.
+      // Does not use a lost connection again. postgres.js would open a new one, and run the rest of
+      // a transaction there without the transaction.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
       if (pending++ === 0) heardAt = Date.now()
       try {

@@ -4,14 +4,15 @@ import type { Page, RecordPage } from '../port.ts'
 import type { Database } from './connection.ts'
 
 /**
- * The maximum number of configurations to measure for a page. Measuring one means reading all of
- * it.
+ * The maximum number of records on a page. PostgreSQL has to read a whole configuration to measure
+ * its length.
  */
 const MEASURED = 32
 
 /**
- * The SQL for an owner's records that fill a page, and one more. A record is left out if the
- * records before its predecessor already fill the page with their text.
+ * The SQL for a page of an owner's records, and for one more, which shows that another page
+ * follows. `text_before` leaves out the record just before: the one after a full page is still
+ * selected.
  */
 export function configuredQuery<R>(table: Table<R>, owner: string, config: string): string {
   return `SELECT * FROM (

@@ -31,7 +31,7 @@ export async function copyInto(
  * of its input, the stream stays open.
  */
 function failureOf(query: PostgresQuery): Promise<never> {
-  // `reject` is undocumented.
+  // postgres.js calls the undocumented method `reject` when the query fails.
   const inner = query as PostgresQuery & { reject: (error: unknown) => void }
   const { reject } = inner
   const failed = new Promise<never>((_, fail) => {

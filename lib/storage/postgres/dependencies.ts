@@ -26,7 +26,10 @@ const DEPENDENCIES: Dependencies = {
   findWatermark: (_, project_id) => [tokensOf(project_id)],
 }
 
-/** Names the data that a result shows, the most specific first. */
+/**
+ * Returns the names of the data in a result, the most specific first. A change of data with one of
+ * these names outdates the result.
+ */
 export function dependenciesOf(
   name: CachedRead,
   result: unknown,
@@ -60,7 +63,7 @@ const EFFECTS: Record<AuditAction, Effect> = {
   'secrets.seal': 'secrets',
   'secrets.drop': 'secrets',
   'audit.archive': 'nothing',
-  // Each changed record has its own entry.
+  // each record that a catalog changes has an entry of its own
   'catalog.apply': 'nothing',
   'users.export': 'nothing',
   'users.erase': 'tokens',
@@ -72,8 +75,9 @@ const EFFECTS: Record<AuditAction, Effect> = {
 }
 
 /**
- * Names the data that a change alters. Undefined if that is unknown: for an action of a newer
- * version, and for an entry without ids, as servers of version 0.1 write during an upgrade.
+ * Returns the names of the data that a change alters. Returns undefined if that is unknown: for an
+ * action of a newer version, and for an entry without ids. Servers of version 0.1, which may still
+ * run during an upgrade, write such entries.
  */
 export function namesOfChange(change: Change): readonly string[] | undefined {
   const { action, account_id, project_id, store_id, subject } = change

@@ -55,11 +55,12 @@ export function itemMethods(db: Database): ItemMethods {
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 
-// The revision has the count of items, not the greatest number: of two items that are added at
-// once, the one with the smaller number may become visible later. The sum of versions counts the
-// changes. The random ids distinguish states that differ since a backup was restored. Only the
-// first page computes a revision, which takes long for a large store and is valid for the whole
-// list. A row is left out if the rows before its predecessor fill the page with their text.
+// The revision differs after each change of the store's items. `items` is the count: the greatest
+// `seq` would miss an item, because of two concurrent insertions the one with the smaller `seq` may
+// commit later. `versions` counts updates. `newest` and `changed` are random ids, which make the
+// revision unique even after a backup was restored. Computing it takes long for a large store, so
+// only the first page has a correct one. `text_before` leaves out the item just before: the one
+// after a full page is still selected, which shows that another page follows.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,

@@ -68,7 +68,8 @@ export async function clearImport(
   pause: Pause = async () => {},
 ): Promise<void> {
   const taken = { ...lease, owner: randomUUID() }
-  // Skips a locked row, because a running commit locks it and may take longer than the lease.
+  // Skips an import whose commit is running: the commit locks the row, and may take longer than the
+  // lease.
   const condition = only ? `AND ${IS_ABANDONED} FOR UPDATE SKIP LOCKED` : ''
   const changed = await db.run(
     `UPDATE imports SET owner = ?, alive_at = now() WHERE seq IN (

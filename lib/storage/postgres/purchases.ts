@@ -23,7 +23,10 @@ const WITHIN_IMPORT = `
   AND p.seq <= (SELECT coalesce(max(last_purchase), ${Number.MAX_SAFE_INTEGER}) FROM imports
     WHERE import_id = ?)`
 
-/** The purchases `p` up to the store's last visible one. Those of undone imports are among them. */
+/**
+ * The purchases `p` up to the store's last visible one. They include rows of undone imports that
+ * are not deleted yet.
+ */
 const OF_STORE = `
   p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)
     AND p.seq <= (SELECT last_purchase FROM stores WHERE account_id = ? AND store_id = ?)`

@@ -18,8 +18,8 @@ export interface PostgresCache {
  * outdated result: before it returns a cached one, a version check that was sent after the call
  * finds that nothing has changed it.
  *
- * Calls in the same turn of the event loop share a version check. A missing result is read without
- * a check, because a read is as new as a check; equal calls in one turn share the read.
+ * Calls in the same turn of the event loop share a version check. A result that is not cached needs
+ * no check, because it is read from the database. Equal calls in one turn share this read.
  */
 export function createPostgresCache(
   storage: Storage,
@@ -29,22 +29,30 @@ export function createPostgresCache(
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
   const pending = new Map<string, Pending>()
   const rests = createRests()
-  /** Counts the changes that were found. */
+  /**
+   * The number of changes that version checks have found. It also identifies the latest of them.
+   */
   let changes = 0
-  /** The numbers of the latest change of named data, and of a change of everything. */
+  /**
+   * For each name of data (see `dependenciesOf`), the number of its latest change. `allChangedAt`
+   * is the number of the latest change of everything.
+   */
   const changedAt = new Map<string, number>()
   let allChangedAt = 0
   let losses = 0
   let version: Version | undefined
-  /** Counts the checks, reads and writes that were sent. Orders them and the calls. */
+  /**
+   * A logical clock, which orders all events: it advances when a check or a read is sent, and when
+   * a write has ended.
+   */
   let clock = 0
   /** The `clock` at which the latest completed check was sent. */
   let checkedAt = 0
-  /** The `clock` after the latest write. */
+  /** The `clock` at the end of this process's latest write. */
   let wroteAt = 0
   let running: { readonly at: number; readonly done: Promise<void> } | undefined
   let next: Promise<void> | undefined
-  /** The `clock` of the request whose reads are being called; see `together`. */
+  /** The `clock` at the start of the request whose reads are being called; see `together`. */
   let requestedAt: number | undefined
   /** Whether reads are being called within `allowStale`. */
   let isStaleAllowed = false
@@ -132,7 +140,7 @@ export function createPostgresCache(
             rests.hit(name)
             return found
           }
-          if (!pending.has(key)) rests.miss(name) // else it shares a read
+          if (!pending.has(key)) rests.miss(name) // a shared read is counted once
         }
       }
       if (!version) checkAfter(since).catch(() => {})
@@ -152,7 +160,10 @@ export function createPostgresCache(
     return found
   }
 
-  /** Shares one read between the calls of one turn, and with `together` those of before. */
+  /**
+   * Shares one read between equal calls in the same turn. With `together`, a call also shares a
+   * read that was sent after its request began.
+   */
   const share = (key: string, since: number, work: () => Promise<unknown>) => {
     const known = pending.get(key)
     if (known && known.at > since) return known.result
@@ -171,7 +182,10 @@ export function createPostgresCache(
     return own.result
   }
 
-  /** Reads that follow a write of this server wait for a check, which finds its audit entry. */
+  /**
+   * Wraps a method that writes. Reads that follow wait for a version check, which finds the write
+   * by its audit entry. A write without an entry empties the cache.
+   */
   const noting = (name: (typeof WRITES)[number]): Method => {
     const method = storage[name] as Method
     return async (...args) => {
@@ -219,15 +233,18 @@ interface Entry {
   readonly size: number
   /** See `dependenciesOf`. */
   readonly names: readonly [string, ...string[]]
-  /** The number of changes that were found before the value was read. */
+  /** The value of the variable `changes` when the read began. */
   readonly changes: number
 }
 
 interface Pending {
-  /** The `clock` at which the read was sent; infinite before. */
+  /** The `clock` at which the read was sent; infinite before that. */
   at: number
   result: Promise<unknown> | undefined
 }
 
-/** Above this number of changed names, which take about 1 MB, the cache is emptied. */
+/**
+ * The maximum number of names in `changedAt`, which take about 1 MB. With more, the cache is
+ * emptied.
+ */
 const MOST_NAMES = 10_000

@@ -11,9 +11,9 @@ import type { Database, Transaction } from './connection.ts'
 import { clearAbandonedImports } from './leases.ts'
 
 /**
- * Locks a running import before the store. The commit of an import does so too, and the same order
- * prevents a deadlock. The import then waits, because it locks the same row for each block. No
- * other import can open while the store is locked.
+ * Locks the running import, then the store. The commit of an import uses the same order, which
+ * prevents a deadlock. Meanwhile, the running import cannot write a block, because that locks its
+ * row too. No other import can start, because that locks the store.
  */
 export async function recordPurchase(
   db: Database,

@@ -2,14 +2,14 @@ import type { Database } from './connection.ts'
 
 const TIMEOUT_MS = 10 * 60_000
 
-// Numbers above the current one of this server come from another server.
+// Whether a transaction id comes from another server: this server has not reached it yet.
 const IS_FOREIGN = 'xid >= pg_snapshot_xmax(pg_current_snapshot())'
 
 const FIND_FOREIGN = `
   SELECT 1 FROM audit WHERE ${IS_FOREIGN}
   UNION ALL SELECT 1 FROM webhook_endpoints WHERE read_${IS_FOREIGN} LIMIT 1`
 
-/** Moves each position before the first entry that follows it. */
+/** Moves positions with such an id: just before the first entry that the endpoint has not read. */
 const MOVE_POSITIONS = `
   UPDATE webhook_endpoints e SET read_xid = pg_current_xact_id(), read_rest = '',
     read_seq = coalesce((SELECT min(a.seq) - 1 FROM audit a WHERE a.project_id = e.project_id
@@ -19,9 +19,9 @@ const MOVE_POSITIONS = `
 const RENUMBER = `UPDATE audit SET xid = pg_current_xact_id() WHERE ${IS_FOREIGN}`
 
 /**
- * Gives the audit entries of a restored dump the number of this transaction. A dump keeps the
- * transaction numbers of the server that wrote it, and readers would wait until this
- * server reaches these numbers. An endpoint may receive some messages again.
+ * Gives the audit entries of a restored dump the id of the current transaction. A dump keeps the
+ * transaction ids of the server that wrote it. Readers would wait until this server reaches these
+ * ids. An endpoint may receive some messages again.
  */
 export async function renumberRestored(db: Database): Promise<void> {
   if (!(await db.find(FIND_FOREIGN))) return

@@ -148,8 +148,8 @@ const STAGE_STATUSES = `
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
 
 /**
- * Counts rows of earlier imports that this one skips. Sorts them, because two blocks that lock the
- * same rows in another order would wait for each other.
+ * Adds up how many rows of each earlier import this one skips. Sorts the earlier imports: two
+ * blocks that lock the same rows in different orders would deadlock.
  */
 export async function addOverlaps(
   on: Connection,

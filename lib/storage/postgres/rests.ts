@@ -1,12 +1,15 @@
 import { BoundedMap } from '../../bounded-map.ts'
 
-/** Decides which data is not worth caching, because it changes faster than it is read. */
+/**
+ * Stops caching data for a while if it changes more often than it is read. The `name` of data is
+ * one of `dependenciesOf`.
+ */
 export interface Rests {
-  /** Counts a check after which a cached result was still true. */
+  /** Counts a read of a cached result that was still current. */
   hit(name: string): void
-  /** Counts a check that found a change of a cached result. */
+  /** Counts a read of a cached result that a change had outdated. */
   miss(name: string): void
-  /** Whether results are to be cached. */
+  /** Whether results with this data may be cached now. */
   isOver(name: string): boolean
 }
 
@@ -19,7 +22,10 @@ const MISSES = 16
 const REST_MS = 250
 const MOST_NAMES = 10_000
 
-/** One for each name, so that changes of one tenant's data do not concern the others. */
+/**
+ * Counts each name on its own: frequent changes of one tenant's data must not stop the caching of
+ * another's.
+ */
 export function createRests(): Rests {
   const rests = new BoundedMap<Rest>(MOST_NAMES)
   return {

@@ -53,7 +53,9 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
    */
   let hasErasures: boolean | undefined
 
-  /** Starts to write the block. Resolves to the outcomes of the blocks that had to end before. */
+  /**
+   * Starts to write the block. Resolves to the outcomes of the earlier blocks that it waited for.
+   */
   const startWrite = async (): Promise<StagedRows[]> => {
     const entries = block
     block = []
@@ -87,7 +89,8 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     const end = last
     const entries = await withoutDeleted(sent)
     const result = await writeBlock(entries, first)
-    // Returns the unused numbers, unless a later block already has the next ones.
+    // Numbers were reserved for all rows, but some rows were skipped. Their numbers can be used
+    // again, unless a later block has reserved the ones that follow.
     if (last === end) last = first - 1 + result.added
     return { ...result, skipped: result.skipped + sent.length - entries.length }
   }

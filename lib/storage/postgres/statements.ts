@@ -12,12 +12,15 @@ export function numbered(sql: string): string {
   return made
 }
 
-/** The SQL for a value that is the text of JSON. The driver would write a string as a JSON string. */
+/**
+ * The SQL for a JSON value that is passed as text. Without the cast, the driver would encode the
+ * text again, as a JSON string.
+ */
 export const JSON_TEXT = 'CAST(? AS text)::json'
 
 /**
- * The SQL to insert the records of a JSON array, in its order. With `under`, an SQL source of rows,
- * inserts them for each of those rows. `array` is the placeholder of the array.
+ * The SQL to insert the records of a JSON array, in its order. `array` is the SQL of the array.
+ * `under` may be an SQL source of rows; then the records are inserted once for each of its rows.
  */
 export function insertionOfMany<R>(table: Table<R>, { under = '', array = '?' } = {}): string {
   const rows = `ROWS FROM (json_to_recordset(${array}) AS (${table.typedFields})) WITH ORDINALITY AS r`

@@ -8,9 +8,9 @@ import { COMMIT_TIMEOUT_MS, insertImport, keepLease } from './imports.ts'
 import { assertOwned, clearImport } from './leases.ts'
 
 /**
- * Undoes an import. One transaction restores the statuses and gives the undone import an owner and
- * `undone_at`, which hides its rows. They are deleted afterwards, here or by the cleanup of
- * abandoned imports.
+ * Undoes an import. One transaction restores the statuses, sets `undone_at`, and gives the undone
+ * import an owner. Rows of an import with an owner are invisible. They are deleted afterwards, here
+ * or by the cleanup of abandoned imports.
  */
 export async function undoImport(
   db: Database,
@@ -69,8 +69,8 @@ const HIDE = `
   UPDATE imports SET owner = ?, alive_at = now(), undone_at = ?
   WHERE seq = ? AND undone_at IS NULL`
 
-// Marks erased purchases as deleted. They stay known, so that the same file never restores their
-// users.
+// Marks the erased purchases of the import as deleted. Their transaction ids stay stored: a later
+// import of the same file skips them, and does not restore their users.
 const MARK_DELETED = `
   UPDATE erased_purchases e SET is_deleted = TRUE FROM purchases p
   WHERE p.store = e.store AND p.transaction_id = e.transaction_id AND p.import = ?`
@@ -91,8 +91,9 @@ async function findRefusal(
 }
 
 /**
- * Counts the rows that an import added or changed and that a later import changed. Statuses only
- * advance, so a later change begins with the status that this import set.
+ * Counts the purchases that an import added or changed and that a later import changed again. A
+ * status only advances. Therefore, a change that begins with the status that this import set is a
+ * later one.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -105,8 +106,9 @@ const COUNT_CHANGED = `
     WHERE c.import = ?) changed`
 
 /**
- * Counts the rows of an import that later imports skipped. Adds the rows that it changed in other
- * imports, if later imports skipped rows of those.
+ * Counts the rows of an import that later imports skipped as already present. Also counts each
+ * purchase of another import whose status this one changed, if a later import skipped rows of that
+ * other import.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (

@@ -2,7 +2,10 @@ import type { AuditAction } from '../../domain/audit.ts'
 import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 
-/** The result of a check. Data that was read after the check is true at it, or newer. */
+/**
+ * The state of the database at a version check. Data that is read after the check has this state or
+ * a newer one.
+ */
 export interface Version {
   /** A `pg_snapshot`. */
   readonly snapshot: string
@@ -14,13 +17,13 @@ export interface Version {
   readonly at: number
 }
 
-/** An audit entry of a change, or all entries that differ only in their subjects. */
+/** An audit entry of a change, or a summary of all entries that differ only in their subjects. */
 export interface Change {
   readonly action: AuditAction
   readonly account_id: string
   readonly project_id: string
   readonly store_id: string
-  /** Missing if there are several. */
+  /** Missing in a summary. */
   readonly subject?: string
 }
 
@@ -51,9 +54,9 @@ export function createVersionCheck(
 }
 
 /**
- * Returns a result without changes if no transaction has ended since the version. Equal snapshots
- * see the same transactions. After a crash, PostgreSQL may use transaction ids again, but a new
- * entry then has a greater `seq`.
+ * Returns a result without changes if no transaction has ended since the version: equal snapshots
+ * see the same transactions. After a crash, PostgreSQL may assign the same transaction ids again.
+ * The snapshots may then be equal, but a new entry has a greater `seq`.
  */
 async function findSame(
   db: Pick<Connection, 'find'>,
@@ -65,8 +68,8 @@ async function findSame(
 }
 
 /**
- * Finds the changes that were committed after a version, exactly: no change of before is in the
- * result, and none is missing. Each change has an audit entry in its own transaction.
+ * Finds exactly the changes that were committed after a version. Each change has an audit entry in
+ * its own transaction.
  */
 export async function checkVersion(
   db: Pick<Connection, 'find'>,
@@ -103,12 +106,15 @@ function versionOf(row: Row): Version {
 const FIRST: Version = { snapshot: '1:1:', server: '', last: '9223372036854775807', at: 0 }
 
 /**
- * Seconds after which a version is too old. `audit archive` then may have removed entries of
+ * The age in seconds from which a version is too old: `audit archive` may have removed entries of
  * changes since.
  */
 const MAX_AGE = 60
 
-/** Whether the entries that a check found can be complete. */
+/**
+ * Whether the log still has all entries since the previous version. It may lack some after a
+ * failover, or if the version is too old.
+ */
 function follows(version: Version, previous: Version): boolean {
   const age = version.at - previous.at
   return version.server === previous.server && age >= 0 && age <= MAX_AGE
@@ -121,12 +127,13 @@ const MOST_IN_SUMMARY = 5_000
 const MOST_GROUPS = 500
 
 /**
- * Three index scans find the entries that the previous snapshot did not see: of transactions that
- * began after it, of those that were open, and of all after a crash. PostgreSQL may use transaction
- * ids of before a crash again, but numbers of a sequence only if their transactions were lost.
+ * Three index scans find the entries that the previous snapshot did not see: those of transactions
+ * that began after it, those of transactions that were open at that time, and those that were
+ * written after a crash. After a crash, PostgreSQL may assign the same transaction ids again. It
+ * assigns a `seq` again only if the first transaction with it was lost.
  *
- * A transaction that stays open for hours does not lengthen the scans. A range from `xmin` on would
- * include all entries since its start. ORDER BY keeps the planner from a sequential scan.
+ * The scans stay short even while a transaction is open for hours. A scan from `xmin` on would read
+ * all entries since that transaction began. ORDER BY keeps the planner from a sequential scan.
  *
  * A restored dump has transaction ids of another server. The upper limit excludes those.
  *

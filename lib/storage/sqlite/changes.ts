@@ -19,8 +19,9 @@ const RECORD_CHANGE = `
   SELECT ?, seq, status, ? FROM purchases WHERE seq = ?`
 
 /**
- * Moves the status changes of committed imports from `purchase_changes` into `purchases`. Reads
- * already show them since the commit. Records the previous statuses, except for an undo.
+ * Writes the status changes of committed imports from `purchase_changes` into `purchases`. Reads
+ * combine both tables, so they have shown these changes since the commit. Also records the previous
+ * statuses, which an undo restores; the changes of an undo itself need no such record.
  */
 export async function applyChanges(db: Connection, pause: Pause = setImmediate): Promise<void> {
   const applySlice = () =>
@@ -36,8 +37,8 @@ export async function applyChanges(db: Connection, pause: Pause = setImmediate):
 }
 
 /**
- * Sets the status of a purchase for an import. First applies a status change of the purchase that
- * still waits.
+ * Sets the status of a purchase for an import. If `purchase_changes` still has an earlier change of
+ * the purchase, applies that first.
  */
 export function changeStatus(db: Connection, seq: number, purchase: number, status: number): void {
   const waiting = db.find(`${FIND_CHANGES} AND c.purchase = ?`, purchase)

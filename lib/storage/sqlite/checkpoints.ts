@@ -17,10 +17,10 @@ export interface Checkpoints {
 const TRANSACTIONS = 8
 /** The longest WAL, 64 MiB. Each wait for an empty WAL takes an import some 30 ms. */
 const MAX_FRAMES = 16_000
-/** SQLite's default for automatic checkpoints. */
+/** The number of frames at which SQLite itself makes a checkpoint; SQLite's default. */
 const AUTOMATIC_FRAMES = 1_000
 
-/** The connections that have a thread. It serves all imports of a connection. */
+/** The connections that have a checkpoint thread. Imports on the same connection share it. */
 const served = new WeakSet<Connection>()
 
 export function createCheckpoints(db: Connection): Checkpoints {

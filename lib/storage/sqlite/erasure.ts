@@ -35,7 +35,10 @@ const MARK = `
   SELECT ?, ?, value FROM json_each(?) WHERE true
   ON CONFLICT (store, transaction_id) DO UPDATE SET is_deleted = excluded.is_deleted`
 
-/** Keeps the id of a deleted purchase in the index, where a later row finds it. */
+/**
+ * Keeps the transaction id of a deleted purchase in the index. An import of the same file finds it
+ * there and skips the row.
+ */
 const KEEP_ID = `
   INSERT INTO transactions (store, transaction_id, purchase)
   SELECT ?, value, 0 FROM json_each(?) WHERE true

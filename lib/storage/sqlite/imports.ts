@@ -96,7 +96,7 @@ export function createSlices(db: Connection, row: ImportRow) {
       return result
     },
     finish: () => checkpoints.end(),
-    /** After the commit. */
+    /** Ends the lease of a committed import. */
     release() {
       clearInterval(heartbeat)
       underWay.delete(row.import_id)
@@ -129,8 +129,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
       }),
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slices.run(() => staging.append(rows))]
-      // Indexes as little as possible. V8 moves long-lived objects to its old generation, and
-      // later rows with them (bench/: 25 MiB).
+      // Indexes only full blocks, because waiting entries cost memory: V8 moves objects that live
+      // long to its old generation, together with younger rows (bench/: 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)
     },
@@ -150,7 +150,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
         recordWrite(db, write)
       })
       slices.release()
-      // The import is committed even if this fails: the next import applies the changes then.
+      // Ignores failures, because the import is already committed: the next import applies the
+      // changes.
       await applyChanges(db).catch(() => {})
     },
     abort: () => slices.abort(),

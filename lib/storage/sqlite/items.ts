@@ -40,7 +40,8 @@ export function itemMethods(db: Connection): ItemMethods {
       const { project_id = store?.project_id, archived } = key
       if (!store || store.project_id !== project_id) throw storeNotFound()
       const seq = store.seq as number
-      // Read before the page: a page may be newer than its revision, never older.
+      // Reads the revision before the page: the page may be newer than its revision, but never
+      // older.
       const revision = after === undefined ? revisionOf(db, seq) : ''
       const { taken, ...further } = db.some(
         (rows) => fillPage(rows, limit, textOf),
@@ -56,8 +57,8 @@ export function itemMethods(db: Connection): ItemMethods {
 }
 
 /**
- * Changes with every new and every changed item. The random ids in it tell states apart that differ
- * after a backup was restored, when numbers and versions repeat.
+ * Returns a text that differs after each change of the store's items. The sum of versions counts
+ * updates. The random ids make the revision unique even after a backup was restored.
  */
 function revisionOf(db: Connection, store: number): string {
   const newest = db.find(FIND_NEWEST, store)
@@ -70,7 +71,8 @@ const FIND_CHANGES = `
   WHERE store = ? AND version > 1`
 const FIND_NEWEST = 'SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1'
 
-// Leaves out the ids of the store: each would take as long in every row as a column of the item.
+// Selects no columns of the store. They are the same in each row, and reading them would take as
+// long as reading columns of the item.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.list} FROM items

@@ -59,21 +59,24 @@ function findStart(): string {
 }
 
 /**
- * Whether the owner of an import may still write. If the owner is on this host, checks that its
- * process runs. Checks the lease of another thread, and of a process on another host (a container
- * with the same volume).
+ * Whether the owner of an import may still write. If it is a process on this host that has ended,
+ * it may not. Otherwise its lease decides: it may be another thread, or a process on another host
+ * (a container with the same volume).
  */
 export function isAlive(row: ImportRow): boolean {
   const owner = ownerOf(row)
   const { host, pid, instance } = owner
-  // The imports of this thread are known without a lease. One that has ended must not block others,
-  // even if a full disk prevented its deletion.
+  // This thread knows its running imports without a lease. An import that is no longer running must
+  // not block others, even if a full disk prevented its deletion.
   if (instance === INSTANCE) return underWay.has(row.import_id)
   if (host === hostname() && !(pid === process.pid ? isThread(owner) : isRunning(pid))) return false
   return hasLease(row)
 }
 
-/** Whether the owner may be another thread of this process. A restart may get the same pid. */
+/**
+ * Whether the owner may be another thread of this process. Compares start times too, because after
+ * a restart the process may have the same pid.
+ */
 function isThread({ start }: Owner): boolean {
   return start === START || start === '' || (START === '' && start !== undefined)
 }
@@ -92,9 +95,9 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * The last heartbeat of each import of other processes, and when this process first saw that
- * heartbeat. When full, drops the oldest entry, because imports that end normally are never checked
- * again. A dropped import is treated as new and gets a new lease.
+ * The last heartbeat of each import of other processes, and when this process first saw it. When
+ * full, drops the oldest entry: nobody removes the entries of imports that have ended. If the
+ * dropped import is still running, its lease starts anew.
  */
 const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
 const MAX_HEARTBEATS = 1_000
@@ -218,7 +221,10 @@ async function deleteImport(
   })
 }
 
-/** Deletes a slice. Returns 0 when none is left, or when another process deletes the import. */
+/**
+ * Deletes some status changes of an import. Returns 0 when none is left, or when another process
+ * deletes the import.
+ */
 function deleteStatusChanges(db: Connection, seq: number): number {
   if (renewLease(db, seq, CLEARING) === 0) return 0
   return db.run(DELETE_STATUS_CHANGES, seq, seq, SLICE_ROWS)
@@ -229,7 +235,7 @@ const DELETE_STATUS_CHANGES = `
     SELECT purchase FROM status_changes WHERE import = ? LIMIT ?)`
 const DELETE_IMPORT = 'DELETE FROM imports WHERE seq = ? AND owner = ?'
 const END_UNDO = 'UPDATE imports SET owner = NULL, last_purchase = 0 WHERE seq = ? AND owner = ?'
-/** Deletes the row that undid an import, once its changes are applied. */
+/** Deletes the import that holds the status changes of an undo, once all of them are applied. */
 const DELETE_UNDO = `
   DELETE FROM imports WHERE undoes = ? AND owner IS NULL
     AND NOT EXISTS (SELECT 1 FROM purchase_changes c WHERE c.import = imports.seq)`

@@ -17,8 +17,8 @@ const MAX_SAMPLES = 4_000
 
 /**
  * Returns a function that finds the order of each slice of a file. It keeps the first id of each
- * slice in a sorted list. The number of them between the least and the greatest id of a slice tells
- * how many pages of the index the slice may change.
+ * slice in a sorted list. The number of listed ids between the least and the greatest id of a slice
+ * tells how many pages of the index the slice may change.
  */
 export function createOrderFinder(): (rows: readonly NewPurchase[]) => IdOrder {
   let samples: string[] = []

@@ -77,7 +77,10 @@ const JOINS = `
     AND EXISTS (SELECT 1 FROM imports ci WHERE ci.seq = c.import AND ci.owner IS NULL)
   WHERE i.owner IS NULL`
 
-/** The number of the last purchase to examine; undefined without a limit or a further purchase. */
+/**
+ * The `seq` of the last purchase that this page may examine. Undefined if the page may examine all
+ * that are left.
+ */
 function lastExamined(
   db: Connection,
   store: number,
@@ -127,7 +130,8 @@ function purchasesOfUser(
 ): Query {
   const { sql, values } = conditionsAfter(filter)
   const ofUser = [store, user_id, ...values]
-  // Selects the column of the index. SQLite then knows the order of the rows: 0.76 of the time.
+  // Selects `u.purchase`, the column of the index, instead of the equal `p.seq`. SQLite then knows
+  // that the rows are already sorted: 0.76 of the time.
   const indexed = columns.replace('p.seq', 'u.purchase')
   return {
     sql: `SELECT ${indexed} FROM purchase_users u

@@ -78,8 +78,8 @@ const FIND_DELETED =
   'SELECT 1 FROM erased_purchases WHERE store = ? AND transaction_id = ? AND is_deleted'
 
 /**
- * The stored purchase of a transaction; whether an import under way has added or changed it, and
- * whether its user was erased.
+ * Finds the stored purchase of a transaction. `is_busy`: a running import has added or changed it.
+ * `is_erased`: its user was erased.
  */
 const FIND_TRANSACTION = `
   SELECT ${purchaseColumns(STATUS)}, p.import,
@@ -99,7 +99,10 @@ function nextPurchase(db: Connection, store: number): number | undefined {
   return next < end ? next : undefined
 }
 
-/** The last rows of an import may have been deleted with their user. Their numbers stay unused. */
+/**
+ * Finds the last number in use. Looks at imports too: if an import's last rows were deleted with
+ * their user, their numbers must not be used again.
+ */
 const FIND_LAST = `
   SELECT max(
     (SELECT coalesce(max(seq), 0) FROM purchases WHERE seq < ?),

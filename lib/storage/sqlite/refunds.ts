@@ -2,7 +2,10 @@ import type { Page, RecordPage, Refund } from '../port.ts'
 import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts'
 import type { Connection } from './connection.ts'
 
-/** The next changes of an import: those that were moved into purchases, and those that wait. */
+/**
+ * The next status changes of an import. `purchase_changes` has those that are not applied to
+ * `purchases` yet.
+ */
 const CHANGES = `
   SELECT purchase, after FROM status_changes WHERE import = ? AND purchase > ?
   UNION ALL SELECT purchase, status AS after FROM purchase_changes

@@ -18,8 +18,8 @@ export interface Entry {
 }
 
 /**
- * Compares entries with the stored rows of their transactions. `added` entries had new
- * transactions.
+ * Compares entries with the stored purchases of their transactions. `added` is the number of
+ * entries whose transactions are new.
  */
 export function compareEntries(
   db: Connection,
@@ -47,8 +47,8 @@ export function compareEntries(
 }
 
 /**
- * Deletes appended rows that equal the stored rows of their transactions, in two statements: when a
- * file is imported again, all of its rows are equal. `compareRepeat` decides for other rows.
+ * Deletes the appended rows that are equal to stored purchases, with few statements: when a file is
+ * imported again, all of its rows are. `compareRepeat` decides about the other rows.
  */
 function deleteIdentical(
   db: Connection,
@@ -66,7 +66,10 @@ function deleteIdentical(
   return deleted
 }
 
-/** The identical rows, as a JSON array for each import of the stored rows. */
+/**
+ * Finds the appended rows that are equal to stored purchases. Groups them by the import of the
+ * stored purchase.
+ */
 const FIND_IDENTICAL = `
   SELECT s.import AS earlier, json_group_array(m.seq) AS purchases FROM json_each(?) e
   JOIN purchases m ON m.seq = e.value
@@ -103,7 +106,8 @@ const SKIPPED = { outcome: 'skipped' } as const
 /** Finds the entries whose transactions are stored, together with the stored purchases. */
 function* findRepeats(db: Connection, store: number, entries: readonly Entry[]): Generator<Repeat> {
   for (const { transaction_id, line, purchase } of entries) {
-    // Queries one by one, because the first of two rows of a transaction may change the stored row.
+    // Queries one entry at a time: if two entries have the same transaction, the first may change
+    // the stored purchase with which the second is compared.
     const row = db.find(
       `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
          m.status AS sent_status, ${identity('m', 'sent')}, e.is_deleted AS erased

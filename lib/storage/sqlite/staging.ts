@@ -12,9 +12,9 @@ import { createUserBlock } from './users.ts'
 
 /**
  * Writes the rows of one import. Appends rows as they arrive. While transaction ids ascend, or
- * nearly do, indexes them at once. Other ids wait to be sorted in blocks: in random order, each id
- * would dirty another page of the index. Random order has 0.4 of the speed of the sqlite3 shell's
- * `.import`; blocks have 1.1 (bench/).
+ * nearly do, indexes them at once. Other ids wait in a block and are sorted first: in random order,
+ * each id would change another page of the index. Compared with `.import` of the sqlite3 shell,
+ * writing in random order has 0.4 of the speed, and writing in sorted blocks 1.1 (bench/).
  */
 export interface Staging {
   /** Appends rows. Returns the outcome of the rows whose ids it indexes immediately. */

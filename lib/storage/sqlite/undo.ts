@@ -36,7 +36,8 @@ export async function undoImport(
       last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
     }
     await slices.finish()
-    // Adds the import first. Once this process owns it, it would otherwise count as abandoned.
+    // Adds the import before the transaction makes this process its owner. An import that this
+    // process owns, but that is not in `underWay`, counts as abandoned.
     underWay.add(import_id)
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
@@ -70,7 +71,7 @@ const UNDONE = { outcome: 'undone' } as const
 const FIND_IMPORT = 'SELECT * FROM imports WHERE import_id = ? AND store = ?'
 const HIDE = 'UPDATE imports SET owner = ?, alive_at = ?, undone_at = ? WHERE seq = ?'
 
-/** Finds out whether a purchase was recorded since the import was checked. */
+/** Finds a purchase that was recorded since the import was checked. */
 const FIND_RECORDED = `
   SELECT 1 FROM imports WHERE store = ? AND seq > ?
   UNION ALL SELECT 1 FROM import_overlaps WHERE earlier = ? LIMIT 1`
@@ -83,8 +84,9 @@ function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome |
 }
 
 /**
- * Counts the rows that an import added or changed and that a later import changed. Statuses only
- * advance, so a later change begins with the status that this import set.
+ * Counts the purchases that an import added or changed and that a later import changed again. A
+ * status only advances. Therefore, a change that begins with the status that this import set is a
+ * later one.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -96,8 +98,9 @@ const COUNT_CHANGED = `
     WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
 
 /**
- * Counts the rows of an import that later imports skipped. Adds the rows that it changed in other
- * imports, if later imports skipped rows of those.
+ * Counts the rows of an import that later imports skipped as already present. Also counts each
+ * purchase of another import whose status this one changed, if a later import skipped rows of that
+ * other import.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (
@@ -123,7 +126,8 @@ function stageSlice(
   return changes.at(-1)?.purchase as number | undefined
 }
 
-// SQLite may give the number of a deleted purchase to a purchase of a later import.
+// Compares the import too: SQLite may have given the number of a deleted purchase to one of another
+// import.
 const FIND_CHANGES = `
   SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
   WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import

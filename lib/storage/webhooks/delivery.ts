@@ -122,7 +122,8 @@ export function deliveryPrograms(
         const moved = [read.seq, read.rest, read.entry, endpoint_id, position.seq, position.rest]
         const isRead = (yield* run(sql.setPosition, ...moved)) === 1
         if (!isRead || messages.length === 0) continue
-        // Inserts the first messages as taken by the holder. A separate update would double the cost.
+        // Inserts the first messages with their `holder`. Assigning them in a separate update would
+        // double the cost.
         const times = { state: 'waiting', attempts: 0, created_at: now } as const
         const added: StoredMessage[] = messages.map((message, i) =>
           due.length + i < limit

@@ -37,13 +37,19 @@ export interface WebhookDialect {
   readonly isSettled: string
   /** The order in which entries are read. */
   readonly order: string
-  /** Sets the part of a position that `read_seq` lacks, from an entry `a`. */
+  /**
+   * On PostgreSQL, a position also has the transaction id of its last entry. Sets it from the entry
+   * `a`.
+   */
   readonly setXid: string
-  /** Whether an endpoint's position is just before an entry `a`, or after it. */
+  /**
+   * Whether the endpoint's position is directly before entry `a`, or later. A move to this entry
+   * then does not skip any.
+   */
   readonly isBack: string
-  /** Removes what `setNewest` set beside the position. */
+  /** Clears the columns that `setNewest` sets in addition to the position. */
   readonly setBack: string
-  /** Sets the position after the newest entry that is committed. */
+  /** Sets the position after the newest committed entry. */
   readonly setNewest: string
   /** Locks the selected rows of `e`. */
   readonly lock: string

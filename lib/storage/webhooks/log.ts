@@ -22,7 +22,8 @@ export function logPrograms(dialect: WebhookDialect) {
     },
 
     *pruneMessages(endpoint_id: string, before: number, keep: number): Program<void> {
-      // The log is about in the order of time. Reads no further than to the first recent message.
+      // The messages are nearly in order of time. Deletes only those before the first recent one,
+      // although a few old ones may follow it.
       const first = `SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ?
         ORDER BY seq LIMIT 1`
       const newest = `SELECT seq + 1 AS seq FROM webhook_messages WHERE endpoint_id = ?

@@ -3,7 +3,10 @@ import { all, fragmentsOf, type Program, type WebhookDialect } from './dialect.t
 
 const ACCOUNTS = 100
 const ENDPOINTS_OF_ACCOUNT = 100
-/** The endpoint of a store is not ready for fewer entries that all concern other stores. */
+/**
+ * An endpoint of a store ignores unread entries of other stores, until there are this many. It then
+ * counts as ready, so that its position moves past them.
+ */
 const ENTRIES = 20
 
 /** Finds endpoints with something to send. */
@@ -17,7 +20,10 @@ export function readyPrograms(dialect: WebhookDialect) {
         WHERE u.store_id = e.store_id)
       OR EXISTS (SELECT 1 ${unread} ORDER BY ${order} LIMIT 1 OFFSET ${ENTRIES - 1}) END`
 
-  /** The next accounts, found in as many steps in the index, and the endpoints to examine. */
+  /**
+   * Finds the next accounts that have active endpoints, with one index lookup for each. `first` and
+   * `last` are the range of endpoints to examine.
+   */
   const ACTIVE = "webhook_endpoints e WHERE e.state = 'active'"
   const findAccounts = `
     WITH RECURSIVE accounts (account_id, number) AS (
