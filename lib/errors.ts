@@ -51,7 +51,7 @@ export interface ErrorDetail {
   readonly message: string
 }
 
-/** The maximum number of details in an error, unless its cause asks for more. */
+/** The maximum number of details in an error, unless the code that throws it asks for more. */
 export const MAX_DETAILS = 100
 
 const MAX_ECHO = 64

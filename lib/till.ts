@@ -87,9 +87,9 @@ export interface Till extends AsyncDisposable {
   readonly outbox: Outbox
   readonly rateLimits: RateLimits
   /**
-   * Returns a function that runs the calls of one request. The reads that such a call begins
-   * synchronously share a check of the database's version, so they may be as old as the request.
-   * All other reads are as new as their own call.
+   * Call it once for each request. It returns a function that runs the request's calls. Reads that
+   * such a call begins synchronously may return data from the start of the request: they share one
+   * version check of the database. All other reads are as new as their own call.
    */
   together(): Together
   /**

@@ -12,7 +12,7 @@ export interface Batch extends BatchNotes {
 export interface BatchNotes {
   /** The bytes of the chunk. */
   readonly bytes: number
-  /** Only in the batch that contains the end of the header line. */
+  /** The layout of the file; only in the batch that contains the end of the header line. */
   layout?: FileLayout
   /** Bad rows and errors, in the order of their lines. */
   readonly faults: (BadRow | ErrorDetail)[]

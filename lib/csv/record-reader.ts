@@ -20,7 +20,10 @@ export interface RecordReader {
 interface OpenRecord {
   line: number
   cells: string[]
-  /** The start of a quoted field that goes on in the next text. Its quotes are still doubled. */
+  /**
+   * The first part of a quoted field that continues in the next text. Its doubled quotes are not
+   * replaced yet.
+   */
   field: string
   quoteLine: number
   length: number

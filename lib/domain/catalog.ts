@@ -49,7 +49,7 @@ export interface CatalogStore {
   readonly store_type?: StoreType | undefined
   readonly is_sandbox?: boolean | undefined
   readonly status?: string | undefined
-  /** Replaces the whole `store_config`; secrets are as in `config` of the project. */
+  /** Replaces the whole `store_config`. For secrets, the rules of the project's `config` apply. */
   readonly store_config?: JsonObject | undefined
   readonly items?: ItemList<CatalogFileItem> | undefined
 }
@@ -214,7 +214,7 @@ export function resolveSecrets(
 }
 
 interface SecretOptions {
-  /** The keys that hold secrets. */
+  /** The keys of the configuration that hold secrets. */
   readonly names: readonly string[]
   /** The stored configuration. */
   readonly stored: JsonObject

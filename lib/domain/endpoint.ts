@@ -33,7 +33,7 @@ export interface EndpointOwner {
 export interface EndpointSecret {
   /** The stored secret of the configuration, sealed or not. */
   readonly secret: unknown
-  /** A replaced secret signs until this time; Unix milliseconds. */
+  /** A replaced secret signs messages until this time, beside the new secret; Unix milliseconds. */
   readonly until?: number
 }
 
@@ -50,7 +50,7 @@ export interface EndpointWrite {
   change(current: StoredEndpoint | undefined): StoredEndpoint | undefined
 }
 
-/** How long a replaced secret still signs. */
+/** How long a replaced secret still signs messages, beside the new secret. */
 const OVERLAP_MS = 24 * 3_600_000
 
 export function endpointIdOf({ project_id, store_id }: Omit<EndpointOwner, 'account_id'>): string {
@@ -100,14 +100,14 @@ export function changeEndpoint(
     return { ...known, ...stopped_at, unconfirmed: after }
   }
   if (before?.url === after?.url) {
-    // The account did not change the URL. A URL that a session set stays unconfirmed. If a session
-    // removed the URL, the endpoint stays as it is.
+    // The account changed something else than the URL. A URL that a session set stays unconfirmed.
+    // If a session removed the URL, the account's endpoint stays as it is.
     if (!after) return current
     if (known.url !== after.url) return { ...known, unconfirmed: after }
   }
   if (!after) return undefined
   if (!isKept || !current) return targeted(known, after, now, isSame)
-  // The text is the same, but it may have been sealed again.
+  // The secret is the same. If it was encrypted again, stores its new form.
   const [newest, ...replaced] = current.secrets
   if (current.url !== after.url || !newest || isSameJson(newest.secret, after.secret)) {
     return current
@@ -122,7 +122,10 @@ function newEndpoint(owner: EndpointOwner): StoredEndpoint {
   return { endpoint_id, ...owner, url: '', secrets: [], state: 'unconfirmed', due_at: 0 }
 }
 
-/** Delivers to a target from now on. */
+/**
+ * Activates an endpoint with the URL and secret that the account has set. A replaced secret still
+ * signs for a while.
+ */
 function targeted(
   current: StoredEndpoint,
   { url, secret }: EndpointTarget,
@@ -130,7 +133,8 @@ function targeted(
   isSame: TargetChange['isSame'],
 ): StoredEndpoint {
   const { unconfirmed: _, ...kept } = current
-  // Does not send unsigned messages only because an unreadable secret was removed.
+  // An endpoint that was disabled for its unreadable secret stays disabled when the secret is
+  // removed. Otherwise its messages would then be sent unsigned.
   const isStopped = kept.state === 'paused' || (kept.reason === 'secret' && secret === undefined)
   const active = isStopped ? kept : activated(kept)
   const newest = url === current.url ? current.secrets[0] : undefined

@@ -162,7 +162,9 @@ export function rule<T>(
 }
 
 const CONTROL_CHARACTER = /\p{Cc}/u
-/** The same as `CONTROL_CHARACTER`, for validators without Unicode properties. */
+/**
+ * Matches text without control characters. For JSON Schema validators that do not know `\p{Cc}`.
+ */
 const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 const NO_NUL = '^[^\\u0000]*$'
 
@@ -353,7 +355,8 @@ function freeFormProblem(root: JsonObject): string | undefined {
     level = deeper
   }
   const json = JSON.stringify(root)
-  // Does not encode a small object, which would double the time. A code unit takes at most 3 bytes.
+  // Does not count the bytes of a small object, which would double the time: a code unit takes at
+  // most 3 bytes.
   if (json.length <= MAX_BYTES / 3) return undefined
   return json.length > MAX_BYTES || utf8Length(json) > MAX_BYTES ? TOO_LARGE : undefined
 }

@@ -65,7 +65,10 @@ export interface ItemChange {
   readonly price?: string | undefined
   /** Replaces the whole `metadata`. */
   readonly meta?: JsonObject | undefined
-  /** The version to change. If the item has another version, throws `version_conflict`. */
+  /**
+   * The version that the caller has read. If the item has another version by now, throws
+   * `version_conflict`.
+   */
   readonly version?: number | undefined
 }
 

@@ -14,7 +14,8 @@ export interface NewMessage extends MessageKey {
   readonly type: WebhookEventType
   readonly webhook_id: string
   /**
-   * The cursor before a part's first record, and the number of its records: `<cursor>:<number>`.
+   * The records in this part of a split message: the cursor before the first one, and their number,
+   * as `<cursor>:<number>`.
    */
   readonly part_range?: string
 }
@@ -23,7 +24,7 @@ export interface NewMessage extends MessageKey {
 export interface StoredMessage extends NewMessage {
   readonly state: WebhookDeliveryState
   readonly attempts: number
-  /** When the message was read from the log. */
+  /** When the sender read the audit entry and created the message. */
   readonly created_at: number
   /** The start of the latest attempt. */
   readonly at?: number

@@ -209,7 +209,7 @@ function parseCurrency(
 
 const NAMED_CURRENCIES = 12
 
-/** Caches the message by its set of currencies: every row of a file may need it. */
+/** Caches the error message for each set of currencies, because every row of a file may need it. */
 const messages = new WeakMap<ReadonlySet<string>, string>()
 
 function notAllowed(currencies: ReadonlySet<string>): string {

@@ -83,7 +83,10 @@ export function createManageSchemas() {
   }
 }
 
-/** The schemas of the fields without defaults and descriptions, which are about inputs. */
+/**
+ * The schemas of the fields of a record. Defaults and descriptions are left out, because they apply
+ * only to inputs.
+ */
 function propertiesOf<T extends Parameters<typeof objectSchema>[0]>(fields: T) {
   const entries = Object.entries(fields).map(([field, { schema }]) => {
     const { default: _, description, ...rest } = schema

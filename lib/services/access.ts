@@ -46,7 +46,10 @@ export function assertScope(caller: Caller, scope: Scope): void {
   throw new TillError('insufficient_scope', `The token does not carry the scope ${scope}`)
 }
 
-/** Rejects projects, stores and items, which also have an `account_id`. */
+/**
+ * Whether the caller is an account. Projects, stores and items have an `account_id` too, but also
+ * other ids.
+ */
 function isAccount(caller: Caller): boolean {
   return typeof caller?.account_id === 'string' && !('id' in caller) && !('project_id' in caller)
 }
@@ -85,7 +88,8 @@ async function findProjectByFormerKey(
   const former = await storage.findFormerPublicKey(publicKey)
   if (!former || former.expires_at <= formatInstant(now)) return undefined
   const project = await storage.findProject(former.project_id)
-  // Shows the former key instead of the current one, which its holder must not learn.
+  // Returns the former key in place of the current one, which the holder of the former key must not
+  // learn.
   return project && { ...project, public_key: publicKey }
 }
 
@@ -101,7 +105,10 @@ export async function findReachableProject(
   return project?.account_id === caller.account_id ? project : undefined
 }
 
-/** Calls `work`, whose first reads may be outdated: see `Storage.allowStale`. */
+/**
+ * Calls `work`. The reads that it begins synchronously may return outdated records: see
+ * `Storage.allowStale`.
+ */
 export function allowStale<T>(storage: Storage, work: () => T): T {
   return storage.allowStale ? storage.allowStale(work) : work()
 }

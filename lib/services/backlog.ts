@@ -16,7 +16,10 @@ export interface Backlog {
 }
 
 const ENDPOINTS = 1_000
-/** The unread entries that are examined for one endpoint, and for all. Each has one at least. */
+/**
+ * The maximum numbers of unread entries to examine, for one endpoint and for all together. Each
+ * endpoint gets at least one.
+ */
 const ENTRIES_OF_ENDPOINT = 10_000
 const ENTRIES = 100_000
 const CACHE_MS = 15_000
@@ -41,7 +44,7 @@ export function createBacklog({ storage, now }: Context): () => Promise<Backlog>
       if (at !== undefined) {
         lag_seconds = Math.max(lag_seconds, Math.floor((now() - Date.parse(at)) / 1000))
       }
-      await setImmediate() // the storage may answer at once
+      await setImmediate() // yields, because the storage may answer without I/O
     }
     return { endpoints, failing, lag, lag_seconds }
   }

@@ -86,15 +86,17 @@ function createSpreadsheetReader(options: ItemColumnsOptions): Reader {
 const MAX_ITEM_LENGTH = 1024 ** 2
 
 /**
- * Parses JSON in chunks: cuts out the items, parses each on its own, and parses the rest at the end,
- * where a number stands for each item. `JSON.parse` of the whole text takes three times the memory.
+ * Parses JSON in chunks. Cuts each item out of the text and parses it alone. Parses the rest at the
+ * end. `JSON.parse` of the whole text takes three times the memory.
  */
 function createJsonReader(): Reader {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  // A list for each `items`. In the rest of the text, a number replaces it.
+  // The items of each array `items`. In the rest of the text, the index of this list replaces the
+  // first item of the array, and `null` replaces each other item.
   const lists: PackedList[] = []
   const scanner = createScanner()
-  // Joined for each chunk: a string that grows by each item takes 100 bytes an item.
+  // The text without its items, in one string for each chunk. A string that grows with each item
+  // would take 100 bytes per item.
   const rest: string[] = []
   let parts: string[] = []
   let open = ''
@@ -166,12 +168,16 @@ function withItems(catalog: unknown, lists: readonly PackedList[]): Catalog {
   return catalog as Catalog
 }
 
-/** Parses a text of which `before` ends with as many `lines`. */
+/**
+ * Parses the JSON at `path`. For the line number of an error, `before` returns the file's text up
+ * to the end of this part. In that text, `lines` line ends replace the part itself.
+ */
 function parsePart(text: string, before: () => string, lines: number, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // V8's message quotes the text. Not all of its messages have a position.
+    // Uses only the position in V8's message, which also quotes the text. Some messages have no
+    // position.
     const { message } = error as Error
     const isCut = message.startsWith('Unexpected end')
     const at = isCut ? text.length : /at position (\d+)/.exec(message)?.[1]
@@ -234,10 +240,13 @@ function createScanner() {
 
   return {
     path,
-    /** The number of the list of items, and whether the item is its first. */
+    /** The index of the current array `items`, and whether the current item is its first. */
     place: () => ({ list, isFirst: item === 0 }),
     isInItem: () => depth >= ITEM && isInItems(),
-    /** Scans a part of the text, which must not end behind a backslash. */
+    /**
+     * Scans a part of the text. The part must not end between a backslash and the character that it
+     * escapes.
+     */
     scan(text: string, cut: Cut): void {
       for (let at = 0; at < text.length; at++) {
         const code = text.charCodeAt(at)

@@ -81,7 +81,7 @@ export interface CatalogPlan {
   readonly updated: number
   readonly archived: number
   readonly restored: number
-  /** The number of items that are as the catalog has them. */
+  /** The number of items in the catalog that are already stored with these values. */
   readonly unchanged: number
   /** The number of active items that the catalog does not have, and that stay. */
   readonly missing: number
@@ -304,7 +304,7 @@ function createPlanner(
       return stored
     },
 
-    /** Without a store only checks the items themselves. */
+    /** Plans the changes of a store's items. Without a store, only checks each item. */
     async planItems(
       store: Store | undefined,
       items: ItemList<unknown>,
@@ -312,9 +312,10 @@ function createPlanner(
       isNew: boolean,
     ) {
       const listed = new Map<string, number>()
-      // The names of items with a mistake in another field.
+      // The indexes of items that have a bad field but a good name, by name.
       const mistaken = new Map<string, number>()
-      // By index, what an item lacks that is required for a new one. Few items are in it.
+      // The fields that an item lacks but a new item must have, by the index of the item. Has only
+      // items that lack some.
       const lacking = new Map<number, readonly string[]>()
       let index = -1
       for (const each of items) {
@@ -417,7 +418,7 @@ function differences(before: object, after: object): Differences {
   return found
 }
 
-/** The same for two configurations, key by key. Shows no secret. */
+/** Compares two configurations key by key. Like `differences`, but shows no secret. */
 function differencesIn(
   field: string,
   before: JsonObject,
@@ -441,7 +442,7 @@ function differencesIn(
   )
 }
 
-/** The name of an item that has another mistake; '' without one. */
+/** The name of an item that has a bad field; '' if the name itself is bad. */
 function nameOf(item: unknown): string {
   const { name } = isObject(item) ? item : {}
   return typeof name === 'string' ? name : ''

@@ -22,8 +22,8 @@ export interface Catalogs {
    */
   plan(account: Account, request: CatalogRequest): Promise<CatalogPlan>
   /**
-   * Plans, and makes all changes or none. Throws `catalog_changed` when the stored catalog changed
-   * after the plan, or is not the one of the `digest`.
+   * Makes a plan, and then all of its changes or none. Throws `catalog_changed` when the stored
+   * catalog changed meanwhile, or since the plan that has the given `digest`.
    */
   apply(account: Account, request: CatalogApplication, options?: CallOptions): Promise<CatalogPlan>
 }

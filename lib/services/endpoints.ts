@@ -62,7 +62,7 @@ export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
   }
 }
 
-/** The place for which the secrets of an endpoint are sealed. */
+/** The `place` of an endpoint's secrets: see `Sealer`. */
 export function placeOf({ account_id, project_id, store_id }: StoredEndpoint): string {
   const owner = store_id === '' ? project_id : `${account_id}/${store_id}`
   return `${owner}/webhook_secret`

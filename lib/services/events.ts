@@ -8,16 +8,19 @@ import type { Refund, Storage } from '../storage/port.ts'
 
 /** The maximum size of a body in bytes. */
 const BODY_BYTES = 64 * 1024
-/** The rest of a body with refunds. */
+/** The bytes that a body with refunds needs for everything else. */
 const FRAME_BYTES = 1024
 const REFUNDS_PER_PART = 500
 
 interface ReadingLimits {
-  /** How far the entry was read before: the number of the last part, and its cursor; '' for none. */
+  /**
+   * Where the previous reading of the entry ended: the number of its last part, and a cursor; ''
+   * for the first reading.
+   */
   readonly rest: string
-  /** The most messages; at least 1. */
+  /** The maximum number of messages to create; at least 1. */
   readonly messages: number
-  /** The most pages of refunds. */
+  /** The maximum number of pages of refunds to read. */
   readonly pages: number
 }
 
@@ -30,8 +33,9 @@ export interface EntryReading {
 }
 
 /**
- * The next messages that an endpoint receives of an entry. An import has further ones for the
- * purchases that it moved to refunded or cancelled. There may be millions, which are read in parts.
+ * Creates the next messages that an endpoint receives for an audit entry. An import has further
+ * messages with the purchases that it moved to refunded or cancelled. There may be millions of
+ * these purchases, so they are read in parts.
  */
 export async function readMessages(
   storage: Storage,
@@ -41,7 +45,7 @@ export async function readMessages(
 ): Promise<EntryReading> {
   const type = eventOf(entry)
   if (!type) return { messages: [], rest: '', pages: 0 }
-  // The time makes the id unique when a copy of the database numbers its entries anew.
+  // The id contains the time, because a copy of the database may give this `seq` to another entry.
   const webhook_id = `msg_${entry.seq}_${Date.parse(entry.at).toString(36)}`
   const message: NewMessage = { endpoint_id, sequence: entry.seq, part: 0, type, webhook_id }
   if (type === 'purchases.imported' && entry.data?.updated !== 0) {
@@ -78,7 +82,7 @@ async function readRefunds(
     const isAll = count === records.length
     if (isAll && next === undefined) return { messages, rest: '', pages: pages + 1 }
     after = isAll ? (next as string) : (records[count - 1] as Refund).cursor
-    await setImmediate() // the storage may answer at once
+    await setImmediate() // yields, because the storage may answer without I/O
   }
 }
 
@@ -99,8 +103,8 @@ function refundData({ cursor: _, ...refund }: Refund): JsonObject {
 type Message = MessageKey & Pick<NewMessage, 'type' | 'part_range'>
 
 /**
- * The body of a message. Records are shown as they are now. Resolves to undefined when nothing is
- * left to tell: the import of refunds was undone.
+ * Returns the body of a message. Shows records as they are now. Resolves to undefined when there is
+ * nothing to report any more: the import with the refunds was undone, for example.
  */
 export async function bodyOf(
   storage: Storage,

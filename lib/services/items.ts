@@ -58,8 +58,8 @@ export interface Items {
   /** Throws `item_not_found`, also for an item that the caller does not reach. */
   get(caller: Caller, id: string): Promise<Item>
   /**
-   * Reads one page of the changes of an item after its creation, newest first: audit entries, with
-   * the old and the new price in `data`. Throws `item_not_found`.
+   * Reads one page of an item's history, newest first: the audit entries of all changes after its
+   * creation, with the old and the new price in `data`. Throws `item_not_found`.
    */
   history(account: Account, query: ItemHistoryQuery): Promise<AuditPage>
   /** Like `get`, but finds the item by name, even an archived one. */
@@ -103,7 +103,7 @@ export function createItems(context: Context): Items {
       assertAccount(account)
       const { meta: metadata, ...rest } = parseNewItem(input)
       const fields = { ...rest, metadata }
-      // Uses only the ids of the store, which never change.
+      // The record may be outdated, but only the ids of the store are used. They never change.
       const find = () => getNamedStore(storage, account, fields.store_id)
       const store = await allowStale(storage, find)
       const item = {
@@ -222,7 +222,7 @@ async function searchItems(
   let revision: string | undefined
   let { after } = start
   for (let pages = 0; pages < SEARCHED_PAGES; pages++) {
-    if (pages > 0) await setImmediate() // other requests come first
+    if (pages > 0) await setImmediate() // yields to other requests
     const page = await read({ limit: MAX_PAGE, ...(after !== undefined && { after }) })
     revision ??= page.revision
     for (const item of page.items) {

@@ -15,7 +15,8 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most =
       total++
       onMistake(mistake)
       first.push(mistake)
-      // Sorted, because the storage finds mistakes later than the parser, even in earlier lines.
+      // `cut` sorts the mistakes by line: the storage finds some later than the parser, even in
+      // earlier lines.
       if (first.length >= 20 * most) cut()
     },
     assertNone() {
@@ -29,8 +30,9 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most =
 }
 
 /**
- * Keeps bad rows until the end of the file. Only then does the storage check them. If it got them
- * earlier, it would report a good row that differs from a bad row of the same `transaction_id`.
+ * Keeps bad rows until the end of the file. Only then does the storage check them. Otherwise it
+ * would compare a later good row with a bad row of the same `transaction_id`, and report the good
+ * row.
  */
 export interface BadRows {
   /**

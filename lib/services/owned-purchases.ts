@@ -38,7 +38,10 @@ export async function listOwned(
   return { owned: records.map(ownedItem), ...further }
 }
 
-/** Accepts no token from a public key, because the client chooses the user of such a token. */
+/**
+ * Rejects tokens that were issued for a public key, because a client chooses the user of such a
+ * token freely.
+ */
 function assertOwnUser(caller: Caller, user_id: string): void {
   if (!isSession(caller)) return
   if (caller.issued_by === 'account' && caller.user_id === user_id) return

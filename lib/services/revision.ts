@@ -1,7 +1,10 @@
 import type { Revision } from '../storage/port.ts'
 import type { Context } from './context.ts'
 
-/** Adds the signing keys to the storage's revision: a dropped key makes its tokens invalid. */
+/**
+ * Creates a revision that also changes when a signing key is dropped, because its tokens are then
+ * invalid.
+ */
 export function createRevision({ storage, keyring }: Context): Revision | undefined {
   const { revision } = storage
   if (!revision) return undefined

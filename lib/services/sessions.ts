@@ -206,7 +206,9 @@ interface TokenFacts {
 
 const facts = new WeakMap<Claims, TokenFacts>()
 
-/** Cached by the claims: a token that is used again has the same claims object. */
+/**
+ * Cached for each claims object: when a token is used again, `verifyToken` returns the same object.
+ */
 function factsOf(claims: Claims): TokenFacts {
   const known = facts.get(claims)
   if (known) return known

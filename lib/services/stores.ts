@@ -30,7 +30,10 @@ import { createId } from './ids.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
 export interface Stores {
-  /** Returns the sent `store_config`. Throws `invalid_request`, also for a taken `store_id`. */
+  /**
+   * Creates a store. Returns it with the sent `store_config`, secrets included. Throws
+   * `invalid_request`, also for a taken `store_id`.
+   */
   create(account: Account, input: NewStore, options?: CreateOptions): Promise<Store>
   /**
    * Changes the given fields. The type and the project of a store never change. If the new values

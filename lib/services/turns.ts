@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import type { ReadyAccount, ReadyRequest, Storage } from '../storage/port.ts'
 
 type TurnRequest = Omit<ReadyRequest, 'after' | 'examined'> & {
-  /** The most endpoints. */
+  /** The maximum number of endpoints to choose. */
   readonly limit: number
 }
 
 interface Chosen {
-  /** The endpoints that are next, those of different accounts first. */
+  /** The endpoints to serve next: first one of each account, then another of each, and so on. */
   readonly endpoint_ids: readonly string[]
   /** Whether others may be ready, too. */
   readonly isMore: boolean
@@ -45,12 +45,15 @@ export function createTurns(storage: Storage) {
         after = ''
       }
       if (isAround && after >= start) return { accounts, isMore: false }
-      await setImmediate() // the storage may answer at once
+      await setImmediate() // yields, because the storage may answer without I/O
     }
     return { accounts, isMore: true }
   }
 
-  /** Notes how far an account was served. Returns whether it has more. */
+  /**
+   * Records where the next turn of an account starts. Returns whether the account has more
+   * endpoints.
+   */
   const advance = ({ account_id, ...account }: ReadyAccount, served: number): boolean => {
     const { endpoint_ids } = account
     const isServed = served === endpoint_ids.length

@@ -20,9 +20,9 @@ export interface Users {
   export(account: Account, user: UserQuery, options?: CallOptions): AsyncIterable<string>
   /**
    * Removes a user from the purchases of a project, and replaces the user's id by a pseudonym in
-   * revocations, audit entries and idempotency records. Deletes the answers in the delivery logs of
-   * the project's webhooks. Purchases keep their amounts. Imports into a store wait while its
-   * purchases are erased. After a crash, repeat the call to finish it.
+   * revocations, audit entries and idempotency records. Deletes the HTTP response bodies in the
+   * delivery logs of the project's webhooks. Purchases keep their amounts. Imports into a store
+   * wait while its purchases are erased. After a crash, repeat the call to finish it.
    */
   erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
 }
@@ -212,7 +212,10 @@ async function* formatDocument(
   yield '}\n'
 }
 
-/** Replaces a user's id in a record's key and answer; undefined when they do not name the user. */
+/**
+ * Replaces a user's id in the key and the stored answer of an idempotency record. Returns undefined
+ * if neither contains the id.
+ */
 function withoutUser(record: IdempotencyRecord, user: UserKey): IdempotencyRecord | undefined {
   const { user_id } = user
   if (!record.key.includes(user_id) && !record.answer.includes(JSON.stringify(user_id))) {

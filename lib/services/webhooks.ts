@@ -37,20 +37,20 @@ export interface Webhooks {
   /** Sends `webhook.test` to an endpoint. */
   test(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Sends all events again that are still in the audit log, starting at a number or a time. May
+   * Sends all events again from a number or a time on, unless they were moved to an archive. May
    * also send some older events.
    */
   replay(account: Account, request: WebhookReplay, options?: CallOptions): Promise<WebhookEndpoint>
   /** Stops deliveries. `resume` continues them where they stopped. */
   pause(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Continues after `pause`, and after an endpoint was disabled. All waiting messages are due, and
-   * are retried for as long as new ones.
+   * Continues after `pause`, or after an endpoint was disabled. All waiting messages are due at
+   * once, and are retried for as long as new ones.
    */
   resume(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Activates the URL that a session set. With `url`, throws `invalid_request` when the unconfirmed
-   * URL is another one meanwhile.
+   * Activates the URL that a session set. With `url`, throws `invalid_request` if the unconfirmed
+   * URL is a different one by now.
    */
   confirm(
     account: Account,
@@ -239,7 +239,7 @@ function assertConfirmed({ url }: StoredEndpoint): void {
   throw invalidField('endpoint_id', 'unconfirmed', 'has no confirmed URL')
 }
 
-/** A message is not sent before its endpoint is due. */
+/** Converts a stored message. It is due when its endpoint is due, or later. */
 function delivery(message: StoredMessage, due_at: number): WebhookDelivery {
   const { endpoint_id, webhook_id, sequence, type, state, attempts, at, next_at } = message
   const { status, error, answer, duration_ms } = message

@@ -17,8 +17,8 @@ export const LEEWAY = 5
 /** Whether a token's payload has the claims that tillkit signs and accepts. */
 export function areClaims(members: object | undefined): members is Claims {
   if (members === undefined) return false
-  // Restrictions that tillkit does not check (RFC 7519 sections 4.1.3 and 4.1.5): rejects the
-  // token.
+  // Rejects a token with restrictions that tillkit does not check (RFC 7519 sections 4.1.3 and
+  // 4.1.5).
   if ('aud' in members || 'nbf' in members) return false
 
   const { iss, sub, project_id, scope, jti, iat, exp } = members as Members

@@ -59,12 +59,12 @@ export const MAX_LIFETIME = 86_400
 export const HANDOVER_MS = 5_000
 
 /**
- * Milliseconds between reloads because of invalid tokens. A reload finds the key of a token from a
- * process whose clock differs.
+ * The minimum number of milliseconds between two reloads that invalid tokens cause. Such a token
+ * may have a key that this process does not know yet, if the clock of the signing process is ahead.
  */
 const RELOAD_MS = 1_000
 
-/** How long a key is needed after the next key was created: until its last token has expired. */
+/** How long a key is kept after the next key was created. By then, its last token has expired. */
 const NEEDED_MS = HANDOVER_MS + (MAX_LIFETIME + LEEWAY) * 1_000
 
 /**
@@ -78,7 +78,7 @@ export function createStoredKeyring(keyStore: KeyStore, now: () => number): Keyr
   let revision = 0
 
   const reload = async () => {
-    const startedAt = now() // before the read, which may miss a key that is added meanwhile
+    const startedAt = now() // the read below may miss a key that is added after this
     let stored = await keyStore.list()
     if (stored.length === 0) {
       await keyStore.insertFirst(createKey(now()))
@@ -158,7 +158,10 @@ function createKey(now: number): StoredKey {
   return { kid: randomBytes(8).toString('hex'), secret: randomBytes(32), created_at }
 }
 
-/** Whether a reloaded key is the same. Its known object stays: the token cache belongs to it. */
+/**
+ * Whether a reloaded key is a known one. The known object is then kept, because it has the token
+ * cache.
+ */
 function isSame(a: StoredKey, b: StoredKey): boolean {
   return a.kid === b.kid && Buffer.compare(a.secret, b.secret) === 0
 }

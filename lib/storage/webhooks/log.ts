@@ -22,7 +22,7 @@ export function logPrograms(dialect: WebhookDialect) {
     },
 
     *pruneMessages(endpoint_id: string, before: number, keep: number): Program<void> {
-      // The messages are nearly in order of time. Deletes only those before the first recent one,
+      // The messages are nearly in order of time. The range to delete ends at the first recent one,
       // although a few old ones may follow it.
       const first = `SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ?
         ORDER BY seq LIMIT 1`
