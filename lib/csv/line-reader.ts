@@ -86,9 +86,9 @@ export function createLineReader(
 }
 
 /**
- * Whether the bytes are valid UTF-8. The decoder adds a U+FFFD for invalid bytes, so the text must
- * not have more of them than the bytes. A strict decoder would throw for each malformed line. That
- * takes 9 µs, which is 0.3 s for 64 KiB of such lines.
+ * Whether the bytes are valid UTF-8. The decoder replaces invalid bytes by U+FFFD, so the text must
+ * not have more of this character than the bytes. A strict decoder would throw for each malformed
+ * line. That takes 9 µs, which is 0.3 s for 64 KiB of such lines.
  */
 function isWellFormed(bytes: Uint8Array, text: string): boolean {
   let added = 0

@@ -2,8 +2,8 @@ import { type NewPurchase, PURCHASE_STATUSES, type PurchaseStatus } from '../dom
 
 /**
  * Rows in two buffers, which one thread can transfer to another without a copy. `text` has the
- * cells of all rows and then the words that the rows share, separated by U+0000. No cell contains
- * that character.
+ * cells that each row has for itself, and then each SKU and currency once. They are separated by
+ * U+0000, which no cell contains.
  */
 export interface PackedRows {
   readonly text: Uint8Array<ArrayBuffer>
@@ -46,7 +46,7 @@ function packObject(object: object): string {
   return ''
 }
 
-/** The rows. The strings of an SKU or currency are the same object in all rows that have it. */
+/** Returns the rows. All rows with the same SKU or currency share one string in memory. */
 export function unpackRows({ text, numbers }: PackedRows): NewPurchase[] {
   const texts = new TextDecoder('utf-8', { ignoreBOM: true }).decode(text).split('\0')
   const count = numbers.length / NUMBERS_A_ROW

@@ -171,7 +171,7 @@ export function repeated(field: string, first: string): ErrorDetail {
   return { field, code: 'repeated', message: `is listed twice: first in ${first}` }
 }
 
-/** The variable that an exported secret names. */
+/** The reference that an export writes in place of a secret: it names an environment variable. */
 export function secretReference(owner: string, key: string): SecretReference {
   return { env: `${owner}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_') }
 }

@@ -8,7 +8,7 @@ export interface StoredEndpoint extends EndpointOwner {
   readonly endpoint_id: string
   /** '' while only an unconfirmed URL is set. */
   readonly url: string
-  /** The newest first. An unsigned endpoint has none. */
+  /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
   readonly secrets: readonly EndpointSecret[]
   /** The URL and secret that a session set, until the account confirms them. */
   readonly unconfirmed?: EndpointTarget
@@ -31,7 +31,7 @@ export interface EndpointOwner {
 }
 
 export interface EndpointSecret {
-  /** The stored secret of the configuration, sealed or not. */
+  /** The secret as it is stored in the configuration, encrypted or not. */
   readonly secret: unknown
   /** A replaced secret signs messages until this time, beside the new secret; Unix milliseconds. */
   readonly until?: number
@@ -78,7 +78,7 @@ interface TargetChange {
   readonly bySession: boolean
   /** Unix milliseconds. */
   readonly now: number
-  /** Whether two stored secrets have the same text. */
+  /** Whether two stored secrets have the same text, even if one was encrypted again. */
   isSame(one: unknown, other: unknown): boolean
 }
 

@@ -4,8 +4,8 @@ import { type ErrorDetail, excerpt, TillError } from '../errors.ts'
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /**
- * Validates a value and returns it as a `T`. For an invalid value, adds to `problems` and returns
- * anything; the caller must ignore it. `field` is the path of the value: `config.webhook_url`.
+ * Validates a value and returns it as a `T`. For an invalid value, adds a mistake to `problems`;
+ * the caller must then ignore the result. `field` is the path of the value: `config.webhook_url`.
  */
 type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
@@ -365,8 +365,9 @@ export const TOO_LARGE = `must not take more than ${MAX_BYTES / 1024} KiB as JSO
 const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
 
 /**
- * Whether JSON text is too large for a free-form object. Ignores blanks and escapes. Call it before
- * `JSON.parse`, which needs 24 times the memory for a long `[{},{},…]`.
+ * Whether JSON text is too large for a free-form object. Does not count blanks, and counts an
+ * escape as one character. Call it before `JSON.parse`, which needs 24 times the memory for a long
+ * `[{},{},…]`.
  */
 export function isTooLargeJson(json: string): boolean {
   if (json.length <= MAX_BYTES) return false

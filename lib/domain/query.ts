@@ -59,7 +59,7 @@ export interface PurchaseSelection {
   readonly user_id?: string | undefined
   readonly sku?: string | undefined
   readonly status?: PurchaseStatus | undefined
-  /** The import that added them. */
+  /** Selects only purchases that this import added. */
   readonly import_id?: string | undefined
   /** The earliest time: ISO 8601 with a zone, or a date, which means midnight UTC. */
   readonly from?: string | undefined

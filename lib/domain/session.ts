@@ -22,7 +22,7 @@ export type Scope = (typeof SCOPES)[number]
 /** Who issued a token: the account, or the server to a client with the public key. */
 export type TokenIssuer = 'account' | 'public_key'
 
-/** The caller that a verified token identifies. It reaches only one project. */
+/** The caller that a verified token identifies. It has access to only one project. */
 export interface Session {
   readonly account_id: string
   readonly project_id: string

@@ -32,7 +32,7 @@ export interface WebhookBody {
 
 /**
  * `unconfirmed`: a session set the URL, and the account has not confirmed it. `paused`: by the
- * account. `disabled`: the receiver answered 410, or no master key opens the secret.
+ * account. `disabled`: the receiver answered 410, or no master key decrypts the secret.
  */
 export type WebhookState = 'active' | 'unconfirmed' | 'paused' | 'disabled'
 

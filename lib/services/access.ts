@@ -11,7 +11,10 @@ import type { KeyedAccount, Storage } from '../storage/port.ts'
 import type { Context } from './context.ts'
 import { watermarkInTokenId } from './ids.ts'
 
-/** The caller of an operation. An account reaches all its records, a session only one project. */
+/**
+ * The caller of an operation. An account has access to all its records, a session only to one
+ * project.
+ */
 export type Caller = Account | KeyedAccount | Session
 
 export function isSession(caller: Caller): caller is Session {
@@ -113,7 +116,10 @@ export function allowStale<T>(storage: Storage, work: () => T): T {
   return storage.allowStale ? storage.allowStale(work) : work()
 }
 
-/** The project that an input names in `field`. Throws `invalid_request` if it is out of reach. */
+/**
+ * The project that an input names in `field`. Throws `invalid_request` if the caller has no access
+ * to it.
+ */
 export async function getNamedProject(
   storage: Storage,
   caller: Caller,
@@ -125,7 +131,7 @@ export async function getNamedProject(
   throw invalidField(field, 'unknown', 'names no project that this credential reaches')
 }
 
-/** The store that an input names. Throws `invalid_request` if it is out of reach. */
+/** The store that an input names. Throws `invalid_request` if the caller has no access to it. */
 export async function getNamedStore(
   storage: Storage,
   caller: Caller,
@@ -136,7 +142,7 @@ export async function getNamedStore(
   throw unknownStore()
 }
 
-/** The error for a store that does not exist or that the caller does not reach. */
+/** The error for a store that does not exist or that the caller has no access to. */
 export function unknownStore(): TillError {
   return invalidField('store_id', 'unknown', 'names no store that this credential reaches')
 }
@@ -155,7 +161,7 @@ export async function findReachableStore(
   return storage.findStore(caller.account_id, store_id, caller.project_id)
 }
 
-/** Whether the caller reaches a record of a project. */
+/** Whether the caller has access to the records of a project. */
 export function reaches(
   caller: Caller,
   record: { readonly account_id: string; readonly project_id: string },

@@ -62,11 +62,11 @@ export interface CatalogFile {
 export interface CatalogRequest extends CatalogFile {
   /** The project; default the `id` in the catalog. */
   readonly project_id?: string | undefined
-  /** Archives items that the listed stores have and the catalog has not; default false. */
+  /** Archives items of the listed stores that the catalog does not have; default false. */
   readonly archiveMissing?: boolean | undefined
   /** Creates the stores that the project does not have; default false, which rejects them. */
   readonly createStores?: boolean | undefined
-  /** The type of new items that name none. Google Play's file has no types. */
+  /** The type of new items that have no type in the catalog. Google Play's file has no types. */
   readonly type?: ItemType | undefined
   /** The variables that secrets refer to. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
@@ -380,7 +380,7 @@ function createPlanner(
       }
     },
 
-    /** The quota to check; undefined when nothing grows. */
+    /** The quota to check; undefined when the plan adds nothing. */
     quota({ id }: Project): Quota | undefined {
       if (addedBytes <= 0 && newStores.length === 0) return undefined
       const bytes = addedBytes > 0 ? { config_bytes: quotas.configBytes } : {}
@@ -427,7 +427,7 @@ function differencesIn(
   secrets: readonly string[],
 ): Differences {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  // A secret that was only sealed anew is no difference.
+  // A secret is the same if it was only encrypted again.
   const isSame = (name: string) =>
     isSameJson(before[name], after[name]) ||
     (secrets.includes(name) && [undefined, before[name]].includes(sent?.[name]))

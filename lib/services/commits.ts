@@ -22,7 +22,7 @@ const WRITES = [
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
-/** Adds a notification to the writes of a storage. */
+/** Wraps a storage. After each of its writes, tells the listeners. */
 export function observeCommits(storage: Storage): { storage: Storage; commits: Commits } {
   const listeners = new Set<() => void>()
   let isScheduled = false

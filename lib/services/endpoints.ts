@@ -12,7 +12,8 @@ import type { Context } from './context.ts'
 import { isStore, type Sealed, type Sealer, type SecretHolder, secretPlace } from './secrets.ts'
 
 /**
- * The write of the endpoint of a changed project or store; none if the configuration is the same.
+ * Returns the change of the webhook endpoint of a changed project or store. Returns none if the
+ * configuration is the same.
  */
 export function endpointWrites(
   context: Pick<Context, 'sealer' | 'now'>,
@@ -48,7 +49,10 @@ function targetOf(record: SecretHolder): EndpointTarget | undefined {
   return isStore(record) ? storeTarget(record) : projectTarget(record)
 }
 
-/** Compares two stored secrets. The same text may be sealed in two ways. */
+/**
+ * Returns a function that compares two stored secrets. Decrypts them, because the same text has
+ * several encrypted forms.
+ */
 export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
   const open = (secret: unknown) => {
     const stored = secret as string | Sealed
@@ -70,7 +74,7 @@ export function placeOf({ account_id, project_id, store_id }: StoredEndpoint): s
 
 /**
  * The secrets that sign a message: the newest, and each replaced one until its `until`. Undefined
- * if no master key opens the newest.
+ * if no master key decrypts the newest.
  */
 export function openSecrets(
   sealer: Sealer,
@@ -90,7 +94,9 @@ export function openSecrets(
   return [newest, ...valid].map(({ secret }) => sealer.open(secret, place))
 }
 
-/** Seals all secrets of an endpoint with the newest key, even replaced and unconfirmed secrets. */
+/**
+ * Encrypts all secrets of an endpoint with the newest key, even replaced and unconfirmed secrets.
+ */
 export function renewEndpoint(sealer: Sealer, endpoint: StoredEndpoint): StoredEndpoint {
   const place = placeOf(endpoint)
   const renew = <T extends { readonly secret?: unknown }>(held: T): T =>

@@ -55,7 +55,7 @@ export interface Items {
   archive(account: Account, id: string, options?: CallOptions): Promise<Item>
   /** Puts an archived item back into the lists, at its former place. Throws `item_not_found`. */
   restore(account: Account, id: string, options?: CallOptions): Promise<Item>
-  /** Throws `item_not_found`, also for an item that the caller does not reach. */
+  /** Throws `item_not_found`, also for an item that the caller has no access to. */
   get(caller: Caller, id: string): Promise<Item>
   /**
    * Reads one page of an item's history, newest first: the audit entries of all changes after its

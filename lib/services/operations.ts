@@ -47,9 +47,10 @@ export interface Operations {
   /** Reads one page of the audit log, oldest entries first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
   /**
-   * Reads one page. Each page has a `next`, also the last one. A later call with it returns exactly
-   * the entries that follow, including those committed meanwhile. On PostgreSQL, an entry appears
-   * only after all transactions that began before its own have ended.
+   * Like `listAudit`, for a reader that follows the log: each page has a `next`, also the last one.
+   * A later call with it returns exactly the entries that follow, including those committed
+   * meanwhile. On PostgreSQL, an entry appears only after all transactions that began before its
+   * own have ended.
    */
   followAudit(query: AuditQuery): Promise<FollowedAudit>
   /** Iterates over all entries of the audit log, and reads them page by page. */
@@ -101,7 +102,7 @@ export interface ArchiveOptions
     Pick<ArchiveRequest, 'onProgress' | 'signal'> {}
 
 export interface RotationOptions extends CallOptions {
-  /** `others` drops all keys except the new one: within 5 s, no earlier token is valid. */
+  /** `others` drops all keys except the new one: after at most 5 s, no earlier token is valid. */
   readonly drop?: 'unneeded' | 'others'
 }
 

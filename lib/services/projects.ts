@@ -47,7 +47,7 @@ export interface Projects {
   update(caller: Caller, input: ProjectChange, options?: CallOptions): Promise<Project>
   /** Gives the project a new public key. Former keys work until the grace period ends. */
   rotateKey(account: Account, input: ProjectKeyRotation, options?: CallOptions): Promise<Project>
-  /** Finds a project. Throws `project_not_found`, also for one that the caller does not reach. */
+  /** Finds a project. Throws `project_not_found`, also for one that the caller has no access to. */
   get(caller: Caller, id: string): Promise<Project>
   /** The names of the secrets that are set in a project's `config`. Throws like `get`. */
   listSecrets(account: Account, id: string): Promise<string[]>

@@ -14,18 +14,20 @@ export interface Sealed {
 
 /**
  * Encrypts ("seals") secrets for the storage. `place` identifies the field that holds a secret. A
- * secret that was sealed for one place cannot be opened at another.
+ * secret that was encrypted for one place cannot be decrypted for another.
  */
 export interface Sealer {
   /** Whether a master key is set. */
   readonly isOn: boolean
   /** Encrypts a text. Without a master key, returns the text itself. */
   seal(text: string, place: string): string | Sealed
-  /** Decrypts a secret. Throws if none of the keys has sealed it. */
+  /** Decrypts a secret. Throws if it was encrypted with none of the keys. */
   open(stored: string | Sealed, place: string): string
-  /** Seals a secret again with the newest key. Returns it unchanged if it cannot be opened. */
+  /**
+   * Encrypts a secret again with the newest key. Returns it unchanged if it cannot be decrypted.
+   */
   renew(stored: string | Sealed, place: string): string | Sealed
-  /** Whether `open` succeeds. */
+  /** Whether `open` can decrypt the secret. */
   opens(stored: string | Sealed, place: string): boolean
   /**
    * Hashes a text with the newest key. Without the key, nobody can test guesses of the text. Uses
@@ -44,7 +46,9 @@ export interface Sealer {
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** Creates a sealer with AES-256-GCM. The first key seals, each key opens. Keys have 32 bytes. */
+/**
+ * Creates a sealer with AES-256-GCM. The first key encrypts, each key decrypts. Keys have 32 bytes.
+ */
 export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
   const keys = masterKeys.map((secret) => {
     if (secret.length !== 32) throw new TypeError('a master key must have 32 bytes')
@@ -121,7 +125,7 @@ function partsOf(digest: string): { readonly ids: readonly string[]; readonly ha
 /** A record whose configuration may hold secrets. */
 export type SecretHolder = Project | Store
 
-/** Returns the record with its secrets sealed by the newest key. */
+/** Returns the record with its secrets encrypted by the newest key. */
 export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): T {
   const { config, names, place } = secretsOf(record)
   const renewed = names.flatMap((name) => {
@@ -139,7 +143,8 @@ export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): 
 
 /**
  * Returns the record to store after a change, or `current` if nothing differs. If the caller sends
- * the stored secret again, its sealed form stays: sealing the same text again gives other bytes.
+ * the stored secret again, its encrypted form stays: encrypting the same text again gives other
+ * bytes.
  */
 export function changeSealed<T extends SecretHolder>(current: T, changed: T, sealer: Sealer): T {
   const { config, names, place } = secretsOf(current)
@@ -166,8 +171,8 @@ export interface UnreadableSecret {
 }
 
 /**
- * Finds the sealed secrets of a record that no master key decrypts. In a store, checks only the
- * secrets of its type. Any other field may hold any object, even one that looks sealed.
+ * Finds the encrypted secrets of a record that no master key decrypts. In a store, checks only the
+ * secrets of its type. Any other field may hold any object, even one that looks encrypted.
  */
 export function findUnreadable(record: SecretHolder, sealer: Sealer): UnreadableSecret[] {
   const { config, names, place } = secretsOf(record)
@@ -201,7 +206,7 @@ export function namesOfSecrets(record: SecretHolder): string[] {
   return names.filter((name) => config[name] !== undefined)
 }
 
-/** The place for which the `webhook_secret` of a record is sealed. */
+/** The place for which the `webhook_secret` of a record is encrypted. */
 export function secretPlace(record: SecretHolder): string {
   return `${secretsOf(record).place}/webhook_secret`
 }

@@ -40,7 +40,7 @@ export interface Stores {
    * equal the stored ones, writes no audit entry.
    */
   update(account: Account, input: StoreChange, options?: CallOptions): Promise<Store>
-  /** Finds a store. Throws `store_not_found`, also for one that the caller does not reach. */
+  /** Finds a store. Throws `store_not_found`, also for one that the caller has no access to. */
   get(caller: Caller, store_id: string): Promise<Store>
   /** The names of the secrets that are set in a store's `store_config`. Throws like `get`. */
   listSecrets(account: Account, store_id: string): Promise<string[]>

@@ -239,7 +239,9 @@ function assertConfirmed({ url }: StoredEndpoint): void {
   throw invalidField('endpoint_id', 'unconfirmed', 'has no confirmed URL')
 }
 
-/** Converts a stored message. It is due when its endpoint is due, or later. */
+/**
+ * Converts a stored message. Its `next_at` is never before the time at which its endpoint is due.
+ */
 function delivery(message: StoredMessage, due_at: number): WebhookDelivery {
   const { endpoint_id, webhook_id, sequence, type, state, attempts, at, next_at } = message
   const { status, error, answer, duration_ms } = message

@@ -73,8 +73,8 @@ const CHUNK_BYTES = 64 * 1024
 function begin(fd: number, path: string): { size: number; seq: number } {
   const stat = fstatSync(fd)
   if (!stat.isFile()) throw refusal(path, 'it is not a file')
-  // Mode 0600 does not protect the file from its owner if that is another user. Nor does it protect
-  // a file with a second hard link, which other users may reach.
+  // Mode 0600 is not enough: another user who owns the file could still open it. With a second hard
+  // link, this path may be another name of an unrelated file.
   if (stat.uid !== (process.getuid?.() ?? stat.uid))
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')

@@ -163,9 +163,9 @@ export function createReadCache(
 }
 
 /**
- * The cached value of a page, other than the first, that was read only once. The second read caches
- * the page itself. Otherwise one client that reads a long list would fill the cache with pages that
- * nobody reads again.
+ * Stands in the cache for a page, other than the first, that was read only once. The second read
+ * caches the page itself. Otherwise one client that reads a long list would fill the cache with
+ * pages that nobody reads again.
  */
 export const READ_ONCE = Symbol('read once')
 

@@ -115,8 +115,8 @@ function withCache(storage: Storage, db: Database, bytes: number): Storage {
 }
 
 /**
- * Whether the URL disables prepared statements, in any spelling of postgres.js. The URL then
- * belongs to a connection pooler.
+ * Whether the URL disables prepared statements, in any spelling of postgres.js. tillkit then
+ * assumes that it connects to a connection pooler.
  */
 function isPooled(inUrl: URLSearchParams): boolean {
   return /^(false|disable)$/.test(inUrl.get('prepare') ?? '')

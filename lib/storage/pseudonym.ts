@@ -38,7 +38,7 @@ export function entriesOf(user: UserKey) {
 }
 
 /**
- * The texts by which an entry names a user. The actor of a token is named by its `jti`, which may
+ * The texts by which an entry names a user. An entry of a token names the token's `jti`, which may
  * be the user id in a token of another tool.
  */
 function namesOf({ project_id, user_id }: UserKey): Names {

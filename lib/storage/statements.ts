@@ -86,7 +86,7 @@ export const PAGE_OF_AUDIT = pageOf(AUDIT)
 export const PAGE_OF_AUDIT_OF_ACCOUNT = pageOf(AUDIT, 'account_id')
 export const RECENT_AUDIT = recentAudit('account_id = ?')
 export const AUDIT_OF_ITEM = recentAudit(
-  // Repeats the condition of the partial index, which SQLite and PostgreSQL use only then.
+  // Repeats the condition of the partial index: without it, the databases would not use that index.
   "subject = ? AND action IN ('item.update', 'item.archive', 'item.restore')",
 )
 

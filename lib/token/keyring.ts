@@ -8,7 +8,7 @@ import type { SigningKey } from './key.ts'
 /** The signing keys. One of them signs new tokens, and all verify tokens. */
 export interface Keyring {
   sign(claims: Claims): Promise<string>
-  /** Increases when the known keys change. */
+  /** Increases when a known key was dropped. */
   revision(): number
   /** Reloads the keys if that is due. */
   refresh(): Promise<void> | undefined
@@ -59,8 +59,9 @@ export const MAX_LIFETIME = 86_400
 export const HANDOVER_MS = 5_000
 
 /**
- * The minimum number of milliseconds between two reloads that invalid tokens cause. Such a token
- * may have a key that this process does not know yet, if the clock of the signing process is ahead.
+ * The minimum number of milliseconds between two reloads that invalid tokens cause. A token may
+ * seem invalid because this process does not know its key yet: the clock of the process that signed
+ * it is ahead.
  */
 const RELOAD_MS = 1_000
 

@@ -26,8 +26,8 @@ export interface CopyMethods {
   listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>
   insertStatusChanges(changes: readonly StatusChange[]): Promise<void>
   /**
-   * For each import and each earlier one, lists how many rows of the earlier one the later one
-   * skipped as already present. Leaves out undone imports.
+   * For each pair of imports, lists how many rows of the earlier one the later one skipped as
+   * already present. Leaves out undone imports.
    */
   listOverlaps(page: Page): Promise<RecordPage<ImportOverlap>>
   insertOverlaps(overlaps: readonly ImportOverlap[]): Promise<void>

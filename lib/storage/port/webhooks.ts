@@ -47,8 +47,8 @@ export interface WebhookMethods {
    */
   leaseEndpoints(request: LeaseRequest): Promise<LeasedEndpoint[]>
   /**
-   * Lists the first unread entries of the endpoint's project. Ends before entries that a
-   * transaction which is still open could precede.
+   * Lists the first unread entries of the endpoint's project. Stops where a transaction that is
+   * still open could insert an earlier entry.
    */
   listUnread(endpoint_id: string, limit: number): Promise<NumberedEntry[]>
   /**
@@ -128,7 +128,7 @@ export interface EndpointLag {
   readonly examined: number
   /**
    * The number of the first entry that is unread or has a waiting message. Without one, the number
-   * that the next entry will have. If too many entries are unread, possibly a lower number.
+   * that the next entry will have. If more entries are unread than `most`, possibly a lower number.
    */
   readonly cursor: number
   /** The time of the entry at `cursor`; missing if nothing is unread or waiting. */

@@ -39,7 +39,7 @@ export function openClient(
   const client: Client = {
     async send(statement) {
       // Does not use a lost connection again. postgres.js would open a new one, and run the rest of
-      // a transaction there without the transaction.
+      // a transaction there, outside of any transaction.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
       if (pending++ === 0) heardAt = Date.now()
       try {

@@ -11,8 +11,8 @@ const MEASURED = 32
 
 /**
  * The SQL for a page of an owner's records, and for one more, which shows that another page
- * follows. `text_before` leaves out the record just before: the one after a full page is still
- * selected.
+ * follows. `text_before` does not count the previous record: the record after a full page is
+ * therefore still selected.
  */
 export function configuredQuery<R>(table: Table<R>, owner: string, config: string): string {
   return `SELECT * FROM (

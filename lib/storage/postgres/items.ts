@@ -55,12 +55,12 @@ export function itemMethods(db: Database): ItemMethods {
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 
-// The revision differs after each change of the store's items. `items` is the count: the greatest
-// `seq` would miss an item, because of two concurrent insertions the one with the smaller `seq` may
-// commit later. `versions` counts updates. `newest` and `changed` are random ids, which make the
+// The revision differs after each change of the store's items. `items` is their count. The greatest
+// `seq` would not do: of two concurrent insertions, the one with the smaller `seq` may commit
+// later. The sum `versions` counts updates. `newest` and `changed` are random ids, which make the
 // revision unique even after a backup was restored. Computing it takes long for a large store, so
-// only the first page has a correct one. `text_before` leaves out the item just before: the one
-// after a full page is still selected, which shows that another page follows.
+// only the first page has a correct one. `text_before` does not count the previous item: the item
+// after a full page is therefore still selected, and shows that another page follows.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,

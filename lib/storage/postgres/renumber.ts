@@ -9,7 +9,10 @@ const FIND_FOREIGN = `
   SELECT 1 FROM audit WHERE ${IS_FOREIGN}
   UNION ALL SELECT 1 FROM webhook_endpoints WHERE read_${IS_FOREIGN} LIMIT 1`
 
-/** Moves positions with such an id: just before the first entry that the endpoint has not read. */
+/**
+ * Moves each position with such a transaction id to just before the first entry that the endpoint
+ * has not read.
+ */
 const MOVE_POSITIONS = `
   UPDATE webhook_endpoints e SET read_xid = pg_current_xact_id(), read_rest = '',
     read_seq = coalesce((SELECT min(a.seq) - 1 FROM audit a WHERE a.project_id = e.project_id

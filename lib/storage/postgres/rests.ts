@@ -1,8 +1,8 @@
 import { BoundedMap } from '../../bounded-map.ts'
 
 /**
- * Stops caching data for a while if it changes more often than it is read. The `name` of data is
- * one of `dependenciesOf`.
+ * Stops caching data for a while if it changes more often than it is read. `name` identifies the
+ * data: see `dependenciesOf`.
  */
 export interface Rests {
   /** Counts a read of a cached result that was still current. */

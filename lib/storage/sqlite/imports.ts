@@ -129,8 +129,9 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
       }),
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slices.run(() => staging.append(rows))]
-      // Indexes only full blocks, because waiting entries cost memory: V8 moves objects that live
-      // long to its old generation, together with younger rows (bench/: 25 MiB).
+      // Indexes only until the block is no longer full, because `rows` stay in memory meanwhile. V8
+      // moves objects that live long to its old generation, and then later rows with them (bench/:
+      // 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)
     },

@@ -28,7 +28,7 @@ export interface ImportRow {
 interface Owner {
   readonly host: string
   readonly pid: number
-  /** The thread. */
+  /** A random name of the thread. */
   readonly instance: string
   /** The start of the process, equal in its threads; '' in a thread that does not know it. */
   readonly start: string

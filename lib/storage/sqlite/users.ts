@@ -25,7 +25,7 @@ export interface UserBlock {
   add(user_id: string | undefined, purchase: number): void
   /**
    * Call it when a purchase in this block may have been deleted. The block then leaves out
-   * purchases that no longer exist.
+   * purchases that no longer exist or have no user.
    */
   verify(): void
   /** Writes the next entries. Call it in a transaction. */
