@@ -110,9 +110,9 @@ export interface Till extends AsyncDisposable {
 /** Token buckets for rate limits that all servers on a storage share. */
 export interface RateLimits {
   /**
-   * Consumes from the named buckets. A cost is the time that the bucket needs to refill it.
-   * `elapsed` is the time since the previous call. Resolves to the time until each bucket is full;
-   * negative if it is full already. All times are in milliseconds.
+   * Consumes from the named buckets. Each cost is the time in which the bucket refills by the
+   * consumed amount. `elapsed` is the time since the previous call. Resolves to the time until each
+   * bucket is full; negative if it is full already. All times are in milliseconds.
    */
   consume(costs: ReadonlyMap<string, number>, elapsed: number): Promise<ReadonlyMap<string, number>>
 }

@@ -8,8 +8,9 @@ function formatCell(cell: string): string {
 }
 
 /**
- * The column that marks rows written by tillkit. An import undoes `guard` in these rows. The mark
- * is not empty, because spreadsheets may drop an empty last cell with its delimiter.
+ * The column that marks rows written by tillkit. An import removes the apostrophes that `guard` has
+ * added to these rows. The mark is not empty, because spreadsheets may drop an empty last cell with
+ * its delimiter.
  */
 export const EXPORT_COLUMN = 'tillkit_export'
 export const EXPORT_MARK = '1'

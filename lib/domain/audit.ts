@@ -56,7 +56,9 @@ export interface AuditEntry {
   readonly store_id: string
   /** The id of the request; '' without one. */
   readonly request_id: string
-  /** Facts that the records no longer show after the change: old and new price. Never a secret. */
+  /**
+   * Facts that the records no longer show after the change, such as the old price. Never a secret.
+   */
   readonly data?: JsonObject
 }
 

@@ -255,7 +255,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The action for a row whose transaction is already stored. */
+/** The action for a row whose transaction id is already stored. */
 export type Repeat =
   | { readonly outcome: 'skipped' | 'updated' }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
@@ -270,15 +270,15 @@ const PROGRESS: Record<PurchaseStatus, number> = {
   cancelled: 2,
 }
 
-/** The fields that are compared if a transaction is already stored. */
+/** The fields that are compared if a transaction id is already stored. */
 export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
 
 /** A stored purchase. If its user is erased, its `user_id` is not compared. */
 export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }
 
 /**
- * Compares a row with the stored purchase of the same transaction. An identical row is skipped. A
- * row with an earlier status is skipped too, because it comes from an older export.
+ * Compares a row with the stored purchase that has the same transaction id. An identical row is
+ * skipped. A row with an earlier status is skipped too, because it comes from an older export.
  */
 export function compareRepeat(stored: StoredIdentity, sent: PurchaseIdentity): Repeat {
   const compared = stored.is_erased ? { ...stored, user_id: sent.user_id } : stored

@@ -18,7 +18,7 @@ export interface Imports {
   list(account: Account, query: ImportQuery): Promise<ImportPage>
   /** All finished imports into a store, read page by page. */
   all(account: Account, query: Pick<ImportQuery, 'store_id'>): AsyncIterable<ImportRecord>
-  /** Throws `import_not_found`, also for an import of another account. */
+  /** Finds a finished import. Throws `import_not_found`, also for an import of another account. */
   get(account: Account, import_id: string): Promise<ImportRecord>
   /**
    * Removes the rows that an import added, and restores the statuses that it changed: all or

@@ -40,7 +40,10 @@ import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 
 export interface Items {
-  /** Throws `invalid_request`, also if the store already has an item with this `name`. */
+  /**
+   * Creates an item. Throws `invalid_request`, also if the store already has an item with this
+   * `name`.
+   */
   create(account: Account, input: NewItem, options?: CreateOptions): Promise<Item>
   /**
    * Changes the fields that the input has. A change that alters nothing writes no audit entry and
@@ -55,7 +58,7 @@ export interface Items {
   archive(account: Account, id: string, options?: CallOptions): Promise<Item>
   /** Puts an archived item back into the lists, at its former place. Throws `item_not_found`. */
   restore(account: Account, id: string, options?: CallOptions): Promise<Item>
-  /** Throws `item_not_found`, also for an item that the caller has no access to. */
+  /** Finds an item. Throws `item_not_found`, also for one that the caller has no access to. */
   get(caller: Caller, id: string): Promise<Item>
   /**
    * Reads one page of an item's history, newest first: the audit entries of all changes after its

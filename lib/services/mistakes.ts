@@ -56,8 +56,9 @@ export function createBadRows(): BadRows {
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
-      // The storage compares a row with the stored purchase of the same id. Without an id, it only
-      // checks that the SKU exists: a field that is bad cannot be compared.
+      // A row keeps its id only if all compared fields are good: the storage then compares it with
+      // the stored purchase of the same id. For a row without an id, it only checks that the SKU
+      // exists.
       const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
       const transaction_id = isComparable ? purchase.transaction_id : ''
       // Copies the strings, because they keep the file's text around them in memory.
@@ -85,7 +86,7 @@ export function createBadRows(): BadRows {
 }
 
 interface WaitingRow extends NewPurchase {
-  /** '' for a row with mistakes: the storage then checks only its SKU. */
+  /** '' if a compared field is bad: the storage then checks only the SKU. */
   readonly transaction_id: string
   readonly mistakes: CellMistake[]
 }

@@ -33,7 +33,9 @@ import { createId, createPublicKey } from './ids.ts'
 import { changeSealed, namesOfSecrets, sealSecrets } from './secrets.ts'
 
 export interface Projects {
-  /** Creates a project with a new `public_key`. Returns the sent `config` with its secrets. */
+  /**
+   * Creates a project with a new `public_key`. Returns it with the sent `config`, secrets included.
+   */
   create(account: Account, input: NewProject, options?: CreateOptions): Promise<Project>
   /**
    * Finds the project of a public key. Throws `invalid_public_key` for a missing or unknown key and

@@ -35,8 +35,8 @@ export interface Sealer {
    */
   digest(text: string): string
   /**
-   * Adds the newest key to a digest: the new digest is an HMAC of the old one. The text is not
-   * needed. `isDigest` then also needs the keys of the old digest.
+   * Hashes a digest again, with the newest key. Does not need the text. To compare the new digest
+   * with a text, `isDigest` needs the keys of the old digest too.
    */
   renewDigest(digest: string): string
   /** Whether this is a digest of the text, made with any of the keys or without one. */

@@ -24,7 +24,10 @@ const GROUPS = 10
 export function createTurns(storage: Storage) {
   /** The account that was served last. */
   let last = ''
-  /** The endpoint of an account after which the next turn starts, if that is not its first. */
+  /**
+   * For accounts whose next turn does not start at their first endpoint: the endpoint before the
+   * next turn.
+   */
   const examined = new Map<string, string>()
 
   const findAll = async ({ limit, ...request }: TurnRequest) => {

@@ -30,7 +30,7 @@ export interface Webhooks {
   list(account: Account, query?: WebhookQuery): Promise<WebhookPage>
   /** Iterates over all endpoints, and reads them page by page. */
   all(account: Account, query?: Pick<WebhookQuery, 'project_id'>): AsyncIterable<WebhookEndpoint>
-  /** Throws `webhook_not_found`, also for an endpoint of another account. */
+  /** Finds an endpoint. Throws `webhook_not_found`, also for one of another account. */
   get(account: Account, endpoint_id: string): Promise<WebhookEndpoint>
   /** One page of the messages of an endpoint, newest first. The log keeps 30 days. */
   log(account: Account, query: WebhookLogQuery): Promise<WebhookLogPage>

@@ -52,10 +52,10 @@ export async function archiveInto(
 }
 
 /**
- * Returns the entries of a page to archive, and the cursor of the next page. The archive ends
- * before the first entry that is not older than `before` or that an endpoint needs. After a clock
- * change, older entries may follow it. They stay in the log, because the sequence numbers in a file
- * must ascend.
+ * Returns the entries of a page that are to be archived, and the cursor of the next page. The
+ * archive ends before the first entry that is not older than `before`, or that a webhook endpoint
+ * has not delivered. If a clock was changed, older entries may follow this one. They stay in the
+ * log, because the sequence numbers in a file must ascend.
  */
 export function splitPage(
   entries: readonly NumberedEntry[],

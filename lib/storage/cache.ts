@@ -132,7 +132,7 @@ export function createReadCache(
     }
   }
 
-  /** Shares one read between simultaneous reads of a missing key. */
+  /** Shares one read between simultaneous reads of the same key that is not cached. */
   const readOnce = (key: string, read: () => Promise<unknown>) => {
     const known = pending.get(key)
     if (known) return known
@@ -198,9 +198,10 @@ export function sizeOf(key: string, value: unknown): number {
 }
 
 /**
- * Freezes a value deeply. Returns an upper estimate of its bytes in memory, with the response text
- * that callers attach to it. The figures are measured on Node 20 and 26, 64 bits. The length of the
- * JSON is a bad estimate: three characters may take 67 bytes. The depth is at most 32.
+ * Freezes a value deeply. Returns an upper estimate of its bytes in memory. The estimate includes
+ * the JSON text of an HTTP response, which callers may cache for the value. The figures are
+ * measured on Node 20 and 26, 64 bits. The length of the JSON is a bad estimate: three characters
+ * may take 67 bytes. The depth is at most 32.
  */
 function freeze(value: unknown): number {
   if (typeof value !== 'object' || value === null) return bytesOf(value)

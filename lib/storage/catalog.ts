@@ -130,7 +130,10 @@ export interface BatchOptions<T> {
   readonly ownerOf?: (record: T) => unknown
 }
 
-/** Cuts the records of a catalog into batches, before the transaction that writes them. */
+/**
+ * Cuts the records of a catalog into batches. Call it before the transaction that writes them, to
+ * keep that short.
+ */
 export function batchesOf<T>(
   records: Iterable<T>,
   { rowOf, entriesOf, ownerOf = () => undefined }: BatchOptions<T>,

@@ -27,7 +27,7 @@ export interface Table<R> {
   readonly list: string
   /** The fields of a record with their PostgreSQL types, separated by commas. */
   readonly typedFields: string
-  /** The SQL to insert one row, unless its `unique` columns are taken. */
+  /** The SQL to insert one row, unless another row has the same values in the `unique` columns. */
   readonly insertion: string
   /** The SQL to insert a row for each row of `source`. `value` returns the SQL for a field. */
   insertionFrom(source: string, value?: (field: string) => string): string
@@ -43,7 +43,10 @@ export interface Table<R> {
 }
 
 export interface TableOptions {
-  /** The columns of a unique index. An insertion skips a row whose values are taken. */
+  /**
+   * The columns of a unique index. An insertion skips a row if another one has the same values in
+   * them.
+   */
   readonly unique?: string
   /**
    * A foreign key: `column` holds the `seq` of a row in `table`. The `fields` of the record
@@ -140,7 +143,7 @@ export function text<T extends string = string>(): Column<T> {
   return { type: 'text', read: (stored) => stored as T }
 }
 
-/** NULL is the absence of the field. */
+/** NULL means that the record lacks the field. */
 export function optional<T>({ read, ...column }: Column<T>): Column<T | undefined> {
   return {
     ...(column as Column<T | undefined>),

@@ -254,7 +254,10 @@ interface CopiedList<T> {
   readonly insert: (records: readonly T[]) => Promise<void>
 }
 
-/** Copies the records of a list. Skips as many as the target already has. */
+/**
+ * Copies the records of a list. Both storages list them in the same order, so it skips as many as
+ * the target already has.
+ */
 async function copyList<T>(
   { from, to, count }: Context,
   kind: string,

@@ -6,12 +6,12 @@ import type { Page, RecordPage, Refund } from './port.ts'
 const REFUND_STATUSES: readonly PurchaseStatus[] = ['refunded', 'cancelled']
 const REFUND_CODES = REFUND_STATUSES.map((each) => PURCHASE_STATUSES.indexOf(each))
 
-/** Whether a status takes a purchase back. */
+/** Whether a status revokes a purchase: refunded or cancelled. */
 export function isRefundStatus(status: PurchaseStatus): boolean {
   return REFUND_STATUSES.includes(status)
 }
 
-/** Whether the column `after` has the code of a status that takes a purchase back. */
+/** Whether the column `after` has the code of one of these statuses. */
 export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
 
 /** The most changes of an import that one page examines. */

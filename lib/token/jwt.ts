@@ -55,7 +55,7 @@ export function verifyToken(
   return claims && areValid(claims, expected) ? claims : undefined
 }
 
-/** Verifies the signature of a new token and parses its claims. */
+/** Verifies the signature of a token that is not cached, and parses its claims. */
 function readClaims(
   input: string,
   signature: string,

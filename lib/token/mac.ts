@@ -41,6 +41,6 @@ const wanted = Buffer.alloc(MAC_LENGTH)
  */
 export function isMac(text: string, mac: string): boolean {
   wanted.write(mac)
-  // Rejects a shorter text: the buffer still has bytes of an earlier text behind it.
+  // Checks the length, because after a shorter text the buffer still has bytes of an earlier text.
   return given.write(text) === MAC_LENGTH && timingSafeEqual(given, wanted)
 }

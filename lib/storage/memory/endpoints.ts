@@ -13,7 +13,7 @@ export interface KeptEndpoint {
   leaseUntil: number
 }
 
-/** The part of the state that endpoints need. */
+/** The part of the state that webhook endpoints need. */
 interface EndpointRecords {
   readonly endpoints: Map<string, KeptEndpoint>
   readonly messages: Map<string, StoredMessage>
@@ -21,7 +21,7 @@ interface EndpointRecords {
   readonly lastSeq: number
 }
 
-/** Writes the endpoints of a change. */
+/** Inserts, changes or deletes webhook endpoints. */
 export function writeEndpoints(state: EndpointRecords, writes: readonly EndpointWrite[]): void {
   for (const { endpoint_id, change } of writes) {
     const kept = state.endpoints.get(endpoint_id)

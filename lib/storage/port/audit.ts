@@ -23,7 +23,10 @@ export interface AuditMethods {
    * include expired records.
    */
   listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
-  /** Deletes the record of `key`, and inserts another one of the same account unless it exists. */
+  /**
+   * Deletes the idempotency record of `key`. Inserts another one for the same account, unless its
+   * key is in use.
+   */
   replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
   /** Lists the audit log of one account or of all, oldest entries first. */
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>

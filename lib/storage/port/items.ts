@@ -13,7 +13,10 @@ export interface ItemMethods {
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
   findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
-  /** Replaces an item, as `updateProject` does a project. Also adds 1 to the item's `version`. */
+  /**
+   * Replaces an item by the result of `change`, like `updateProject`. Also adds 1 to the item's
+   * `version`.
+   */
   updateItem(
     id: string,
     change: (current: Item) => Item,

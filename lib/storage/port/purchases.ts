@@ -37,9 +37,9 @@ export interface PurchaseMethods {
   /** Lists the finished imports into a store in order of their start, without recorded purchases. */
   listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
   /**
-   * Removes the rows that a finished import with details added, and restores the statuses that it
-   * changed. All reads see this at once. Resolves to undefined while an import into the store runs.
-   * Does nothing when the import was undone before.
+   * Removes the rows that a finished import added, and restores the statuses that it changed. The
+   * import must have been committed with details. All reads see the undo at once. Resolves to
+   * undefined while an import into the store runs. Does nothing when the import was undone before.
    */
   undoImport(
     store: StoreKey,
@@ -101,7 +101,7 @@ export interface PurchaseImport {
 }
 
 /**
- * The outcome of staged rows. `compareRepeat` decides about a row whose transaction is already
+ * The outcome of staged rows. `compareRepeat` decides about a row whose `transaction_id` is already
  * stored.
  */
 export interface StagedRows {
@@ -120,7 +120,7 @@ export interface StoredPurchasePage {
 }
 
 /**
- * The outcome of a recorded purchase. `compareRepeat` decides about a transaction that is already
+ * The outcome of a recorded purchase. `compareRepeat` decides if its `transaction_id` is already
  * stored.
  */
 export type RecordedRow =
@@ -133,7 +133,8 @@ export type RecordedRow =
   /** The SKU is not an item of the store. */
   | { readonly outcome: 'unknown' }
   /**
-   * A running import contains the same transaction, or has left no free number for this purchase.
+   * A running import contains the same `transaction_id`, or has left no free number for this
+   * purchase.
    */
   | { readonly outcome: 'busy' }
 

@@ -11,7 +11,7 @@ export interface StoreMethods {
   listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
   /** Lists the stores of a project like `listStores`, but without reading their configurations. */
   listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>
-  /** Replaces a store, as `updateProject` does a project. */
+  /** Replaces a store by the result of `change`, like `updateProject`. */
   updateStore(
     store: StoreKey,
     change: (current: Store) => Store,

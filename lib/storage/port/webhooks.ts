@@ -78,8 +78,8 @@ export interface WebhookMethods {
     page: Page,
   ): Promise<RecordPage<StoredMessage>>
   /**
-   * Deletes each settled message of an endpoint that is older than `before`, or not among its newest
-   * `keep` ones.
+   * Deletes the delivered and failed messages of an endpoint that are older than `before`, or not
+   * among its newest `keep` ones.
    */
   pruneMessages(endpoint_id: string, before: number, keep: number): Promise<void>
   /** Deletes the bodies of HTTP responses from the delivery logs of a project. */

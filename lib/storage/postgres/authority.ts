@@ -7,8 +7,8 @@ import type { Transaction } from './connection.ts'
 
 /**
  * Throws if an authority does not hold. Nobody can revoke it until the transaction ends: its rows
- * are locked FOR SHARE, and a revocation locks the same row exclusively. Both first take the fair
- * lock of `lockAuthority`.
+ * are locked FOR SHARE, and a revocation locks the same row exclusively. Both first take the
+ * advisory lock of `lockAuthority`.
  *
  * The statements are sent together, in one round trip. The server runs them in this order, each
  * with its own snapshot. The watermark is therefore read after the lock on the project was granted.
@@ -62,7 +62,7 @@ export function lockAuthority(
   return tx.run(LOCK, changed, shared)
 }
 
-/** The names of the fair locks, which `LOCK` hashes to numbers. */
+/** The names of the advisory locks. `LOCK` hashes them to numbers. */
 export const lockOf = {
   key: (key_id: string) => `key ${key_id}`,
   project: (project_id: string) => `project ${project_id}`,
@@ -83,8 +83,9 @@ const LOCK = `
     GROUP BY number ORDER BY number) AS locks`
 
 /**
- * Finds a key by its id. First takes the fair lock of the key, then the row lock. The statement's
- * snapshot is older than its wait for the locks, but FOR SHARE reads a changed row again.
+ * Finds a key by its id. First takes the advisory lock of the key, then the row lock. The
+ * statement's snapshot is older than its wait for the locks, but FOR SHARE reads a changed row
+ * again.
  */
 export const FIND_LOCKED_KEY = `
   SELECT 1 FROM account_keys

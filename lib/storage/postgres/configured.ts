@@ -25,7 +25,7 @@ export function configuredQuery<R>(table: Table<R>, owner: string, config: strin
     ORDER BY seq`
 }
 
-/** Lists a page of records that have a configuration. */
+/** Lists a page of projects or stores. */
 export async function listConfigured<R>(
   db: Database,
   { read }: Table<R>,

@@ -64,8 +64,8 @@ export function databaseOn(pool: Pool): Database {
       throw error
     }
   }
-  // Reserves a connection. Reads on a shared one would wait for the locks and the disk of this
-  // statement.
+  // Runs the statement on a connection of its own. On a shared one, other reads would wait for the
+  // locks and the disk of this statement.
   const run: Connection['run'] = (...statement) =>
     retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {

@@ -3,9 +3,9 @@ import { type Program, type WebhookDialect, webhookPrograms } from '../webhooks.
 import type { Connection } from './connection.ts'
 
 /**
- * Transactions do not commit in the order of their numbers `seq`: one may take number 10, and commit
- * after another that took 11. A position is therefore a pair `(xid, seq)`. Below the `xmin` of the
- * current snapshot all transactions have ended.
+ * Audit entries are not committed in the order of `seq`: a transaction may take number 10, and
+ * commit after another one that took 11. A position is therefore a pair `(xid, seq)`. Below the
+ * `xmin` of the current snapshot, all transactions have ended.
  */
 const DIALECT: WebhookDialect = {
   clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
@@ -44,12 +44,15 @@ export async function execute<T>(on: Connection, program: Program<T>): Promise<T
   return step.value
 }
 
-/** Writes the endpoints of a change, in its transaction. */
+/** Inserts, changes or deletes webhook endpoints, in the transaction of another change. */
 export function writeEndpoints(on: Connection, writes: readonly EndpointWrite[]): Promise<void> {
   return execute(on, programs.writeEndpoints(writes))
 }
 
-/** The first entry that an endpoint needs. The archive stops there. */
+/**
+ * Finds the `seq` of the first audit entry that a webhook endpoint still needs. The archive ends
+ * before it.
+ */
 export function findNeeded(on: Connection, stopped_before: number): Promise<number | undefined> {
   return execute(on, programs.findNeeded(stopped_before))
 }

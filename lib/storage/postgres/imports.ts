@@ -37,8 +37,8 @@ export async function openImport(
 }
 
 /**
- * Inserts an import under way, or the undo of one. Resolves to undefined while another one is under
- * way in the store.
+ * Inserts the row of an import that begins, or of an undo. Resolves to undefined while another
+ * import or undo runs in the store.
  */
 export async function insertImport(
   db: Database,

@@ -91,8 +91,8 @@ const FIND_ITEM = `
   FROM items WHERE store = ? AND name = ?`
 
 /**
- * Finds the stored purchase of a transaction. `is_busy` is true if an import under way has added or
- * changed it.
+ * Finds the stored purchase with a transaction id. `is_busy`: a running import has added or changed
+ * it.
  */
 const FIND_TRANSACTION = `
   SELECT ${purchaseColumns('p.status')}, p.import, i.owner IS NOT NULL OR EXISTS (
@@ -149,7 +149,9 @@ async function insertRow(
   )
 }
 
-/** Takes the next number, unless a row of a running import already has it. */
+/**
+ * Takes the store's next number for a purchase, unless a row of a running import already has it.
+ */
 const NEXT_PURCHASE = `
   UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (
     SELECT 1 FROM purchases p WHERE p.store = s.seq AND p.seq = s.last_purchase + 1)

@@ -23,7 +23,7 @@ export interface Entry extends PurchaseIdentity {
   readonly metadata: string | null
 }
 
-/** The stored purchase of a transaction, including changes by the running import. */
+/** The stored purchase with a transaction id, including changes by the running import. */
 interface Known {
   readonly seq: number
   readonly import: number
@@ -33,8 +33,8 @@ interface Known {
 }
 
 /**
- * Finds the stored purchases with the transaction ids of staged rows. The planner has no statistics for new
- * rows; the LATERAL joins prevent it from scanning all purchases.
+ * Finds the stored purchases with the transaction ids of staged rows. The planner has no statistics
+ * for new rows; the LATERAL joins prevent it from scanning all purchases.
  */
 export async function findKnown(
   on: Connection,
@@ -81,11 +81,14 @@ interface Comparison {
   /** The rows to add, in order. */
   readonly fresh: readonly Entry[]
   readonly changes: readonly Change[]
-  /** The number of skipped rows of earlier imports, by the import's number. */
+  /**
+   * For each earlier import, by its `seq`: how many of its rows this import skipped as already
+   * present.
+   */
   readonly overlaps: ReadonlyMap<number, number>
 }
 
-/** Compares rows one by one, because two rows of a block may have the same transaction. */
+/** Compares rows one by one, because two rows of a block may have the same transaction id. */
 export function compareEntries(known: Map<string, Known>, entries: readonly Entry[]): Comparison {
   const fresh = new Map<string, Entry>()
   const changes = new Map<number, Change>()

@@ -12,7 +12,7 @@ import { addOverlaps, compareEntries, type Entry, findKnown, stageChanges } from
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
  * meanwhile, so a slow client occupies no connection. Writes two blocks at the same time if they
- * have no transaction in common, because each connection uses only one core of the database.
+ * have no `transaction_id` in common, because each connection uses only one core of the database.
  */
 export interface Staging {
   /** Adds rows. Resolves to the outcome of blocks written before. */
@@ -105,9 +105,9 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   }
 
   /**
-   * Copies the block as it is. Looks for repeats only if a transaction in it is already stored. A
-   * file without repeats therefore takes no longer than a plain COPY (bench/). Verifies the lease
-   * last, because that locks a row which other blocks of the import lock too.
+   * Copies the block as it is. Looks for repeats only if one of its transaction ids is already
+   * stored. A file without repeats therefore takes no longer than a plain COPY (bench/). Verifies
+   * the lease last, because that locks a row which other blocks of the import lock too.
    */
   const writeBlock = async (entries: readonly Entry[], first: number): Promise<StagedRows> => {
     if (!expectsRepeats) {

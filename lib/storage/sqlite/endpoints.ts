@@ -3,7 +3,7 @@ import type { PlainValue } from '../columns.ts'
 import { type Program, type WebhookDialect, webhookPrograms } from '../webhooks.ts'
 import type { Connection } from './connection.ts'
 
-/** Entries are committed in the order of their numbers: a position is a number. */
+/** Audit entries are committed in the order of `seq`, so a position is one number. */
 const DIALECT: WebhookDialect = {
   clock: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
   isAfter: 'a.seq > e.read_seq',
@@ -39,12 +39,15 @@ export function execute<T>(db: Connection, program: Program<T>): T {
   return step.value
 }
 
-/** Writes the endpoints of a change, in its transaction. */
+/** Inserts, changes or deletes webhook endpoints, in the transaction of another change. */
 export function writeEndpoints(db: Connection, writes: readonly EndpointWrite[]): void {
   execute(db, programs.writeEndpoints(writes))
 }
 
-/** The first entry that an endpoint needs. The archive stops there. */
+/**
+ * Finds the `seq` of the first audit entry that a webhook endpoint still needs. The archive ends
+ * before it.
+ */
 export function findNeeded(db: Connection, stopped_before: number): number | undefined {
   return execute(db, programs.findNeeded(stopped_before))
 }

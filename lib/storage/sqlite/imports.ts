@@ -40,8 +40,8 @@ export async function openImport(
 }
 
 /**
- * Inserts an import that this process owns, or the undo of one. Returns undefined while another one
- * is under way in the store.
+ * Inserts the row of an import that begins, or of an undo, with this process as its owner. Returns
+ * undefined while another import or undo runs in the store.
  */
 export async function insertImport(
   db: Connection,

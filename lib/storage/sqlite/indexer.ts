@@ -8,9 +8,9 @@ import { createUserBlock } from './users.ts'
  * the rows that are not in it.
  */
 export interface UserIndexer {
-  /** Starts the work, unless it runs. */
+  /** Starts to index in the background, unless that already runs. */
   wake(): void
-  /** Does the whole work now. */
+  /** Indexes all rows now. */
   run(): Promise<void>
   stop(): Promise<void>
 }

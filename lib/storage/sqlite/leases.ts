@@ -30,7 +30,10 @@ interface Owner {
   readonly pid: number
   /** A random name of the thread. */
   readonly instance: string
-  /** The start of the process, equal in its threads; '' in a thread that does not know it. */
+  /**
+   * Identifies the start of the process, and is equal in all its threads; '' in a thread that does
+   * not know it.
+   */
   readonly start: string
 }
 

@@ -94,7 +94,8 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
         }
       })
     } catch (error) {
-      // Any other error is an error of the transaction: it fails the whole group.
+      // An error of `work` rejects only its own write. Any other error comes from the transaction,
+      // and fails the whole group.
       if (error !== failure) throw failure ?? error
       return () => reject(error)
     }

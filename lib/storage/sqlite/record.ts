@@ -78,8 +78,8 @@ const FIND_DELETED =
   'SELECT 1 FROM erased_purchases WHERE store = ? AND transaction_id = ? AND is_deleted'
 
 /**
- * Finds the stored purchase of a transaction. `is_busy`: a running import has added or changed it.
- * `is_erased`: its user was erased.
+ * Finds the stored purchase with a transaction id. `is_busy`: a running import has added or changed
+ * it. `is_erased`: its user was erased.
  */
 const FIND_TRANSACTION = `
   SELECT ${purchaseColumns(STATUS)}, p.import,

@@ -10,7 +10,7 @@ import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import type { Connection, Row } from './connection.ts'
 
-/** An appended row. Whether its transaction is new or already stored is not known yet. */
+/** An appended row. It is not known yet whether its transaction id is already stored. */
 export interface Entry {
   readonly transaction_id: string
   readonly line: number
@@ -18,8 +18,8 @@ export interface Entry {
 }
 
 /**
- * Compares entries with the stored purchases of their transactions. `added` is the number of
- * entries whose transactions are new.
+ * Compares entries with the stored purchases that have the same transaction ids. `added` is the
+ * number of entries whose ids are new.
  */
 export function compareEntries(
   db: Connection,
@@ -93,7 +93,7 @@ const ADD_OVERLAP = `
 
 interface Repeat {
   readonly line: number
-  /** Absent for a transaction that was deleted with its user. */
+  /** Absent if the purchase was deleted with its user. */
   readonly stored: StoredIdentity | undefined
   readonly storedSeq: number
   readonly storedImport: number
@@ -103,11 +103,11 @@ interface Repeat {
 
 const SKIPPED = { outcome: 'skipped' } as const
 
-/** Finds the entries whose transactions are stored, together with the stored purchases. */
+/** Finds the entries whose transaction ids are stored, together with the stored purchases. */
 function* findRepeats(db: Connection, store: number, entries: readonly Entry[]): Generator<Repeat> {
   for (const { transaction_id, line, purchase } of entries) {
-    // Queries one entry at a time: if two entries have the same transaction, the first may change
-    // the stored purchase with which the second is compared.
+    // Queries one entry at a time: if two entries have the same transaction id, the first may
+    // change the stored purchase with which the second is compared.
     const row = db.find(
       `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
          m.status AS sent_status, ${identity('m', 'sent')}, e.is_deleted AS erased

@@ -114,7 +114,9 @@ function perCount(write: (rows: number) => string): (rows: number) => string {
   }
 }
 
-/** Indexes rows that were just appended. Returns the number of new transactions. */
+/**
+ * Indexes rows that were just appended. Returns the number of rows whose transaction ids are new.
+ */
 function indexAppended(
   db: Connection,
   store: number,

@@ -98,7 +98,7 @@ export function endpointPrograms(dialect: WebhookDialect) {
       return recordPage(rows, page, ENDPOINTS.read, ({ endpoint_id }) => endpoint_id)
     },
 
-    /** Writes the endpoints of a change, in its transaction. */
+    /** Inserts, changes or deletes webhook endpoints, in the transaction of another change. */
     *writeEndpoints(writes: readonly EndpointWrite[]): Program<void> {
       for (const { endpoint_id, change } of writes) {
         const current = maybe(ENDPOINTS.read, yield* find(findEndpoint + lock, endpoint_id))
