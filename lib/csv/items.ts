@@ -22,7 +22,10 @@ export interface ItemRow {
 export interface ItemColumns {
   /** The columns that are not stored. */
   readonly ignored: readonly string[]
-  /** Returns undefined for an unpublished product, and for a row without a store. */
+  /**
+   * Converts a row to an item. Returns undefined for an unpublished product, and for a row without
+   * a store.
+   */
   read(cells: readonly string[], wrong: WrongItemCell): ItemRow | undefined
 }
 
@@ -37,7 +40,9 @@ const ALIASES: { readonly [alias: string]: string } = { sku: 'name', meta: 'meta
 
 const PLAY = ['product id', 'published state', 'locale; title; description', 'price'].map(normalize)
 
-/** The columns of a file with this header line, or the header's mistakes. */
+/**
+ * Finds the columns of a file by its header line. Returns the mistakes of a header that is wrong.
+ */
 export function findItemColumns(
   header: readonly string[],
   options: ItemColumnsOptions,
@@ -108,9 +113,9 @@ function own(text: string | undefined): string | undefined {
 }
 
 /**
- * Google Play's export of in-app products. Subvalues are separated by `;` and escaped by `\`.
- * Prices are in micros: 1,000,000 for 1.00. A cell of prices by country begins with the home
- * country.
+ * Google Play's export of in-app products. A cell may hold several values, which are separated by
+ * `;` and escaped by `\`. Prices are in micros: 1,000,000 for 1.00. A cell of prices by country
+ * begins with the home country.
  */
 function playColumns(
   header: readonly string[],

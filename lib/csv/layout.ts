@@ -152,7 +152,10 @@ function missingColumn(column: string, message: string): ErrorDetail {
   return { line: 1, column: excerpt(column), code: 'missing_column', message }
 }
 
-/** The preset with the largest share of its columns in the header, if that share is over half. */
+/**
+ * Finds the most similar preset: the header has more of its columns than of any other's, and more
+ * than half of them.
+ */
 function nearestPreset(names: readonly string[]): Preset | undefined {
   const share = ({ signature }: Preset) =>
     signature.filter((column) => names.includes(normalize(column))).length / signature.length

@@ -35,7 +35,10 @@ export function guard(cell: string): string {
   return isFormula || GUARDED.test(cell) ? `'${cell}` : cell
 }
 
-/** Undoes `guard`. Call it only for rows with the mark: in others, the apostrophe is data. */
+/**
+ * Removes the apostrophe that `guard` has added to a cell. Call it only for rows with the mark: in
+ * others, the apostrophe is data.
+ */
 export function unguard(cell: string): string {
   return cell.startsWith("'") && GUARDED.test(cell) ? cell.slice(1) : cell
 }

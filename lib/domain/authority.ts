@@ -25,7 +25,10 @@ export interface TokenOrigin {
   readonly issued_at: number
 }
 
-/** The stored facts that decide the conditions of an `Authority`; missing for absent conditions. */
+/**
+ * The stored facts with which the conditions of an `Authority` are verified. Has no facts for
+ * conditions that the `Authority` lacks.
+ */
 export interface AuthorityState {
   /** Whether the account key exists and is not revoked. */
   readonly has_key?: boolean

@@ -177,8 +177,8 @@ export function secretReference(owner: string, key: string): SecretReference {
 }
 
 /**
- * Replaces the references of secrets by the values of their variables. A variable that is not set
- * leaves a stored secret as it is, and adds its name to `unset`.
+ * Replaces each reference to a secret by the value of its environment variable. A variable that is
+ * not set leaves a stored secret as it is, and adds its name to `unset`.
  */
 export function resolveSecrets(
   config: JsonObject,

@@ -163,7 +163,8 @@ export function rule<T>(
 
 const CONTROL_CHARACTER = /\p{Cc}/u
 /**
- * Matches text without control characters. For JSON Schema validators that do not know `\p{Cc}`.
+ * Matches text without control characters, also in JSON Schema validators that do not know
+ * `\p{Cc}`.
  */
 const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 const NO_NUL = '^[^\\u0000]*$'
@@ -355,8 +356,8 @@ function freeFormProblem(root: JsonObject): string | undefined {
     level = deeper
   }
   const json = JSON.stringify(root)
-  // Does not count the bytes of a small object, which would double the time: a code unit takes at
-  // most 3 bytes.
+  // Counts no bytes if the limit cannot be exceeded, because a code unit takes at most 3 bytes.
+  // Counting would double the time for a small object.
   if (json.length <= MAX_BYTES / 3) return undefined
   return json.length > MAX_BYTES || utf8Length(json) > MAX_BYTES ? TOO_LARGE : undefined
 }

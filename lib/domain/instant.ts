@@ -26,7 +26,8 @@ export function parseInstant(text: string): number | undefined {
   return instant >= FIRST && instant < END ? instant : undefined
 }
 
-// Accepts the years 100 to 9999 in UTC. A zone may move a time of these years out of them.
+// Accepts the years 100 to 9999 in UTC. Checks the result, because a zone may move a time into
+// another year.
 const FIRST = Date.UTC(100, 0)
 const END = Date.UTC(10_000, 0)
 

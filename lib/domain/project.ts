@@ -63,7 +63,10 @@ export interface ProjectChange {
   readonly status?: string | undefined
 }
 
-/** The accepted platforms: both lists of the specification, and `android` beside its `adroid`. */
+/**
+ * The accepted platforms. The specification has two lists of them, and misspells `android` as
+ * `adroid`: both spellings are accepted.
+ */
 export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'] as const
 
 const configKeys = {

@@ -41,7 +41,7 @@ export interface PurchaseInput {
   readonly metadata?: JsonObject | undefined
 }
 
-/** The cells of a row, before the rules of the store are known. */
+/** The input as the cells of a file's row. They are checked later, by the rules of the store. */
 export interface PurchaseCellsInput {
   readonly store_id: string
   readonly cells: Partial<PurchaseCells>

@@ -16,7 +16,9 @@ export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
    * one of day, week and month.
    */
   readonly by?: readonly SummaryKey[] | undefined
-  /** Returns only this many groups, 1 to 1000: those with the most purchases of status `purchased`. */
+  /**
+   * Returns only this many groups, 1 to 1000: those with the most purchases of status `purchased`.
+   */
   readonly top?: number | string | undefined
   /** The most groups that a summary without `top` may have; default any number. */
   readonly maxGroups?: number | undefined

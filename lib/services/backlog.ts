@@ -9,7 +9,10 @@ export interface Backlog {
   }
   /** The active endpoints whose last attempt failed. */
   readonly failing: number
-  /** The sum of the lags of the active endpoints; counted up to about 100,000. */
+  /**
+   * How many changes and messages the active endpoints have not received yet; counted up to about
+   * 100,000.
+   */
   readonly lag: number
   /** The age in seconds of the oldest change that an active endpoint has not received. */
   readonly lag_seconds: number

@@ -29,8 +29,8 @@ export interface Differences {
 }
 
 /**
- * Its `fields` are kept as JSON and parsed at each access: as objects, those of 100,000 items take
- * 20 MiB.
+ * A change of an item. Keeps the `fields` as JSON and parses them at each access: as objects, those
+ * of 100,000 items take 20 MiB.
  */
 export class ChangedItem implements PlannedChange {
   readonly kind = 'item'
@@ -60,7 +60,10 @@ export class ChangedItem implements PlannedChange {
   }
 }
 
-/** Its `item` is parsed at each access, because all at once take as much memory as the catalog. */
+/**
+ * A new item. Parses the `item` at each access: all parsed items together take as much memory as
+ * the catalog.
+ */
 export class CreatedItem implements PlannedChange {
   readonly action = 'create'
   readonly kind = 'item'
@@ -95,7 +98,7 @@ export class CreatedItem implements PlannedChange {
   }
 }
 
-/** Makes the changes one by one, because all at once take as much memory as the catalog. */
+/** Makes the changes one by one: all of them together take as much memory as the catalog. */
 export function* itemChanges(
   { now }: Context,
   changes: readonly PlannedChange[],
@@ -118,7 +121,7 @@ export function* itemChanges(
   }
 }
 
-/** Makes the new items one by one, because all at once take as much memory as the catalog. */
+/** Makes the new items one by one: all of them together take as much memory as the catalog. */
 export function* newItems(
   { now }: Context,
   { id: project_id, account_id }: Project,

@@ -53,7 +53,7 @@ export interface CatalogFile {
   readonly catalog: Catalog
   /** The columns of a spreadsheet that are not stored. */
   readonly ignored_columns?: readonly string[] | undefined
-  /** The lines of a spreadsheet's items, by store and item. Mistakes then name lines. */
+  /** The line of each item of a spreadsheet, by store and item, for messages about mistakes. */
   readonly lines?: readonly (readonly number[])[] | undefined
   /** The mistakes that the reader found. */
   readonly mistakes?: readonly ErrorDetail[] | undefined

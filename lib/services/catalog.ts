@@ -17,8 +17,8 @@ export interface Catalogs {
    */
   export(account: Account, query: CatalogExport): AsyncIterable<string>
   /**
-   * Compares a catalog with the stored one, and changes nothing. Throws `invalid_request` that names
-   * every mistake with its JSON path or line.
+   * Compares a catalog with the stored one, and changes nothing. Throws `invalid_request` that
+   * names every mistake with its JSON path or line.
    */
   plan(account: Account, request: CatalogRequest): Promise<CatalogPlan>
   /**

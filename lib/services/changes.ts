@@ -19,8 +19,8 @@ export interface Changes {
 }
 
 /**
- * Milliseconds between reads. They find changes of other processes, and changes of this process
- * that were not visible at once.
+ * Milliseconds between two reads of the audit log. These reads find changes of other processes, and
+ * changes of this process that were not visible at once.
  */
 const POLL_MS = 1_000
 const PAGE = 100

@@ -22,7 +22,10 @@ const WRITES = [
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
-/** Wraps a storage. After each of its writes, tells the listeners. */
+/**
+ * Wraps a storage. Tells the listeners after each commit of an import, and after each call of the
+ * methods in `WRITES`.
+ */
 export function observeCommits(storage: Storage): { storage: Storage; commits: Commits } {
   const listeners = new Set<() => void>()
   let isScheduled = false

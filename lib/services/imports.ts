@@ -19,7 +19,10 @@ export interface ImportSummary
 /** Loads the bytes of a file into an import. */
 export interface Loader {
   push(chunk: Uint8Array): Promise<void>
-  /** Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` may throw it. */
+  /**
+   * Ends the file. Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` may
+   * throw it.
+   */
   end(): Promise<LoadedFile>
   /** Ends the thread that parses the file, if there is one. Call it always. */
   close(): Promise<void>

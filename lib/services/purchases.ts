@@ -36,9 +36,10 @@ export interface Purchases {
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
   /**
-   * Records one purchase by the rules of a file's row. A repeated `transaction_id` stores nothing
-   * new: it advances the status, or changes nothing. Throws `invalid_request` when its other fields
-   * differ, `store_inactive`, and `storage_unavailable` when an import under way has the same id.
+   * Records one purchase, with the same rules as for a row of a file. A repeated `transaction_id`
+   * stores nothing new: it advances the status, or changes nothing. Throws `invalid_request` when
+   * its other fields differ, `store_inactive`, and `storage_unavailable` when an import under way
+   * has the same id.
    */
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
@@ -48,9 +49,9 @@ export interface Purchases {
    */
   owned(caller: Caller, query: OwnedQuery): Promise<OwnedPage>
   /**
-   * One page of a store's purchases in order of import. A page examines at most 10,000 purchases. It
-   * may then have fewer than `limit`, or none, and still a `next`. Throws `invalid_request` for an
-   * unknown store or import.
+   * One page of a store's purchases in order of import. A page examines at most 10,000 purchases.
+   * It may then have fewer than `limit`, or none, and still a `next`. Throws `invalid_request` for
+   * an unknown store or import.
    */
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
@@ -215,7 +216,9 @@ export function createPurchases(context: Context): Purchases {
 
 const MAX_WAIT_MS = 10 * 60_000
 
-/** Throws `invalid_request` if a query names an import that the account or the store does not have. */
+/**
+ * Throws `invalid_request` if a query names an import that the account or the store does not have.
+ */
 async function assertImport(
   storage: Storage,
   { account_id }: Account,

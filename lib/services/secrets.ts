@@ -213,7 +213,7 @@ export function secretPlace(record: SecretHolder): string {
 
 const PROJECT_SECRETS = ['webhook_secret']
 
-/** The configuration, the names of its secrets, and the `place` to seal them for. */
+/** The configuration, the names of its secrets, and the `place` to encrypt them for. */
 function secretsOf(record: SecretHolder) {
   return isStore(record)
     ? {

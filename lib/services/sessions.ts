@@ -114,8 +114,8 @@ export function createSessions(context: Context): Sessions {
   }
 
   /**
-   * Verifies the public key again after issuing the token. In between, the key may have been
-   * rotated and the tokens revoked. The new token would be valid, because it has the new revocation
+   * Verifies the public key again after issuing the token. If the key was rotated and all tokens
+   * were revoked in between, the new token would still be valid: it has the new revocation
    * watermark.
    */
   const openSession = async (project: Project, subject: string): Promise<IssuedToken> => {

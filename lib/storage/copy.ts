@@ -221,7 +221,10 @@ async function copyPurchases(context: Context, store: StoreKey): Promise<void> {
 const BLOCK_ROWS = 10_000
 const BLOCK_CHARS = 2 * 1024 * 1024
 
-/** Collects purchases in blocks: databases sort the ids of a block before they index them. */
+/**
+ * Collects purchases in blocks, because a storage sorts the ids of each block before it indexes
+ * them.
+ */
 function createBlocks(insert: (purchases: readonly StoredPurchase[]) => Promise<void>) {
   let block: StoredPurchase[] = []
   let chars = 0

@@ -9,8 +9,8 @@ export interface Inventory {
 }
 
 /**
- * Counts all records of a storage, and computes their checksum in list order. Ignores idempotency
- * records that have expired at `now`. Calls `onCount` with each new count of a kind.
+ * Counts all records of a storage, and computes their checksum. Ignores idempotency records that
+ * have expired at `now`. Calls `onCount` with each new count of a kind.
  */
 export async function takeInventory(
   storage: Storage,
@@ -56,8 +56,8 @@ export async function takeInventory(
       }
     }
   }
-  // Adds records in any order, because a storage may list the imports of one store after those of
-  // another.
+  // Adds up the checksums of the records, so that their order does not matter. Storages list
+  // imports, and what belongs to them, in different orders.
   const addUnordered = async (
     kind: string,
     list: (page: Page) => Promise<RecordPage<object>>,

@@ -14,7 +14,9 @@ import { webhookMethods } from './memory/webhooks.ts'
 import type { Storage } from './port.ts'
 import { unfinishedError } from './unfinished.ts'
 
-/** Creates a storage in the memory of this process, for tests, demos and embedding without a file. */
+/**
+ * Creates a storage in the memory of this process, for tests, demos and embedding without a file.
+ */
 export function createMemoryStorage(): Storage {
   const state = createState()
   return {

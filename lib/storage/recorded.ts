@@ -36,8 +36,8 @@ export function recordedDetails(
 }
 
 /**
- * The numbers that an import under way leaves free in front of its rows. Purchases that are recorded
- * meanwhile take them, so that they are listed before the rows of the import.
+ * How many numbers an import leaves free in front of its rows when it begins. Purchases that are
+ * recorded meanwhile take them, so that they are listed before the rows of the import.
  */
 export const RECORDED_GAP = 2 ** 16
 

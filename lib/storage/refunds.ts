@@ -11,7 +11,7 @@ export function isRefundStatus(status: PurchaseStatus): boolean {
   return REFUND_STATUSES.includes(status)
 }
 
-/** Whether the column `after` has the code of one of these statuses. */
+/** Whether the column `after` has the code of `refunded` or `cancelled`. */
 export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
 
 /** The most changes of an import that one page examines. */

@@ -141,7 +141,7 @@ export const ITEM_CHANGES = pick(
   'changed',
 )
 
-/** Reads an item from its row and a row with the ids of its store. */
+/** Reads an item from its row and from a row with the ids of its store. */
 export function itemRecord(row: Row, store: Row = row): Item {
   const { account_id, project_id, store_id } = store as Pick<Item, StoreIds>
   return ITEMS.readInto({ account_id, project_id, store_id }, row)

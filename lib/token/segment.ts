@@ -16,7 +16,8 @@ export function decode(segment: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null) return undefined
-    // Rejects duplicate names: `JSON.parse` keeps only the last, so the value has fewer strings.
+    // Rejects duplicate names. `JSON.parse` keeps only the last one: the value then has fewer
+    // strings.
     return countStrings(value) === countQuoted(text) ? (value as Members) : undefined
   } catch {
     return undefined

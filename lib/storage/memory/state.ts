@@ -54,7 +54,8 @@ export type KeptChange = Pick<StatusChange, 'before' | 'after'>
 
 /**
  * A purchase with its metadata as JSON in a buffer. As parsed objects, `[{},{},…]` would take 24
- * times the memory of its text. With buffers, four imports of 31 MiB take 250 MiB instead of 545 MiB.
+ * times the memory of its text. With buffers, four imports of 31 MiB take 250 MiB instead of 545
+ * MiB.
  */
 export type KeptPurchase = Omit<StoredPurchase, 'metadata'> & { readonly metadata: Buffer }
 

@@ -34,7 +34,9 @@ export interface PurchaseMethods {
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Finds a finished import into a store of the account. */
   findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
-  /** Lists the finished imports into a store in order of their start, without recorded purchases. */
+  /**
+   * Lists the finished imports into a store in order of their start, without recorded purchases.
+   */
   listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
   /**
    * Removes the rows that a finished import added, and restores the statuses that it changed. The
@@ -88,7 +90,7 @@ export interface PurchaseImport {
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Ends the staging. Reports the outcome of all rows not yet reported. */
   finish(): Promise<StagedRows>
-  /** Makes all rows visible. Call `finish` first. Without details the import cannot be undone. */
+  /** Makes all rows visible. Call `finish` first. An import without `details` cannot be undone. */
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>

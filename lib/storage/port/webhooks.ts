@@ -90,9 +90,9 @@ export interface WebhookMethods {
    */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
-   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. Examines at
-   * most 5,000 of its changes, and may return none with a `next`. An undo of the import deletes the
-   * list.
+   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. Examines
+   * at most 5,000 of its changes, and may return none with a `next`. An undo of the import deletes
+   * the list.
    */
   listRefunds(import_id: string, page: Page): Promise<RecordPage<Refund>>
   /**

@@ -65,8 +65,8 @@ export async function insertOnce<R>(
 
 /**
  * Verifies the account key, inserts a record and writes its audit entry in one statement, to save
- * round trips. A revocation locks the key's row. If this statement waits for that lock, it then sees
- * that the key is revoked.
+ * round trips. A revocation locks the key's row. If this statement waits for that lock, it then
+ * sees that the key is revoked.
  */
 export async function insertAudited<R>(
   on: Connection,
@@ -84,7 +84,8 @@ export async function insertAudited<R>(
 }
 
 /**
- * The SQL that inserts into a table. It can also verify the caller's account key, and write an audit entry.
+ * The SQL that inserts into a table. It can also verify the caller's account key, and write an
+ * audit entry.
  */
 function insertionsInto<R>(table: Table<R>) {
   const known = insertions.get(table)

@@ -4,7 +4,7 @@ import { isConnectionLost, type PostgresClient } from './drivers.ts'
 export interface Client {
   /** Sends a statement. */
   send<T>(statement: (sql: PostgresClient) => PromiseLike<T>): Promise<T>
-  /** Closes the connection after the answers to all sent statements, or at once. */
+  /** Closes the connection: `now`, or after the answers to all sent statements. */
   lose(when?: 'now'): void
   /** Waits up to 5 s for the running statements, then closes the connection. */
   end(): Promise<void>
@@ -12,8 +12,8 @@ export interface Client {
   /** The number of statements on the connection that have no answer yet. */
   readonly pending: number
   /**
-   * Milliseconds since the last answer or, if later, since the first statement that is still
-   * unanswered was sent.
+   * For how many milliseconds the connection has been silent: since the last answer, or since the
+   * first statement after a time without pending ones.
    */
   readonly quiet: number
   /** The number of single statements that currently share the connection. */

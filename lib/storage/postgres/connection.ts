@@ -17,7 +17,7 @@ import { numbered } from './statements.ts'
 export interface Connection {
   /** Runs a statement. Resolves to the number of changed rows. */
   run(sql: string, ...values: PostgresValue[]): Promise<number>
-  /** Inserts a record. Resolves to 0 when a unique column of the table is taken. */
+  /** Inserts a record. Resolves to 0 if another row has the same values in the unique columns. */
   insert<R>(table: Table<R>, record: R): Promise<number>
   find(sql: string, ...values: PostgresValue[]): Promise<Row | undefined>
   all(sql: string, ...values: PostgresValue[]): Promise<Row[]>
@@ -114,8 +114,8 @@ async function inTransaction<T>(
     exec: async (sql) => void (await exec(sql)),
     copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
   }
-  // Sets the isolation level, because the default of the database may differ. After a lock, a
-  // statement must see what others committed.
+  // Does not use the default isolation level of the database, which may be another one: after it
+  // has waited for a lock, a statement must see what others have committed.
   await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
     if (limits) {

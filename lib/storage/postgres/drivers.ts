@@ -72,7 +72,10 @@ export function translatePostgresError(error: unknown): unknown {
   return Object.assign(fault, { cause: error })
 }
 
-/** The driver's message, even if the error is translated. A refused connection has no message: returns its code. */
+/**
+ * The driver's message, even if the error is translated. A refused connection has no message:
+ * returns its code.
+ */
 export function reasonOf(error: unknown): string {
   const { message, code, cause } = error as { message: string; code: string; cause?: unknown }
   return cause === undefined ? message || code : reasonOf(cause)

@@ -7,7 +7,9 @@ import { FIND_LOCKED_KEY, lockOf } from './authority.ts'
 import type { Database } from './connection.ts'
 import { insertionOfMany } from './statements.ts'
 
-/** Inserts an item under an account key, with its audit entry. Resolves to whether it was inserted. */
+/**
+ * Inserts an item under an account key, with its audit entry. Resolves to whether it was inserted.
+ */
 export type InsertUnderKey = (item: Item, audit: AuditEntry) => Promise<boolean>
 
 interface Waiting {

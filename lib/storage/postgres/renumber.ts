@@ -10,8 +10,8 @@ const FIND_FOREIGN = `
   UNION ALL SELECT 1 FROM webhook_endpoints WHERE read_${IS_FOREIGN} LIMIT 1`
 
 /**
- * Moves each position with such a transaction id to just before the first entry that the endpoint
- * has not read.
+ * Moves each position that has a transaction id of another server. The new position is just before
+ * the first entry that the endpoint has not read.
  */
 const MOVE_POSITIONS = `
   UPDATE webhook_endpoints e SET read_xid = pg_current_xact_id(), read_rest = '',

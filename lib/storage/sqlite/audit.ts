@@ -51,7 +51,9 @@ export function insertOnce<R>(
 const FIND_VALID_RECORD =
   'SELECT 1 FROM receipts WHERE account_id = ? AND key = ? AND expires_at > ?'
 
-/** Writes a change's audit entry, endpoints and idempotency record in its transaction. */
+/**
+ * Writes the audit entry, webhook endpoints and idempotency record of a change, in its transaction.
+ */
 export function recordWrite(
   db: Connection,
   { audit, idempotency, endpoints = [] }: WriteOptions,

@@ -2,7 +2,10 @@ import { startThread } from '../../threads.ts'
 import type { Connection, Row } from './connection.ts'
 import { type SqliteValue, translateSqliteError } from './drivers.ts'
 
-/** The latest thread of each connection. Threads of one connection run one after the other. */
+/**
+ * The latest query of each connection that runs in a thread. The next query of the connection waits
+ * for it.
+ */
 const latest = new WeakMap<Connection, Promise<unknown>>()
 
 /**

@@ -24,7 +24,7 @@ export interface Connection {
   exec(sql: string): void
   /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqliteValue[]): number
-  /** Inserts a record. Returns 0 when a unique column of the table is taken. */
+  /** Inserts a record. Returns 0 if another row has the same values in the unique columns. */
   insert<R>(table: Table<R>, record: R): number
   find(sql: string, ...values: SqliteValue[]): Row | undefined
   all(sql: string, ...values: SqliteValue[]): Row[]

@@ -72,7 +72,7 @@ async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   db.exec('PRAGMA foreign_keys = ON')
   db.exec('PRAGMA secure_delete = ON') // erased users leave no trace in the file
   db.exec('PRAGMA cache_size = -4000') // in KiB; a larger cache makes imports no faster (bench/)
-  // SQLite cuts a longer WAL when it starts to reuse it from the beginning.
+  // When SQLite begins to write the WAL from its start again, it cuts a longer file to this size.
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
 }
 

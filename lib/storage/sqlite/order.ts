@@ -7,8 +7,8 @@ import type { NewPurchase } from '../../domain/purchase.ts'
 export type IdOrder = 'ascending' | 'near' | 'random'
 
 /**
- * The maximum bytes of index entries between the least and the greatest id of a near slice. They fit
- * into SQLite's page cache, beside the pages of the purchases.
+ * The maximum bytes of index entries between the least and the greatest id of a near slice. They
+ * fit into SQLite's page cache, beside the pages of the purchases.
  */
 const NEAR_BYTES = 512 * 1024
 /** The bytes of an index entry without its id. */

@@ -110,8 +110,8 @@ const COUNT_SKIPPED = `
   FROM import_overlaps o WHERE o.earlier = ?`
 
 /**
- * Copies the previous statuses of the next purchases to the staging table. Returns the last of these
- * purchases, or undefined if there are none left.
+ * Copies the previous statuses of the next purchases to the staging table. Returns the last of
+ * these purchases, or undefined if there are none left.
  */
 function stageSlice(
   db: Connection,

@@ -38,7 +38,9 @@ const BLOCK_ROWS = 1_000_000
 const SLICE_ROWS = 5_000
 const ROWS_A_STATEMENT = 64
 
-/** A double exactly holds a sort key: 31 bits of the user's key, and 22 bits of the entry's index. */
+/**
+ * A double exactly holds a sort key: 31 bits of the user's key, and 22 bits of the entry's index.
+ */
 const PLACES = 2 ** 22
 
 export function createUserBlock(db: Connection, store: number): UserBlock {

@@ -1,8 +1,9 @@
 import type { PlainValue, Row } from '../columns.ts'
 import { ENDPOINTS, MESSAGES } from '../tables.ts'
 
-// The webhook methods of both SQL adapters. Each is a generator that yields statements and receives
-// their results, because SQLite runs a transaction synchronously and PostgreSQL does not.
+// The webhook methods of both SQL adapters. Each method is a generator that yields statements and
+// receives their results. It can therefore run synchronously on SQLite and asynchronously on
+// PostgreSQL.
 
 export type Value = PlainValue | boolean | object
 
