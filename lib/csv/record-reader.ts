@@ -66,8 +66,8 @@ export function createRecordReader(
         continue
       }
       const length = stop - pos
-      // Each row has at least its delimiters. A shorter line is too short in any case: checking
-      // that first saves an array as wide as the header.
+      // A row has at least its delimiters, so a shorter line has too few cells. Checking that first
+      // saves an array as wide as the header.
       const isPossible = width > 0 && length >= width - 1 && length <= maxRowLength
       const cells = isPossible && nextCr >= stop ? readRow(text, pos, stop) : undefined
       if (cells) {

@@ -161,7 +161,7 @@ export async function findReachableStore(
   return storage.findStore(caller.account_id, store_id, caller.project_id)
 }
 
-/** Whether the caller has access to the records of a project. */
+/** Whether the caller has access to a record that belongs to this account and project. */
 export function reaches(
   caller: Caller,
   record: { readonly account_id: string; readonly project_id: string },

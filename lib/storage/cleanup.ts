@@ -9,8 +9,8 @@ export interface Cleanup {
 }
 
 /**
- * The time between two runs. It is longer than an import's lease: an import that seems to be
- * running in the first run, but was abandoned, has lost its lease by the second.
+ * The time between two runs, at least as long as an import's lease. An import that was abandoned
+ * before the first run has lost its lease by the second run.
  */
 const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
