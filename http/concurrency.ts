@@ -97,9 +97,9 @@ export function release(limit: ConcurrencyLimit, owner: string, project?: string
 const POLL_MS = 100
 
 /**
- * Runs more work for a request whose answer has begun and which `release` has stopped counting.
- * Waits until the limit has room, because the answer can no longer have the status 503. Throws
- * after `timeout` ms.
+ * Does more work for a request whose answer has begun. `release` has already stopped counting the
+ * request, so this waits until the limit has room again: the answer can no longer have the status
+ * 503. Throws after `timeout` ms.
  */
 export async function runWhenFree<T>(
   limit: ConcurrencyLimit,

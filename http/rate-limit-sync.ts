@@ -6,7 +6,10 @@ import type { RateLimit } from './rate-limit.ts'
 /** How often a server synchronizes its rate limits. */
 const SYNC_MS = 1_000
 
-/** Waits longer than this are ignored: they occur only when a clock was set back. */
+/**
+ * The longest plausible wait. The storage demands a longer one only when a clock was set back. That
+ * wait is ignored.
+ */
 const MAX_WAIT_MS = 600_000
 
 /**

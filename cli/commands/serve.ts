@@ -21,7 +21,10 @@ import { startSender } from '../webhook-sender.ts'
 import { poolMetrics, serveWorkerMetrics } from '../worker-metrics.ts'
 import { isWorker, startWorkerPool } from '../worker-pool.ts'
 
-/** How often the sender of a pool asks for changes: the workers do not tell of theirs. */
+/**
+ * How often the parent process asks the database for changes. The workers do not report theirs to
+ * it.
+ */
 const WORKERS_POLL_MS = 200
 
 const portNumber = wholeNumber(0, 65_535)
@@ -152,7 +155,7 @@ export const serve = command({
       options['no-webhooks']
         ? listen(till, settings)
         : listenWith(till, settings, startSender(till, { ...sending, db, env }))
-    /** The workers serve, and this process sends. */
+    /** The workers serve requests, and this process sends the webhooks. */
     const startPool = () => {
       const webhooks = options['no-webhooks']
         ? undefined

@@ -7,7 +7,10 @@ const object = { type: 'object' }
 const texts = { type: 'array', items: text }
 const digits = { type: 'string', pattern: '^[0-9]+$' }
 
-/** Creates the schemas of the management API. In these answers, some fields may be missing. */
+/**
+ * Creates the schemas of the management API. Unlike the answers of the ten endpoints, these answers
+ * may lack some fields.
+ */
 export function createManagedSchemas() {
   const { records } = createSchemas()
   const inputs = createManageSchemas()
@@ -194,7 +197,7 @@ const purchase = {
 const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }
 const totals = { type: 'array', items: ref('ImportTotal') }
 
-/** An object with all of these fields but the last ones, which may be missing. */
+/** The schema of an object with these fields. Those named in `optional` may be missing. */
 function record(properties: Properties, ...optional: readonly string[]) {
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
   return { ...exactly(properties), required }
@@ -213,7 +216,7 @@ function optional(properties: Properties) {
   return { type: 'object', properties }
 }
 
-/** The schema of an input without a field that the path has. */
+/** The schema of an input without one field, which is in the path of the route instead. */
 function without({ properties, required = [], ...rest }: JsonSchema, field: string) {
   const { [field]: _, ...others } = properties as Properties
   const needed = (required as readonly string[]).filter((name) => name !== field)
