@@ -21,7 +21,7 @@ export function parseArguments(
   if (given.help === true) return { options: given, operand: '' }
   const values = { ...defaultsOf(specs, environment), ...given }
   for (const [name, { value = '' }] of Object.entries(specs)) {
-    // An id is empty if the shell variable that should contain it is not set.
+    // Rejects an empty id: the shell variable that should contain it may not be set.
     const isName = value === 'ID' || value === 'DB'
     if (isName && values[name] === '') throw new UsageError(`--${name} ${value} is empty`)
   }

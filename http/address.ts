@@ -16,7 +16,10 @@ export function clientAddress(
   return forwardedAddress(headers, hops) ?? connectionAddress(socket)
 }
 
-/** The address that a trusted proxy reports; undefined without one. */
+/**
+ * The client's address in X-Forwarded-For; undefined without that header or without trusted
+ * proxies.
+ */
 export function forwardedAddress(
   { forwarded_for }: RequestHeaders,
   hops: number,

@@ -113,7 +113,10 @@ export function pick<Body extends object, Name extends keyof Body>(
 const VALUE_BYTES = 70
 /** The bytes per character in V8 once a text has a character outside Latin-1. */
 const TEXT_BYTES = 2
-/** The size from which parsing waits for its turn. Smaller bodies are parsed within 0.2 ms. */
+/**
+ * The size from which a body waits for its turn to be parsed. Smaller ones are parsed within 0.2
+ * ms.
+ */
 const LARGE_BYTES = 4 * 1024
 
 /** Throws 415 for another Content-Type or a Content-Encoding. The Content-Type may be missing. */

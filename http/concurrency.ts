@@ -80,7 +80,7 @@ export function acquire(limit: ConcurrencyLimit, owner: string, project?: string
   limit.taken++
 }
 
-/** Like `acquire`, for a limit without shares of projects. Returns false instead of throwing. */
+/** Like `acquire`, but returns false instead of throwing. For limits without a `projectShare`. */
 export function tryAcquire(limit: ConcurrencyLimit, owner: string): boolean {
   if (!hasRoom(limit, owner)) return false
   acquire(limit, owner)

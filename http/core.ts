@@ -24,9 +24,9 @@ export interface Core {
   /** Whether a path has a route. */
   has(path: string): boolean
   /**
-   * Answers a request. Throws an error that becomes a problem document. `together` comes from
-   * `till.together`: the calls of this request that it runs share a version check. `remember` is
-   * called with the answer of a read that may be cached.
+   * Answers a request. Throws an error that becomes a problem document. `together` runs calls of
+   * this request with a shared version check: see `Till.together`. `remember` is called with the
+   * answer of a read that may be cached.
    */
   respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
   /**

@@ -14,13 +14,13 @@ export interface Credential<Caller> {
    * outdated cache.
    */
   readonly confirm?: (till: Till, headers: RequestHeaders) => Promise<unknown>
-  /** The name of its security scheme in the OpenAPI document; missing for no credential. */
+  /** The credential's security scheme in the OpenAPI document; missing for no credential. */
   readonly scheme?: 'publicKey' | 'accountKey' | 'token'
   /** The scope that a token needs. */
   readonly scope?: Scope
   /** How the limits count a caller. Missing if the routes of the credential have no limits. */
   readonly limitedBy?: LimitedBy<Caller>
-  /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
+  /** Whether a browser may hold this credential. CORS is enabled only for such routes. */
   readonly isForBrowsers: boolean
 }
 

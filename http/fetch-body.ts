@@ -91,7 +91,7 @@ export class FetchBody implements RequestBody {
       while (!this.#isAtEnd && bytesLeft >= 0) bytesLeft -= (await this.#read(reader))?.length ?? 0
       if (!this.#isAtEnd) cancel()
     } catch {
-      // The client has hung up.
+      // Ignored: the client has hung up.
     } finally {
       clearTimeout(timer)
     }

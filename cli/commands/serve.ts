@@ -22,8 +22,8 @@ import { poolMetrics, serveWorkerMetrics } from '../worker-metrics.ts'
 import { isWorker, startWorkerPool } from '../worker-pool.ts'
 
 /**
- * How often the parent process asks the database for changes. The workers do not report theirs to
- * it.
+ * How often the parent process asks the database for changes. The workers do not report their
+ * changes to it.
  */
 const WORKERS_POLL_MS = 200
 
