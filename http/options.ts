@@ -46,7 +46,7 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly webhooks?: WebhookSender | undefined
 }
 
-/** A check of an option, and the words for its error. */
+/** A check of an option, and the words with which its error describes a valid value. */
 type Rule = readonly [isValid: (value: unknown) => boolean, words: string]
 
 const flag: Rule = [(value) => typeof value === 'boolean', 'true or false']

@@ -170,7 +170,8 @@ export const serve = command({
     const demo = options.demo ? await createDemo(till) : undefined
     const server = workers === 1 ? await listenAndSend() : await startPool()
     const { url } = server
-    // A new database may come from a mistyped path. With `--demo` a new one is expected.
+    // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
+    // expected.
     if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)

@@ -75,9 +75,9 @@ export function expectValues(answer: Answer, values: object): void {
 }
 
 /**
- * Changes to a valid request. If it has a JSON body, they replace fields of the body. If it has a
- * form, they replace parts of the form. Otherwise they replace properties of the call, such as its
- * headers. Undefined removes a field.
+ * Changes to a valid request: new values for fields of its JSON body, or for parts of its form.
+ * Without a body, they are new values for properties of the call, such as its headers. Undefined
+ * removes a field.
  */
 type Changes = object | ((world: World) => object | Promise<object>)
 

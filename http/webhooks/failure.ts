@@ -51,6 +51,7 @@ export function toFailure(error: unknown): RequestFailure {
 }
 
 function codeOf(error: unknown): string {
-  if (error instanceof AggregateError) return codeOf(error.errors[0]) // one for each address
+  // An `AggregateError` has one error for each address.
+  if (error instanceof AggregateError) return codeOf(error.errors[0])
   return String((error as { code?: unknown } | null)?.code ?? 'unknown')
 }

@@ -166,7 +166,8 @@ function readAnswer(request: ClientRequest, body: string, signal: AbortSignal): 
         size += chunk.length
         if (size > MAX_ANSWER) response.destroy()
       })
-      // The answer counts by its status, even when its body is cut off.
+      // Resolves even if the body is cut off, because only the status decides whether the message
+      // arrived.
       request.off('close', endWithoutAnswer).off('error', reject).on('error', finish)
       response.on('error', finish).on('close', finish)
     })

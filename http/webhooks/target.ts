@@ -9,7 +9,7 @@ export interface Target {
   readonly addresses: readonly string[]
 }
 
-/** A name with more addresses uses only the first ones. */
+/** If a host name has more addresses than this, only the first ones are used. */
 const MAX_ADDRESSES = 8
 
 /**
