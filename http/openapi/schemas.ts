@@ -44,7 +44,8 @@ export function createBodySchemas() {
         preset: {
           type: 'string',
           enum: PRESET_NAMES,
-          description: 'The vendor format, if the header line does not tell it.',
+          description:
+            'The name of the vendor format, if tillkit does not recognise the header line.',
         },
       },
       required: ['file', 'store_id'],
@@ -100,7 +101,7 @@ const problem = {
     title: text,
     status: { type: 'integer', minimum: 400, maximum: 599 },
     detail: { type: 'string', description: 'An explanation for people.' },
-    code: { type: 'string', description: 'The error, for programs.' },
+    code: { type: 'string', description: 'The error code, for programs.' },
     request_id: text,
     errors: { type: 'array', items: detail, description: 'The first 100 mistakes.' },
   }),
