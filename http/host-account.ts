@@ -21,7 +21,7 @@ export function createHostAccount<Request>(
     // other origins.
     const site = exchange.header('sec-fetch-site')
     if (site === 'cross-site' || site === 'same-site') return till.accounts.authenticate('')
-    // Browsers send this type for a script of another origin only after a CORS preflight.
+    // Browsers send `application/json` for a script of another origin only after a CORS preflight.
     assertJson(exchange)
     const account_id = await hook(exchange.request as Request)
     if (!account_id) return till.accounts.authenticate(undefined)

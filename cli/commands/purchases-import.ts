@@ -79,7 +79,8 @@ export const purchasesImport = command({
         if (!signal.aborted) await report?.write()
       }
     })
-    // Adds the new rows to the index of users. Otherwise a later command would have to scan them.
+    // Completes the index of users for imports of version 0.1.0, whose rows reads must otherwise
+    // scan. New imports complete it themselves.
     await storage.indexUsers?.()
   },
 })

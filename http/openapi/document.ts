@@ -13,7 +13,10 @@ export type OpenApiDocument = { readonly [field: string]: unknown }
 export interface OpenApiOptions {
   /** Whether to describe the management API too. */
   readonly manage?: boolean
-  /** The URL or path under which the API is mounted. Without it, clients use the document's origin. */
+  /**
+   * The URL or path under which the API is mounted. Without it, clients use the origin of the
+   * document.
+   */
   readonly url?: string
 }
 

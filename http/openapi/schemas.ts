@@ -9,7 +9,9 @@ export function createAllSchemas() {
   return { ...createBodySchemas(), ...createManagedSchemas() }
 }
 
-/** Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema. */
+/**
+ * Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema.
+ */
 export function createBodySchemas() {
   const { inputs, records } = createSchemas()
   const { item, project, store } = records

@@ -13,7 +13,7 @@ import { createSettlement } from './settlement.ts'
  */
 const MIN_INTERVAL = 20
 const IDLE_INTERVAL = 250
-/** Milliseconds from a claim that failed to the next one. */
+/** Milliseconds to wait after a claim that failed. */
 const RETRY_INTERVAL = 2_000
 /** An endpoint that takes longer gets one request at a time, like one that does not answer. */
 const SLOW_MS = 2_000
