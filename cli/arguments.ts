@@ -21,7 +21,7 @@ export function parseArguments(
   if (given.help === true) return { options: given, operand: '' }
   const values = { ...defaultsOf(specs, environment), ...given }
   for (const [name, { value = '' }] of Object.entries(specs)) {
-    // An unset shell variable leaves an empty id.
+    // Rejects an empty id: the shell variable that should contain it may not be set.
     const isName = value === 'ID' || value === 'DB'
     if (isName && values[name] === '') throw new UsageError(`--${name} ${value} is empty`)
   }
@@ -89,7 +89,8 @@ function assertOption(
 ) {
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined
   if (!spec) {
-    const written = typed.split('=', 1)[0] ?? '' // the whole of `-name`; `name` would be only `n`
+    // For `-name`, the token's `name` would be only `n`.
+    const written = typed.split('=', 1)[0] ?? ''
     const meant = suggest(written.replace(/^-+/, ''), Object.keys(specs))
     throw new UsageError(`Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`)
   }

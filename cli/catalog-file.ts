@@ -30,7 +30,10 @@ export const CATALOG_OPTIONS = {
 
 type Catalog = Invocation<typeof CATALOG_OPTIONS>
 
-/** Reads the file of a command. Resolves to the owner of its project and the request. */
+/**
+ * Reads the file of a command. Resolves to the account that owns the project, and to the request
+ * for `plan` or `apply`.
+ */
 export async function readRequest({ till, operand, options, io, env }: Catalog) {
   // Makes V8 collect garbage earlier, and keep its heap of new objects small. An apply of 100,000
   // changes then takes 146 MiB instead of 254; without the second flag, 165 (bench/catalog.mjs).
@@ -82,7 +85,10 @@ function openFile(operand: string, io: Catalog['io']) {
   }
 }
 
-/** Plans or applies. The error for an unknown store then names the option that creates it. */
+/**
+ * Runs a plan or an apply. If the file names an unknown store, the error mentions the option that
+ * creates the store.
+ */
 export async function withCreationHint<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

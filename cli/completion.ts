@@ -13,7 +13,7 @@ function valuesOf({ choices, value = '' }: OptionSpec): Values {
   return choices ?? (value === 'FILE' || value === 'DB' ? 'files' : 'any')
 }
 
-/** `FILE|-` is a file, `bash|zsh|fish` is one of three words. */
+/** The placeholder `FILE|-` means a file, `bash|zsh|fish` means one of three words. */
 function valuesOfOperand({ operand = '' }: Command): Values {
   if (operand.startsWith('FILE')) return 'files'
   return operand.includes('|') ? operand.split('|') : 'any'

@@ -3,14 +3,14 @@ import { DONE, FAILED } from './failure.ts'
 import { run } from './run.ts'
 import { isWorker } from './worker-pool.ts'
 
-// The process that reads stdout may stop early, as `head` does.
+// Ends without an error if the process that reads stdout stops early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(DONE)
   process.stderr.write(`tillkit: ${error.message}\n`)
   process.exit(FAILED)
 })
 
-// A server keeps running when nobody reads its log.
+// Ignores errors: a server keeps running when nobody reads its log.
 process.stderr.on('error', () => {})
 
 // Hides Node's warning that node:sqlite is experimental: users can do nothing about it.
@@ -22,5 +22,5 @@ process.removeAllListeners('warning').on('warning', (warning) => {
 
 run(process.argv.slice(2), process, process.env).then((code) => {
   process.exitCode = code
-  if (isWorker) process.disconnect() // the open channel to the parent would keep the worker alive
+  if (isWorker) process.disconnect() // else the channel to the parent keeps the worker alive
 })

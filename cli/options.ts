@@ -14,7 +14,7 @@ const PURCHASE_STATUSES: readonly PurchaseStatus[] = [
   'cancelled',
 ]
 
-/** Every command takes these. */
+/** The options that every command takes. */
 export const COMMON_OPTIONS = {
   db: { value: 'DB', help: 'a file, postgres://…, or memory: (default tillkit.db)' },
   json: { help: 'print one JSON document on stdout, and nothing else there' },

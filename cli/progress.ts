@@ -59,7 +59,8 @@ export function createStatusLine(stream: OutputStream): StatusLine {
 }
 
 /**
- * Shows a text, and the elapsed seconds while the event loop is free. Prints only to a terminal.
+ * Shows a text and the elapsed seconds, which stand still while the event loop is blocked. Prints
+ * only to a terminal.
  */
 export function createElapsed(stream: OutputStream, text: string): Pick<StatusLine, 'end'> {
   const line = createStatusLine(stream)

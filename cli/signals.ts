@@ -25,8 +25,8 @@ export async function interruptible<T>(
 }
 
 /**
- * Resolves at the first SIGTERM or SIGINT. A second one ends the process at once. In a worker it
- * does not: the operating system and the parent may both send the first one.
+ * Resolves at the first SIGTERM or SIGINT. A second one ends the process at once, except in a
+ * worker: there, the operating system and the parent may both send the first one.
  */
 export function stopSignal(io: Io, isWorker: boolean): Promise<void> {
   return new Promise((resolve) => {
@@ -41,7 +41,10 @@ export function stopSignal(io: Io, isWorker: boolean): Promise<void> {
   })
 }
 
-/** Ends the process by the signal. PID 1 of a container ignores signals, so it calls exit. */
+/**
+ * Ends the process by the signal. As PID 1 of a container, the process ignores its own signals, so
+ * `exit` ends it.
+ */
 function endBy(signal: StopSignal): never {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)

@@ -25,7 +25,9 @@ export function createUnknownSkus(file: string) {
       lines.add(mistake.line ?? 0)
       column = mistake.column ?? ''
     },
-    /** Returns the error of the import with one mistake for each unknown SKU. Reads the file again. */
+    /**
+     * Returns the error of the import with one mistake for each unknown SKU. Reads the file again.
+     */
     async summarize(error: TillError, till: Till, account: Account, store_id: string) {
       if (lines.size === 0) return error
       const unknown = await countCells(createReadStream(file), column, lines)

@@ -22,14 +22,15 @@ interface SenderOptions extends ThreadData {
   onError(error: unknown): void
 }
 
-/** Changes are passed on to the thread at most this often. */
+/** The least milliseconds between two messages that tell the thread of changes. */
 const NOTICE_MS = 20
-/** After this time, a thread that ended is replaced. */
+/** Milliseconds after which a thread that ended is started again. */
 const RESTART_MS = 2_000
 
 /**
- * Sends webhooks in a thread of their own, so that requests do not wait for them. A storage in
- * memory belongs to one thread, and Node 20 runs no TypeScript in threads: there it sends in this one.
+ * Sends webhooks in a separate thread, so that requests do not wait for them. Sends in this thread
+ * if the storage is in memory, which other threads cannot read, or if the thread's file is not
+ * compiled, because Node 20 runs no TypeScript in threads.
  */
 export function startSender(till: Till, { onError, ...data }: SenderOptions): WebhookSender {
   const file = new URL('./webhook-thread.js', import.meta.url)

@@ -9,14 +9,14 @@ import type { FromThread, ThreadData, ToThread } from './webhook-sender.ts'
 
 const REPORT_MS = 100
 
-process.removeAllListeners('warning') // the main thread has printed them
+process.removeAllListeners('warning') // the main thread has printed these
 
 const port = parentPort as MessagePort
 const { db, env, allowPrivate } = workerData as ThreadData
 const storage = await openStorage(db, { create: false })
 const till = createTill({ storage, ...tillOptions(readConfig(env)) })
 
-/** The main thread makes the changes, and tells of them. */
+/** This thread makes no changes. Its listeners are called when the main thread reports one. */
 const listeners = new Set<() => void>()
 const onChange = (listener: () => void) => {
   listeners.add(listener)

@@ -52,7 +52,7 @@ export function serveWorkerMetrics(own: () => readonly Family[]): void {
     }
   })
   cluster.on('exit', (worker, code) => {
-    if (code !== 0) restarts++ // exit code 0: the worker was stopped, not restarted
+    if (code !== 0) restarts++ // a worker that was stopped has exit code 0
     ended = sumFamilies([ended, countersOf(latest.get(worker) ?? [])])
     latest.delete(worker)
     markAnswered(worker)

@@ -16,7 +16,10 @@ export function clientAddress(
   return forwardedAddress(headers, hops) ?? connectionAddress(socket)
 }
 
-/** The address that a trusted proxy reports; undefined without one. */
+/**
+ * The client's address in X-Forwarded-For; undefined without that header or without trusted
+ * proxies.
+ */
 export function forwardedAddress(
   { forwarded_for }: RequestHeaders,
   hops: number,
@@ -58,7 +61,10 @@ const MAX_NETWORKS = 10_000
  */
 const networks = new Map<string, string>()
 
-/** The key of an address in the limits: an IPv4 address, or the /64 network of an IPv6 one. */
+/**
+ * The key by which the limits count an address: the IPv4 address, or the /64 network of an IPv6
+ * one.
+ */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   let network = networks.get(address)

@@ -8,9 +8,9 @@ import { waitForTurn } from './scheduler.ts'
 /** The body of a request, of `node:http` or of fetch. */
 export interface RequestBody {
   header(name: string): string | undefined
-  /** Whether code of the host has read the body, completely or in part. */
+  /** Whether other code, such as middleware, has read the body, completely or in part. */
   readonly isRead: boolean
-  /** The result of the host's body parser; undefined unless it has read the whole body. */
+  /** The result of a body parser that ran before; undefined unless it has read the whole body. */
   readonly parsed: unknown
   /** The error of a client that hung up; undefined while the client is connected. */
   readonly hangUp: Error | undefined
@@ -67,7 +67,7 @@ async function readJson<Body>(
   return parseBytes(bytes, limits, memory) as Body
 }
 
-/** Returns the body that the host's parser has read. The same limits apply to it. */
+/** Returns the body that an earlier body parser has read. The same limits apply to it. */
 function parsedByHost({ parsed }: RequestBody, limits: Limits, memory: Reservation): object {
   if (parsed === undefined) throw bodyAlreadyRead()
   const bytes = typeof parsed === 'string' ? Buffer.from(parsed) : parsed
@@ -113,7 +113,10 @@ export function pick<Body extends object, Name extends keyof Body>(
 const VALUE_BYTES = 70
 /** The bytes per character in V8 once a text has a character outside Latin-1. */
 const TEXT_BYTES = 2
-/** The size from which parsing waits for its turn. Smaller bodies are parsed within 0.2 ms. */
+/**
+ * The size from which a body waits for its turn to be parsed. Smaller ones are parsed within 0.2
+ * ms.
+ */
 const LARGE_BYTES = 4 * 1024
 
 /** Throws 415 for another Content-Type or a Content-Encoding. The Content-Type may be missing. */
@@ -130,8 +133,8 @@ export function assertMediaType(body: RequestBody, wanted: string): void {
 }
 
 /**
- * Reads the whole body. Reserves memory as bytes arrive, not by the Content-Length. Copies the
- * chunks after the first into one buffer: a chunk of one byte would take 400 bytes of memory.
+ * Reads the whole body. Reserves memory as bytes arrive, not by the Content-Length. Joins the
+ * chunks in one buffer, because a separate chunk of one byte takes 400 bytes of memory.
  */
 async function collect(
   body: RequestBody,
@@ -172,7 +175,7 @@ export function tooSlow(): TransportFault {
   return new TransportFault('request_timeout', 'The body took too long to arrive')
 }
 
-/** The error for a body that a middleware of the host has read. */
+/** The error for a body that middleware has read before. */
 export function bodyAlreadyRead(): TransportFault {
   const message = 'A middleware has read the body: mount tillkit before body parsers'
   return new TransportFault('body_already_read', message)

@@ -12,7 +12,7 @@ export interface Call<Caller, Body> {
   readonly params: { readonly [name: string]: string | undefined }
   /** The query parameters. Only the first value of a repeated parameter is kept. */
   readonly query: { readonly [name: string]: string }
-  /** The path under which the host mounted the handler; '' at the root. */
+  /** The path under which the handler is mounted; '' at the root. */
   readonly prefix: string
   readonly options: CallOptions
   readonly context: ServerContext

@@ -52,7 +52,7 @@ function afterEarlierAnswers(connections: Connections, socket: Socket, act: () =
   } else if (request.complete) {
     response.once('finish', act)
   } else if (response.headersSent) {
-    // The malformed bytes are in the body of a request whose answer has already begun.
+    // The malformed bytes belong to a request whose answer has begun: no error answer can be sent.
     socket.destroySoon()
   } else if (response.socket) {
     act()

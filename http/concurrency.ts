@@ -80,7 +80,7 @@ export function acquire(limit: ConcurrencyLimit, owner: string, project?: string
   limit.taken++
 }
 
-/** Like `acquire`, for a limit without shares of projects. Returns false instead of throwing. */
+/** Like `acquire`, but returns false instead of throwing. For limits without a `projectShare`. */
 export function tryAcquire(limit: ConcurrencyLimit, owner: string): boolean {
   if (!hasRoom(limit, owner)) return false
   acquire(limit, owner)
@@ -97,9 +97,9 @@ export function release(limit: ConcurrencyLimit, owner: string, project?: string
 const POLL_MS = 100
 
 /**
- * Runs more work for a request whose answer has begun and which `release` has stopped counting.
- * Waits until the limit has room, because the answer can no longer have the status 503. Throws
- * after `timeout` ms.
+ * Does more work for a request whose answer has begun. `release` has already stopped counting the
+ * request, so this waits until the limit has room again: the answer can no longer have the status
+ * 503. Throws after `timeout` ms.
  */
 export async function runWhenFree<T>(
   limit: ConcurrencyLimit,

@@ -12,10 +12,10 @@ export interface Exchange {
 export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
- * Limits and counts the connections of a server, and tracks the latest exchange of each. Once the
- * server stops listening, each connection is closed after its next answer. If connections were
- * closed earlier, clients would reconnect at once, and the kernel would reset those new connections
- * that are not accepted before listening ends.
+ * Limits and counts the connections of a server, and tracks the latest exchange of each. After the
+ * server has stopped listening, closes each connection after its next answer. It does not close
+ * them while the server still listens: the clients would reconnect, and the kernel resets new
+ * connections that are not yet accepted when listening ends.
  */
 export function watchConnections(
   server: Server,

@@ -6,14 +6,17 @@ import { TransportFault } from './problems.ts'
 import { Representation } from './representation.ts'
 import { route } from './routes.ts'
 
-/** The files of the page, which the build puts into `console`, next to `http`. */
+/**
+ * The files of the browser console. The build puts them into the directory `console`, next to
+ * `http`.
+ */
 const FILES: readonly (readonly [name: string, type: string])[] = [
   ['main.js', 'text/javascript'],
   ['main.css', 'text/css'],
   ['icon.svg', 'image/svg+xml'],
 ]
 
-/** Allows only files and requests of this origin, and neither scripts nor styles in the page. */
+/** Allows only files of this origin and requests to it. Allows no inline scripts or styles. */
 const POLICY = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
@@ -35,8 +38,9 @@ const SECURITY = {
 export function createConsoleRoutes() {
   if (!hasFiles()) throw new TypeError(MISSING)
   const html = readFile('index.html')
-  // A browser resolves relative links of `/console` against `/`, and those of `/console/` against
-  // itself. They also work where the API is mounted under a prefix.
+  // A browser resolves the relative links of `/console` against `/`, so they need the prefix
+  // `console/`; those of `/console/` do not. Relative links also work below a mount path such as
+  // `/shop`.
   const page = answerOf('text/html', html.replaceAll('="./', '="console/'))
   const folder = answerOf('text/html', html)
   const files = new Map(FILES.map(([name, type]) => [name, answerOf(type, readFile(name))]))

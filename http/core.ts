@@ -24,8 +24,9 @@ export interface Core {
   /** Whether a path has a route. */
   has(path: string): boolean
   /**
-   * Answers a request. Throws an error that becomes a problem document. `together` is the request's
-   * function from `till.together`. `remember` gets the answer of a read that may be cached.
+   * Answers a request. Throws an error that becomes a problem document. `together` runs calls of
+   * this request with a shared version check: see `Till.together`. `remember` is called with the
+   * answer of a read that may be cached.
    */
   respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
   /**
@@ -33,7 +34,10 @@ export interface Core {
    * when the token has expired. Throws like `respond`.
    */
   repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
-  /** Counts a repeated read while it waits for its check. Returns false if the limit is reached. */
+  /**
+   * Counts a repeated read in the concurrency limit while it waits for its version check. Returns
+   * false if the limit is reached.
+   */
   acquireRead(read: CacheableRead): boolean
   releaseRead(read: CacheableRead): void
 }
@@ -61,7 +65,8 @@ export function createCore(till: Till, context: ServerContext): Core {
     const { route, params } = router.find(method, target.path)
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
-    // Releases the concurrency limit before sending: a slow reader must not occupy it.
+    // `handle` releases the concurrency limit before the answer is sent: a slow reader must not
+    // occupy it.
     const result = await handle(exchange, route, params, together, remember)
     return replyTo(result, { request_id, method, ifNoneMatch: headers.if_none_match })
   }

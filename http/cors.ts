@@ -55,5 +55,6 @@ export function isOrigin(text: string): boolean {
   if (text === '*') return true
   if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@,]+$/.test(text) || !URL.canParse(text)) return false
   const { origin } = new URL(text)
-  return origin === text || origin === 'null' // `URL` gives 'null' for the scheme of an app
+  // For an app's own scheme, as in `app://shop`, `URL` has the origin 'null'.
+  return origin === text || origin === 'null'
 }

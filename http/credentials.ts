@@ -9,15 +9,18 @@ export interface Credential<Caller> {
     headers: RequestHeaders,
     hostAccount?: () => Promise<Account>,
   ) => Promise<Caller>
-  /** Verifies the credential again after a request has failed, if `verify` may be outdated. */
+  /**
+   * Verifies the credential again after a request has failed. Missing if `verify` never uses an
+   * outdated cache.
+   */
   readonly confirm?: (till: Till, headers: RequestHeaders) => Promise<unknown>
-  /** The name of its security scheme in the OpenAPI document; missing for no credential. */
+  /** The credential's security scheme in the OpenAPI document; missing for no credential. */
   readonly scheme?: 'publicKey' | 'accountKey' | 'token'
   /** The scope that a token needs. */
   readonly scope?: Scope
   /** How the limits count a caller. Missing if the routes of the credential have no limits. */
   readonly limitedBy?: LimitedBy<Caller>
-  /** Whether a browser may hold this credential. CORS is enabled only for routes that need it. */
+  /** Whether a browser may hold this credential. CORS is enabled only for such routes. */
   readonly isForBrowsers: boolean
 }
 
@@ -53,8 +56,9 @@ export const publicKey: Credential<Project> = {
 }
 
 /**
- * An account key, or an account that the host has authenticated. All keys of an account share one
- * bucket. All routes of this credential are writes, which verify the key in their transaction.
+ * An account key, or an account that the embedding application has authenticated. All keys of an
+ * account share one bucket. `verify` may use an outdated cache: all routes of this credential are
+ * writes, and their transaction verifies the key again.
  */
 export const accountKey: Credential<Account> = {
   scheme: 'accountKey',

@@ -5,7 +5,7 @@ import type { Target } from './target.ts'
 
 /** A request, of `node:http` or of fetch, and facts that are added while it is handled. */
 export interface Exchange {
-  /** The request as the host passed it. */
+  /** The request object with which the handler was called. */
   readonly request: unknown
   readonly answer: AnswerHeaders
   readonly method: string

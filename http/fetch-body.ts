@@ -30,7 +30,8 @@ export class FetchBody implements RequestBody {
   }
 
   /**
-   * Works like `receive` of a `node:http` body. The host limits how long a paused sender may wait.
+   * Works like `receive` of a `node:http` body. The runtime limits how long a paused sender may
+   * wait.
    */
   async receive(
     { bytes, timeout, isTimedByChunk = false }: BodyLimits,
@@ -77,8 +78,8 @@ export class FetchBody implements RequestBody {
   }
 
   /**
-   * Reads and discards the rest of a partly read body, so that the client gets the answer. A body
-   * that is not read at all is left to the host.
+   * Reads and discards the rest of a partly read body, so that the client gets the answer. Does
+   * nothing if no part of the body was read: the runtime then handles it.
    */
   async discardRest({ discardBytes, discardTimeout }: Limits): Promise<void> {
     const reader = this.#reader
@@ -90,7 +91,7 @@ export class FetchBody implements RequestBody {
       while (!this.#isAtEnd && bytesLeft >= 0) bytesLeft -= (await this.#read(reader))?.length ?? 0
       if (!this.#isAtEnd) cancel()
     } catch {
-      // The client has hung up.
+      // Ignored: the client has hung up.
     } finally {
       clearTimeout(timer)
     }

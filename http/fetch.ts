@@ -27,7 +27,7 @@ export interface FetchHandler {
 
 /**
  * Creates a handler that turns a fetch `Request` into a `Response`, with the routes, limits and
- * answers of `createHandler`. The host limits connections, header sizes and unsent answers.
+ * answers of `createHandler`. The runtime must limit connections, header sizes and unsent answers.
  *
  * @example
  * const handler = createFetchHandler(till, { basePath: '/shop' })
@@ -56,7 +56,8 @@ export function createFetchHandler(
 
     const finish = (status: number, failure?: unknown) => {
       if (!record) return
-      // Some hosts end the body of a disconnected client as if it were complete.
+      // When a client disconnects, some runtimes end its body as if it were complete. The error for
+      // that incomplete body is logged as a disconnection (499).
       const isCut = request.signal.aborted && status < 500
       const isHangUp = failure !== undefined && (isCut || failure === exchange.body?.hangUp)
       const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined

@@ -53,7 +53,9 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
   return Object.assign(handler, { drain })
 }
 
-/** The listener of `serve`: no middleware changes its requests. */
+/**
+ * The listener of `serve`. No middleware can have changed the headers, so it reads them as sent.
+ */
 export function createServerListener(till: Till, context: ServerContext) {
   return createListener(till, context, readHeaders).start
 }
@@ -101,7 +103,7 @@ function createListener(
     finish(exchange, reply, failure)
   }
 
-  /** Must not throw: other reads share the check. */
+  /** Must not throw: the reads that share the version check are answered in the same loop. */
   const afterCheck = (known: RepeatedRead, isCurrent: boolean) => {
     const { exchange, together } = known
     releaseRead(known)

@@ -2,7 +2,10 @@ import { type Account, type Till, TillError } from '../lib/index.ts'
 import type { Exchange } from './exchange.ts'
 import { TransportFault } from './problems.ts'
 
-/** Returns the id of the account that the host has authenticated; undefined for none. */
+/**
+ * Returns the id of the account that the embedding application has authenticated; undefined for
+ * none.
+ */
 export type AccountHook<Request> = (
   request: Request,
 ) => string | undefined | Promise<string | undefined>
@@ -14,10 +17,11 @@ export function createHostAccount<Request>(
 ): ((exchange: Exchange) => Promise<Account>) | undefined {
   if (hook === undefined) return undefined
   return async (exchange) => {
-    // The host may have read a cookie, which browsers also send for scripts of other origins.
+    // The application may identify the account by a cookie, which browsers also send for scripts of
+    // other origins.
     const site = exchange.header('sec-fetch-site')
     if (site === 'cross-site' || site === 'same-site') return till.accounts.authenticate('')
-    // Browsers send this type for a script of another origin only after a CORS preflight.
+    // Browsers send `application/json` for a script of another origin only after a CORS preflight.
     assertJson(exchange)
     const account_id = await hook(exchange.request as Request)
     if (!account_id) return till.accounts.authenticate(undefined)

@@ -66,7 +66,10 @@ export const limits = {
   memoryBytes: Math.min(MAX_MEMORY, getHeapStatistics().heap_size_limit / 2),
   /** The maximum bytes of a problem document. Errors that do not fit are left out. */
   problemBytes: 64 * 1024,
-  /** The maximum bytes of a problem document that may list more than 100 errors. */
+  /**
+   * The maximum bytes of a problem document with more than 100 errors, as of an import in the
+   * management API.
+   */
   reportBytes: 256 * 1024,
   /** Milliseconds for a whole request, including a slow upload. */
   requestTimeout: 3_600_000,

@@ -20,8 +20,8 @@ export interface Reservation {
  * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
  * the budget; further ones get 503. Unsent answers may use the rest, called the send budget. When
  * that is used up, the clients with the most unsent bytes are disconnected. Slow readers therefore
- * never block requests. While the unsent answers fit into half of the budget, slow senders cause no
- * disconnection.
+ * never block requests. Clients that send slowly cause no disconnection as long as all unsent
+ * answers fit into half of the budget.
  */
 export interface MemoryBudget {
   /** The number of requests refused for lack of memory. */
@@ -49,8 +49,8 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   let refused = 0
   const answers = createUnsentAnswers()
 
-  // Frees a sixteenth of the budget more than needed. Each call sorts all clients, so calls must be
-  // rare.
+  // Frees a sixteenth of the budget more than needed, to be called rarely: each call sorts all
+  // clients.
   const makeRoom = () => {
     if (reserved + answers.bytes > bytes) answers.disconnectUntil((bytes * 15) / 16 - reserved)
   }

@@ -106,8 +106,8 @@ export function createMultipartParser(
   let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
   // How many bytes at the end of the input match the beginning of the delimiter.
   let matched = CRLF.length
-  // How many of the matched bytes are not data. The CRLF that ends a header may also begin a
-  // delimiter.
+  // How many of the matched bytes are not data if the match fails. The CRLF that ends a header is
+  // not data, but it may begin a delimiter.
   let consumed = CRLF.length
   let line = ''
   let header: string[] = []
@@ -148,8 +148,8 @@ export function createMultipartParser(
     return matched > 0 ? continueMatch(bytes, at) : search(bytes, at)
   }
 
-  // After a failed match, the search continues behind it: a match begins with a CR, and the
-  // delimiter has only one.
+  // Compares the next bytes with the rest of the delimiter. If they differ, the search goes on
+  // behind the matched bytes: these contain no second CR, with which another match would begin.
   function continueMatch(bytes: Buffer, from: number): number {
     let at = from
     while (at < bytes.length && bytes[at] === delimiter[matched]) {
@@ -157,7 +157,8 @@ export function createMultipartParser(
       if (++matched === delimiter.length) return endPart(at)
     }
     if (at === bytes.length) return at
-    // Emits a copy of the delimiter, because a handler may write into its chunk.
+    // The matched bytes were data. Emits them from a copy of the delimiter, because a handler may
+    // write into its chunk.
     emit(Buffer.from(delimiter.subarray(consumed, matched)))
     matched = consumed = 0
     return at

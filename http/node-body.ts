@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { assertSize, type BodyLimits, bodyAlreadyRead, type RequestBody, tooSlow } from './body.ts'
 import { sendContinue } from './expect-continue.ts'
 
-/** The body of a `node:http` request, or of a host's imitation of one. */
+/**
+ * The body of a `node:http` request, or of an object that imitates one, such as Fastify's `inject`.
+ */
 export class NodeBody implements RequestBody {
   readonly #request: IncomingMessage & { readonly body?: unknown }
 

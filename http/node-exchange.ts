@@ -16,7 +16,10 @@ export class NodeExchange implements Exchange {
   readonly headers: RequestHeaders
   readonly request_id: string
   readonly client: string
-  /** The request target, as a key of caches; undefined if the host has removed a prefix. */
+  /**
+   * The request target, as a cache key. Undefined behind Express and Connect: they may have removed
+   * a prefix from it.
+   */
   readonly url: string | undefined
   /** The start time by `performance.now`; 0 if neither a log nor metrics use it. */
   readonly started: number
@@ -64,7 +67,7 @@ export function nodeOutcomeOf(exchange: NodeExchange, failure: unknown): Outcome
   const isServerFault = response.statusCode === 500 || isCut || hasCause(failure)
   const fault = isServerFault && !isHangUp(request, failure) ? failure : undefined
   const statusWhenClosed = fault === undefined ? 499 : 500
-  // After an internal error in the middle of an answer, the server has closed the connection.
+  // The socket is destroyed if the client disconnected, or if an internal error cut off an answer.
   const status = request.socket.destroyed ? statusWhenClosed : response.statusCode
   return outcomeOf(exchange, performance.now() - started, status, fault)
 }

@@ -8,8 +8,8 @@ import { represent } from './representation.ts'
 import { metricsRoute, route, routes } from './routes.ts'
 
 /**
- * Caches the documents by prefix and option. Bounded, because in some hosts the client chooses a
- * part of the prefix.
+ * Caches the documents by prefix and option. Bounded, because the client chooses a part of a prefix
+ * like `/:shop`.
  */
 const served = new BoundedMap<OpenApiDocument>(8)
 

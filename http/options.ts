@@ -9,19 +9,19 @@ import type { WebhookSender } from './webhooks/sender.ts'
 /** Optional features. All default to off. */
 export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   /**
-   * The path below which all routes are, such as `/shop`. Not needed where the host removes the
+   * The path below which all routes are, such as `/shop`. Omit it if the framework removes this
    * prefix from the request's path, as Express does for `app.use`.
    */
   readonly basePath?: string | undefined
   /**
-   * Returns the id of the account that the host has authenticated by its own means, such as a
-   * session cookie; undefined for none. Called for requests to the account's routes without an
-   * account key. Requests of browsers from other origins get 401 instead, and bodies must have the
-   * Content-Type `application/json`.
+   * Returns the id of the account that the embedding application has authenticated by its own
+   * means, such as a session cookie; undefined for none. Called for a request without an account
+   * key to a route that needs one. Requests of browsers from other origins get 401 instead, and
+   * bodies must have the Content-Type `application/json`.
    */
   readonly authenticateAccount?: AccountHook<Request> | undefined
   readonly limits?: Partial<Limits>
-  /** The origins whose scripts may call the routes for browsers; `*` for all. */
+  /** The origins whose scripts may call the routes for public keys and tokens; `*` for all. */
   readonly corsOrigins?: readonly string[] | undefined
   /** Requests a minute for each credential. */
   readonly rateLimit?: number | undefined
@@ -46,7 +46,7 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly webhooks?: WebhookSender | undefined
 }
 
-/** A check of an option, and the words for its error. */
+/** A check of an option, and the words with which its error describes a valid value. */
 type Rule = readonly [isValid: (value: unknown) => boolean, words: string]
 
 const flag: Rule = [(value) => typeof value === 'boolean', 'true or false']

@@ -82,7 +82,7 @@ function problem(
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
 }
 
-/** The maximum number of characters of one text. Only a text that quotes the client is longer. */
+/** Longer texts are cut to this many characters. Only texts that quote the client can be longer. */
 const MAX_TEXT = 1000
 
 /**

@@ -63,7 +63,8 @@ const combine = {
 }
 
 /**
- * Returns all metrics except gauges. Counters never decrease, so they must include ended processes.
+ * Returns the metrics that still count after their process has ended: all except gauges. Without
+ * them, the sum of a counter would decrease.
  */
 export function countersOf(families: readonly Family[]): Family[] {
   return families.filter(({ type }) => type !== 'gauge')

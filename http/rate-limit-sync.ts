@@ -6,16 +6,19 @@ import type { RateLimit } from './rate-limit.ts'
 /** How often a server synchronizes its rate limits. */
 const SYNC_MS = 1_000
 
-/** Waits longer than this are ignored: they occur only when a clock was set back. */
+/**
+ * The longest plausible wait. The storage demands a longer one only when a clock was set back. That
+ * wait is ignored.
+ */
 const MAX_WAIT_MS = 600_000
 
 /**
  * Synchronizes the rate limits of servers that share a storage. Each server allows or refuses a
  * request by itself, without a query. Once a second, it reports how many requests it allowed. The
- * storage consumes them from shared buckets. The server then refills its own buckets later: the more
- * requests other servers allowed, the longer it waits. On average, all servers together allow as
- * many requests as a single server would. While the storage is unavailable, each server counts
- * only its own requests. Returns a function that ends the synchronization.
+ * storage consumes these requests from shared buckets. The server then refills its own buckets
+ * later: the more requests other servers allowed, the longer it waits. On average, all servers
+ * together allow as many requests as a single server would. While the storage is unavailable, each
+ * server counts only its own requests. Returns a function that ends the synchronization.
  */
 export function synchronizeRateLimits(
   limits: readonly RateLimit[],

@@ -88,8 +88,8 @@ export function createRateLimit(name: string, quota: number | undefined): RateLi
 }
 
 /**
- * Consumes a request from the key's bucket. Sets the headers of draft-ietf-httpapi-ratelimit-headers.
- * Throws 429 when the bucket is empty.
+ * Consumes a request from the key's bucket. Sets the headers of
+ * draft-ietf-httpapi-ratelimit-headers. Throws 429 when the bucket is empty.
  */
 export function consume(limit: RateLimit, key: string, answer: AnswerHeaders): void {
   const { name, policy, limiter, unshared } = limit

@@ -8,7 +8,7 @@ import { isFresh, Representation, StreamedBody } from './representation.ts'
 /** A whole answer, for `node:http` or for fetch. */
 export interface Reply {
   readonly status: number
-  /** Names and values in turn. */
+  /** Header names and values in turn. */
   readonly headers: readonly (string | number)[]
   /** If this is a buffer, other replies may send the same buffer. */
   readonly content: Buffer | string | undefined

@@ -20,8 +20,8 @@ export class Representation {
 }
 
 /**
- * A body that is created in chunks while it is sent, with its strong validator. Without one, nobody
- * may store the answer.
+ * A body that is created in chunks while it is sent, with its strong validator. Without a
+ * validator, no cache may store the answer.
  */
 export class StreamedBody {
   readonly chunks: AsyncIterable<Buffer>

@@ -45,8 +45,8 @@ export const routes = [
     id: 'listItems',
     summary: 'List the items of a store',
     description:
-      'In order of creation, except archived items. Without `limit`, the answer has all items. ' +
-      'With `limit`, it has one page, and a `Link` to the next page if there is one.',
+      'The items are in order of creation, without archived ones. Without `limit`, the answer ' +
+      'has all items. With `limit`, the answer has one page, and a `Link` to the next page.',
     query: 'ItemQuery',
     answer: 'ItemList',
     isCached: true,
@@ -56,7 +56,7 @@ export const routes = [
   route('GET', '/api/v1/items/:item_id', bearer('items:read'), noBody, getItem, {
     id: 'getItem',
     summary: 'Read one item',
-    description: 'Also answers for archived items.',
+    description: 'Also returns an archived item.',
     answer: 'Item',
     isCached: true,
     errors: ['invalid_request', 'item_not_found'],
@@ -65,8 +65,8 @@ export const routes = [
     id: 'importPurchases',
     summary: 'Import a purchase file',
     description:
-      'Imports every row or none. Rows that are already stored are skipped, so a file can be sent ' +
-      'again. Imports into the same store run one after the other.',
+      'Imports all rows of the file or none. You can send a file again: rows that are already ' +
+      'stored are skipped. Imports into the same store run one after the other.',
     body: 'ImportForm',
     answer: 'ImportResult',
     headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated'],
@@ -86,7 +86,7 @@ export const routes = [
     id: 'updateProject',
     summary: 'Change the project of the token',
     description:
-      'Changes the fields that are sent. `config` is replaced as a whole, but a stored ' +
+      'Changes only the fields that the body has. `config` is replaced as a whole, but a stored ' +
       '`webhook_secret` stays if the new `config` has none.',
     body: 'ProjectChange',
     answer: 'Project',
@@ -118,7 +118,7 @@ export const routes = [
 export const metricsRoute = route('GET', '/metrics', anyone, noBody, metrics, {
   id: 'getMetrics',
   summary: 'Return the metrics in the text format of Prometheus',
-  description: 'Only if the operator has enabled metrics.',
+  description: 'This path exists only if the operator has enabled metrics.',
   answer: 'Text',
 })
 

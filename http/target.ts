@@ -1,6 +1,6 @@
 /** A parsed request target. Only the first value of a repeated query parameter is kept. */
 export interface Target {
-  /** The path under which the host mounted the handler; '' at the root. */
+  /** The path under which the handler is mounted; '' at the root. */
   readonly prefix: string
   /** The path below the prefix; '' for a request outside of the base path. */
   readonly path: string
@@ -15,7 +15,8 @@ interface MountedRequest {
 }
 
 /**
- * Parses the target of a request. The host may have removed a prefix that includes the base path.
+ * Parses the target of a request. Express and Connect may have removed a prefix from it; the prefix
+ * may include the base path.
  */
 export function targetOf(request: MountedRequest, basePath: string): Target {
   const { url = '/', originalUrl } = request
@@ -28,7 +29,7 @@ export function targetOf(request: MountedRequest, basePath: string): Target {
   return isMounted ? { ...target, prefix: removedPrefix(request, originalUrl) } : target
 }
 
-/** Throws a TypeError where Express has mounted the handler outside of its base path. */
+/** Throws a TypeError if Express has mounted the handler at a path outside of its `basePath`. */
 function assertMount(mount: unknown, basePath: string): void {
   if (typeof mount !== 'string' || mount === '' || mount === basePath) return
   // Ignores case, as Express does. Otherwise a client could cause this error by its spelling of the
@@ -66,7 +67,8 @@ export function isBasePath(value: unknown): boolean {
   return typeof value === 'string' && (value === '' || PATH.test(value))
 }
 
-// The client chooses the path. Only a well-formed path may get into the Link header.
+// The prefix that the framework has removed; '' if it is malformed. The client chooses the path,
+// and the `Link` header contains the prefix.
 function removedPrefix({ url = '/', baseUrl }: MountedRequest, originalUrl: string): string {
   const removed = originalUrl.endsWith(url) ? originalUrl.slice(0, -url.length) : ''
   const prefix = typeof baseUrl === 'string' ? baseUrl : removed

@@ -110,7 +110,10 @@ async function asUnavailable<T>(work: Promise<T>): Promise<T> {
  */
 const MAX_CHUNKS = 1024
 
-/** Adds a chunk, and joins many chunks: a chunk of one byte takes 400 bytes of memory. */
+/**
+ * Adds a chunk. Joins the chunks when there are many, because even a chunk of one byte takes 400
+ * bytes of memory.
+ */
 function addChunk(chunks: Uint8Array[], chunk: Uint8Array): void {
   chunks.push(chunk)
   if (chunks.length > MAX_CHUNKS) chunks.splice(0, chunks.length, Buffer.concat(chunks))

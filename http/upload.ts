@@ -64,7 +64,7 @@ async function readParts(
         part.size += chunk.length
         if (part.name === 'file') arrived.push(chunk)
         else if (part.size <= limits.fieldBytes)
-          // Copies, because the chunk is a view of a larger buffer.
+          // Copies the chunk: as a view, it would keep a larger buffer in memory.
           part.chunks.push(Buffer.from(chunk))
         else throw fieldTooLarge(limits.fieldBytes)
       },

@@ -46,8 +46,8 @@ export const purchasesImport = command({
     const map = options.map && Object.fromEntries(options.map)
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
-    // Does not group unknown SKUs in JSON, which names every row, nor for standard input, which can
-    // be read only once.
+    // Text output names each unknown SKU once, JSON each row. Naming an SKU once takes a second
+    // read of the file, which standard input does not allow.
     const unknown = output.json || operand === '-' ? undefined : createUnknownSkus(operand)
     const account = await till.accounts.get(options.account)
     const progress = createProgress(io.stderr, size)
@@ -79,8 +79,8 @@ export const purchasesImport = command({
         if (!signal.aborted) await report?.write()
       }
     })
-    // Otherwise a later command would have to scan the new rows, because they are not indexed by
-    // user.
+    // Completes the index of users for imports of version 0.1.0, whose rows reads must otherwise
+    // scan. New imports complete it themselves.
     await storage.indexUsers?.()
   },
 })
@@ -92,7 +92,7 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
     const stat = statSync(operand)
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     const stream = createReadStream(operand)
-    // The import reports the error, unless wrong usage ends the command first.
+    // Keeps an early error from ending the process: the import reports it when it reads the stream.
     stream.on('error', () => {})
     return { stream, size: stat.size }
   } catch (error) {

@@ -21,7 +21,10 @@ import { startSender } from '../webhook-sender.ts'
 import { poolMetrics, serveWorkerMetrics } from '../worker-metrics.ts'
 import { isWorker, startWorkerPool } from '../worker-pool.ts'
 
-/** How often the sender of a pool asks for changes: the workers do not tell of theirs. */
+/**
+ * How often the parent process asks the database for changes. The workers do not report their
+ * changes to it.
+ */
 const WORKERS_POLL_MS = 200
 
 const portNumber = wholeNumber(0, 65_535)
@@ -152,7 +155,7 @@ export const serve = command({
       options['no-webhooks']
         ? listen(till, settings)
         : listenWith(till, settings, startSender(till, { ...sending, db, env }))
-    /** The workers serve, and this process sends. */
+    /** The workers serve requests, and this process sends the webhooks. */
     const startPool = () => {
       const webhooks = options['no-webhooks']
         ? undefined
@@ -167,7 +170,8 @@ export const serve = command({
     const demo = options.demo ? await createDemo(till) : undefined
     const server = workers === 1 ? await listenAndSend() : await startPool()
     const { url } = server
-    // A new database may come from a mistyped path. With `--demo` a new one is expected.
+    // Warns of a new database, because its path may be mistyped. With `--demo`, a new one is
+    // expected.
     if (isNew && !options.demo) log('warn', `Created a new database ${db}`)
     for (const message of findStartupWarnings(config, options.host ?? config.host)) {
       log('warn', message)

@@ -33,7 +33,7 @@ export interface EndpointSpec {
   readonly minimal?: MakeCall
   readonly required?: readonly string[]
   readonly optional?: readonly string[]
-  /** Creates a request with an unusual text in it. */
+  /** Creates a request with an unusual text in one of its fields. */
   readonly unusual?: (text: string, world: World) => Promise<Call>
   /** The checks that are special to the endpoint. */
   readonly checks?: (tools: Tools) => readonly Check[]
@@ -75,9 +75,9 @@ export function expectValues(answer: Answer, values: object): void {
 }
 
 /**
- * Changes to a valid request. If it has a JSON body, they replace fields of the body. If it has a
- * form, they replace parts of the form. Otherwise they replace properties of the call, such as its
- * headers. Undefined removes a field.
+ * Changes to a valid request: new values for fields of its JSON body, or for parts of its form.
+ * Without a body, they are new values for properties of the call, such as its headers. Undefined
+ * removes a field.
  */
 type Changes = object | ((world: World) => object | Promise<object>)
 
@@ -89,7 +89,10 @@ export function createTools({ number, request }: Pick<EndpointSpec, 'number' | '
     const call = await request(world)
     return world.call(number, applyTo(call, await resolve(changes, world)))
   }
-  /** A clause that begins with a colon belongs to the section of the endpoint. */
+  /**
+   * Creates a check. A `clause` like `: public_key` means that part of the section about this
+   * endpoint.
+   */
   const check = (
     title: string,
     clause: string,

@@ -52,7 +52,7 @@ export interface Report {
   readonly counts: { readonly [O in Outcome]: number }
   /** The beginning of the names of all records that the run left behind. */
   readonly records: string
-  /** Whether the project of the public key has its name, platform and config again. */
+  /** Whether the run has restored the name, platform and config of the public key's project. */
   readonly restored: boolean
   readonly checks: readonly Finding[]
 }

@@ -66,8 +66,8 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
     throw new NotRun('needs the account: endpoint 9 returns no account_id')
   })
   /**
-   * The specification has two lists of platforms, and a server enforces one of them. The platform
-   * of the project is in that list.
+   * Returns the platform of the existing project. The specification has two lists of platforms, and
+   * a server may enforce either; that of a stored project is valid in any case.
    */
   const platform = async () => {
     const found = valueAt((await session()).body, 'project', 'platform')
@@ -101,7 +101,7 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   const item = once(() =>
     createItem({ description: 'An item', meta: { nested: { list: [1, 'two', { three: true }] } } }),
   )
-  /** Records of another project of the account, which the token does not reach. */
+  /** Records of another project of the account, to which the token gives no access. */
   const foreign = once(async () => {
     const project_id = need(await call(8, { json: await newProject() }), 8, 'id')
     const store_id = await createStore({ project_id })

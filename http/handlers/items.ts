@@ -94,8 +94,8 @@ interface Chunk {
 
 /**
  * Yields the JSON of the whole list, page by page. The first page has `length` items. Each page is
- * formatted in its own turn of the event loop. `first` is missing if the list had to wait for its
- * turn. The first page was then dropped to save memory, and is read again here.
+ * formatted in its own turn of the event loop. `first` is undefined if another request had taken
+ * the turn: the first page was then dropped to save memory, and is read again here.
  */
 async function* chunksOf(
   account: string,
@@ -109,7 +109,8 @@ async function* chunksOf(
   }
   // Uses the same limit as the first read, which put this page into the cache.
   let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
-  // Large items fill a page early. A lower limit then saves PostgreSQL from measuring 1,000 items.
+  // Large items fill a page early. With a lower limit, PostgreSQL then measures the text of fewer
+  // items that do not fit.
   const limit = Math.min(MAX_PAGE, 2 * length)
   yield chunk.bytes
   while (chunk.next !== undefined) {

@@ -5,7 +5,10 @@ import { METRICS_CONTENT_TYPE } from '../prometheus.ts'
 
 type OperatorCall = Call<undefined, undefined>
 
-/** Load balancers wait 2 to 5 s for a health check. A query to a hanging database may take 15 s. */
+/**
+ * The longest wait for the storage. A query to a hanging database may take 15 s, but load balancers
+ * wait only 2 to 5 s for a health check.
+ */
 const DEADLINE_MS = 2_000
 
 /** `GET /healthz`: answers while the process is alive. */

@@ -13,7 +13,8 @@ const CREATE = [
 ] as const
 
 /**
- * `POST /projects`. A header has the public key, because the specified body has no field for it.
+ * `POST /projects`. The answer has the public key in a header, because its specified body has no
+ * field for the key.
  */
 export async function createProject({ till, caller, body, options }: Call<Account, NewProject>) {
   const project = await till.projects.create(caller, pick(body, ...CREATE), options)

@@ -8,7 +8,10 @@ import { decodedParams } from './row.ts'
 const PARTS = ['file', 'dry_run', 'preset', 'price_unit', 'map']
 const MAX_MISTAKES = 1_000
 
-/** `POST /stores/{store_id}/imports`: like `POST /purchases/import`, with a full answer. */
+/**
+ * `POST /stores/{store_id}/imports`: like `POST /purchases/import`, but the answer has all counts,
+ * the totals and the ignored columns.
+ */
 export async function createImport(call: Call<KeyedAccount, Upload>) {
   const { till, caller, body, params, options, context } = call
   try {
@@ -34,7 +37,7 @@ function parseUnit(fields: Upload['fields']): 'minor' | 'major' | undefined {
   throw invalidOption('price_unit', 'must be minor or major')
 }
 
-/** The library checks the fields of the map. */
+/** Parses the form part `map`: a column name for each field. The library validates the names. */
 function parseMap(fields: Upload['fields']): object | undefined {
   const text = fields.get('map')
   if (text === undefined) return undefined

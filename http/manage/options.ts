@@ -1,6 +1,9 @@
 import { TillError } from '../../lib/index.ts'
 
-/** The error for an option that has another name in the library. */
+/**
+ * The error for an invalid option that has another name in the library: the library's own error
+ * would use that other name.
+ */
 export function invalidOption(field: string, message: string): TillError {
   const details = [{ field, code: 'invalid', message }]
   return new TillError('invalid_request', `${field} ${message}`, details)

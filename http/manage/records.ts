@@ -3,13 +3,13 @@ import { flagOf, invalidOption } from './options.ts'
 import type { ManageCall } from './row.ts'
 import { MAX_GRACE_MS } from './schemas.ts'
 
-/** A project with the names of its secrets, which are never in an answer. */
+/** A project, with the names of the secrets that are set. Their values are never in an answer. */
 export async function showProject({ till, caller }: ManageCall, id: string) {
   const project = await till.projects.get(caller, id)
   return { ...project, secrets: await till.projects.listSecrets(caller, id) }
 }
 
-/** A store with the names of its secrets. */
+/** A store, with the names of the secrets that are set. */
 export async function showStore({ till, caller }: ManageCall, store_id: string) {
   const store = await till.stores.get(caller, store_id)
   return { ...store, secrets: await till.stores.listSecrets(caller, store_id) }
@@ -28,7 +28,7 @@ export async function rotateKey(call: ManageCall) {
   return showProject(call, id)
 }
 
-/** The input of a catalog in the library's names. */
+/** Converts the input of a catalog route to the field names of the library. */
 export function catalogRequest({ params, input }: ManageCall): CatalogRequest {
   return {
     catalog: (input as { readonly catalog: CatalogRequest['catalog'] }).catalog,
@@ -40,21 +40,24 @@ export function catalogRequest({ params, input }: ManageCall): CatalogRequest {
 
 const MAX_GROUPS = 10_000
 
-/** The query of a summary, whose answer is bounded. */
+/** Adds the maximum number of groups to the query of a summary. */
 export function summaryQuery(input: object): SummaryQuery {
   return { ...input, maxGroups: MAX_GROUPS }
 }
 
 const MAX_CHANGES = 1_000
 
-/** The plan with its first changes. The counts are those of all changes. */
+/** A catalog plan with only its first changes. Its counts include all changes. */
 export function showPlan(plan: CatalogPlan): object {
   return { ...plan, changes: plan.changes.slice(0, MAX_CHANGES) }
 }
 
 const MAX_ENDPOINTS = 20
 
-/** `GET /webhooks`. The lag of an endpoint may take 10,000 records to count. */
+/**
+ * `GET /webhooks`. The pages are short, because counting the lag of one endpoint may read 10,000
+ * records.
+ */
 export function listWebhooks({ till, caller, input }: ManageCall) {
   const { limit = MAX_ENDPOINTS } = input as { readonly limit?: string }
   const fewer = Number(limit) > MAX_ENDPOINTS ? MAX_ENDPOINTS : limit

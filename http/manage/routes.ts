@@ -44,7 +44,7 @@ export const manageRoutes = [
   row('POST /keys', ({ till, caller, options }) => till.accounts.addKey(caller, options), {
     id: 'addKey',
     summary: 'Add a key to the account',
-    description: 'Only this answer has the `account_key`. An `Idempotency-Key` has no effect.',
+    description: 'Only this answer has the `account_key`. The endpoint ignores `Idempotency-Key`.',
     answer: 'NewAccountKey',
   }),
   row(
@@ -196,7 +196,7 @@ export const manageRoutes = [
   row('PATCH /items/:item_id', run('items', 'update'), {
     id: 'changeItem',
     summary: 'Change the fields of an item that are sent',
-    description: 'With `version`, changes nothing if the item has another version.',
+    description: 'If the body has a `version` and the item has another one, the answer is 409.',
     body: 'ManagedItemChange',
     answer: 'ManagedItem',
     errors: ['item_not_found', 'version_conflict'],
@@ -204,7 +204,8 @@ export const manageRoutes = [
   row('GET /items/:item_id/history', run('items', 'history'), {
     id: 'getItemHistory',
     summary: 'List the changes of an item, newest first',
-    description: 'A change of the price has the old and the new price in `data`.',
+    description:
+      'If a change includes the price, `data` of its entry has the old and the new price.',
     query: 'ListQuery',
     answer: 'AuditPage',
     errors: ['item_not_found'],
@@ -243,7 +244,7 @@ export const manageRoutes = [
     {
       id: 'exportCatalog',
       summary: 'Export a project with its stores and items as a catalog file',
-      description: 'A secret is a reference to a variable, never its value.',
+      description: 'Instead of a secret, the file has the name of an environment variable.',
       answer: 'CatalogFile',
       headers: ['Content-Disposition'],
       kind: 'reports',
@@ -273,7 +274,7 @@ export const manageRoutes = [
     },
     {
       id: 'applyCatalog',
-      summary: 'Make all changes of a catalog or none',
+      summary: 'Make all changes that a catalog describes, or none',
       body: 'CatalogApplication',
       answer: 'CatalogPlan',
       errors: ['catalog_changed', 'quota_exceeded'],
@@ -292,7 +293,8 @@ export const manageRoutes = [
   row('POST /stores/:store_id/purchases', run('purchases', 'record'), {
     id: 'recordPurchase',
     summary: 'Record one purchase',
-    description: 'The same `transaction_id` again advances the status, or changes nothing.',
+    description:
+      'A repeated `transaction_id` advances the status of the purchase, or changes nothing.',
     body: 'ManagedPurchaseInput',
     answer: 'RecordedPurchase',
     errors: ['store_inactive'],
@@ -414,7 +416,7 @@ export const manageRoutes = [
   ),
   row('POST /webhooks/:endpoint_id/replay', run('webhooks', 'replay'), {
     id: 'replayWebhook',
-    summary: 'Send all events again from a number or a time on',
+    summary: 'Send all events again, from a `sequence` number or a time on',
     body: 'WebhookReplay',
     answer: 'WebhookEndpoint',
     errors: ['webhook_not_found'],

@@ -13,8 +13,8 @@ export interface ManageCall {
   readonly caller: KeyedAccount
   readonly params: { readonly [name: string]: string }
   /**
-   * The path parameters, and the documented fields of the query or body. Its type fits every input
-   * of the library, which validates the fields.
+   * The path parameters, and the documented fields of the query or body. The type `never` fits the
+   * input of every method; the library validates the fields.
    */
   readonly input: never
   readonly options: CallOptions
@@ -24,7 +24,7 @@ export interface ManageCall {
 type Run = (call: ManageCall) => Promise<object>
 
 interface Description extends RouteDescription {
-  /** The concurrency limit of the route, if it is not that of its method. */
+  /** The concurrency limit of the route; by default that of its method. */
   readonly kind?: AnyRoute['kind']
 }
 
@@ -32,8 +32,9 @@ interface Description extends RouteDescription {
 const BASE = '/manage/v1'
 
 /**
- * An account key. Unlike the other routes for accounts, these do not accept an account that the
- * host has authenticated: it may use cookies, which browsers also send for other sites.
+ * An account key. Other routes for accounts also accept an account that the embedding application
+ * has authenticated. These do not: the application may use cookies, which browsers also send for
+ * other sites.
  */
 export const keyOnly: Credential<KeyedAccount> = {
   ...(accountKey as Credential<KeyedAccount>),
@@ -104,7 +105,7 @@ interface Field {
 }
 
 function fieldsOf(name: SchemaName): readonly Field[] {
-  // A store has the same fields whatever its type.
+  // `NewStore` is a union of three schemas, one for each store type, with the same fields.
   const { properties } = createAllSchemas()[name === 'NewStore' ? 'NewWebStore' : name] as {
     readonly properties: { readonly [field: string]: { readonly type?: unknown } }
   }

@@ -7,7 +7,10 @@ const object = { type: 'object' }
 const texts = { type: 'array', items: text }
 const digits = { type: 'string', pattern: '^[0-9]+$' }
 
-/** Creates the schemas of the management API. In these answers, some fields may be missing. */
+/**
+ * Creates the schemas of the management API. Unlike the answers of the ten endpoints, these answers
+ * may lack some fields.
+ */
 export function createManagedSchemas() {
   const { records } = createSchemas()
   const inputs = createManageSchemas()
@@ -24,7 +27,8 @@ export function createManagedSchemas() {
         status: records.store.status,
         store_config: {
           ...object,
-          description: 'Replaces the configuration. A missing secret stays; `null` removes it.',
+          description:
+            'Replaces the stored object. A secret that is left out stays; `null` removes it.',
         },
       },
     },
@@ -32,7 +36,9 @@ export function createManagedSchemas() {
     ManagedPurchaseInput: without(inputs.PurchaseInput, 'store_id'),
     ManagedImportForm: importForm,
     ImportUndo: without(inputs.ImportUndo, 'import_id'),
-    UserErasure: optional({ delete: { ...flag, description: 'Also deletes the purchases.' } }),
+    UserErasure: optional({
+      delete: { ...flag, description: 'Whether to delete the purchases of the user too.' },
+    }),
     KeyRotation: optional({
       grace_period: {
         ...{ type: 'integer', minimum: 0, maximum: MAX_GRACE_MS, default: 86_400_000 },
@@ -43,13 +49,19 @@ export function createManagedSchemas() {
     CatalogApplication: {
       ...optional({
         ...catalogFields,
-        digest: { ...text, description: 'The `digest` of the plan to carry out.' },
+        digest: {
+          ...text,
+          description: 'The `digest` of a plan. Fails if the catalog has changed since that plan.',
+        },
       }),
       required: ['catalog'],
     },
     WebhookReplay: without(inputs.WebhookReplay, 'endpoint_id'),
     WebhookConfirmation: optional({
-      url: { ...text, description: 'The URL to confirm. It must be the unconfirmed one.' },
+      url: {
+        ...text,
+        description: 'The URL to confirm. Fails if another URL is waiting for confirmation.',
+      },
     }),
     ListQuery: inputs.ListQuery,
     ManagedStoreQuery: without(inputs.StoreQuery, 'project_id'),
@@ -90,7 +102,11 @@ export function createManagedSchemas() {
     CatalogPlan: exactly({
       ...{ project_id: text, digest: text, created: count, updated: count, archived: count },
       ...{ restored: count, unchanged: count, missing: count, unset_variables: texts },
-      changes: { type: 'array', items: object, description: 'The first 1,000 changes.' },
+      changes: {
+        type: 'array',
+        items: object,
+        description: 'The changes, at most the first 1,000.',
+      },
     }),
     Purchase: record(purchase, 'user_id', 'price', 'currency'),
     PurchasePage: page('purchases', 'Purchase'),
@@ -165,11 +181,11 @@ const catalogFields = {
   catalog: { ...object, description: 'A catalog: see docs/catalog.md.' },
   archive_missing: {
     ...{ ...flag, default: false },
-    description: 'Archives the items of listed stores that the catalog does not have.',
+    description: 'Whether to archive the items of listed stores that are not in the catalog.',
   },
   create_stores: {
     ...{ ...flag, default: false },
-    description: 'Creates the stores that the project does not have.',
+    description: 'Whether to create the stores that the project does not have.',
   },
 }
 
@@ -177,10 +193,17 @@ const importForm = {
   type: 'object',
   properties: {
     file: { type: 'string', contentMediaType: 'text/csv', description: 'The CSV file.' },
-    dry_run: { ...flag, default: false, description: '`true` stores nothing.' },
-    preset: { ...text, description: 'The vendor format, if the header line does not tell it.' },
+    dry_run: {
+      ...flag,
+      default: false,
+      description: '`true` checks everything and stores nothing.',
+    },
+    preset: {
+      ...text,
+      description: 'The name of the vendor format, if tillkit does not recognise the header line.',
+    },
     price_unit: { enum: ['minor', 'major'], default: 'minor' },
-    map: { ...text, description: 'A JSON object: the name of the column of each field.' },
+    map: { ...text, description: 'A JSON object with the name of the column for each field.' },
   },
   required: ['file'],
 }
@@ -194,7 +217,7 @@ const purchase = {
 const counts = { rows: count, added: count, skipped: count, updated: count, passed_over: count }
 const totals = { type: 'array', items: ref('ImportTotal') }
 
-/** An object with all of these fields but the last ones, which may be missing. */
+/** The schema of an object with these fields. Those named in `optional` may be missing. */
 function record(properties: Properties, ...optional: readonly string[]) {
   const required = Object.keys(properties).filter((name) => !optional.includes(name))
   return { ...exactly(properties), required }
@@ -213,7 +236,7 @@ function optional(properties: Properties) {
   return { type: 'object', properties }
 }
 
-/** The schema of an input without a field that the path has. */
+/** The schema of an input without one field, which is in the path of the route instead. */
 function without({ properties, required = [], ...rest }: JsonSchema, field: string) {
   const { [field]: _, ...others } = properties as Properties
   const needed = (required as readonly string[]).filter((name) => name !== field)

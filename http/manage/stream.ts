@@ -13,7 +13,7 @@ export async function streamFile(
   chunks: AsyncIterable<string>,
 ): Promise<Answer> {
   const source = chunks[Symbol.asyncIterator]()
-  const first = await source.next() // an error still becomes a problem document
+  const first = await source.next() // an error here still becomes a problem document
   const next = () =>
     runWhenFree(concurrency.reports, caller.account_id, limits.answerTimeout, () => source.next())
   async function* rest() {

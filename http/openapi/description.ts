@@ -19,6 +19,6 @@ export interface RouteDescription {
   /** Whether the answer has an ETag, and answers `If-None-Match` with 304. */
   readonly isCached?: true
   readonly takesIdempotencyKey?: true
-  /** The errors besides those of its credential, its body and the transport. */
+  /** The errors of the route besides those of its credential, its body and the transport. */
   readonly errors?: readonly (ErrorCode | FaultCode)[]
 }

@@ -13,7 +13,10 @@ export type OpenApiDocument = { readonly [field: string]: unknown }
 export interface OpenApiOptions {
   /** Whether to describe the management API too. */
   readonly manage?: boolean
-  /** The URL or path under which the API is mounted. Without it, clients use the document's origin. */
+  /**
+   * The URL or path under which the API is mounted. Without it, clients use the origin of the
+   * document.
+   */
   readonly url?: string
 }
 
@@ -54,7 +57,7 @@ export function describeRoutes(
 
 const DESCRIPTION = `The commerce API of tillkit.
 
-- A 200 answer has exactly the fields of its schema. None is null or missing.
+- A 200 answer has exactly the fields of its schema. No field is null or missing.
 - Unknown fields of a request are ignored.
 - Strings are well-formed Unicode without U+0000. Lengths count code points.
 - An unknown path is 404 \`route_not_found\`. Another method is 405 \`method_not_allowed\` with an
@@ -95,20 +98,21 @@ const parameters = {
       in: 'header',
       schema: { type: 'string', pattern: '^[\\w-]{1,64}$' },
     },
-    description: 'A request id of your own. The server replaces one that does not match.',
+    description:
+      'A request id of your own. The server replaces an id that does not match this pattern.',
   },
   idempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
     description:
-      'The same request with the same key, within 24 hours, gets the first answer again.',
+      'A request that is repeated with the same key within 24 hours gets the first answer again.',
   },
   ifNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
     schema: { type: 'string' },
-    description: 'The ETag of an earlier answer. If it is still current, the answer is 304.',
+    description: 'The ETag of an earlier answer. If nothing has changed since, the answer is 304.',
   },
 }
 

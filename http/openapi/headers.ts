@@ -1,7 +1,10 @@
 const text = { type: 'string' }
 const count = { type: 'string', pattern: '^[0-9]+$' }
 
-/** The response headers of the API. A `required` header is in every answer of the operations that name it. */
+/**
+ * The response headers of the API. A `required` header is in every answer of the operations that
+ * name it.
+ */
 export const responseHeaders = {
   'X-Request-Id': {
     required: true,
@@ -10,26 +13,31 @@ export const responseHeaders = {
   },
   ETag: {
     required: true,
-    description: 'A strong validator. Send it as `If-None-Match`.',
+    description:
+      'Identifies this answer. Sent back as `If-None-Match`, it gets 304 if nothing changed.',
     schema: { type: 'string', pattern: '^"[\\w-]+"$' },
   },
   Link: {
-    description: 'The next page (RFC 8288). Missing on the last page.',
+    description: 'The URL of the next page (RFC 8288). Missing on the last page.',
     schema: { type: 'string', pattern: '^<.+>; rel="next"$' },
   },
-  Allow: { required: true, description: 'The methods of the path.', schema: text },
+  Allow: { required: true, description: 'The methods that the path has.', schema: text },
   'WWW-Authenticate': {
     required: true,
     description: 'The credential that the request needs (RFC 9110 section 11.6.1).',
     schema: text,
   },
-  'Retry-After': { required: true, description: 'Seconds to wait.', schema: count },
+  'Retry-After': {
+    required: true,
+    description: 'The seconds to wait before the next attempt.',
+    schema: count,
+  },
   RateLimit: {
-    description: 'The remaining requests, if the operator has set rate limits.',
+    description: 'How many requests are left. Present if the operator has set rate limits.',
     schema: text,
   },
   'RateLimit-Policy': {
-    description: 'The rate limits, if the operator has set any.',
+    description: 'The rate limits. Present if the operator has set any.',
     schema: text,
   },
   'Content-Disposition': { required: true, description: 'The name of the file.', schema: text },
@@ -39,7 +47,11 @@ export const responseHeaders = {
     schema: text,
   },
   'Import-Id': { required: true, description: 'The id of the import.', schema: text },
-  'Import-Rows': { required: true, description: 'The number of rows.', schema: count },
+  'Import-Rows': {
+    required: true,
+    description: 'The number of new, skipped and updated rows together.',
+    schema: count,
+  },
   'Import-Skipped': {
     required: true,
     description: 'The number of rows that were already stored.',

@@ -9,7 +9,9 @@ export function createAllSchemas() {
   return { ...createBodySchemas(), ...createManagedSchemas() }
 }
 
-/** Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema. */
+/**
+ * Creates the schemas of all bodies and queries. An answer has exactly the fields of its schema.
+ */
 export function createBodySchemas() {
   const { inputs, records } = createSchemas()
   const { item, project, store } = records
@@ -44,7 +46,8 @@ export function createBodySchemas() {
         preset: {
           type: 'string',
           enum: PRESET_NAMES,
-          description: 'The vendor format, if the header line does not tell it.',
+          description:
+            'The name of the vendor format, if tillkit does not recognise the header line.',
         },
       },
       required: ['file', 'store_id'],
@@ -100,7 +103,7 @@ const problem = {
     title: text,
     status: { type: 'integer', minimum: 400, maximum: 599 },
     detail: { type: 'string', description: 'An explanation for people.' },
-    code: { type: 'string', description: 'The error, for programs.' },
+    code: { type: 'string', description: 'The error code, for programs.' },
     request_id: text,
     errors: { type: 'array', items: detail, description: 'The first 100 mistakes.' },
   }),

@@ -15,7 +15,7 @@ export function exactly(properties: Properties) {
   }
 }
 
-/** The schema of an object with exactly these of the fields. */
+/** The schema of an object with exactly the named fields. */
 export function pick(properties: Properties, ...fields: readonly string[]) {
   return exactly(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
 }

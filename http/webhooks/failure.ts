@@ -30,7 +30,10 @@ const MESSAGES: { readonly [code: string]: readonly [FailureKind, string] } = {
 
 const MAX_LENGTH = 200
 
-/** Converts an error of a socket, of TLS or of the HTTP parser. Never quotes the receiver. */
+/**
+ * Converts an error of a socket, of TLS or of the HTTP parser. Never quotes the bytes of the
+ * receiver.
+ */
 export function toFailure(error: unknown): RequestFailure {
   if (error instanceof RequestFailure) return error
   const code = codeOf(error)
@@ -48,6 +51,7 @@ export function toFailure(error: unknown): RequestFailure {
 }
 
 function codeOf(error: unknown): string {
-  if (error instanceof AggregateError) return codeOf(error.errors[0]) // one for each address
+  // An `AggregateError` has one error for each address.
+  if (error instanceof AggregateError) return codeOf(error.errors[0])
   return String((error as { code?: unknown } | null)?.code ?? 'unknown')
 }

@@ -2,7 +2,7 @@ import type { Backlog } from '../../lib/index.ts'
 import { counter, type Family, gauge } from '../prometheus.ts'
 import type { WebhookSender } from './sender.ts'
 
-/** The requests of this process's sender. */
+/** The metrics of the requests that this process's sender has made. */
 export function deliveryMetrics(sender: WebhookSender | undefined): Family[] {
   if (!sender) return []
   const samples = Object.entries(sender.results).map(([result, value]) => {
@@ -11,7 +11,9 @@ export function deliveryMetrics(sender: WebhookSender | undefined): Family[] {
   return [counter('tillkit_webhook_requests_total', 'Requests of the webhook sender.', ...samples)]
 }
 
-/** The endpoints in the storage, and what they have not received yet. */
+/**
+ * The metrics of the endpoints in the storage, and of the events that they have not received yet.
+ */
 export function backlogMetrics(backlog: Backlog | undefined): Family[] {
   if (!backlog) return []
   const { endpoints, failing, lag, lag_seconds } = backlog

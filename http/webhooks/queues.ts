@@ -1,18 +1,19 @@
 import { BoundedMap } from '../../lib/bounded-map.ts'
 import type { OutgoingMessage } from '../../lib/index.ts'
 
-/** Requests in flight, to one endpoint and to all. */
+/** The maximum numbers of requests in flight: to one endpoint, and to all. */
 const ENDPOINT_IN_FLIGHT = 10
 const IN_FLIGHT = 500
 /**
- * Requests in flight to endpoints whose last request got no answer; one to each. Such a request may
- * take the whole timeout. The limit keeps them from delaying the messages to other endpoints.
+ * The maximum number of requests in flight to endpoints whose last request got no answer, at most
+ * one to each. Such a request may take the whole timeout. Without the limit, such requests would
+ * delay the messages to other endpoints.
  */
 const FAILING_IN_FLIGHT = IN_FLIGHT / 2
 
-/** An endpoint with fewer messages gets more from the next claim. */
+/** The length at which an endpoint's queue is full: the next claim then leaves the endpoint out. */
 const ENOUGH = 100
-/** Messages and bytes in all queues; at more, nothing is claimed. */
+/** The messages and bytes in all queues at which the sender stops claiming messages. */
 const MAX_MESSAGES = 2_000
 const MAX_BYTES = 16 * 1024 ** 2
 /** The maximum number of endpoints whose state, failing or not, is remembered. */
@@ -41,7 +42,9 @@ interface QueuedMessage {
 
 /** A message whose turn it is. The caller must call `finish` once. */
 export interface Turn extends QueuedMessage {
-  /** Frees the turn for another message. Tells whether the endpoint answered, if it was asked. */
+  /**
+   * Ends the turn. `hasAnswered` says whether the endpoint answered; undefined if nothing was sent.
+   */
   finish(hasAnswered?: boolean): void
 }
 
@@ -51,7 +54,7 @@ export interface Queues {
   hasRoom(): boolean
   /** The endpoints whose queues are full. The next claim leaves them out. */
   full(): string[]
-  /** The accounts that have their share of the messages. */
+  /** The accounts that have used up their share of the messages. The next claim leaves them out. */
   fullAccounts(): string[]
   /** Whether the endpoint's queue is full. */
   isFull(endpoint_id: string): boolean
@@ -108,8 +111,8 @@ export function createQueues(): Queues {
     }
   }
   /**
-   * An account may use as much of a limit as is left: one account alone half, each of two a third.
-   * Some always remains for another account.
+   * Whether an account may use more of a limit: yes, while it uses less than is left. One account
+   * alone can thus use half, and each of two a third. Some always remains for another account.
    */
   const isWithin = (usage: Usage, kind: keyof Usage, most: number) => usage[kind] < most - all[kind]
   const mayStart = (queue: Queue) => {

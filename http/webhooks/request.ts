@@ -11,13 +11,16 @@ import { cacheAnswers, createResolver, type Resolve } from './resolver.ts'
 import { parseRetryAfter } from './retry-after.ts'
 import { findTarget, type Target } from './target.ts'
 
-/** Bytes of an answer's body that are read, and of its headers. */
+/** The maximum bytes of an answer that are read: of its body, and of its headers. */
 const MAX_ANSWER = 4 * 1024
 const MAX_HEADERS = 8 * 1024
-/** Informational answers (1xx) before the answer; one more ends the connection. */
+/** The maximum number of informational answers (1xx) before the answer; one more is an error. */
 const MAX_INFORMATIONAL = 10
 
-/** Idle connections to one host, and how long they stay open. Most servers close after 5 s. */
+/**
+ * The maximum number of idle connections to one host, and the milliseconds that they stay open.
+ * Most servers close theirs after 5 s.
+ */
 const MAX_IDLE = 10
 const IDLE_MS = 4_000
 
@@ -146,7 +149,7 @@ function readAnswer(request: ClientRequest, body: string, signal: AbortSignal): 
     signal.addEventListener('abort', () => request.destroy(signal.reason), { once: true })
     let informational = 0
     request.on('error', reject)
-    // The only event when the server asks for another protocol.
+    // An answer with status 101 (Switching Protocols) causes only the event `close`.
     const endWithoutAnswer = () => reject(new RequestFailure('protocol', 'There was no answer'))
     request.on('close', endWithoutAnswer)
     request.on('information', () => {
@@ -163,7 +166,8 @@ function readAnswer(request: ClientRequest, body: string, signal: AbortSignal): 
         size += chunk.length
         if (size > MAX_ANSWER) response.destroy()
       })
-      // The answer counts by its status, even when its body is cut off.
+      // Resolves even if the body is cut off, because only the status decides whether the message
+      // arrived.
       request.off('close', endWithoutAnswer).off('error', reject).on('error', finish)
       response.on('error', finish).on('close', finish)
     })
@@ -181,7 +185,7 @@ function toAnswer({ statusCode: status = 0, headers }: IncomingMessage, body: Bu
 function decode(bytes: Buffer): string {
   if (bytes.length === 0) return ''
   const text = bytes.subarray(0, MAX_ANSWER).toString('utf8').replaceAll('\0', '\uFFFD')
-  // A malformed byte takes three bytes as U+FFFD.
+  // Cuts the text again: each malformed byte has become U+FFFD, which takes three bytes.
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(MAX_ANSWER))
   return text.slice(0, read)
 }

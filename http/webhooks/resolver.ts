@@ -32,7 +32,7 @@ export function createResolver(useSystem: boolean, servers?: readonly string[]):
   }
 }
 
-/** Milliseconds that an answer is cached, and that a failure is. */
+/** Milliseconds for which an answer is cached, and for which a failure is cached. */
 const FOUND_MS = 30_000
 const FAILED_MS = 5_000
 const MAX_ANSWERS = 10_000

@@ -1,4 +1,4 @@
-/** A receiver cannot postpone a message for longer. */
+/** Longer waits are cut to one day. */
 const MAX_MS = 24 * 3_600_000
 
 /** `Sun, 06 Nov 1994 08:49:37 GMT`, the only date format that RFC 9110 lets servers send. */

@@ -7,17 +7,20 @@ import { createQueues, type Turn } from './queues.ts'
 import { type Answer, createOutgoing, type OutgoingOptions } from './request.ts'
 import { createSettlement } from './settlement.ts'
 
-/** Milliseconds between two claims at least. Doubles up to the second with each empty claim. */
+/**
+ * The least time between two claims, in milliseconds. After each claim without messages it doubles,
+ * up to `IDLE_INTERVAL`.
+ */
 const MIN_INTERVAL = 20
 const IDLE_INTERVAL = 250
-/** Milliseconds after a claim that failed. */
+/** Milliseconds to wait after a claim that failed. */
 const RETRY_INTERVAL = 2_000
 /** An endpoint that takes longer gets one request at a time, like one that does not answer. */
 const SLOW_MS = 2_000
 
 export interface WebhookSenderOptions extends OutgoingOptions {
   /**
-   * Milliseconds between two questions for changes that other processes committed; default 1,000.
+   * Milliseconds between two polls for changes that other processes committed; default 1,000.
    * Changes of this process are sent at once.
    */
   readonly pollInterval?: number | undefined
@@ -152,7 +155,7 @@ export function startWebhooks(till: Till, options: WebhookSenderOptions = {}): W
   return { results, close: closeOnce, [Symbol.asyncDispose]: closeOnce }
 }
 
-/** Before the first request. */
+/** The counts before the first request. */
 export const NO_RESULTS: { readonly [R in DeliveryResult]: number } = {
   '2xx': 0,
   '3xx': 0,
@@ -176,7 +179,7 @@ function resultOf(outcome: Outcome): DeliveryResult {
   return kind in NO_RESULTS ? (kind as DeliveryResult) : 'other'
 }
 
-/** Whether the endpoint wants or gets nothing more for now. */
+/** Whether to send this endpoint nothing more for now: it gave no answer, 410 or `Retry-After`. */
 function isUnavailable(outcome: Outcome): boolean {
   if (outcome instanceof RequestFailure) return true
   return outcome.status === 410 || outcome.retry_after !== undefined

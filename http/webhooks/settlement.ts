@@ -3,10 +3,10 @@ import type { AttemptResult } from '../../lib/index.ts'
 
 /** Milliseconds between two batches. Each batch is one commit. */
 const INTERVAL_MS = 25
-/** Milliseconds before a batch is repeated that the storage did not accept. */
+/** Milliseconds before a batch that the storage did not accept is written again. */
 const RETRY_MS = 1_000
 const MAX_BATCH = 500
-/** More results that the storage has not accepted: nothing is claimed. */
+/** With this many results that are not yet written, the sender claims no more messages. */
 const MAX_RESULTS = 1_000
 
 /** Collects results and writes them in batches, one batch at a time. */
@@ -25,7 +25,8 @@ export function createSettlement(
   const closing = new AbortController()
   let running: Promise<void> | undefined
   const pause = (milliseconds: number) =>
-    setTimeout(milliseconds, undefined, { signal: closing.signal }).catch(() => {}) // closing
+    // `close` aborts the wait.
+    setTimeout(milliseconds, undefined, { signal: closing.signal }).catch(() => {})
 
   const run = async () => {
     await pause(INTERVAL_MS)

@@ -9,7 +9,7 @@ export interface Target {
   readonly addresses: readonly string[]
 }
 
-/** A name with more addresses uses only the first ones. */
+/** If a host name has more addresses than this, only the first ones are used. */
 const MAX_ADDRESSES = 8
 
 /**
@@ -23,7 +23,8 @@ export async function findTarget(
   allowPrivate: boolean,
 ): Promise<Target> {
   const url = parseUrl(text, allowPrivate)
-  // `URL` has converted decimal, octal and shortened IPv4 addresses to the usual form.
+  // `isIP` finds every IPv4 address: `URL` has converted decimal, octal and shortened ones to the
+  // usual form.
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const found = isIP(host) ? [host] : await resolveName(host, resolve)
   const addresses = found.filter((each) => isIP(each) && (allowPrivate || isPublicAddress(each)))

@@ -4,7 +4,7 @@ import { endpoint } from '../standard.ts'
 import type { World } from '../world.ts'
 import { CONFIG, PROJECT } from './create-project.ts'
 
-/** The configuration of the project with more keys. */
+/** The stored configuration of the project, with other `custom_settings`. */
 async function newConfig({ original }: World) {
   const { config } = await original()
   return { ...(isObject(config) ? config : {}), custom_settings: CONFIG.custom_settings }
