@@ -21,7 +21,10 @@ export function isSession(caller: Caller): caller is Session {
   return 'project_id' in caller
 }
 
-/** The conditions for a caller's writes; undefined for the operator, who has no credential. */
+/**
+ * The credential that the transaction of a write verifies again. Undefined for the operator, who has
+ * no credential.
+ */
 export function authorityOf(caller: Caller | undefined): Authority | undefined {
   if (!caller) return undefined
   if (!isSession(caller)) return 'key_id' in caller ? { key_id: caller.key_id } : undefined

@@ -68,7 +68,7 @@ export interface CatalogRequest extends CatalogFile {
   readonly createStores?: boolean | undefined
   /** The type of new items that have no type in the catalog. Google Play's file has no types. */
   readonly type?: ItemType | undefined
-  /** The variables that secrets refer to. */
+  /** The environment variables whose names a catalog has in place of its secrets. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
 }
 

@@ -54,7 +54,7 @@ export async function readMessages(
   return { messages: [message], rest: '', pages: 0 }
 }
 
-/** Creates a message for each page that has refunds. */
+/** Reads the import's refunds page by page, and creates a message for each page that has any. */
 async function readRefunds(
   storage: Storage,
   import_id: string,

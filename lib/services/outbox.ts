@@ -45,9 +45,9 @@ export interface Outbox {
 export interface ClaimRequest {
   /** A random name of the sender, new at each start. */
   readonly holder: string
-  /** Endpoints of which the holder has enough messages. They are not claimed again. */
+  /** Endpoints whose messages are not claimed, because the sender already has enough of them. */
   readonly except?: readonly string[] | undefined
-  /** Accounts of which the holder has enough messages. */
+  /** Accounts whose messages are not claimed, because the sender already has enough of them. */
   readonly exceptAccounts?: readonly string[] | undefined
   /** The most messages for one endpoint; default 100. A failing endpoint gets at most 10. */
   readonly limit?: number | undefined

@@ -17,7 +17,10 @@ export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
 /** The most changes of an import that one page examines. */
 export const EXAMINED_REFUNDS = 5_000
 
-/** A row with `purchase`, `transaction_id`, `user_id`, `sku` and a code as `status`. */
+/**
+ * Makes a refund from a row of a query. Its column `status` has the number that the database stores
+ * for a status.
+ */
 export function refundOf({ purchase, transaction_id, user_id, sku, status }: Row): Refund {
   return {
     cursor: String(purchase),

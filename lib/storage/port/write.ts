@@ -23,7 +23,7 @@ export interface WriteOptions {
   readonly endpoints?: readonly EndpointWrite[]
 }
 
-/** The options of a change with its audit entry. */
+/** The options of a change that also writes an audit entry. */
 export type AuditedWrite = WriteOptions & { readonly audit: AuditEntry }
 
 /** The options of an update. */

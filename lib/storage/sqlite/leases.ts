@@ -28,7 +28,7 @@ export interface ImportRow {
 interface Owner {
   readonly host: string
   readonly pid: number
-  /** A random name of the thread. */
+  /** A random id by which the database tells this thread from all other holders of leases. */
   readonly instance: string
   /**
    * Identifies the start of the process, and is equal in all its threads; '' in a thread that does

@@ -47,8 +47,8 @@ export function compareEntries(
 }
 
 /**
- * Deletes the appended rows that are equal to stored purchases, with few statements: when a file is
- * imported again, all of its rows are. `compareRepeat` decides about the other rows.
+ * Deletes the appended rows that are equal to stored purchases. Uses few statements, because every
+ * row of a file is such a row when the file is imported again. `compareRepeat` decides about the other rows.
  */
 function deleteIdentical(
   db: Connection,

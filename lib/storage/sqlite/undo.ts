@@ -110,8 +110,8 @@ const COUNT_SKIPPED = `
   FROM import_overlaps o WHERE o.earlier = ?`
 
 /**
- * Copies the previous statuses of the next purchases to the staging table. Returns the last of
- * these purchases, or undefined if there are none left.
+ * Takes the next purchases whose status the import changed, and copies the status that each had
+ * before to the staging table. Returns the last of these purchases, or undefined if none is left.
  */
 function stageSlice(
   db: Connection,
