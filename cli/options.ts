@@ -5,7 +5,7 @@ import { json } from './option-values.ts'
 
 // The options that several commands share, grouped by use.
 
-/** The statuses of a project or a store that change what it allows. Any other text is only stored. */
+/** The statuses that open or close a project or a store. Any other text is only stored. */
 export const STATUSES = ['active', 'disabled', 'archived']
 const PURCHASE_STATUSES: readonly PurchaseStatus[] = [
   'purchased',

@@ -22,8 +22,8 @@ export function isSession(caller: Caller): caller is Session {
 }
 
 /**
- * The credential that the transaction of a write verifies again. Undefined for the operator, who has
- * no credential.
+ * The credential that the transaction of a write verifies again. Undefined for the operator, who
+ * has no credential.
  */
 export function authorityOf(caller: Caller | undefined): Authority | undefined {
   if (!caller) return undefined

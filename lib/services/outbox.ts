@@ -26,7 +26,7 @@ export interface Outbox {
    * results of messages that another holder has claimed meanwhile.
    */
   settle(holder: string, results: readonly AttemptResult[]): Promise<void>
-  /** Ends all leases of a holder, and returns its messages that have no result. For a clean stop. */
+  /** For a clean stop: ends all leases of a holder, and returns its messages without a result. */
   release(holder: string): Promise<void>
   /**
    * Calls the listener after this process has committed a change, at most once in a turn of the

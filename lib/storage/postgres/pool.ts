@@ -157,7 +157,7 @@ interface Waiter {
 function createQueue(limit: number, acquire: (mode: Mode) => Client | undefined) {
   const waiting = new Set<Waiter>()
   return {
-    /** Waits for a connection, and runs `work` in the turn of the event loop in which it is free. */
+    /** Waits for a connection. Runs `work` in the turn of the event loop in which it is free. */
     wait: <T>(mode: Mode, work: Work<T>) =>
       new Promise<T>((resolve, reject) => {
         const remove = () => {

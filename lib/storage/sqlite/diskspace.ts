@@ -8,8 +8,8 @@ const RESERVE_BYTES = 64 * 2 ** 20
 const RESERVE_PART = 1 / 8
 
 /**
- * If this many bytes are free beyond the reserve, only one slice of an import in 16 checks the disk.
- * A check takes 60 µs, 2 % of the time of a slice.
+ * If this many bytes are free beyond the reserve, only one slice of an import in 16 checks the
+ * disk. A check takes 60 µs, 2 % of the time of a slice.
  */
 const PLENTY_BYTES = 2 ** 30
 const PLENTY_SLICES = 16

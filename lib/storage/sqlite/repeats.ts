@@ -48,7 +48,8 @@ export function compareEntries(
 
 /**
  * Deletes the appended rows that are equal to stored purchases. Uses few statements, because every
- * row of a file is such a row when the file is imported again. `compareRepeat` decides about the other rows.
+ * row of a file is such a row when the file is imported again. `compareRepeat` decides about the
+ * other rows.
  */
 function deleteIdentical(
   db: Connection,
