@@ -1,5 +1,6 @@
 // Runs the suite, or the files named: `node scripts/test.mjs test/http/items.test.ts`. With
-// `--runtime` it runs only what another version of Node or its SQLite driver may change.
+// `--runtime` it runs only what another version of Node or its SQLite driver may change. The tests
+// of the package are a step of their own: `npm run test:package`.
 // Files are listed here because `node --test` takes globs only from Node 21 on.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,7 +29,7 @@ const RUNTIME = [
 
 /** The longest start first, each in another process. */
 const LONGEST = [
-  /^test\/(readme|package|console|storage\/postgres-contract)/,
+  /^test\/(readme|console|storage\/postgres-contract)/,
   /^test\/http\/(servers|faults-kill|memory|quotas|restart)/,
   /^test\/storage\/(contract|cache|postgres)/,
   /^test\/services\/(interleaving|purchases)/,
@@ -52,6 +53,7 @@ const wanted = process.argv.includes('--runtime') ? RUNTIME : [/./]
 const found = readdirSync('test', { recursive: true })
   .filter((file) => file.endsWith('.test.ts'))
   .map((file) => `test/${file}`)
+  .filter((file) => !/^test\/package\//.test(file))
   .filter((file) => wanted.some((pattern) => pattern.test(file)))
   .sort()
 const files = named.length ? named : found

@@ -4,15 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { fileOf } from '../support/till.ts'
-import {
-  assertNoComplaints,
-  goTo,
-  launchBrowser,
-  openTab,
-  serveConsole,
-  signIn,
-  skip,
-} from './support.ts'
+import { assertNoComplaints, goTo, openTab, serveConsole, signIn, skip } from './support.ts'
 
 /** The folder for screenshots of all pages; none are taken without it. */
 const folder = process.env.TILLKIT_SCREENSHOTS
@@ -23,9 +15,8 @@ test('axe reports nothing on any page, and no page is wider than the screen', {
   skip,
 }, async (t) => {
   const { url, account, pages } = await serveShop(t)
-  const browser = await launchBrowser(t)
   for (const colorScheme of ['light', 'dark'] as const) {
-    const { page, complaints } = await openTab(browser, { colorScheme })
+    const { page, complaints } = await openTab(t, { colorScheme })
     await page.goto(`${url}/console`)
     await page.getByLabel('Account key').waitFor()
     await assertAccessible(page, colorScheme, 'sign-in')
