@@ -45,7 +45,7 @@ const ALONE = [
 
 const CONSOLE = /^test\/console/
 
-/** The other files share so many processes: to start one and load the modules takes 1 s. */
+/** The other files share at most so many processes: a start takes 1 s of CPU time. */
 const PROCESSES = 12
 
 const named = process.argv.slice(2).filter((word) => word !== '--runtime')
@@ -117,7 +117,8 @@ function groupsOf(files) {
     .filter((file) => ALONE.some((pattern) => pattern.test(file)))
     .map((file) => [file])
   const shared = files.filter((file) => !groups.flat().includes(file))
-  const dealt = Array.from({ length: PROCESSES }, () => [])
+  const count = Math.min(PROCESSES, Math.ceil(shared.length / 4))
+  const dealt = Array.from({ length: count }, () => [])
   for (const file of shared.toSorted((a, b) => rank(a) - rank(b))) {
     // The files of the console share a browser.
     const before = dealt.find(([first = '']) => CONSOLE.test(first) && CONSOLE.test(file))
