@@ -1,5 +1,6 @@
 // Runs the suite, or the files named: `node scripts/test.mjs test/http/items.test.ts`. With
-// `--runtime` it runs only what another version of Node or its SQLite driver may change.
+// `--runtime` it runs only what another version of Node or its SQLite driver may change. The tests
+// of the package are a step of their own: `npm run test:package`.
 // Files are listed here because `node --test` takes globs only from Node 21 on.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { compile } from './compile.mjs'
 
@@ -26,9 +27,9 @@ const RUNTIME = [
   /^test\/cli\/(commands|serve|workers)\.test/,
 ]
 
-/** The longest start first, so that none of them runs alone at the end. */
+/** The longest start first, each in another process. */
 const LONGEST = [
-  /^test\/storage\/postgres-contract/,
+  /^test\/(readme|console|storage\/postgres-contract)/,
   /^test\/http\/(servers|faults-kill|memory|quotas|restart)/,
   /^test\/storage\/(contract|cache|postgres)/,
   /^test\/services\/(interleaving|purchases)/,
@@ -42,14 +43,17 @@ const ALONE = [
   /^test\/cli\/completion\./, // a hook before all tests
 ]
 
-/** Other files share a process with as many: to start one and load the modules takes 0.5 s. */
-const GROUP_SIZE = 10
+const CONSOLE = /^test\/console/
+
+/** The other files share at most so many processes: a start takes 1 s of CPU time. */
+const PROCESSES = 12
 
 const named = process.argv.slice(2).filter((word) => word !== '--runtime')
 const wanted = process.argv.includes('--runtime') ? RUNTIME : [/./]
 const found = readdirSync('test', { recursive: true })
   .filter((file) => file.endsWith('.test.ts'))
   .map((file) => `test/${file}`)
+  .filter((file) => !/^test\/package\//.test(file))
   .filter((file) => wanted.some((pattern) => pattern.test(file)))
   .sort()
 const files = named.length ? named : found
@@ -106,21 +110,24 @@ function writeGroups() {
   return new Map(entries)
 }
 
-/** The longest files alone, the others together with files of their folder. */
+/** Deals the files to the processes. Each process starts with its longest file. */
 function groupsOf(files) {
   const rank = (file) => LONGEST.findIndex((pattern) => pattern.test(file)) >>> 0 // -1 is last
-  const groups = []
-  const latest = new Map()
-  for (const file of files) {
-    const isAlone = [...LONGEST, ...ALONE].some((pattern) => pattern.test(file))
-    const key = isAlone ? file : dirname(file)
-    if ((latest.get(key)?.length ?? GROUP_SIZE) === GROUP_SIZE) {
-      latest.set(key, [])
-      groups.push(latest.get(key))
-    }
-    latest.get(key).push(file)
+  const groups = files
+    .filter((file) => ALONE.some((pattern) => pattern.test(file)))
+    .map((file) => [file])
+  const shared = files.filter((file) => !groups.flat().includes(file))
+  const count = Math.min(PROCESSES, Math.ceil(shared.length / 4))
+  const dealt = Array.from({ length: count }, () => [])
+  for (const file of shared.toSorted((a, b) => rank(a) - rank(b))) {
+    // The files of the console share a browser.
+    const before = dealt.find(([first = '']) => CONSOLE.test(first) && CONSOLE.test(file))
+    const next = before ?? dealt.reduce((a, b) => (b.length < a.length ? b : a))
+    next.push(file)
   }
-  return groups.toSorted(([a], [b]) => rank(a) - rank(b))
+  return [...dealt, ...groups]
+    .filter(({ length }) => length > 0)
+    .toSorted(([a], [b]) => rank(a) - rank(b))
 }
 
 /**

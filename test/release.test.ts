@@ -47,17 +47,26 @@ function createClone(t: TestContext, others: { readonly [file: string]: string }
     calls: () => readFileSync(calls, 'utf8').trimEnd().split('\n'),
     tags: () => git('tag', '--list').toString().trim(),
     release: (...args: string[]) => runScript(clone, bin, args),
+    packWithNpm: () => writeFileSync(join(folder, 'pack'), ''),
     failPublishing: () => writeFileSync(join(folder, 'refuse'), ''),
   }
 }
 
-/** A program `npm` that packs, and only writes down the other commands. */
+/**
+ * A program `npm` that only writes down its commands, and answers `pack` as npm does. npm itself
+ * packs where `pack` exists: it takes a second.
+ */
 function replaceNpm(folder: string): string {
   const bin = join(folder, 'bin')
   mkdirSync(bin)
   const npm = execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim()
   const script = `#!/bin/sh
-if [ "$1" = pack ]; then exec '${npm}' "$@"; fi
+if [ "$1" = pack ] && [ -e ../pack ]; then exec '${npm}' "$@"; fi
+if [ "$1" = pack ]; then
+  version=$(sed 's/.*"version":"\\([^"]*\\)".*/\\1/' package.json)
+  echo "[{\\"filename\\":\\"sample-$version.tgz\\",\\"size\\":1}]"
+  exit
+fi
 echo "$*" | sed 's|/.*/||' >> ../calls
 [ "$1" != publish ] || [ ! -e ../refuse ]
 `
@@ -75,7 +84,8 @@ function runScript(cwd: string, bin: string, args: readonly string[]) {
 }
 
 test('a release is checked, published and tagged', (t) => {
-  const { release, calls, tags, git } = createClone(t)
+  const { release, calls, tags, git, packWithNpm } = createClone(t)
+  packWithNpm()
 
   const { status, stdout, stderr } = release()
 
@@ -87,6 +97,7 @@ test('a release is checked, published and tagged', (t) => {
   ])
   assert.equal(tags(), 'v1.2.0')
   assert.deepEqual(git('rev-parse', 'v1.2.0^{commit}'), git('rev-parse', 'HEAD'))
+  assert.match(stdout, /sample-1\.2\.0\.tgz: \d+ bytes, \d+ unpacked, sha512-/)
   assert.match(stdout, /git push origin v1\.2\.0/)
 })
 

@@ -47,8 +47,8 @@ test('nonsense from a server is a failure, not an error of the suite', async (t)
 })
 
 test('recommended behaviour gives notes, and the server still conforms', async (t) => {
-  const { url, env } = await startShop(t)
-  const changed = await startChangedServer(t, url, {
+  const { handle, env } = await startShop(t)
+  const changed = await startChangedServer(t, handle, {
     reply(reply, { number, json }) {
       if (number === 2 && reply.status === 200 && json?.public_key === undefined) reply.status = 400
     },
@@ -64,8 +64,8 @@ test('recommended behaviour gives notes, and the server still conforms', async (
 })
 
 test('the report fits a terminal, and its commands contain no secret', async (t) => {
-  const { url, env } = await startShop(t)
-  const changed = await startChangedServer(t, url, {
+  const { handle, env } = await startShop(t)
+  const changed = await startChangedServer(t, handle, {
     reply(reply, { number }) {
       const text = '<p>\u001b[31m</p>'.repeat(40)
       if (number === 7) Object.assign(reply, { status: 200, text })
@@ -86,9 +86,9 @@ test('the report fits a terminal, and its commands contain no secret', async (t)
 })
 
 test('a shell repeats a request of the report', async (t) => {
-  const { url, env } = await startShop(t)
+  const { handle, env } = await startShop(t)
   const change = onSuccess(({ json }) => void delete json.token, 3)
-  const changed = await startChangedServer(t, url, change)
+  const changed = await startChangedServer(t, handle, change)
   const args = ['conformance', '--url', changed, '--only', '3', '--json']
   const { checks } = JSON.parse((await tillkit(args, { env })).stdout) as Report
   const { request = '' } = checks.find(({ outcome }) => outcome === 'failed') ?? {}

@@ -26,7 +26,11 @@ async function shop(t: TestContext) {
 /** A shop with a server on its database. */
 async function servedShop(t: TestContext, args: string[] = [], env: NodeJS.ProcessEnv = {}) {
   const made = await shop(t)
-  const { url, log } = await serveHere(t, ['--port', '0', '--db', made.db, ...args], env)
+  const { url, log } = await serveHere(
+    t,
+    ['--port', '0', '--no-webhooks', '--db', made.db, ...args],
+    env,
+  )
   return { ...made, log, send: createClient(url) }
 }
 
@@ -171,7 +175,11 @@ describe('a server logs one startup warning for each insecure setting', () => {
   ]
   for (const [what, args, env, expected] of cases) {
     test(what, async (t) => {
-      const served = await serveHere(t, ['--port', '0', '--db', 'memory:', ...args], env)
+      const served = await serveHere(
+        t,
+        ['--port', '0', '--no-webhooks', '--db', 'memory:', ...args],
+        env,
+      )
       served.stop('SIGTERM')
       await served.closed
       const entries = served.log.map((line) => JSON.parse(line))

@@ -153,7 +153,8 @@ describe('an unavailable address is an error of one line and exit code 1', () =>
         [['--host', 'nowhere.invalid', '--port', '0'], 'ENOTFOUND|EAI_AGAIN'],
       ] as const) {
         const args = ['serve', '--db', db, '--workers', workers, ...address]
-        const { code, stdout, stderr } = await tillkitProcess(args)
+        const run = workers === '1' ? tillkit : tillkitProcess
+        const { code, stdout, stderr } = await run(args)
         assert.deepEqual([code, stdout], [1, ''], stderr)
         assert.match(stderr, new RegExp(`^tillkit: [^\\n]*(${reason})[^\\n]*\\n`))
         assert.doesNotMatch(stderr, /\n {4}at /)

@@ -31,9 +31,9 @@ test('serve prints its URL when it accepts requests, and ends with 0 after SIGTE
 
 test('host and port come from the environment, and an option wins', async (t) => {
   const env = { PORT: '0', HOST: '127.0.0.2', TILLKIT_DB: 'memory:' }
-  const { url } = await serveHere(t, [], env)
+  const { url } = await serveHere(t, ['--no-webhooks'], env)
   assert.match(url, /^http:\/\/127\.0\.0\.2:\d+$/)
-  const other = await serveHere(t, ['--host', '127.0.0.1'], env)
+  const other = await serveHere(t, ['--no-webhooks', '--host', '127.0.0.1'], env)
   assert.match(other.url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
@@ -130,12 +130,14 @@ test('the demo prints working commands, and its keys only once', async (t) => {
   assert.deepEqual(again.lines, ['The database has accounts already: no demo was created'])
 })
 
+const SILENT = ['--port', '0', '--no-webhooks']
+
 test('serve warns of a database that other users of the machine may use', async (t) => {
   if (process.platform === 'win32') return t.skip('modes there do not describe other users')
   const db = join(temporaryFolder(t), 'till.db')
   await tillkitJson(['account', 'create', '--name', 'Studio', '--db', db])
   const warned = async () => {
-    const { stop, log, closed } = await serveHere(t, ['--port', '0', '--db', db])
+    const { stop, log, closed } = await serveHere(t, [...SILENT, '--db', db])
     stop('SIGTERM')
     await closed
     const messages = log.map((line) => JSON.parse(line).message)
@@ -157,7 +159,7 @@ test('a message tells of a new database', async (t) => {
     [`${db}2`, 1],
     [db, 0],
   ] as const) {
-    const { stop, log, closed } = await serveHere(t, ['--port', '0', '--db', path])
+    const { stop, log, closed } = await serveHere(t, [...SILENT, '--db', path])
     stop('SIGTERM')
     await closed
     const messages = log.map((line) => JSON.parse(line).message)

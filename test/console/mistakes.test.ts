@@ -5,7 +5,6 @@ import {
   assertNoComplaints,
   type ConsoleServer,
   goTo,
-  launchBrowser,
   openTab,
   serveConsole,
   signIn,
@@ -17,8 +16,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   const { till, account, url } = server
   const dollars = await createShop(server, 'a-usd', 'USD')
   const yen = await createShop(server, 'b-jpy', 'JPY')
-  const browser = await launchBrowser(t)
-  const { page, complaints } = await openTab(browser)
+  const { page, complaints } = await openTab(t)
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
   await signIn(page, url, account.account_key)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { ServeOptions } from '../../http/index.ts'
@@ -31,22 +31,21 @@ export async function serveConsole(t: TestContext, options: ServeOptions = {}) {
 
 export type ConsoleServer = Awaited<ReturnType<typeof serveConsole>>
 
-export async function launchBrowser(t: TestContext): Promise<Browser> {
-  const browser = await chromium.launch({
+let browser: Promise<Browser> | undefined
+after(async () => (await browser)?.close())
+
+/** A tab, with what its console and the policy of the page have reported. */
+export async function openTab(t: TestContext, options: BrowserContextOptions = {}) {
+  browser ??= chromium.launch({
     executablePath: executablePath as string,
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
     timeout: 120_000,
   })
-  t.after(() => browser.close())
-  return browser
-}
-
-/** A tab, with what its console and the policy of the page have reported. */
-export async function openTab(browser: Browser, options: BrowserContextOptions = {}) {
-  const context = await browser.newContext({
+  const context = await (await browser).newContext({
     ...{ locale: 'en-US', timezoneId: 'Europe/Berlin', acceptDownloads: true },
     ...options,
   })
+  t.after(() => context.close())
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
   const complaints: string[] = []

@@ -7,7 +7,6 @@ import {
   assertNoComplaints,
   type ConsoleServer,
   goTo,
-  launchBrowser,
   openTab,
   serveConsole,
   signIn,
@@ -19,8 +18,7 @@ const ROW = (id: string, sku = 'gold') => `${id},${sku},2026-01-31T12:00:00Z,pla
 
 test('a person performs the task of each page', { skip }, async (t) => {
   const server = await serveConsole(t)
-  const browser = await launchBrowser(t)
-  const { page, complaints } = await openTab(browser)
+  const { page, complaints } = await openTab(t)
   const { till, account, url } = server
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)

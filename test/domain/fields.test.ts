@@ -18,7 +18,7 @@ import {
   text,
 } from '../../lib/domain/fields.ts'
 import type { ErrorDetail, TillError } from '../../lib/errors.ts'
-import { fc } from '../support/seeds.ts'
+import { character, fc } from '../support/seeds.ts'
 import { problemsOf } from './problems.ts'
 
 describe('parseObject', () => {
@@ -111,7 +111,7 @@ describe('text', () => {
   }
 
   test('counts code points, whatever the string', () => {
-    const unit = fc.string({ unit: 'binary', maxLength: 12 })
+    const unit = fc.string({ unit: character, maxLength: 12 })
     fc.assert(
       fc.property(unit, fc.nat(10), (value, max) => {
         const characters = [...value].length

@@ -1,4 +1,4 @@
-import { fc } from '../support/seeds.ts'
+import { character, fc } from '../support/seeds.ts'
 import { type Entry, freeForm, type JsonText, objectOf, say, text, wildValue } from './json.ts'
 
 /** The outcome when the rest of the request is valid; undefined when the body alone cannot tell. */
@@ -160,7 +160,7 @@ export function bodyOf(kind: BodyKind): fc.Arbitrary<Body> {
 
 const wildBody: fc.Arbitrary<Body> = fc.oneof(
   wildValue.map((value) => body(value)),
-  fc.string({ unit: 'binary', maxLength: 60 }).map((value) => body(value, 'refused')),
+  fc.string({ unit: character, maxLength: 60 }).map((value) => body(value, 'refused')),
   fc
     .constantFrom(
       ...[

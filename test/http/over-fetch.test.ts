@@ -1,6 +1,5 @@
-// Runs the tests of the endpoints again, over the fetch handler.
+// Runs tests again over the fetch handler. Both handlers share the code of the endpoints.
 process.env.TILLKIT_TEST_TRANSPORT = 'fetch'
-await import('./endpoints.test.ts')
 await import('./import.test.ts')
 await import('./reading.test.ts')
 await import('./cors.test.ts')

@@ -180,8 +180,8 @@ for (const { title, status, request = 'item', change } of changes) {
 }
 
 for (const [database, times] of [
-  ['SQLite', 200],
-  ['PostgreSQL', 40],
+  ['SQLite', 80],
+  ['PostgreSQL', 20],
 ] as const) {
   test(`on ${database}, a repeated read is as new as the latest change of another till`, async (t) => {
     const { item, list, account, record, other, read } = await start(t, {}, database)

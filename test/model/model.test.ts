@@ -3,6 +3,9 @@ import { SEED } from '../support/seeds.ts'
 import { allTargets } from '../support/targets.ts'
 import { compareWithModel } from './run.ts'
 
+/** More in memory, where they are cheaper. `npm run fuzz` runs thousands on each storage. */
+const SEQUENCES: { readonly [storage: string]: number } = { memory: 60 }
+
 for (const target of await allTargets()) {
   test(`generated operations have the specified outcomes, in ${target.name}`, {
     skip: target.skip,
@@ -10,7 +13,7 @@ for (const target of await allTargets()) {
     await compareWithModel(t, {
       target,
       seed: SEED,
-      sequences: target.name === 'memory' ? 100 : 20,
+      sequences: SEQUENCES[target.name] ?? 10,
     })
   })
 }

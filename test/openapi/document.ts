@@ -98,12 +98,14 @@ const ajv = new Ajv2020({
     'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/,
   },
 })
-const compiled = new Map<Schema, ValidateFunction>()
+ajv.addSchema({ $id: 'all', components: { schemas: document.components.schemas } })
+const compiled = new Map<string, ValidateFunction>()
 
 /** The mistakes that JSON Schema finds in a value; undefined if there are none. */
 export function mistakesOf(schema: Schema, value: unknown): string | undefined {
-  const { schemas } = document.components
-  const validate = compiled.get(schema) ?? ajv.compile({ ...schema, components: { schemas } })
-  compiled.set(schema, validate)
+  // With a reference to the schema above, ajv compiles each part of the document only once.
+  const text = JSON.stringify(schema).replaceAll('"#/components/', '"all#/components/')
+  const validate = compiled.get(text) ?? ajv.compile(JSON.parse(text))
+  compiled.set(text, validate)
   return validate(value) ? undefined : ajv.errorsText(validate.errors)
 }

@@ -1,5 +1,5 @@
 import type { Till } from '../../lib/index.ts'
-import { fc } from '../support/seeds.ts'
+import { character, fc } from '../support/seeds.ts'
 import { importForm, type Parts } from '../support/server.ts'
 import { createShop, fileOf } from '../support/till.ts'
 import { mistakesOf, type Operation, resolve, type Schema } from './document.ts'
@@ -116,7 +116,7 @@ function parameterOf(
 const anything = fc.oneof(
   fc.constantFrom(null, true, -1, 0.5, '', '\0', 'a\0b', 'x'.repeat(9_000), '-', '1e3'),
   fc.constantFrom<unknown>([], {}, [1], { a: [] }),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: character }),
 )
 
 /** Mostly valid bodies; in others, one field has any value or is missing. */
@@ -181,7 +181,7 @@ function objectOf({ properties = {}, required = [] }: Schema, shop: Shop): fc.Ar
 
 const freeForm = fc.oneof(
   fc.constantFrom<unknown>(null, true, [], {}, { a: [1.5, 'é'] }),
-  fc.string({ unit: 'binary' }).filter((text) => !text.includes('\0')),
+  fc.string({ unit: character }).filter((text) => !text.includes('\0')),
 )
 
 function textOf(schema: Schema, name: string): fc.Arbitrary<string> {
@@ -191,7 +191,7 @@ function textOf(schema: Schema, name: string): fc.Arbitrary<string> {
   const isAnyText = String(pattern).startsWith('^[^\\u0000')
   if (pattern === undefined || isAnyText) {
     const regexp = new RegExp(String(pattern ?? ''), 'u')
-    const free = fc.string({ unit: 'binary', ...length }).filter((text) => regexp.test(text))
+    const free = fc.string({ unit: character, ...length }).filter((text) => regexp.test(text))
     const longest = fc.constant('\u{1F600}'.repeat(length.maxLength))
     return fc.oneof({ weight: 9, arbitrary: free }, { weight: 1, arbitrary: longest })
   }

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { createMemoryStorage, type Till } from '../../lib/index.ts'
 import { collect } from '../support/collect.ts'
-import { allTargets } from '../support/targets.ts'
 import { createShop, fileOf, memoryTill } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,price,status\n'
@@ -24,130 +23,128 @@ async function openShop(till: Till) {
   return { account, store, load, ids, actions }
 }
 
-for (const { name, skip, open } of await allTargets()) {
-  describe(`import records: ${name}`, { skip }, () => {
-    test('an import records its actor, time, file, counts and totals', async (t) => {
-      const till = memoryTill({ storage: await open(t) })
-      const { account, load } = await openShop(till)
-      await load(row('T-1', 'pending'))
-      const csv = row('T-1') + row('T-2') + row('T-2') + row('T-3', 'refunded')
+describe('import records', () => {
+  test('an import records its actor, time, file, counts and totals', async () => {
+    const till = memoryTill()
+    const { account, load } = await openShop(till)
+    await load(row('T-1', 'pending'))
+    const csv = row('T-1') + row('T-2') + row('T-2') + row('T-3', 'refunded')
 
-      const { import_id, ignored_columns: _, ...counts } = await load(csv, 'C:\\sales/mai.csv')
+    const { import_id, ignored_columns: _, ...counts } = await load(csv, 'C:\\sales/mai.csv')
 
-      const record = await till.imports.get(account, import_id)
-      const { created_at, finished_at = '', ...rest } = record
-      assert.deepEqual(rest, {
-        import_id,
-        store_id: 'main',
-        actor: `key:${account.key_id}`,
-        file_name: 'mai.csv',
-        bytes: HEADER.length + csv.length,
-        sha256: createHash('sha256').update(HEADER).update(csv).digest('hex'),
-        ...counts,
-      })
-      assert.deepEqual([rest.rows, rest.added, rest.skipped, rest.updated], [4, 2, 1, 1])
-      assert.ok(created_at <= finished_at, `${created_at} ${finished_at}`)
-      const listed = await collect(till.imports.all(account, { store_id: 'main' }))
-      assert.equal(listed.length, 2)
-      assert.deepEqual(listed[1], record)
+    const record = await till.imports.get(account, import_id)
+    const { created_at, finished_at = '', ...rest } = record
+    assert.deepEqual(rest, {
+      import_id,
+      store_id: 'main',
+      actor: `key:${account.key_id}`,
+      file_name: 'mai.csv',
+      bytes: HEADER.length + csv.length,
+      sha256: createHash('sha256').update(HEADER).update(csv).digest('hex'),
+      ...counts,
     })
+    assert.deepEqual([rest.rows, rest.added, rest.skipped, rest.updated], [4, 2, 1, 1])
+    assert.ok(created_at <= finished_at, `${created_at} ${finished_at}`)
+    const listed = await collect(till.imports.all(account, { store_id: 'main' }))
+    assert.equal(listed.length, 2)
+    assert.deepEqual(listed[1], record)
+  })
 
-    test('a recorded purchase prevents the undo of an earlier import until it is undone itself', async (t) => {
-      const till = memoryTill({ storage: await open(t) })
-      const { account, load, ids } = await openShop(till)
-      const { import_id } = await load(row('T-1', 'pending'))
-      const purchase = { store_id: 'main', sku: 'gold', purchased_at: '2024-03-01T12:34:56Z' }
-      const input = { ...purchase, transaction_id: 'T-1', price: 499 }
-      await till.purchases.record(account, { ...input, status: 'purchased' })
-      const undo = (id: string) => till.imports.undo(account, { import_id: id })
-      const entries = await collect(till.operations.allAudit({ account_id: account.account_id }))
-      const recorded = entries.find(({ action }) => action === 'purchases.record')
-      const recording = String(recorded?.data?.import_id)
+  test('a recorded purchase prevents the undo of an earlier import until it is undone itself', async () => {
+    const till = memoryTill()
+    const { account, load, ids } = await openShop(till)
+    const { import_id } = await load(row('T-1', 'pending'))
+    const purchase = { store_id: 'main', sku: 'gold', purchased_at: '2024-03-01T12:34:56Z' }
+    const input = { ...purchase, transaction_id: 'T-1', price: 499 }
+    await till.purchases.record(account, { ...input, status: 'purchased' })
+    const undo = (id: string) => till.imports.undo(account, { import_id: id })
+    const entries = await collect(till.operations.allAudit({ account_id: account.account_id }))
+    const recorded = entries.find(({ action }) => action === 'purchases.record')
+    const recording = String(recorded?.data?.import_id)
 
-      await assert.rejects(undo(import_id), { code: 'undo_refused', message: /recorded purchase/ })
-      const { layout, added, updated, totals } = await undo(recording)
-      await undo(import_id)
+    await assert.rejects(undo(import_id), { code: 'undo_refused', message: /recorded purchase/ })
+    const { layout, added, updated, totals } = await undo(recording)
+    await undo(import_id)
 
-      assert.deepEqual({ layout, added, updated }, { layout: '', added: 0, updated: 1 })
-      assert.deepEqual(totals, [{ status: 'purchased', currency: 'USD', rows: 1, total: '499' }])
-      assert.deepEqual(await ids(), [])
-      const listed = await collect(till.imports.all(account, { store_id: 'main' }))
-      assert.deepEqual(
-        listed.map((each) => each.import_id),
-        [import_id],
-      )
+    assert.deepEqual({ layout, added, updated }, { layout: '', added: 0, updated: 1 })
+    assert.deepEqual(totals, [{ status: 'purchased', currency: 'USD', rows: 1, total: '499' }])
+    assert.deepEqual(await ids(), [])
+    const listed = await collect(till.imports.all(account, { store_id: 'main' }))
+    assert.deepEqual(
+      listed.map((each) => each.import_id),
+      [import_id],
+    )
+  })
+
+  test('the audit entries of an import and of its undo contain the store and the counts', async () => {
+    const till = memoryTill()
+    const { account, store, load } = await openShop(till)
+    const { import_id } = await load(row('T-1') + row('T-1'))
+    await till.imports.undo(account, { import_id })
+
+    const all = await collect(till.operations.allAudit({ account_id: account.account_id }))
+
+    const entries = all.filter(({ subject }) => subject === import_id)
+    const { project_id, store_id } = store
+    const data = { rows: 2, added: 1, skipped: 1, updated: 0, passed_over: 0 }
+    assert.deepEqual(
+      entries.map((each) => [each.action, each.project_id, each.store_id, each.data]),
+      [
+        ['purchases.import', project_id, store_id, data],
+        ['imports.undo', project_id, store_id, { rows: 2, added: 1, updated: 0 }],
+      ],
+    )
+  })
+
+  test('an undone import is marked, audited, and can be imported again', async () => {
+    const till = memoryTill()
+    const { account, load, ids, actions } = await openShop(till)
+    const { import_id } = await load(row('T-1') + row('T-2'))
+
+    const undone = await till.imports.undo(account, { import_id })
+    const again = await till.imports.undo(account, { import_id })
+
+    assert.match(undone.undone_at ?? '', /Z$/)
+    assert.deepEqual(again, undone)
+    assert.deepEqual(await ids(), [])
+    const entries = await actions()
+    assert.equal(entries.filter((each) => each === `imports.undo ${import_id}`).length, 1)
+    assert.equal((await load(row('T-2'))).added, 1)
+  })
+
+  test('an import that repeats an earlier one prevents its undo', async () => {
+    const till = memoryTill()
+    const { account, load, ids, actions } = await openShop(till)
+    const first = await load(row('T-1') + row('T-2'))
+    const before = await actions()
+
+    const second = await load(row('T-1') + row('T-2'))
+
+    assert.deepEqual(await actions(), before)
+    assert.equal((await till.imports.get(account, second.import_id)).skipped, 2)
+    const { import_id } = first
+    await assert.rejects(till.imports.undo(account, { import_id }), {
+      code: 'undo_refused',
+      message: /^2 rows of the import were also in the file of .*: force removes them$/,
     })
+    assert.deepEqual(await ids(), ['T-1', 'T-2'])
+    await till.imports.undo(account, { import_id, force: true })
+    assert.deepEqual(await ids(), [])
+  })
 
-    test('the audit entries of an import and of its undo contain the store and the counts', async (t) => {
-      const till = memoryTill({ storage: await open(t) })
-      const { account, store, load } = await openShop(till)
-      const { import_id } = await load(row('T-1') + row('T-1'))
-      await till.imports.undo(account, { import_id })
+  test('a refusal names the number of rows that a later import changed', async () => {
+    const till = memoryTill()
+    const { account, load } = await openShop(till)
+    const { import_id } = await load(row('T-1') + row('T-2'))
+    await load(row('T-2', 'refunded'))
 
-      const all = await collect(till.operations.allAudit({ account_id: account.account_id }))
-
-      const entries = all.filter(({ subject }) => subject === import_id)
-      const { project_id, store_id } = store
-      const data = { rows: 2, added: 1, skipped: 1, updated: 0, passed_over: 0 }
-      assert.deepEqual(
-        entries.map((each) => [each.action, each.project_id, each.store_id, each.data]),
-        [
-          ['purchases.import', project_id, store_id, data],
-          ['imports.undo', project_id, store_id, { rows: 2, added: 1, updated: 0 }],
-        ],
-      )
-    })
-
-    test('an undone import is marked, audited, and can be imported again', async (t) => {
-      const till = memoryTill({ storage: await open(t) })
-      const { account, load, ids, actions } = await openShop(till)
-      const { import_id } = await load(row('T-1') + row('T-2'))
-
-      const undone = await till.imports.undo(account, { import_id })
-      const again = await till.imports.undo(account, { import_id })
-
-      assert.match(undone.undone_at ?? '', /Z$/)
-      assert.deepEqual(again, undone)
-      assert.deepEqual(await ids(), [])
-      const entries = await actions()
-      assert.equal(entries.filter((each) => each === `imports.undo ${import_id}`).length, 1)
-      assert.equal((await load(row('T-2'))).added, 1)
-    })
-
-    test('an import that repeats an earlier one prevents its undo', async (t) => {
-      const till = memoryTill({ storage: await open(t) })
-      const { account, load, ids, actions } = await openShop(till)
-      const first = await load(row('T-1') + row('T-2'))
-      const before = await actions()
-
-      const second = await load(row('T-1') + row('T-2'))
-
-      assert.deepEqual(await actions(), before)
-      assert.equal((await till.imports.get(account, second.import_id)).skipped, 2)
-      const { import_id } = first
-      await assert.rejects(till.imports.undo(account, { import_id }), {
-        code: 'undo_refused',
-        message: /^2 rows of the import were also in the file of .*: force removes them$/,
-      })
-      assert.deepEqual(await ids(), ['T-1', 'T-2'])
-      await till.imports.undo(account, { import_id, force: true })
-      assert.deepEqual(await ids(), [])
-    })
-
-    test('a refusal names the number of rows that a later import changed', async (t) => {
-      const till = memoryTill({ storage: await open(t) })
-      const { account, load } = await openShop(till)
-      const { import_id } = await load(row('T-1') + row('T-2'))
-      await load(row('T-2', 'refunded'))
-
-      await assert.rejects(till.imports.undo(account, { import_id, force: true }), {
-        code: 'undo_refused',
-        message:
-          '1 row of the import was changed by a later import or recorded purchase; undo that one first',
-      })
+    await assert.rejects(till.imports.undo(account, { import_id, force: true }), {
+      code: 'undo_refused',
+      message:
+        '1 row of the import was changed by a later import or recorded purchase; undo that one first',
     })
   })
-}
+})
 
 test('a dry run and an empty file leave no record', async () => {
   const till = memoryTill()

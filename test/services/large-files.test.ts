@@ -35,12 +35,12 @@ test('rows with large metadata are staged a few at a time, small rows by hundred
   const { slices, storage } = watchSlices()
   const till = memoryTill({ storage })
   const { account } = await createShop(till)
-  const large = Array.from({ length: 60 }, (_, i) => row(`T-${i}`, objects(60_000)))
+  const large = Array.from({ length: 20 }, (_, i) => row(`T-${i}`, objects(60_000)))
   const small = Array.from({ length: 5_000 }, (_, i) => row(`S-${i}`, '{"a":1}'))
   const importRows = (rows: string[]) =>
     till.purchases.import(account, { store_id: 'main', file: fileOf(HEADER + rows.join('')) })
 
-  assert.equal((await importRows(large)).added, 60)
+  assert.equal((await importRows(large)).added, 20)
   assert.ok(Math.max(...slices) <= 4, String(slices))
   slices.length = 0
   assert.equal((await importRows(small)).added, 5_000)
@@ -131,7 +131,7 @@ test('blanks and escapes do not count towards the metadata limit, and longer met
 test('a file of many currencies has a total for each', async () => {
   const till = memoryTill()
   const { account } = await createShop(till)
-  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+  const letters = [...'ABCDEFGHIJKLM']
   const codes = letters.flatMap((a) => letters.flatMap((b) => letters.map((c) => a + b + c)))
   const rows = codes.map((code, i) => `T-${i},gold,2024-03-01T12:34:56Z,2,${code}\n`)
   const { totals } = await till.purchases.import(account, {

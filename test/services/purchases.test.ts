@@ -47,26 +47,26 @@ const FULL_PURCHASES = [
   },
 ]
 
-describePurchases('in memory', createMemoryStorage, false)
+describe('purchases', () => {
+  const open = createMemoryStorage
+  describe('of a good file', () => describeGoodFiles(open))
+  describe('of a file with errors', () => describeMistakes(open))
+  describe('that are stored already', () => describeRepeats(open))
+  describe('of a dry run', () => describeDryRuns(open))
+  describe('and the caller', () => describeCallers(open))
+  describe('in a list', () => describeLists(open))
+  describeMany('memory', open)
+})
+
 for (const { driver, skip } of await sqliteDrivers()) {
-  describePurchases(
-    `in SQLite with ${driver}`,
-    () => openSqliteStorage(':memory:', { driver }),
-    skip,
-  )
+  const open = () => openSqliteStorage(':memory:', { driver })
+  describe('purchases', { skip }, () => describeMany(`SQLite with ${driver}`, open))
 }
 
-function describePurchases(name: string, open: OpenStorage, skip: string | false): void {
-  describe(`purchases ${name}`, { skip }, () => {
-    describe('of a good file', () => describeGoodFiles(open))
-    describe('of a file with errors', () => describeMistakes(open))
-    describe('that are stored already', () => describeRepeats(open))
-    describe('of a dry run', () => describeDryRuns(open))
-    describe('and the caller', () => describeCallers(open))
-    describe('while the file is read', () => describeStreams(open))
-    describe('of concurrent imports', () => describeTurns(open))
-    describe('in a list', () => describeLists(open))
-  })
+/** Depends on when a storage takes turns. Contract tests compare the storages otherwise. */
+function describeMany(name: string, open: OpenStorage): void {
+  describe(`while the file is read into ${name}`, () => describeStreams(open))
+  describe(`of concurrent imports into ${name}`, () => describeTurns(open))
 }
 
 function describeGoodFiles(open: OpenStorage): void {

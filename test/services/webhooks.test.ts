@@ -300,7 +300,7 @@ test('an account with thousands of endpoints delays another one by no claim', as
   t.after(() => till.close())
   const { account, project } = await openHooks(till)
   const store_config = { webhook_url: URL, webhook_enabled: true }
-  const ids = Array.from({ length: 2_000 }, (_, i) => `store_${i}`)
+  const ids = Array.from({ length: 1_100 }, (_, i) => `store_${i}`)
   const newStore = (store_id: string) =>
     till.stores.create(account, {
       ...{ project_id: project.id, store_id, store_type: 'web', store_config },

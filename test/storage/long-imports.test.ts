@@ -12,8 +12,8 @@ import { temporaryFolder } from '../support/folder.ts'
 import { threadsOf } from '../support/threads.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 
-// 60 transactions make 7 checkpoints.
-const ROWS = 30_000
+// 40 transactions make 5 checkpoints.
+const ROWS = 20_000
 const SLICE = 500
 /** More rows than a block has, and those before it that are indexed at once. */
 const UNORDERED = 64_000

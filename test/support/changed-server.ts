@@ -46,10 +46,10 @@ function parse(body: string): Json | undefined {
   }
 }
 
-/** Starts a proxy that makes the server at `target` look defective. Resolves to its URL. */
+/** Starts a proxy that makes the server of `answer` look defective. Resolves to its URL. */
 export async function startChangedServer(
   t: Pick<TestContext, 'after'>,
-  target: string,
+  answer: (request: Request) => Promise<Response>,
   change: Change,
 ): Promise<string> {
   const server = createServer(async (incoming, outgoing) => {
@@ -58,16 +58,17 @@ export async function startChangedServer(
     const { host: _, connection: __, 'content-length': ___, ...sent } = incoming.headers
     const headers = sent as { [name: string]: string }
     const bytes = await text(incoming.setEncoding('latin1'))
-    const json = parse(Buffer.from(bytes, 'latin1').toString())
-    const request = { number: NUMBERS.get(`${method} ${path}`) ?? 0, headers, json }
+    const sentJson = parse(Buffer.from(bytes, 'latin1').toString())
+    const request = { number: NUMBERS.get(`${method} ${path}`) ?? 0, headers, json: sentJson }
     if (request.number === change.silent) return
     if (request.number === change.closing) return void incoming.socket.destroy()
     change.request?.(request)
     const body = request.json ? JSON.stringify(request.json) : Buffer.from(bytes, 'latin1')
     const init = { method, headers, ...(body.length > 0 ? { body } : {}) }
-    const answer = await fetch(target + url, init)
-    const type = answer.headers.get('content-type') ?? ''
-    const reply: ProxiedReply = { status: answer.status, type, json: (await answer.json()) as Json }
+    const response = await answer(new Request(`http://127.0.0.1${url}`, init))
+    const type = response.headers.get('content-type') ?? ''
+    const json = (await response.json()) as Json
+    const reply: ProxiedReply = { status: response.status, type, json }
     change.reply?.(reply, request)
     outgoing.writeHead(reply.status, { 'content-type': reply.type })
     outgoing.end(reply.text ?? JSON.stringify(reply.json))

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Finding, Report } from '../../cli/conformance/suite.ts'
-import { createMemoryStorage, type Storage } from '../../lib/index.ts'
+import { createFetchHandler } from '../../http/index.ts'
+import { createMemoryStorage } from '../../lib/index.ts'
 import { type Change, startChangedServer } from './changed-server.ts'
 import { tillkit } from './cli.ts'
 import { startServer } from './server.ts'
@@ -11,20 +12,20 @@ import { createShop } from './till.ts'
 export const ANSWER = 'answers a valid request with 200 and exactly the specified fields'
 
 /** A server that conforms, and the keys for it. */
-export async function startShop(t: TestContext, storage: Storage = createMemoryStorage()) {
-  const { url, till } = await startServer(t, { storage })
+export async function startShop(t: TestContext) {
+  const { url, till } = await startServer(t, { storage: createMemoryStorage() })
   const { account, project } = await createShop(till)
   const env = {
     TILLKIT_PUBLIC_KEY: project.public_key,
     TILLKIT_ACCOUNT_KEY: account.account_key,
   }
-  return { url, till, account, project, env }
+  return { url, handle: createFetchHandler(till), till, account, project, env }
 }
 
 /** Checks a server with a defect. */
 export async function check(t: TestContext, change: Change, args: readonly string[] = []) {
-  const { url, env } = await startShop(t)
-  const changed = await startChangedServer(t, url, change)
+  const { handle, env } = await startShop(t)
+  const changed = await startChangedServer(t, handle, change)
   const line = ['conformance', '--url', changed, '--json', ...args]
   const { code, stdout } = await tillkit(line, { env })
   for (const secret of [...Object.values(env), 'eyJ']) assert.ok(!stdout.includes(secret))

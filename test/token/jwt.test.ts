@@ -5,7 +5,7 @@ import * as jose from 'jose'
 import type { Claims } from '../../lib/token/claims.ts'
 import { signToken, verifyToken } from '../../lib/token/jwt.ts'
 import type { SigningKey } from '../../lib/token/key.ts'
-import { fc } from '../support/seeds.ts'
+import { character, fc } from '../support/seeds.ts'
 
 const now = 1_800_000_000
 const expected = { iss: 'tillkit', now }
@@ -452,7 +452,7 @@ describe('verifyToken and structure', () => {
   })
 
   test('returns undefined for arbitrary text, and never throws', () => {
-    const text = fc.string({ unit: 'binary', maxLength: 200 })
+    const text = fc.string({ unit: character, maxLength: 200 })
     const segments = fc.array(fc.oneof(text, fc.base64String(), text.map(encode)), { maxLength: 5 })
     fc.assert(
       fc.property(
@@ -464,7 +464,7 @@ describe('verifyToken and structure', () => {
           assert.equal(verify(any), undefined)
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     )
   })
 })
@@ -511,7 +511,7 @@ describe('verifyToken compared with jose', () => {
         if (ours !== undefined) accepted++
         if (theirs !== undefined && refusedByRule) stricter++
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     )
     assert.ok(accepted > 100, `${accepted} were accepted`)
     assert.ok(stricter > 100, `${stricter} were accepted by jose alone`)
@@ -556,7 +556,7 @@ function stricterRules(
   )
 }
 
-const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 40 })
+const text = fc.string({ unit: character, minLength: 1, maxLength: 40 })
 const anyClaims: fc.Arbitrary<Claims> = fc.record(
   {
     iss: fc.constant('tillkit'),

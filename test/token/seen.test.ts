@@ -5,7 +5,7 @@ import type { Claims } from '../../lib/token/claims.ts'
 import { signToken, verifyToken } from '../../lib/token/jwt.ts'
 import type { SigningKey } from '../../lib/token/key.ts'
 import { createMac } from '../../lib/token/mac.ts'
-import { fc } from '../support/seeds.ts'
+import { character, fc } from '../support/seeds.ts'
 
 const now = 1_800_000_000
 const expected = { iss: 'tillkit', now }
@@ -123,7 +123,7 @@ describe('a token that was verified before', () => {
     const change = fc.record({
       at: fc.nat(token.length),
       gone: fc.nat(3),
-      put: fc.string({ unit: 'binary', maxLength: 3 }),
+      put: fc.string({ unit: character, maxLength: 3 }),
     })
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
@@ -133,7 +133,7 @@ describe('a token that was verified before', () => {
         )
         assert.deepEqual(verify(changed, keys), verify(changed, [{ ...key }]))
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     )
   })
 })
@@ -167,7 +167,7 @@ describe('verifyToken', () => {
 describe('createMac', () => {
   test('returns the same HMAC-SHA-256 as createHmac for any secret and text', () => {
     const secrets = fc.uint8Array({ minLength: 0, maxLength: 150 })
-    const texts = fc.string({ unit: 'binary', maxLength: 200 })
+    const texts = fc.string({ unit: character, maxLength: 200 })
     fc.assert(
       fc.property(secrets, fc.array(texts, { minLength: 1 }), (secret, some) => {
         const mac = createMac(secret, 200 * 2)

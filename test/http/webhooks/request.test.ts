@@ -6,7 +6,7 @@ import { RequestFailure } from '../../../http/webhooks/failure.ts'
 import { createOutgoing, type OutgoingOptions } from '../../../http/webhooks/request.ts'
 import { eventuallyHolds } from '../../support/eventually.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import { fc } from '../../support/seeds.ts'
+import { character, fc } from '../../support/seeds.ts'
 import { TLS_CERTIFICATE, TLS_KEY } from '../../support/tls.ts'
 
 function open(t: TestContext, options: OutgoingOptions = { allowPrivate: true }) {
@@ -297,7 +297,7 @@ describe('answers', () => {
     const { url } = await startRaw(t, (socket) => socket.end(reply))
     const { post } = open(t, { allowPrivate: true, timeout: 1_000 })
     const line = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.string({ unit: character, maxLength: 40 }),
       fc.constantFrom(
         ...['HTTP/1.1 200 OK', 'HTTP/1.1 503 x', 'HTTP/1.0 410', 'retry-after: 5', 'location: /'],
         ...['transfer-encoding: chunked', 'content-length: 3', 'connection: close', '', '3', 'abc'],
