@@ -83,9 +83,10 @@ export function startWrk(folder, url, requests, { seconds, connections = 64, fro
     kill: () => child.kill('SIGKILL'),
     /** Ends the load early, and returns the report. */
     stop() {
-      child.kill('SIGCONT') // first: while stopped, the wrong thread might take the other signal
-      child.kill('SIGINT')
-      return report
+      child.kill('SIGCONT')
+      // Again and again: only the main thread's copy of the signal ends its sleep.
+      const timer = setInterval(() => child.kill('SIGINT'), 50)
+      return report.finally(() => clearInterval(timer))
     },
     /** The bytes that wrk has read so far, almost all from the server. */
     bytesRead() {
