@@ -42,11 +42,10 @@ export async function compare(folder, title, subject) {
       each.wrk.pause()
     }
     for (let round = -WARM_UP; round < WINDOWS; round++) {
-      for (const each of contenders) {
+      for (const each of round % 2 === 0 ? contenders : contenders.toReversed()) {
         const window = await measureWindow(each)
         if (round >= 0) each.windows.push(window)
       }
-      contenders.reverse()
     }
     for (const { wrk } of contenders) {
       const bytes = wrk.bytesRead()
