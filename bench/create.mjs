@@ -1,6 +1,7 @@
 // Creates items. Each item is on disk before it is acknowledged.
 import { join } from 'node:path'
-import { compare, fastifyPeer, requireWrk } from './load.mjs'
+import { compare } from './compare.mjs'
+import { fastifyPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'
 
 export async function bench() {

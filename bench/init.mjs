@@ -1,6 +1,7 @@
 // Opens sessions: reads project and stores, and signs a token.
 import { join } from 'node:path'
-import { compare, fastifyPeer, requireWrk } from './load.mjs'
+import { compare } from './compare.mjs'
+import { fastifyPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'
 
 export async function bench() {

@@ -1,6 +1,7 @@
 // Lists a store of 100 items.
 import { join } from 'node:path'
-import { compare, fastifyPeer, honoPeer, requireWrk } from './load.mjs'
+import { compare } from './compare.mjs'
+import { fastifyPeer, honoPeer, requireWrk } from './load.mjs'
 import { inFolder, seed } from './servers.mjs'
 
 export async function bench() {

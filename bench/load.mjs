@@ -1,14 +1,12 @@
-// Compares servers under wrk: each in its own process, one at a time, in turn.
+// Puts servers under the load of wrk.
 import { spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { call, removeDatabase, startServer, startTillkit } from './servers.mjs'
-import { count, median, printTable, ratio } from './table.mjs'
+import { call, removeDatabase, startServer } from './servers.mjs'
 
 export const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const WARM_UP = 2
 export const ROUNDS = 3
-const LIMIT = 'bare node:http'
 
 export function requireWrk() {
   if (spawnSync('wrk', ['-v']).error === undefined) return
@@ -16,49 +14,8 @@ export function requireWrk() {
   process.exit(2)
 }
 
-export const fastifyPeer = (db) => startServer('bench/peer-fastify.mjs', db)
-export const honoPeer = (db) => startServer('bench/peer-hono.mjs', db)
-
-/**
- * Measures our server, the rivals and the limit with `requests`, on copies of the database
- * `seeded`.
- *
- * A wrong value in the header `credential` must be answered with the status `refusal`. `varying`
- * names the members that may differ between two answers to one request.
- */
-export async function compare(folder, title, subject) {
-  const { seeded, requests, rivals } = subject
-  const ours = await withServer(folder, seeded, startTillkit, ({ url }) =>
-    call(url, numbered(requests[0])),
-  )
-  const servers = { tillkit: startTillkit, ...rivals, [LIMIT]: () => startReplay(folder, ours) }
-  const trials = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const [name, start] of Object.entries(servers)) {
-      const trial = await withServer(folder, seeded, start, async (server) => {
-        if (name !== LIMIT) await judge(name, server.url, ours, subject)
-        return measure(folder, server, requests)
-      })
-      trials[name].push(trial)
-    }
-  }
-  const rate = (name) => median(trials[name].map((trial) => trial.rate))
-  const cpu = (name) => median(trials[name].map((trial) => trial.cpu))
-  printTable(
-    `${title}: medians of ${ROUNDS} interleaved rounds of ${SECONDS} s, 64 connections`,
-    ['', 'requests/s', 'of the limit', 'of Fastify', 'CPU µs', 'limit / CPU', 'p50 ms', 'p99 ms'],
-    Object.keys(trials).map((name) => [
-      name,
-      count(rate(name)),
-      ratio(rate(name) / rate(LIMIT)),
-      ratio(rate(name) / rate('Fastify')),
-      cpu(name).toFixed(1),
-      ratio(cpu(LIMIT) / cpu(name)),
-      median(trials[name].map(({ p50 }) => p50)).toFixed(2),
-      median(trials[name].map(({ p99 }) => p99)).toFixed(2),
-    ]),
-  )
-}
+export const fastifyPeer = (db) => startServer('bench/peer-fastify.mjs', [db])
+export const honoPeer = (db) => startServer('bench/peer-hono.mjs', [db])
 
 /** Calls `work` with a server on a fresh copy of a database. */
 export async function withServer(folder, seeded, start, work) {
@@ -97,8 +54,11 @@ export async function judge(name, url, ours, { requests, credential, refusal, va
   if (a !== b) throw new Error(`${name} answers ${a.slice(0, 500)}, not ${b.slice(0, 500)}`)
 }
 
-/** Requests per second, and latencies in ms. Throws if an answer was not 200. */
-async function load(folder, url, requests, { seconds, connections, from }) {
+/** Requests per second, and latencies in ms. */
+const load = (folder, url, requests, options) => startWrk(folder, url, requests, options).report
+
+/** Starts wrk. Its `report` rejects if an answer was not 200. */
+export function startWrk(folder, url, requests, { seconds, connections = 64, from = 0 }) {
   const { host, port } = new URL(url)
   const file = join(folder, `requests-${port}`)
   writeFileSync(file, requests.map((each) => rawRequest(host, each)).join('\0'))
@@ -114,8 +74,30 @@ async function load(folder, url, requests, { seconds, connections, from }) {
   const child = spawn('wrk', [...options, url, '--', file, String(from)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  const report = readReport(child.stdout)
+  report.catch(() => {}) // the caller may not have asked for it yet
+  return {
+    report,
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
+    kill: () => child.kill('SIGKILL'),
+    /** Ends the load early, and returns the report. */
+    stop() {
+      child.kill('SIGCONT')
+      // Again and again: only the main thread's copy of the signal ends its sleep.
+      const timer = setInterval(() => child.kill('SIGINT'), 50)
+      return report.finally(() => clearInterval(timer))
+    },
+    /** The bytes that wrk has read so far, almost all from the server. */
+    bytesRead() {
+      return Number(/rchar: (\d+)/.exec(readFileSync(`/proc/${child.pid}/io`, 'utf8'))[1])
+    },
+  }
+}
+
+async function readReport(output) {
   let report = ''
-  for await (const chunk of child.stdout) report += chunk
+  for await (const chunk of output) report += chunk
   const rate = Number(/Requests\/sec:\s+([\d.]+)/.exec(report)?.[1])
   if (!(rate > 0) || /Non-2xx|Socket errors/.test(report)) throw new Error(report)
   const answers = Number(/(\d+) requests in/.exec(report)[1])
@@ -144,5 +126,5 @@ export function numbered({ body, ...request }) {
 export function startReplay(folder, answer) {
   const file = join(folder, 'answer.json')
   writeFileSync(file, JSON.stringify(answer))
-  return startServer('bench/replay.mjs', file)
+  return startServer('bench/replay.mjs', [file])
 }

@@ -1,7 +1,8 @@
 // Reads one item by its id, without and with the request log. The bearer token is verified on each
 // request.
 import { join } from 'node:path'
-import { compare, fastifyPeer, honoPeer, requireWrk } from './load.mjs'
+import { compare } from './compare.mjs'
+import { fastifyPeer, honoPeer, requireWrk } from './load.mjs'
 import { inFolder, seed, startLoggingTillkit } from './servers.mjs'
 import { count } from './table.mjs'
 
@@ -14,7 +15,12 @@ export async function bench() {
     const { items, tokens } = await seed(seeded, PLAYERS)
     const subject = {
       seeded,
-      rivals: { 'tillkit, log on': startLoggingTillkit, Fastify: fastifyPeer, Hono: honoPeer },
+      rivals: {
+        'tillkit, log to a file': (db) => startLoggingTillkit(db, join(folder, 'requests.log')),
+        'tillkit, log to /dev/null': startLoggingTillkit,
+        Fastify: fastifyPeer,
+        Hono: honoPeer,
+      },
       credential: 'authorization',
       refusal: 401,
     }

@@ -1,7 +1,15 @@
 // Shared by all subjects over HTTP: a seeded database, and servers in their own processes.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,22 +69,25 @@ export function startTillkit(db, ...options) {
   return startTillkitOf('.', db, ...options)
 }
 
-/** Our server with default settings. Its log goes to `/dev/null`. */
-export function startLoggingTillkit(db) {
-  return startServer(MAIN, 'serve', '--port', '0', '--db', db)
+/** Our server with default settings, which writes its log to this file. */
+export function startLoggingTillkit(db, file = '/dev/null') {
+  return startServer(MAIN, ['serve', '--port', '0', '--db', db], file)
 }
 
 /** The server of another tree. */
 export function startTillkitOf(tree, db, ...options) {
-  return startServer(join(tree, MAIN), 'serve', '--port', '0', '--db', db, ...quiet, ...options)
+  const args = ['serve', '--port', '0', '--db', db, ...quiet, ...options]
+  return startServer(join(tree, MAIN), args)
 }
 
-/** Starts a Node process that prints its address as its first line. */
-export async function startServer(script, ...args) {
+/** Starts a Node process that prints its address as its first line, and its log to a file. */
+export async function startServer(script, args = [], file = '/dev/null') {
+  const log = openSync(file, 'a')
   const child = spawn(process.execPath, [script, ...args], {
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', log],
     env: { ...process.env, NODE_ENV: 'production' },
   })
+  closeSync(log)
   const ended = once(child, 'close')
   const lines = createInterface({ input: child.stdout })
   const first = await Promise.race([once(lines, 'line'), ended])
@@ -89,7 +100,7 @@ export async function startServer(script, ...args) {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
       return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1]) / 1024
     },
-    cpu: () => processorTime(child.pid),
+    cpu: () => threadTimes(child.pid),
     /** The CPU time of its main thread, without the sender of webhooks and garbage collection. */
     mainCpu: () => processorTime(`${child.pid}/task/${child.pid}`),
     async stop() {
@@ -97,6 +108,16 @@ export async function startServer(script, ...args) {
       await ended
     },
   }
+}
+
+/** The CPU time of the threads of a process so far in µs, exact unless the kernel lacks `sched`. */
+function threadTimes(pid) {
+  const files = readdirSync(`/proc/${pid}/task`).map((id) => `/proc/${pid}/task/${id}/sched`)
+  if (!existsSync(files[0])) return processorTime(pid)
+  const milliseconds = files.map((file) =>
+    Number(/sum_exec_runtime\s*:\s*([\d.]+)/.exec(readFileSync(file, 'utf8'))[1]),
+  )
+  return milliseconds.reduce((sum, each) => sum + each) * 1000
 }
 
 /**

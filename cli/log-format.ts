@@ -24,14 +24,29 @@ export function formatLogLine(entry: LogEntry | LogMessage, format: LogFormat): 
 }
 
 /**
- * Formats an entry as `JSON.stringify` does. The members that many requests share are formatted
- * once (bench/read).
+ * Formats an entry as `JSON.stringify` does. Formats the parts that many requests share only once,
+ * because each part takes 50 ns to append and to copy (bench/read).
  */
 function formatEntry(entry: LogEntry): string {
-  const { time, ms, request_id, error } = entry
-  const stack = error === undefined ? '' : `,"error":${JSON.stringify(error)}`
-  const answer = answerOf(entry)
-  return `{"time":"${time}",${answer},"ms":${ms},"request_id":"${request_id}",${callerOf(entry)}${stack}}`
+  const { ms, request_id, error } = entry
+  const start = startOf(entry.time) + answerOf(entry)
+  const line = `${start}${formatMs(ms)},"request_id":"${request_id}${callerOf(entry)}`
+  return error === undefined ? line : `${line.slice(0, -1)},"error":${JSON.stringify(error)}}`
+}
+
+let latest = { time: '', text: '' }
+
+function startOf(time: string): string {
+  if (latest.time !== time) latest = { time, text: `{"time":"${time}",` }
+  return latest.text
+}
+
+/** The texts of 0 to 99.9 ms: formatting such a number takes 0.1 µs. */
+const TENTHS = Array.from({ length: 1_000 }, (_, tenths) => String(tenths / 10))
+
+function formatMs(ms: number): string {
+  const tenths = Math.round(ms * 10)
+  return (tenths / 10 === ms ? TENTHS[tenths] : undefined) ?? String(ms)
 }
 
 interface Formatted<T> {
@@ -45,6 +60,7 @@ type Caller = Pick<LogEntry, 'client' | 'account_id' | 'project_id'>
 /** The latest answer of each route. The number of routes is fixed. */
 const answers = new Map<string | null, Formatted<Answer>>()
 
+/** The members of an answer, and the name of the next one. */
 function answerOf({ level, method, route, status }: LogEntry): string {
   const known = answers.get(route)
   const last = known?.values
@@ -52,7 +68,7 @@ function answerOf({ level, method, route, status }: LogEntry): string {
     return known.text
   }
   const values = { level, method, route, status }
-  const text = membersOf(values)
+  const text = `${membersOf(values)},"ms":`
   answers.set(route, { values, text })
   return text
 }
@@ -61,6 +77,7 @@ const MAX_CLIENTS = 1_000
 /** The latest caller of each client address. The cache is emptied when full. */
 const callers = new Map<string, Formatted<Caller>>()
 
+/** The members of a caller, between the end of the request id and that of the entry. */
 function callerOf({ client, account_id, project_id }: LogEntry): string {
   const known = callers.get(client)
   const last = known?.values
@@ -68,7 +85,7 @@ function callerOf({ client, account_id, project_id }: LogEntry): string {
     return known.text
   }
   const values = { client, account_id, project_id } as Caller
-  const text = membersOf(values)
+  const text = `",${membersOf(values)}}`
   if (callers.size >= MAX_CLIENTS) callers.clear()
   callers.set(client, { values, text })
   return text

@@ -54,14 +54,21 @@ function isFile(fd: number): boolean {
   return stats.isFile() || (stats.isCharacterDevice() && !isatty(fd))
 }
 
+/** Encoding into a new buffer for each write takes 0.15 µs per line more (bench/read). */
+const BUFFER_BYTES = 256 * 1024
+
 /** Writes without Node's stream, which writes nothing more after an error such as a full disk. */
 function createFileWrite(fd: number): Write {
+  const buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   let isCut = false
-  return (text) => {
-    const bytes = Buffer.from(isCut ? `\n${text}` : text)
+  return (lines) => {
+    const text = isCut ? `\n${lines}` : lines
+    const fits = 3 * text.length <= buffer.length // UTF-8 has at most 3 bytes for each unit
+    const bytes = fits ? buffer : Buffer.from(text)
+    const end = fits ? buffer.write(text) : bytes.length
     let written = 0
     try {
-      while (written < bytes.length) written += writeSync(fd, bytes, written)
+      while (written < end) written += writeSync(fd, bytes, written, end - written)
       isCut = false
     } catch {
       isCut ||= written > 0

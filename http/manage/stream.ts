@@ -1,6 +1,7 @@
 import type { Answer } from '../call.ts'
 import { runWhenFree } from '../concurrency.ts'
 import { StreamedBody } from '../representation.ts'
+import { waitForTurn } from '../scheduler.ts'
 import type { ManageCall } from './row.ts'
 
 /**
@@ -13,9 +14,12 @@ export async function streamFile(
   chunks: AsyncIterable<string>,
 ): Promise<Answer> {
   const source = chunks[Symbol.asyncIterator]()
-  const first = await source.next() // an error here still becomes a problem document
-  const next = () =>
-    runWhenFree(concurrency.reports, caller.account_id, limits.answerTimeout, () => source.next())
+  const first = await source.next() // an error still becomes a problem document
+  const next = async () => {
+    await waitForTurn(caller.account_id)
+    const { reports } = concurrency
+    return runWhenFree(reports, caller.account_id, limits.answerTimeout, () => source.next())
+  }
   async function* rest() {
     for (let chunk = first; !chunk.done; chunk = await next()) yield Buffer.from(chunk.value)
   }

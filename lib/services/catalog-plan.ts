@@ -32,7 +32,7 @@ import {
   type Store,
 } from '../domain/store.ts'
 import { type ErrorDetail, TillError } from '../errors.ts'
-import { pagesOf, recordsOf } from '../storage/pages.ts'
+import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { CatalogChanges, Quota } from '../storage/port.ts'
 import { findReachableProject } from './access.ts'
 import {
@@ -366,7 +366,7 @@ function createPlanner(
       }
 
       if (!isNew) {
-        for await (const { records } of pagesOf((page) => storage.listCatalogItems(store, page))) {
+        for await (const { records } of catalogPages(storage, store)) {
           for (const each of records) compare(each)
         }
       }

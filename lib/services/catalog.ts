@@ -4,7 +4,8 @@ import type { JsonObject } from '../domain/fields.ts'
 import type { Item } from '../domain/item.ts'
 import { STORE_SECRETS } from '../domain/store.ts'
 import { TillError } from '../errors.ts'
-import { recordsOf } from '../storage/pages.ts'
+import { catalogPages, recordsOf } from '../storage/pages.ts'
+import type { RecordPage } from '../storage/port.ts'
 import { assertAccount, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import { type CatalogPlan, type CatalogRequest, preparePlan } from './catalog-plan.ts'
@@ -54,7 +55,7 @@ export function createCatalog(context: Context): Catalogs {
         const text = format({ store_id, store_type, is_sandbox, status, store_config }, 4)
         yield `${before}\n    ${text.slice(0, -6)},\n      "items": [`
         before = ','
-        yield* formatItems(recordsOf((page) => storage.listCatalogItems(store, page)))
+        yield* formatItems(catalogPages(storage, store))
         yield ']\n    }'
       }
       yield before === '' ? ']\n}\n' : '\n  ]\n}\n'
@@ -82,23 +83,22 @@ export function createCatalog(context: Context): Catalogs {
   }
 }
 
-async function* formatItems(items: AsyncIterable<Item>): AsyncGenerator<string> {
-  let text = ''
+async function* formatItems(pages: AsyncIterable<RecordPage<Item>>): AsyncGenerator<string> {
   let before = ''
-  for await (const item of items) {
-    const { name, display_name, description, price, type, metadata, archived_at } = item
-    const fields = { name, display_name, description, price: String(price), type, metadata }
-    const shown = archived_at === undefined ? fields : { ...fields, archived: true }
-    text += `${before}\n        ${JSON.stringify(shown)}`
+  for await (const { records } of pages) {
+    if (records.length === 0) continue
+    yield before + records.map(formatItem).join(',')
     before = ','
-    if (text.length < CHUNK) continue
-    yield text
-    text = ''
   }
-  yield before === '' ? '' : `${text}\n      `
+  yield before === '' ? '' : '\n      '
 }
 
-const CHUNK = 64 * 1024
+function formatItem(item: Item): string {
+  const { name, display_name, description, price, type, metadata, archived_at } = item
+  const fields = { name, display_name, description, price: String(price), type, metadata }
+  const shown = archived_at === undefined ? fields : { ...fields, archived: true }
+  return `\n        ${JSON.stringify(shown)}`
+}
 
 function format(value: object, indent: number): string {
   return JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(indent)}`)

@@ -43,6 +43,9 @@ export interface ErasedUser {
   readonly purchases: number
 }
 
+/** An export reads so many records at once. Other requests wait meanwhile. */
+const EXPORT_PAGE = 200
+
 /** Erasing 100,000 purchases takes SQLite 5 s, and blocks the event loop for 0.1 s at most. */
 const BATCH = 500
 const MAX_WAIT_MS = 10 * 60_000
@@ -105,7 +108,7 @@ export function createUsers(context: Context): Users {
     for await (const { store_id } of storesOf(project_id)) {
       const list = (page: Page) =>
         storage.listPurchases({ account_id, store_id }, { user_id }, page)
-      for await (const { purchases } of pagesOf(list)) {
+      for await (const { purchases } of pagesOf(list, EXPORT_PAGE)) {
         yield purchases.map((each) => ({
           ...each,
           purchased_at: formatInstant(each.purchased_at),
@@ -116,9 +119,8 @@ export function createUsers(context: Context): Users {
 
   async function* revocationsOf(user: UserKey) {
     const names = [user.user_id, pseudonymOf(user)]
-    for await (const { records } of pagesOf((page) =>
-      storage.listWatermarks(user.project_id, page),
-    )) {
+    const list = (page: Page) => storage.listWatermarks(user.project_id, page)
+    for await (const { records } of pagesOf(list, EXPORT_PAGE)) {
       const own = records.filter(({ user_id }) => names.includes(user_id))
       yield own.map((each) => ({ ...each, not_after: formatInstant(each.not_after * 1000) }))
     }
@@ -126,14 +128,15 @@ export function createUsers(context: Context): Users {
 
   async function* entriesAbout(account_id: string, user: UserKey) {
     const { isAbout } = entriesOf(user)
-    for await (const { entries } of pagesOf((page) => storage.listAudit(account_id, page))) {
+    const list = (page: Page) => storage.listAudit(account_id, page)
+    for await (const { entries } of pagesOf(list, EXPORT_PAGE)) {
       yield entries.filter(isAbout)
     }
   }
 
   async function* idempotencyPages(account_id: string) {
-    const pages = pagesOf((page) => storage.listIdempotencyRecords(account_id, page))
-    for await (const { records } of pages) yield records
+    const list = (page: Page) => storage.listIdempotencyRecords(account_id, page)
+    for await (const { records } of pagesOf(list, EXPORT_PAGE)) yield records
   }
 
   async function* idempotencyRecordsOf(account_id: string, user: UserKey) {

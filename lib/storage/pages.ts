@@ -9,6 +9,22 @@ export function purchasePages(storage: Storage, store: StoreKey) {
   return pagesOf((page) => storage.listPurchases(store, {}, page))
 }
 
+const CATALOG_PAGE = 100
+
+/**
+ * Reads all items of a store, page by page, with archived ones. A page takes about 2 ms of CPU time,
+ * because other requests wait meanwhile.
+ */
+export function catalogPages(storage: Storage, store: StoreKey) {
+  let limit = CATALOG_PAGE
+  return pagesOf(async (page) => {
+    const read = await storage.listCatalogItems(store, { ...page, limit })
+    // Large items end a page early. PostgreSQL would send the rest of the rows for nothing.
+    limit = Math.min(CATALOG_PAGE, 2 * read.records.length)
+    return read
+  })
+}
+
 /**
  * The most records that one page of a filtered list examines. SQLite needs about 40 ms for them.
  */
@@ -22,19 +38,20 @@ export const EXAMINED = 10_000
 export const PAGE_TEXT = 1024 ** 2
 
 /**
- * Takes rows until there are `limit` of them or their text reaches `PAGE_TEXT`. If more rows
- * follow, `next` is the cursor of the last row taken. Reads at most one row more than it takes.
+ * Takes rows until there are `limit` of them or their text reaches `maxText`. If more rows follow,
+ * `next` is the cursor of the last row taken. Reads at most one row more than it takes.
  */
 export function fillPage<R>(
   rows: Iterable<R>,
   limit: number,
   textOf: (row: R) => number,
   cursorOf: (row: R) => unknown = (row) => (row as { readonly id?: unknown }).id,
+  maxText = PAGE_TEXT,
 ): { readonly taken: R[]; readonly next?: string } {
   const taken: R[] = []
   let text = 0
   for (const row of rows) {
-    if (taken.length === limit || text >= PAGE_TEXT) {
+    if (taken.length === limit || text >= maxText) {
       return { taken, next: String(cursorOf(taken.at(-1) as R)) }
     }
     taken.push(row)
@@ -50,8 +67,9 @@ export function recordPage<R, T>(
   record: (row: R) => T,
   cursorOf: (row: R) => unknown,
   textOf: (row: R) => number = () => 0,
+  maxText = PAGE_TEXT,
 ): RecordPage<T> {
-  const { taken, next } = fillPage(rows, limit, textOf, cursorOf)
+  const { taken, next } = fillPage(rows, limit, textOf, cursorOf, maxText)
   return { records: taken.map(record), ...(next === undefined ? {} : { next }) }
 }
 

@@ -75,3 +75,16 @@ test('lines are dropped and counted while the reader of a log is far behind', as
   const whole = read.filter((each) => each === line).length
   assert.equal(read.at(-2), `lost ${20 - whole}`)
 })
+
+test('short and long lines reach a file whole', async (t) => {
+  const log = join(temporaryFolder(t), 'log')
+  const io = createIo()
+  Object.assign(io.stderr, { fd: openSync(log, 'a') })
+  const write = createLogWriter(io, String)
+  const lines = ['Щ', 'Щ'.repeat(100_000), 'x'.repeat(300_000), 'end']
+  for (const line of lines) {
+    write(line)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.equal(readFileSync(log, 'utf8'), lines.map((line) => `${line}\n`).join(''))
+})

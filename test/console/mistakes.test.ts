@@ -19,6 +19,11 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   const { page, complaints } = await openTab(t)
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   const fill = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
+  const chooseFile = async (name: string) => {
+    const text = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
+    const file = { name, mimeType: 'text/csv', buffer: Buffer.from(text) }
+    await page.getByLabel(/Drop a CSV/).setInputFiles(file)
+  }
   await signIn(page, url, account.account_key)
 
   await t.test('an address that names the wrong store shows no other store', async () => {
@@ -67,9 +72,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
 
   await t.test('a stopped import says that it may be stored', async () => {
     await goTo(page, '#/import?store=b-jpy', 'Import purchases')
-    const text = 'transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n'
-    const file = { name: 'sales.csv', mimeType: 'text/csv', buffer: Buffer.from(text) }
-    await page.getByLabel(/Drop a CSV/).setInputFiles(file)
+    await chooseFile('sales.csv')
     let tell = () => {}
     const stored = new Promise<void>((resolve) => {
       tell = resolve
@@ -87,6 +90,39 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await page.getByRole('row', { name: /sales\.csv/ }).waitFor()
     assert.ok(!(await page.getByText('Nothing is stored yet').isVisible()))
     await page.unroute('**/imports')
+  })
+
+  await t.test('an import of other rows than those that were checked is reported', async () => {
+    await goTo(page, '#/items?store=b-jpy', 'Items')
+    await goTo(page, '#/import?store=b-jpy', 'Import purchases')
+    await chooseFile('other.csv')
+    await page.getByRole('button', { name: 'Import 1 rows into b-jpy' }).waitFor()
+    await page.route('**/imports', async (route) => {
+      if (route.request().method() !== 'POST') return route.continue()
+      const response = await route.fetch()
+      const json = await response.json()
+      await route.fulfill({ response, json: { ...json, rows: json.rows + 1 } })
+    })
+    await press('Import 1 rows into b-jpy')
+    await page.getByText('These are not the rows that were checked').waitFor()
+    await page.unroute('**/imports')
+  })
+
+  await t.test('a file that is dropped beside the field does not leave the page', async () => {
+    const isStopped = await page.locator('body').evaluate((body: EventTarget) => {
+      const drop = new Event('drop', { bubbles: true, cancelable: true })
+      body.dispatchEvent(drop)
+      return drop.defaultPrevented
+    })
+    assert.equal(isStopped, true)
+  })
+
+  await t.test('the field of a search is emptied by a link that shows all', async () => {
+    await goTo(page, '#/items?store=b-jpy', 'Items')
+    await fill('Search', 'zzz')
+    await page.getByRole('link', { name: 'Show all items' }).click()
+    await page.getByText('¥600').waitFor()
+    assert.equal(await page.getByLabel('Search', { exact: true }).inputValue(), '')
   })
 
   await t.test('many currencies and an ancient purchase do not hold up the overview', async () => {
@@ -134,6 +170,18 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     assert.equal(await page.getByLabel('Description').inputValue(), 'Sharp')
     page.once('dialog', (dialog) => void dialog.accept())
     await goTo(page, '#/%', 'Not found')
+  })
+
+  await t.test('Escape does not close the only view of a new key', async () => {
+    await goTo(page, '#/keys', 'Keys')
+    await press('New key')
+    const dialog = page.getByRole('dialog', { name: 'The new account key' })
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    assert.ok(await dialog.isVisible())
+    await press('I have stored it')
+    await dialog.waitFor({ state: 'detached' })
   })
 
   await t.test('after sign-out, neither the URL nor the tab names the player', async () => {

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../domain/audit.ts'
 import type { Item } from '../../domain/item.ts'
 import type { Project } from '../../domain/project.ts'
-import { catalogChanged, entryMaker, stateOf } from '../catalog.ts'
+import { CATALOG_PAGE_TEXT, catalogChanged, entryMaker, stateOf } from '../catalog.ts'
 import type { CatalogChanges, CatalogItemChange, CatalogMethods, Quota } from '../port.ts'
 import { assertWithin, bytesOf } from '../quota.ts'
 import { pageOf } from './pages.ts'
@@ -34,7 +34,7 @@ export function catalogMethods(state: State): CatalogMethods {
       const all = [...(stores.get(storeKey(store))?.items.values() ?? [])]
       const textOf = ({ description, metadata }: Item) =>
         description.length + JSON.stringify(metadata).length
-      return pageOf(all, page, textOf)
+      return pageOf(all, page, textOf, CATALOG_PAGE_TEXT)
     },
     async applyCatalog({ project_id, project, ...changes }, write = {}) {
       state.verify(write.authority)

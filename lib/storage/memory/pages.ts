@@ -6,15 +6,19 @@ export function pageOf<T>(
   all: readonly T[],
   page: Page,
   textOf: (record: T) => number = () => 0,
+  maxText?: number,
 ): RecordPage<T> {
   const start = Number(page.after ?? 0)
-  const rows = all.slice(start).map((record, i) => ({ record, end: start + i + 1 }))
+  const rows = all
+    .slice(start, start + page.limit + 1)
+    .map((record, i) => ({ record, end: start + i + 1 }))
   return recordPage(
     rows,
     page,
     ({ record }) => structuredClone(record),
     ({ end }) => end,
     ({ record }) => textOf(record),
+    maxText,
   )
 }
 

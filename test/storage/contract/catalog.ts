@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Item } from '../../../lib/domain/item.ts'
+import { catalogPages } from '../../../lib/storage/pages.ts'
 import type { CatalogChanges, Storage } from '../../../lib/storage/port.ts'
 import { AT, insertStores, MAIN, newItem, newProject, newStore, SIDE } from '../fixtures/records.ts'
 import type { OpenStorage } from './open.ts'
@@ -15,8 +17,11 @@ async function changesOf(
   return { project_id: 'prj_1', state, change_id: 'itm_change', ...NOTHING, ...changes }
 }
 
-const itemsIn = async (storage: Storage) =>
-  (await storage.listCatalogItems(MAIN, { limit: 100 })).records
+async function itemsIn(storage: Storage): Promise<Item[]> {
+  const items: Item[] = []
+  for await (const { records } of catalogPages(storage, MAIN)) items.push(...records)
+  return items
+}
 
 export function describeCatalog(open: OpenStorage): void {
   test('all changes of a catalog are written together', async (t) => {
@@ -67,16 +72,16 @@ export function describeCatalog(open: OpenStorage): void {
     }))
     await storage.applyCatalog(await changesOf(storage, { newItems }))
 
-    const { records } = await storage.listCatalogItems(MAIN, { limit: 2_000 })
+    const records = await itemsIn(storage)
     assert.deepEqual(records, newItems.slice(0, 1_001))
     const side = await storage.listCatalogItems(SIDE, { limit: 10 })
     assert.deepEqual(side.records, newItems.slice(1_001))
 
     const items = records.map(({ id }) => ({ id, version: 1, metadata: { ...metadata, id } }))
     await storage.applyCatalog(await changesOf(storage, { items }))
-    const changed = await storage.listCatalogItems(MAIN, { limit: 2_000 })
+    const changed = await itemsIn(storage)
     assert.deepEqual(
-      changed.records.map(({ metadata, version }) => [metadata, version]),
+      changed.map(({ metadata, version }) => [metadata, version]),
       items.map(({ metadata }) => [metadata, 2]),
     )
   })

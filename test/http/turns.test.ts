@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { performance } from 'node:perf_hooks'
+import { type TestContext, test } from 'node:test'
+import { createMemoryStorage } from '../../lib/index.ts'
+import { startServer } from '../support/server.ts'
+import { createShop, fileOf } from '../support/till.ts'
+
+const KIB = 1024
+const ITEM_KIB = 32
+
+interface ReadPage {
+  /** The iteration of the event loop. */
+  readonly loop: number
+  readonly isFirst: boolean
+  readonly bytes: number
+}
+
+type ListMethod = 'listCatalogItems' | 'listItems' | 'listPurchases'
+
+/** A server with 64 items of 32 KiB and 600 purchases, which notes each page that `method` reads. */
+async function startWatched(t: TestContext, method: ListMethod) {
+  const storage = createMemoryStorage()
+  const list = storage[method] as (...query: unknown[]) => Promise<object>
+  const pages: ReadPage[] = []
+  const watched = async (...query: unknown[]) => {
+    const loop = performance.nodeTiming.uvMetricsInfo.loopCount
+    const page = await list(...query)
+    const { after } = query.at(-1) as { after?: string }
+    pages.push({ loop, isFirst: after === undefined, bytes: JSON.stringify(page).length })
+    return page
+  }
+  Object.assign(storage, { [method]: watched })
+  const server = await startServer(t, { storage, options: { manage: true } })
+  const { account, project, token } = await createShop(server.till)
+  for (let i = 0; i < 64; i++) {
+    const item = { store_id: 'main', name: `n${i}`, display_name: 'N', price: '1' } as const
+    const meta = { text: 'x'.repeat(ITEM_KIB * KIB) }
+    await server.till.items.create(account, { ...item, type: 'consumable', meta })
+  }
+  const rows = Array.from({ length: 600 }, (_, i) => `T-${i},gold,1700000000,ann`)
+  const file = fileOf(['transaction_id,sku,purchased_at,user_id', ...rows].join('\n'))
+  await server.till.purchases.import(account, { store_id: 'main', file })
+  pages.length = 0
+  const { account_key } = account
+  return { send: server.send, pages, project_id: project.id, token, account_key }
+}
+
+const CASES: readonly {
+  readonly line: string
+  readonly method: ListMethod
+  readonly largest: number
+  readonly isListOfItems?: boolean
+}[] = [
+  {
+    line: 'GET /manage/v1/projects/PROJECT/catalog',
+    method: 'listCatalogItems',
+    largest: (64 + ITEM_KIB + 1) * KIB,
+  },
+  {
+    line: 'GET /manage/v1/projects/PROJECT/users/ann',
+    method: 'listPurchases',
+    largest: 64 * KIB,
+  },
+  {
+    line: 'GET /api/v1/items?store_id=main',
+    method: 'listItems',
+    largest: (128 + 2 * ITEM_KIB) * KIB, // an eighth of the first page
+    isListOfItems: true,
+  },
+]
+
+for (const { line, method, largest, isListOfItems } of CASES) {
+  test(`four times ${line} reads small pages, and others are served in between`, async (t) => {
+    const { send, pages, project_id, token, account_key } = await startWatched(t, method)
+    const credential = isListOfItems ? { token } : { account_key }
+    const target = line.replace('PROJECT', project_id)
+    const replies = await Promise.all([1, 2, 3, 4].map(() => send(target, credential)))
+
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [200, 200, 200, 200],
+    )
+    const later = pages.filter(({ isFirst }) => !isFirst)
+    assert.ok(later.length >= 8, `${later.length} pages`)
+    assert.ok(Math.max(...later.map(({ bytes }) => bytes)) <= largest)
+    assertSpread(later)
+  })
+}
+
+test('large pages of the management API are read in turns of the event loop of their own', async (t) => {
+  const { send, pages, account_key } = await startWatched(t, 'listItems')
+  const line = 'GET /manage/v1/stores/main/items?limit=1000'
+  await Promise.all([1, 2, 3, 4, 5, 6].map(() => send(line, { account_key })))
+  assert.equal(pages.length, 6)
+  assertSpread(pages)
+})
+
+/** At most two pages are read in one iteration of the event loop. */
+function assertSpread(pages: readonly ReadPage[]): void {
+  const counts = new Map<number, number>()
+  for (const { loop } of pages) counts.set(loop, (counts.get(loop) ?? 0) + 1)
+  assert.ok(Math.max(...counts.values()) <= 2, JSON.stringify([...counts]))
+}
