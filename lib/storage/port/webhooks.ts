@@ -69,6 +69,7 @@ export interface WebhookMethods {
     state: WebhookDeliveryState | undefined,
     page: Page,
   ): Promise<RecordPage<StoredMessage>>
+  findMessage(key: MessageKey): Promise<StoredMessage | undefined>
   /**
    * Deletes each settled message of an endpoint that is older than `before`, or not among its newest
    * `keep` ones.
