@@ -92,60 +92,62 @@ async function orNull<T>(answer: Promise<T>): Promise<T | null> {
 /** The choice of the project and the store that the pages show. */
 export function ScopeChoice() {
   const { projects, stores, project, store } = useScope()
-  const choose = (choice: { readonly project?: string; readonly store?: string | undefined }) => {
-    const { page } = currentPlace()
-    goTo(linkTo(page, '', choice))
-  }
+  const choose = (choice: { readonly project?: string; readonly store?: string | undefined }) =>
+    goTo(linkTo(currentPlace().page, '', choice))
   if (!projects.value?.length) return null
   return (
     <div class="scope">
-      <label>
-        <span>Project</span>
-        <select
-          value={project?.id ?? ''}
-          onChange={({ currentTarget }) => {
-            const { value } = currentTarget
-            currentTarget.value = project?.id ?? '' // until the page is left
-            choose({ project: value, store: undefined })
-          }}
-        >
-          {!project && <option value="">–</option>}
-          {withShown(projects.value, project).map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        label="Project"
+        shown={project && [project.id, project.name]}
+        options={projects.value.map(({ id, name }) => [id, name])}
+        onChoose={(id) => choose({ project: id, store: undefined })}
+      />
       {project && stores.value && stores.value.length > 0 && (
-        <label>
-          <span>Store</span>
-          <select
-            value={store?.store_id ?? ''}
-            onChange={({ currentTarget }) => {
-              const { value } = currentTarget
-              currentTarget.value = store?.store_id ?? ''
-              choose({ project: project.id, store: value })
-            }}
-          >
-            {!store && <option value="">–</option>}
-            {withShown(stores.value, store).map(({ store_id, is_sandbox }) => (
-              <option key={store_id} value={store_id}>
-                {store_id}
-                {is_sandbox ? ' (sandbox)' : ''}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Store"
+          shown={store && [store.store_id, nameOf(store)]}
+          options={stores.value.map((store) => [store.store_id, nameOf(store)])}
+          onChoose={(store_id) => choose({ project: project.id, store: store_id })}
+        />
       )}
     </div>
   )
 }
 
-/** A list that is too long for all records still has the shown one. */
-function withShown<T extends object>(listed: readonly T[], shown: T | undefined): readonly T[] {
-  const ids = (each: T) => ('store_id' in each ? each.store_id : 'id' in each && each.id)
-  return shown && !listed.some((each) => ids(each) === ids(shown)) ? [...listed, shown] : listed
+function nameOf({ store_id, is_sandbox }: Store): string {
+  return is_sandbox ? `${store_id} (sandbox)` : store_id
+}
+
+type Option = readonly [id: string, name: string]
+
+interface ChoiceProps {
+  readonly label: string
+  /** The chosen one, which a long list of options may not have. */
+  readonly shown: Option | undefined
+  readonly options: readonly Option[]
+  readonly onChoose: (id: string) => void
+}
+
+function Choice({ label, shown = ['', '–'], options, onChoose }: ChoiceProps) {
+  const all = new Map([...options, shown])
+  const choose = ({ currentTarget }: { readonly currentTarget: HTMLSelectElement }) => {
+    const { value } = currentTarget
+    currentTarget.value = shown[0] // until the page is left
+    onChoose(value)
+  }
+  return (
+    <label>
+      <span class="hint">{label}</span>
+      <select value={shown[0]} onChange={choose}>
+        {[...all].map(([id, name]) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
 }
 
 interface WithStoreProps {
