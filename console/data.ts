@@ -11,13 +11,17 @@ export interface Loaded<T> {
 
 /**
  * Loads a value again whenever `inputs` change, and aborts the load before. While a later load
- * runs, the value is still the earlier one, also until somebody signs in again.
+ * runs, or after it failed, the value is still the earlier one.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],
 ): Loaded<T> {
-  const [state, setState] = useState<{ value?: T; error?: unknown; isLoading: boolean }>({
+  const [state, setState] = useState<{
+    value?: T | undefined
+    error?: unknown
+    isLoading: boolean
+  }>({
     isLoading: true,
   })
   const [round, setRound] = useState(0)
@@ -25,12 +29,13 @@ export function useLoad<T>(
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
-    setState(({ value }) => ({ ...(value !== undefined && { value }), isLoading: true }))
+    setState(({ value }) => ({ value, isLoading: true }))
     load(signal).then(
       (value) => signal.aborted || setState({ value, isLoading: false }),
       (error) => {
         if (signal.aborted) return
-        if (!noticeRefusal(error, client)) setState({ error, isLoading: false })
+        if (!noticeRefusal(error, client))
+          setState(({ value }) => ({ value, error, isLoading: false }))
       },
     )
     return () => controller.abort()

@@ -1,4 +1,3 @@
-import { Empty } from '../parts/notice.tsx'
 import { Page, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
@@ -31,11 +30,10 @@ export function Activity() {
             ),
           },
         ]}
-        empty={
-          <Empty title="Nothing has happened yet">
-            <p>Each change of the account appears here, by console, CLI or API.</p>
-          </Empty>
-        }
+        empty={[
+          'Nothing has happened yet',
+          'Each change of the account appears here, by console, CLI or API.',
+        ]}
       />
     </Page>
   )

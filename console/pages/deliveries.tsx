@@ -3,7 +3,7 @@ import type { WebhookDelivery, WebhookDeliveryState, WebhookRequest } from '../.
 import { useLoad } from '../data.ts'
 import { allOr } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
-import { Await, Empty } from '../parts/notice.tsx'
+import { Await } from '../parts/notice.tsx'
 import { Badge, Facts, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
@@ -41,11 +41,7 @@ export function Deliveries({ endpoint_id, round }: DeliveriesProps) {
           { label: 'Answer', cell: ({ status, error }) => status ?? error ?? '–' },
           { label: 'Details', cell: (delivery) => <Exchange delivery={delivery} /> },
         ]}
-        empty={
-          <Empty title="No deliveries">
-            <p>Send a test to see one here.</p>
-          </Empty>
-        }
+        empty={['No deliveries', 'Send a test to see one here.']}
       />
     </Section>
   )

@@ -3,7 +3,7 @@ import { formatBytes } from '../format.ts'
 
 interface FileChoiceProps {
   readonly file: File | undefined
-  readonly onChoose: (file: File | undefined) => void
+  readonly onChoose: (file: File) => void
   readonly isDisabled: boolean
 }
 

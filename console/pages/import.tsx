@@ -97,6 +97,7 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   }, [file, preset, isMajor])
   const { step, sent, checked, done, isUnknown } = progress
   const { isRunning, error } = send
+  const result = checked ?? done
   useWarningBeforeClosing(isRunning && step === 'import')
 
   return (
@@ -144,51 +145,40 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
               </button>
             </Notice>
           )}
-          {!isRunning && !checked && !done && error === undefined && (
+          {!isRunning && !result && error === undefined && (
             <button type="button" onClick={() => send.run(file, 'check')}>
               Check the file
             </button>
           )}
           {checked && (
-            <>
-              <Notice
-                tone="good"
-                title={`The check found no mistake in ${formatCount(checked.rows)} rows`}
-              >
-                <p>Nothing is stored yet.</p>
-              </Notice>
-              <ImportCounts result={checked} />
-              <div class="actions">
+            <Notice tone="good" title={`No mistake in ${formatCount(checked.rows)} rows`}>
+              <p>Nothing is stored yet.</p>
+            </Notice>
+          )}
+          {done && (
+            <Notice tone="good" title={`Imported ${formatCount(done.added)} new purchases`}>
+              <p>
+                The import is <code>{done.import_id}</code>. It can be undone below.
+              </p>
+            </Notice>
+          )}
+          {done && isOther(done, lastCheck.current) && (
+            <Notice tone="warning" title="These are not the rows that were checked">
+              <p>The file has changed since the check. Compare the counts, or undo the import.</p>
+            </Notice>
+          )}
+          {result && <ImportCounts result={result} />}
+          {result && (
+            <div class="actions">
+              {checked && (
                 <button type="button" class="primary" onClick={() => send.run(file, 'import')}>
                   Import {formatCount(checked.rows)} rows into {store_id}
                 </button>
-                <button type="button" onClick={() => choose(undefined)}>
-                  Choose another file
-                </button>
-              </div>
-            </>
-          )}
-          {done && (
-            <>
-              <Notice tone="good" title={`Imported ${formatCount(done.added)} new purchases`}>
-                <p>
-                  The import is <code>{done.import_id}</code>. It can be undone below.
-                </p>
-              </Notice>
-              {isOther(done, lastCheck.current) && (
-                <Notice tone="warning" title="These are not the rows that were checked">
-                  <p>
-                    The file has changed since the check. Compare the counts, or undo the import.
-                  </p>
-                </Notice>
               )}
-              <ImportCounts result={done} />
-              <div class="actions">
-                <button type="button" onClick={() => choose(undefined)}>
-                  Import another file
-                </button>
-              </div>
-            </>
+              <button type="button" onClick={() => choose(undefined)}>
+                Choose another file
+              </button>
+            </div>
           )}
         </Section>
       )}

@@ -3,7 +3,6 @@ import { type ImportRecord, TillError } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Empty } from '../parts/notice.tsx'
 import { Badge, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
@@ -41,14 +40,10 @@ export function Imports({ store_id, round, onUndone }: ImportsProps) {
               record.undone_at ? <Badge text="undone" /> : <UndoButton {...{ record, onUndone }} />,
           },
         ]}
-        empty={
-          <Empty title="Nothing was imported yet">
-            <p>
-              Choose a file above. Its header line needs at least <code>transaction_id</code>,{' '}
-              <code>sku</code> and <code>purchased_at</code>.
-            </p>
-          </Empty>
-        }
+        empty={[
+          'Nothing was imported yet',
+          'Choose a file above. Its header needs at least transaction_id, sku and purchased_at.',
+        ]}
       />
     </Section>
   )

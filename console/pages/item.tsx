@@ -5,7 +5,7 @@ import { digitsOf, formatMoney, toDecimal, toMinor } from '../format.ts'
 import { Edit, textsOf } from '../parts/edit.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Await, Empty, Loading } from '../parts/notice.tsx'
+import { Await, Loading } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
@@ -125,11 +125,7 @@ function History({ item, currency }: { item: Item; currency: string }) {
           { label: 'Price', cell: ({ data }) => priceChange(data, currency), isNumber: true },
           { label: 'By', cell: ({ actor }) => <code>{actor}</code> },
         ]}
-        empty={
-          <Empty title="No changes are recorded">
-            <p>The next change of this item appears here.</p>
-          </Empty>
-        }
+        empty={['No changes are recorded', 'The next change of this item appears here.']}
       />
     </Section>
   )

@@ -1,7 +1,6 @@
 import type { NewItem, Store } from '../../client/manage.ts'
 import { formatMoney } from '../format.ts'
 import { Filters, FormButton } from '../parts/form.tsx'
-import { Empty } from '../parts/notice.tsx'
 import { Badge, Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
@@ -66,19 +65,19 @@ function ItemList({ store }: { readonly store: Store }) {
           },
         ]}
         empty={
-          search || archived ? (
-            <Empty title="No item matches">
-              <p>Search for a part of the SKU or of the name.</p>
-              <a class="button" href={linkTo('items')}>
-                Show all items
-              </a>
-            </Empty>
-          ) : (
-            <Empty title="This store has no items yet">
-              <p>An item is something that players buy, such as 100 gold.</p>
-              <NewItemButton {...{ store, label: 'Create the first item' }} />
-            </Empty>
-          )
+          search || archived
+            ? [
+                'No item matches',
+                'Search for a part of the SKU or of the name.',
+                <a key="next" class="button" href={linkTo('items')}>
+                  Show all items
+                </a>,
+              ]
+            : [
+                'This store has no items yet',
+                'An item is something that players buy, such as 100 gold.',
+                <NewItemButton key="next" {...{ store, label: 'Create the first item' }} />,
+              ]
         }
       />
     </Page>

@@ -17,10 +17,6 @@ export function Keys() {
     setAdded(await client.keys.add())
     loaded.reload()
   }
-  const revoke = async (key_id: string) => {
-    await client.keys.revoke(key_id)
-    loaded.reload()
-  }
   return (
     <Page
       title="Keys"
@@ -54,7 +50,16 @@ export function Keys() {
               { label: 'State', cell: stateOf },
               {
                 label: 'Action',
-                cell: (key) => !key.revoked_at && <RevokeButton {...key} onConfirm={revoke} />,
+                cell: ({ key_id, revoked_at, current }) =>
+                  !revoked_at && (
+                    <FormButton
+                      {...{ label: 'Revoke', title: `Revoke ${key_id}?`, isDangerous: true }}
+                      send={() => client.keys.revoke(key_id).then(loaded.reload)}
+                    >
+                      <p>It is refused at once, wherever it is used. This can not be undone.</p>
+                      {current && <p>You are signed in with this key, and will be signed out.</p>}
+                    </FormButton>
+                  ),
               },
             ]}
           />
@@ -70,21 +75,5 @@ function stateOf({ revoked_at, current }: AccountKey) {
     <>
       <Badge text="revoked" /> <Time at={revoked_at} />
     </>
-  )
-}
-
-interface RevokeProps extends AccountKey {
-  readonly onConfirm: (key_id: string) => Promise<void>
-}
-
-function RevokeButton({ key_id, current, onConfirm }: RevokeProps) {
-  return (
-    <FormButton
-      {...{ label: 'Revoke', title: `Revoke ${key_id}?`, isDangerous: true }}
-      send={() => onConfirm(key_id)}
-    >
-      <p>Every program that uses this key is refused at once. This can not be undone.</p>
-      {current && <p>You are signed in with this key, and will be signed out.</p>}
-    </FormButton>
   )
 }

@@ -3,7 +3,7 @@ import type { ErasedUser, Store } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
 import { download } from '../parts/download.ts'
 import { ActionButton, Form, FormButton, type Values } from '../parts/form.tsx'
-import { Empty, Notice } from '../parts/notice.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { Page, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
@@ -38,7 +38,9 @@ function FindPlayer({ store: { store_id } }: { readonly store: Store }) {
   )
 }
 
-function OnePlayer({ store, user_id }: { readonly store: Store; readonly user_id: string }) {
+type PlayerProps = { readonly store: Store; readonly user_id: string }
+
+function OnePlayer({ store, user_id }: PlayerProps) {
   const client = useClient()
   const { store_id, project_id } = store
   const [erased, setErased] = useState<ErasedUser>()
@@ -53,7 +55,7 @@ function OnePlayer({ store, user_id }: { readonly store: Store; readonly user_id
       actions={
         <>
           <ActionButton act={save}>Export</ActionButton>
-          <EraseButton {...{ project_id, user_id }} onErased={setErased} />
+          <EraseButton {...{ store, user_id }} onErased={setErased} />
         </>
       }
     >
@@ -77,11 +79,10 @@ function OnePlayer({ store, user_id }: { readonly store: Store; readonly user_id
             { label: 'First', cell: ({ first_purchased_at: at }) => <Time at={at} /> },
             { label: 'Last', cell: ({ last_purchased_at: at }) => <Time at={at} /> },
           ]}
-          empty={
-            <Empty title="The player owns nothing in this store">
-              <p>Check the user id and the store, or import purchases.</p>
-            </Empty>
-          }
+          empty={[
+            'The player owns nothing in this store',
+            'Check the user id and the store, or import purchases.',
+          ]}
         />
       </Section>
       <Section title="Purchases">
@@ -91,16 +92,12 @@ function OnePlayer({ store, user_id }: { readonly store: Store; readonly user_id
   )
 }
 
-interface EraseProps {
-  readonly project_id: string
-  readonly user_id: string
-  readonly onErased: (erased: ErasedUser) => void
-}
+type EraseProps = PlayerProps & { readonly onErased: (erased: ErasedUser) => void }
 
 /** Erases a player after the user id was typed again. */
-function EraseButton({ project_id, user_id, onErased }: EraseProps) {
+function EraseButton({ store: { project_id }, user_id, onErased }: EraseProps) {
   const client = useClient()
-  const { project } = useScope()
+  const { project } = useScope().value ?? {}
   return (
     <FormButton
       {...{ label: 'Erase', title: `Erase ${user_id}?`, isDangerous: true }}

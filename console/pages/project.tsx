@@ -5,7 +5,7 @@ import { Copyable } from '../parts/copy.tsx'
 import { Edit, textsOf } from '../parts/edit.tsx'
 import type { FieldInfo } from '../parts/fields.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Await, Empty } from '../parts/notice.tsx'
+import { Await } from '../parts/notice.tsx'
 import { Badge, Facts, Page, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { goTo, linkTo } from '../place.ts'
@@ -16,11 +16,11 @@ export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android']
 
 export function ProjectPage({ id }: { readonly id: string }) {
   const client = useClient()
-  const { projects } = useScope()
+  const scope = useScope()
   const loaded = useLoad((signal) => client.projects.get(id, { signal }), [id])
   const reload = () => {
     loaded.reload()
-    projects.reload()
+    scope.reload()
   }
   return (
     <Page
@@ -93,7 +93,7 @@ function fieldsOf({ platform, secrets }: Project): readonly FieldInfo[] {
 
 function Stores({ project_id }: { readonly project_id: string }) {
   const client = useClient()
-  const { stores } = useScope()
+  const scope = useScope()
   const link = (store: string) => linkTo('stores', store, { project: project_id, store })
   return (
     <Section title="Stores">
@@ -112,11 +112,7 @@ function Stores({ project_id }: { readonly project_id: string }) {
           },
           { label: 'Status', cell: ({ status }) => <Badge text={status} /> },
         ]}
-        empty={
-          <Empty title="The project has no store yet">
-            <p>A store sells items and takes purchases.</p>
-          </Empty>
-        }
+        empty={['The project has no store yet', 'A store sells items and takes purchases.']}
       />
       <div class="actions">
         <FormButton
@@ -125,7 +121,7 @@ function Stores({ project_id }: { readonly project_id: string }) {
           send={async (typed, creation) => {
             const input = newStore(project_id, typed)
             const { store_id } = await client.stores.create(input, creation)
-            stores.reload()
+            scope.reload()
             goTo(link(store_id))
           }}
         />

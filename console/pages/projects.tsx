@@ -13,16 +13,16 @@ export function Projects() {
 }
 
 function ProjectList() {
-  const { projects } = useScope()
+  const scope = useScope()
   return (
     <Page
       title="Projects and stores"
       lead="A project is a game or an application. Its stores sell items."
       actions={<NewProjectButton label="New project" />}
     >
-      <Await loaded={projects}>
-        {(rows) =>
-          rows.length === 0 ? (
+      <Await loaded={scope}>
+        {({ projects }) =>
+          projects.length === 0 ? (
             <Empty title="There is no project yet">
               <p>Create one for your game. Then add a store to it.</p>
               <NewProjectButton label="Create the first project" />
@@ -30,7 +30,7 @@ function ProjectList() {
           ) : (
             <Table
               label="Projects"
-              rows={rows}
+              rows={projects}
               keyOf={({ id }) => id}
               columns={[
                 {
@@ -61,14 +61,14 @@ const FIELDS = [
 
 function NewProjectButton({ label }: { readonly label: string }) {
   const client = useClient()
-  const { projects } = useScope()
+  const scope = useScope()
   return (
     <FormButton
       {...{ label, title: 'New project', submit: 'Create', isPrimary: true, fields: FIELDS }}
       values={{ platform: 'mobile' }}
       send={async ({ name, bundle_id, platform }, creation) => {
         const { id } = await client.projects.create({ name, bundle_id, platform }, creation)
-        projects.reload()
+        scope.reload()
         goTo(linkToProject(id))
       }}
     />

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { formatCount, formatMoney } from '../format.ts'
 import { allOr } from '../parts/fields.tsx'
 import { Filters, type Values } from '../parts/form.tsx'
-import { Empty } from '../parts/notice.tsx'
 import { Badge, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { linkTo } from '../place.ts'
@@ -17,13 +16,8 @@ const FILTERS = [
   { label: 'Before (UTC)', name: 'to', kind: 'date' },
 ] as const
 
-interface PurchasesProps {
-  readonly store_id: string
-  readonly user_id?: string
-}
-
 /** The purchases of a store, or of one player in it, with filters. */
-export function Purchases({ store_id, user_id }: PurchasesProps) {
+export function Purchases({ store_id, user_id }: { store_id: string; user_id?: string }) {
   const client = useClient()
   const [values, setValues] = useState<Values>({})
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
@@ -52,18 +46,15 @@ export function Purchases({ store_id, user_id }: PurchasesProps) {
           { label: 'Transaction', cell: ({ transaction_id: id }) => <code>{id}</code> },
         ]}
         empty={
-          Object.keys(given).length > 0 ? (
-            <Empty title="No purchase matches">
-              <p>Clear a filter to see more.</p>
-            </Empty>
-          ) : (
-            <Empty title="There are no purchases">
-              <p>Purchases come from an imported file, or from your server.</p>
-              <a class="button" href={linkTo('import')}>
-                Import a file
-              </a>
-            </Empty>
-          )
+          Object.keys(given).length > 0
+            ? ['No purchase matches', 'Clear a filter to see more.']
+            : [
+                'There are no purchases',
+                'Purchases come from an imported file, or from your server.',
+                <a key="next" class="button" href={linkTo('import')}>
+                  Import a file
+                </a>,
+              ]
         }
       />
     </>

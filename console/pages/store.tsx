@@ -25,12 +25,12 @@ const FIELDS = [
 export function StorePage() {
   const client = useClient()
   const { id } = usePlace()
-  const { stores } = useScope()
+  const scope = useScope()
   const loaded = useLoad((signal) => client.stores.get(id, { signal }), [id])
   const project_id = loaded.value?.project_id
   const reload = () => {
     loaded.reload()
-    stores.reload()
+    scope.reload()
   }
   return (
     <Page

@@ -36,12 +36,9 @@ export function WebhookPage({ id }: { readonly id: string }) {
   )
 }
 
-interface EndpointProps {
-  readonly endpoint: WebhookEndpoint
-  readonly onChanged: () => void
-}
+type Props = { readonly endpoint: WebhookEndpoint; readonly onChanged: () => void }
 
-function Endpoint({ endpoint, onChanged }: EndpointProps) {
+function Endpoint({ endpoint, onChanged }: Props) {
   const { webhooks } = useClient()
   const { endpoint_id: id, url, state, is_signed, last_failure, ...rest } = endpoint
   const act = (name: 'test' | 'pause' | 'resume') => () => webhooks[name](id).then(onChanged)

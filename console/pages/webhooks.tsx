@@ -1,4 +1,3 @@
-import { Empty } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
 import { linkTo, usePlace } from '../place.ts'
@@ -13,7 +12,7 @@ export function Webhooks() {
 
 function WebhookList() {
   const client = useClient()
-  const project_id = useScope().project?.id
+  const project_id = useScope().value?.project?.id
   const query = project_id ? { project_id } : {}
   return (
     <Page title="Webhooks" lead="The URLs that get a request for each change in the project">
@@ -34,17 +33,13 @@ function WebhookList() {
           { label: 'State', cell: stateOf },
           { label: 'Waiting', cell: lagOf, isNumber: true },
         ]}
-        empty={
-          <Empty title="No webhook is set">
-            <p>
-              Set <code>webhook_url</code> and <code>webhook_secret</code> in the configuration of
-              the project or of a store.
-            </p>
-            <a class="button primary" href={linkTo('projects', project_id)}>
-              Configure the project
-            </a>
-          </Empty>
-        }
+        empty={[
+          'No webhook is set',
+          'Set webhook_url and webhook_secret in the configuration of the project or of a store.',
+          <a key="next" class="button primary" href={linkTo('projects', project_id)}>
+            Configure the project
+          </a>,
+        ]}
       />
     </Page>
   )

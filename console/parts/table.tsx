@@ -58,8 +58,8 @@ interface ListProps<N extends string, R> extends Omit<TableProps<R>, 'rows'> {
   readonly of: N
   /** A change of these loads the first page again. */
   readonly inputs: readonly unknown[]
-  /** Shown when the list has no rows at all. */
-  readonly empty: ComponentChildren
+  /** Shown when the list has no rows at all: a title, a text and the next step. */
+  readonly empty: readonly [title: string, text: ComponentChildren, next?: ComponentChildren]
 }
 
 /** A table of one page of a list, with buttons for the other pages. */
@@ -79,7 +79,7 @@ export function List<N extends string, R>(props: ListProps<N, R>) {
       {({ rows }) => (
         <>
           {rows.length > 0 && <Table {...table} rows={rows} />}
-          {rows.length === 0 && (next ? <SearchedPart /> : empty)}
+          {rows.length === 0 && <NoRows {...{ empty: next ? SEARCHED : empty }} />}
           {(next || cursors.length > 0) && (
             <nav class="actions" aria-label={`Pages of ${table.label}`}>
               <button
@@ -105,10 +105,16 @@ export function List<N extends string, R>(props: ListProps<N, R>) {
   )
 }
 
-function SearchedPart() {
+const SEARCHED = [
+  'Nothing found so far',
+  'The server searches a large store in parts. Choose Next to search on.',
+] as const
+
+function NoRows({ empty: [title, text, next] }: Pick<ListProps<string, unknown>, 'empty'>) {
   return (
-    <Empty title="Nothing found so far">
-      <p>The server searches a large store in parts. Choose Next to search on.</p>
+    <Empty title={title}>
+      <p>{text}</p>
+      {next}
     </Empty>
   )
 }
