@@ -12,7 +12,9 @@ export function Items() {
   const { id } = usePlace()
   return (
     <WithStore title="Items">
-      {(store) => (id ? <ItemPage {...{ store, id }} /> : <ItemList store={store} />)}
+      {(store) =>
+        id ? <ItemPage {...{ store, id }} /> : <ItemList key={store.store_id} store={store} />
+      }
     </WithStore>
   )
 }

@@ -2,7 +2,8 @@ import { useState } from 'preact/hooks'
 import type { ErasedUser, Store } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
 import { download } from '../parts/download.ts'
-import { ActionButton, Form, FormButton, type Values } from '../parts/form.tsx'
+import { Field } from '../parts/fields.tsx'
+import { ActionButton, FormButton } from '../parts/form.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Page, Section, Time } from '../parts/page.tsx'
 import { List } from '../parts/table.tsx'
@@ -23,14 +24,21 @@ export function Player() {
 const FIND = { label: 'User id', name: 'user_id', hint: 'Exactly as your game sends it' }
 
 function FindPlayer({ store: { store_id } }: { readonly store: Store }) {
-  const [values, setValues] = useState<Values>({})
+  const [typed, setTyped] = useState('')
+  const find = (event: Event) => {
+    event.preventDefault()
+    if (typed.trim()) goTo(linkTo('player', typed.trim()))
+  }
   return (
     <Page title="Player" lead="What a player owns and has bought">
-      <Form
-        {...{ label: 'Find a player', submit: 'Show the player', fields: [FIND], values }}
-        onChange={setValues}
-        send={async ({ user_id }) => goTo(linkTo('player', user_id.trim()))}
-      />
+      <form onSubmit={find} aria-label="Find a player">
+        <Field {...FIND} value={typed} onChange={setTyped} />
+        <div class="actions">
+          <button type="submit" class="primary">
+            Show the player
+          </button>
+        </div>
+      </form>
       <Section title="Purchases of all players">
         <Purchases store_id={store_id} />
       </Section>
