@@ -25,6 +25,7 @@ export type {
   WebhookDelivery,
   WebhookDeliveryState,
   WebhookEndpoint,
+  WebhookRequest,
 } from '../lib/domain/webhook.ts'
 export type { Account }
 

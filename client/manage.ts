@@ -34,6 +34,7 @@ import type {
   WebhookDelivery,
   WebhookDeliveryState,
   WebhookEndpoint,
+  WebhookRequest,
 } from './manage-types.ts'
 import {
   assertCallOptions,
@@ -239,9 +240,16 @@ export function createManageClient(options: ManageOptions) {
     webhooks: {
       list: (query?: ListQuery & Partial<OfProject>, options?: CallOptions) =>
         get<Page<'endpoints', WebhookEndpoint>>('/webhooks', query, options),
+      get: (id: string, options?: CallOptions) =>
+        get<WebhookEndpoint>(at`/webhooks/${id}`, {}, options),
       deliveries: ({ endpoint_id, ...query }: DeliveryQuery, options?: CallOptions) => {
         const path = at`/webhooks/${endpoint_id}/deliveries`
         return get<Page<'deliveries', WebhookDelivery>>(path, query, options)
+      },
+      /** The request of a message, as an attempt would send it now. */
+      getRequest: ({ endpoint_id, webhook_id }: DeliveryKey, options?: CallOptions) => {
+        const path = at`/webhooks/${endpoint_id}/deliveries/${webhook_id}`
+        return get<WebhookRequest>(path, {}, options)
       },
       test: (id: string, options?: CallOptions) =>
         change<WebhookEndpoint>('POST', at`/webhooks/${id}/test`, {}, options),
@@ -282,6 +290,8 @@ interface Erasure {
   /** Also deletes the purchases. */
   readonly delete?: boolean
 }
+
+type DeliveryKey = Pick<WebhookDelivery, 'endpoint_id' | 'webhook_id'>
 
 interface DeliveryQuery extends ListQuery {
   readonly endpoint_id: string

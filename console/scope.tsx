@@ -2,7 +2,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { type ManageClient, type Project, type Store, TillError } from '../client/manage.ts'
 import { type Loaded, useLoad } from './data.ts'
-import { Empty, Failure, Loading } from './parts/notice.tsx'
+import { Await, Empty } from './parts/notice.tsx'
 import { Page } from './parts/page.tsx'
 import { currentPlace, goTo, linkTo, usePlace } from './place.ts'
 import { useClient } from './session.ts'
@@ -10,74 +10,53 @@ import { useClient } from './session.ts'
 /** The most projects, and stores of a project, in the lists to choose from. */
 const LISTED = 1000
 
+/** The projects, the stores of one, and the records that the URL names, or the first ones. */
 interface Scope {
-  readonly projects: Loaded<readonly Project[]>
-  readonly stores: Loaded<readonly Store[]>
-  /** The project and store that the URL names, or the first ones where it names none. */
+  readonly key: string
+  readonly projects: readonly Project[]
+  readonly stores: readonly Store[]
   readonly project: Project | undefined
   readonly store: Store | undefined
-  readonly named: Loaded<Named>
   /** The kind of record that the URL names and the account does not have. */
   readonly missing: 'project' | 'store' | undefined
 }
 
-const ScopeContext = createContext<Scope | undefined>(undefined)
+interface LoadedScope extends Loaded<Scope> {
+  /** Whether `value` is that of an earlier place, because that of the URL still loads. */
+  readonly isEarlier: boolean
+}
 
-export function useScope(): Scope {
-  return useContext(ScopeContext) as Scope
+const ScopeContext = createContext<LoadedScope | undefined>(undefined)
+
+export function useScope(): LoadedScope {
+  return useContext(ScopeContext) as LoadedScope
 }
 
 export function ScopeProvider({ children }: { readonly children: ComponentChildren }) {
   const client = useClient()
-  const { query } = usePlace()
-  const key = JSON.stringify([query.project, query.store])
-  const loaded = useLoad((signal) => loadNamed(client, key, signal), [key])
-  // While a later place loads, the value is that of the earlier place.
-  const named = loaded.value?.key === key ? loaded.value : undefined
-  const missing = missingIn(named)
-  const projects = useLoad(
-    async (signal) => (await client.projects.list({ limit: LISTED }, { signal })).projects,
-    [],
-  )
-  const project = missing ? named?.project : (named?.project ?? (named && projects.value?.[0]))
-  const project_id = project?.id
-  const stores = useLoad(
-    async (signal) => {
-      if (project_id === undefined) return []
-      return (await client.stores.list({ project_id, limit: LISTED }, { signal })).stores
-    },
-    [project_id],
-  )
-  const ofProject = stores.value?.filter((store) => store.project_id === project_id)
-  const store_id = named?.store?.store_id
-  const store = store_id
-    ? (ofProject?.find((each) => each.store_id === store_id) ?? named?.store)
-    : ofProject?.[0]
-  const scope = {
-    ...{ projects, stores, missing, named: { ...loaded, value: named } },
-    ...{ project: project ?? undefined, store: missing ? undefined : (store ?? undefined) },
-  }
+  const { project, store } = usePlace().query
+  const key = JSON.stringify([project, store])
+  const loaded = useLoad((signal) => loadScope(client, key, { signal }), [key])
+  const scope = { ...loaded, isEarlier: loaded.value?.key !== key }
   return <ScopeContext.Provider value={scope}>{children}</ScopeContext.Provider>
 }
 
-/** The records that the URL names: undefined where it names none, null where there is none. */
-interface Named {
-  readonly key: string
-  readonly project: Project | null | undefined
-  readonly store: Store | null | undefined
-}
-
-function missingIn(named: Named | undefined): Scope['missing'] {
-  if (named?.project === null) return 'project'
-  return named?.store === null ? 'store' : undefined
-}
-
-/** Loads the store, and its project even if the URL names another one. */
-async function loadNamed(client: ManageClient, key: string, signal: AbortSignal): Promise<Named> {
-  const [given, store_id]: (string | null)[] = JSON.parse(key)
-  const store = store_id ? await orNull(client.stores.get(store_id, { signal })) : undefined
-  const id = store?.project_id ?? given
-  return { key, store, project: id ? await orNull(client.projects.get(id, { signal })) : undefined }
+async function loadScope(client: ManageClient, key: string, options: { signal: AbortSignal }) {
+  const [project_id, store_id]: (string | null)[] = JSON.parse(key)
+  const [{ projects }, named] = await Promise.all([
+    client.projects.list({ limit: LISTED }, options),
+    store_id ? orNull(client.stores.get(store_id, options)) : undefined,
+  ])
+  // A store determines its project, even if the URL names another one.
+  const id = named?.project_id ?? project_id ?? projects[0]?.id
+  const listed = projects.find((each) => each.id === id)
+  const project = listed ?? (id ? await orNull(client.projects.get(id, options)) : undefined)
+  const { stores } = project
+    ? await client.stores.list({ project_id: project.id, limit: LISTED }, options)
+    : { stores: [] }
+  const missing = project === null ? 'project' : named === null ? 'store' : undefined
+  const store = missing ? undefined : (named ?? stores[0])
+  return { key, projects, stores, project: project ?? undefined, store, missing } as const
 }
 
 async function orNull<T>(answer: Promise<T>): Promise<T | null> {
@@ -91,61 +70,63 @@ async function orNull<T>(answer: Promise<T>): Promise<T | null> {
 
 /** The choice of the project and the store that the pages show. */
 export function ScopeChoice() {
-  const { projects, stores, project, store } = useScope()
-  const choose = (choice: { readonly project?: string; readonly store?: string | undefined }) => {
-    const { page } = currentPlace()
-    goTo(linkTo(page, '', choice))
-  }
-  if (!projects.value?.length) return null
+  const { projects = [], stores = [], project, store } = useScope().value ?? {}
+  const choose = (choice: { readonly project?: string; readonly store?: string | undefined }) =>
+    goTo(linkTo(currentPlace().page, '', choice))
+  if (projects.length === 0) return null
   return (
     <div class="scope">
-      <label>
-        <span>Project</span>
-        <select
-          value={project?.id ?? ''}
-          onChange={({ currentTarget }) => {
-            const { value } = currentTarget
-            currentTarget.value = project?.id ?? '' // until the page is left
-            choose({ project: value, store: undefined })
-          }}
-        >
-          {!project && <option value="">–</option>}
-          {withShown(projects.value, project).map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      {project && stores.value && stores.value.length > 0 && (
-        <label>
-          <span>Store</span>
-          <select
-            value={store?.store_id ?? ''}
-            onChange={({ currentTarget }) => {
-              const { value } = currentTarget
-              currentTarget.value = store?.store_id ?? ''
-              choose({ project: project.id, store: value })
-            }}
-          >
-            {!store && <option value="">–</option>}
-            {withShown(stores.value, store).map(({ store_id, is_sandbox }) => (
-              <option key={store_id} value={store_id}>
-                {store_id}
-                {is_sandbox ? ' (sandbox)' : ''}
-              </option>
-            ))}
-          </select>
-        </label>
+      <Choice
+        label="Project"
+        shown={project && [project.id, project.name]}
+        options={projects.map(({ id, name }) => [id, name])}
+        onChoose={(id) => choose({ project: id, store: undefined })}
+      />
+      {project && stores.length > 0 && (
+        <Choice
+          label="Store"
+          shown={store && [store.store_id, nameOf(store)]}
+          options={stores.map((store) => [store.store_id, nameOf(store)])}
+          onChoose={(store_id) => choose({ project: project.id, store: store_id })}
+        />
       )}
     </div>
   )
 }
 
-/** A list that is too long for all records still has the shown one. */
-function withShown<T extends object>(listed: readonly T[], shown: T | undefined): readonly T[] {
-  const ids = (each: T) => ('store_id' in each ? each.store_id : 'id' in each && each.id)
-  return shown && !listed.some((each) => ids(each) === ids(shown)) ? [...listed, shown] : listed
+function nameOf({ store_id, is_sandbox }: Store): string {
+  return is_sandbox ? `${store_id} (sandbox)` : store_id
+}
+
+type Option = readonly [id: string, name: string]
+
+interface ChoiceProps {
+  readonly label: string
+  /** The chosen one, which a long list of options may not have. */
+  readonly shown: Option | undefined
+  readonly options: readonly Option[]
+  readonly onChoose: (id: string) => void
+}
+
+function Choice({ label, shown = ['', '–'], options, onChoose }: ChoiceProps) {
+  const all = new Map([...options, shown])
+  const choose = ({ currentTarget }: { readonly currentTarget: HTMLSelectElement }) => {
+    const { value } = currentTarget
+    currentTarget.value = shown[0] // until the page is left
+    onChoose(value)
+  }
+  return (
+    <label>
+      <span class="hint">{label}</span>
+      <select value={shown[0]} onChange={choose}>
+        {[...all].map(([id, name]) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
 }
 
 interface WithStoreProps {
@@ -156,22 +137,15 @@ interface WithStoreProps {
 
 /** Shows its children for the chosen store. Without one, says how to create it. */
 export function WithStore({ title, children }: WithStoreProps) {
-  const { store } = useScope()
+  const scope = useScope()
+  const loaded = scope.isEarlier ? { ...scope, value: undefined } : scope
+  const { store } = loaded.value ?? {}
   if (store) return <>{children(store)}</>
-  return title ? (
-    <Page title={title}>
-      <NoStore />
-    </Page>
-  ) : (
-    <NoStore />
-  )
+  const shown = <Await loaded={loaded}>{(scope) => <NoStore scope={scope} />}</Await>
+  return title ? <Page title={title}>{shown}</Page> : shown
 }
 
-function NoStore() {
-  const { projects, stores, project, named, missing } = useScope()
-  const failed = [named, projects, stores].find(({ error }) => error !== undefined)
-  if (failed) return <Failure error={failed.error} onRetry={failed.reload} />
-  if (!named.value || projects.isLoading || stores.isLoading) return <Loading />
+function NoStore({ scope: { missing, project } }: { readonly scope: Scope }) {
   if (missing) {
     return (
       <Empty title={`There is no such ${missing}`}>

@@ -15,47 +15,48 @@ export interface Session {
   readonly client: ManageClient
 }
 
+/** The client of the key that is signed in. */
+let current: ManageClient | undefined
+
 export function storedSession(): Session | undefined {
-  const key = sessionStorage.getItem(KEY)
+  const accountKey = sessionStorage.getItem(KEY)
   const account_id = sessionStorage.getItem(ACCOUNT)
-  return key && account_id ? { account_id, client: clientFor(key) } : undefined
+  if (!accountKey || !account_id) return undefined
+  current = createManageClient({ url, accountKey })
+  return { account_id, client: current }
 }
 
 /** Signs in. Throws if the server does not accept the key. */
 export async function signIn(accountKey: string): Promise<Session> {
-  const client = clientFor(accountKey)
+  const client = createManageClient({ url, accountKey })
   const { account_id } = await client.account()
   sessionStorage.setItem(KEY, accountKey)
   sessionStorage.setItem(ACCOUNT, account_id)
+  current = client
   return { account_id, client }
 }
 
-function clientFor(accountKey: string): ManageClient {
-  return createManageClient({ url, accountKey })
-}
+let watcher = { onSignOut() {}, onRefusal() {} }
 
-interface Watcher {
-  onSignOut(): void
-  onRefusal(): void
-}
-
-let watcher: Watcher = { onSignOut() {}, onRefusal() {} }
-
-export function watchSession(next: Watcher): void {
+export function watchSession(next: typeof watcher): void {
   watcher = next
 }
 
 export function signOut(): void {
+  current = undefined
   sessionStorage.removeItem(KEY)
   sessionStorage.removeItem(ACCOUNT)
   watcher.onSignOut()
   forgetPlace()
 }
 
-/** Forgets the key if the server does not accept it any more. The page stays, with what was typed. */
-export function noticeRefusal(error: unknown): boolean {
+/**
+ * Forgets the key if the server does not accept it any more, unless the request was of an earlier
+ * key. The page stays, with what was typed.
+ */
+export function noticeRefusal(error: unknown, client: ManageClient | undefined): boolean {
   const isRefused = error instanceof TillError && error.code === 'account_key_required'
-  if (isRefused && sessionStorage.getItem(KEY)) {
+  if (isRefused && client && client === current) {
     sessionStorage.removeItem(KEY)
     watcher.onRefusal()
   }
@@ -65,6 +66,7 @@ export function noticeRefusal(error: unknown): boolean {
 const Client = createContext<ManageClient | undefined>(undefined)
 export const ClientProvider = Client.Provider
 
+/** The client of the session; undefined only on the sign-in page. */
 export function useClient(): ManageClient {
   return useContext(Client) as ManageClient
 }

@@ -16,22 +16,17 @@ import { linkTo, usePlace } from './place.ts'
 import { ScopeChoice, ScopeProvider } from './scope.tsx'
 import { signOut, useClient } from './session.ts'
 
-interface Entry {
-  /** The label in the navigation; missing for a page that another page links. */
-  readonly label?: string
-  readonly component: ComponentType
-}
-
-const PAGES: { readonly [page: string]: Entry } = {
-  overview: { label: 'Overview', component: Overview },
-  items: { label: 'Items', component: Items },
-  import: { label: 'Import', component: Import },
-  player: { label: 'Player', component: Player },
-  projects: { label: 'Projects and stores', component: Projects },
-  stores: { component: StorePage },
-  webhooks: { label: 'Webhooks', component: Webhooks },
-  activity: { label: 'Activity', component: Activity },
-  keys: { label: 'Keys', component: Keys },
+/** The pages. One without a label is not in the navigation: another page links it. */
+const PAGES: { readonly [page: string]: readonly [page: ComponentType, label?: string] } = {
+  overview: [Overview, 'Overview'],
+  items: [Items, 'Items'],
+  import: [Import, 'Import'],
+  player: [Player, 'Player'],
+  projects: [Projects, 'Projects and stores'],
+  stores: [StorePage],
+  webhooks: [Webhooks, 'Webhooks'],
+  activity: [Activity, 'Activity'],
+  keys: [Keys, 'Keys'],
 }
 
 const UTC = 'tillkit.utc'
@@ -46,7 +41,7 @@ export function Shell() {
     sessionStorage.setItem(UTC, String(!isUtc))
     setUtc(!isUtc)
   }
-  const Shown = PAGES[page]?.component ?? Unknown
+  const [Shown = Unknown] = PAGES[page] ?? []
   return (
     <ScopeProvider>
       <div class="shell">
@@ -71,13 +66,9 @@ export function Shell() {
         <div id="menu" class={isMenuOpen ? 'side open' : 'side'}>
           <nav aria-label="Pages">
             {Object.entries(PAGES).map(
-              ([name, { label }]) =>
+              ([name, [, label]]) =>
                 label && (
-                  <a
-                    key={name}
-                    href={linkTo(name)}
-                    aria-current={name === page ? 'page' : undefined}
-                  >
+                  <a key={name} href={linkTo(name)} aria-current={name === page && 'page'}>
                     {label}
                   </a>
                 ),

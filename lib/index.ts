@@ -76,6 +76,7 @@ export {
   type WebhookEndpoint,
   type WebhookEventType,
   type WebhookFailure,
+  type WebhookRequest,
   type WebhookState,
 } from './domain/webhook.ts'
 export {
@@ -133,6 +134,7 @@ export type { InitializedSession, IssuedToken, Sessions } from './services/sessi
 export type { StorePage, Stores } from './services/stores.ts'
 export type { ErasedUser, EraseOptions, Users } from './services/users.ts'
 export type {
+  WebhookDeliveryKey,
   WebhookLogPage,
   WebhookLogQuery,
   WebhookPage,

@@ -35,6 +35,8 @@ async function records(): Promise<{ readonly [name: string]: readonly object[] }
   const { purchases } = await till.purchases.list(account, { store_id: 'main' })
   const by = [['day', 'sku', 'store'], ['week'], ['month']] as const
   const summaries = by.map((keys) => till.purchases.summarize(account, { by: keys }))
+  const { deliveries } = await till.webhooks.log(account, { endpoint_id: project.id })
+  const [{ endpoint_id, webhook_id } = assert.fail()] = deliveries
   return {
     Account: [await till.accounts.get(account_id)],
     AccountKeyInfo: await till.accounts.listKeys(account),
@@ -49,7 +51,8 @@ async function records(): Promise<{ readonly [name: string]: readonly object[] }
       await till.imports.undo(account, { import_id }),
     ],
     WebhookEndpoint: [{ ...endpoint }, await till.webhooks.get(account, project.id)],
-    WebhookDelivery: (await till.webhooks.log(account, { endpoint_id: project.id })).deliveries,
+    WebhookDelivery: deliveries,
+    WebhookRequest: [await till.webhooks.getRequest(account, { endpoint_id, webhook_id })],
     AuditEntry: (await till.operations.listAudit({ account_id })).entries,
   }
 }

@@ -1,69 +1,58 @@
 import { useState } from 'preact/hooks'
-import type { WebhookDelivery, WebhookDeliveryState, WebhookEndpoint } from '../../client/manage.ts'
-import { usePages } from '../data.ts'
-import { SelectField } from '../parts/fields.tsx'
-import { Empty } from '../parts/notice.tsx'
+import type { WebhookDelivery, WebhookDeliveryState, WebhookRequest } from '../../client/manage.ts'
+import { useLoad } from '../data.ts'
+import { allOr } from '../parts/fields.tsx'
+import { Filters, type Values } from '../parts/form.tsx'
+import { Await } from '../parts/notice.tsx'
 import { Badge, Facts, Section, Time } from '../parts/page.tsx'
-import { Pages } from '../parts/table.tsx'
+import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
 
-const STATES = [
-  ['', 'All'],
-  ['waiting', 'Waiting'],
-  ['delivered', 'Delivered'],
-  ['failed', 'Failed'],
-] as const
+const FILTERS = [
+  { label: 'State', name: 'state', options: allOr(['waiting', 'delivered', 'failed']) },
+]
 
-const TONES = { waiting: 'warning', delivered: 'good', failed: 'bad' } as const
+interface DeliveriesProps {
+  readonly endpoint_id: string
+  /** A change loads the list again. */
+  readonly round: number
+}
 
 /** The messages to an endpoint, newest first. */
-export function Deliveries({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
+export function Deliveries({ endpoint_id, round }: DeliveriesProps) {
   const client = useClient()
-  const { endpoint_id, url } = endpoint
-  const [state, setState] = useState('')
-  const paged = usePages(
-    async (page, signal) => {
-      const query = { ...page, ...(state && { state: state as WebhookDeliveryState }) }
-      const found = await client.webhooks.deliveries({ endpoint_id, ...query }, { signal })
-      return { rows: found.deliveries, next: found.next }
-    },
-    [endpoint_id, state],
-  )
+  const [values, setValues] = useState<Values>({})
+  const state = values.state as WebhookDeliveryState | undefined
+  const query = { endpoint_id, ...(state && { state }) }
   return (
     <Section title="Deliveries">
-      <div class="filters">
-        <SelectField
-          {...{ label: 'State', name: 'state', value: state, onChange: setState, options: STATES }}
-        />
-      </div>
-      <Pages
+      <Filters fields={FILTERS} values={values} onChange={setValues} />
+      <List
         label="Deliveries"
-        paged={paged}
+        load={(page, options) => client.webhooks.deliveries({ ...query, ...page }, options)}
+        of="deliveries"
+        inputs={[query, round]}
         keyOf={({ webhook_id }) => webhook_id}
         columns={[
           { label: 'Last attempt', cell: ({ at }) => <Time at={at} /> },
           { label: 'Event', cell: ({ type }) => type },
-          { label: 'State', cell: ({ state }) => <Badge tone={TONES[state]} text={state} /> },
+          { label: 'State', cell: ({ state }) => <Badge text={state} /> },
           { label: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
           { label: 'Answer', cell: ({ status, error }) => status ?? error ?? '–' },
-          { label: 'Details', cell: (delivery) => <Exchange {...{ url, delivery }} /> },
+          { label: 'Details', cell: (delivery) => <Exchange delivery={delivery} /> },
         ]}
-        empty={
-          <Empty title="No deliveries">
-            <p>Send a test to see one here.</p>
-          </Empty>
-        }
+        empty={['No deliveries', 'Send a test to see one here.']}
       />
     </Section>
   )
 }
 
 /** The request and the answer of the last attempt. */
-function Exchange({ url, delivery }: { readonly url: string; readonly delivery: WebhookDelivery }) {
-  const { webhook_id, sequence, type, status, error, answer, duration_ms, next_at } = delivery
-  const request = `POST ${url}\nwebhook-id: ${webhook_id}\n\n{"type":"${type}","sequence":${sequence},…}`
+function Exchange({ delivery }: { readonly delivery: WebhookDelivery }) {
+  const { status, error, answer, duration_ms, next_at } = delivery
+  const [isOpen, setOpen] = useState(false)
   return (
-    <details>
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>Show</summary>
       <Facts
         facts={[
@@ -72,7 +61,7 @@ function Exchange({ url, delivery }: { readonly url: string; readonly delivery: 
         ]}
       />
       <h3>Request</h3>
-      <pre>{request}</pre>
+      {isOpen && <Request delivery={delivery} />}
       <h3>Answer</h3>
       <pre>
         {status ?? error ?? 'none yet'}
@@ -80,4 +69,30 @@ function Exchange({ url, delivery }: { readonly url: string; readonly delivery: 
       </pre>
     </details>
   )
+}
+
+/** The request, which the server renders again from its log. */
+function Request({ delivery: { endpoint_id, webhook_id } }: { delivery: WebhookDelivery }) {
+  const { webhooks } = useClient()
+  const key = { endpoint_id, webhook_id }
+  const loaded = useLoad(
+    (signal) => webhooks.getRequest(key, { signal }),
+    [endpoint_id, webhook_id],
+  )
+  return (
+    <Await loaded={loaded}>
+      {(request) => (
+        <>
+          <pre>{formatRequest(request)}</pre>
+          <p class="hint">As an attempt would send it now, without its signature.</p>
+        </>
+      )}
+    </Await>
+  )
+}
+
+function formatRequest({ url, headers, body }: WebhookRequest): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  const shown = body ? JSON.stringify(JSON.parse(body), null, 2) : 'The event is no longer kept.'
+  return [`POST ${url}`, ...lines, '', shown].join('\n')
 }

@@ -3,7 +3,7 @@ import { formatBytes } from '../format.ts'
 
 interface FileChoiceProps {
   readonly file: File | undefined
-  readonly onChoose: (file: File | undefined) => void
+  readonly onChoose: (file: File) => void
   readonly isDisabled: boolean
 }
 
@@ -38,15 +38,6 @@ export function FileChoice({ file, onChoose, isDisabled }: FileChoiceProps) {
       onDragLeave={drag(false)}
       onDrop={drop}
     >
-      <label for={id}>
-        {file ? (
-          <>
-            <b>{file.name}</b>, {formatBytes(file.size)}
-          </>
-        ) : (
-          <b>Drop a CSV file here, or choose one</b>
-        )}
-      </label>
       <input
         type="file"
         id={id}
@@ -58,6 +49,10 @@ export function FileChoice({ file, onChoose, isDisabled }: FileChoiceProps) {
           currentTarget.value = '' // so that the same file can be chosen again
         }}
       />
+      {/* The label stands for the input, whose own text would not name a dropped file. */}
+      <label for={id} class="button">
+        {file ? `${file.name}, ${formatBytes(file.size)}` : 'Drop a CSV file here, or choose one'}
+      </label>
     </div>
   )
 }

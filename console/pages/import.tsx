@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ImportResult, type Store, TillError } from '../../client/manage.ts'
 import { useAction } from '../data.ts'
-import { formatCount } from '../format.ts'
-import { CheckField, SelectField } from '../parts/fields.tsx'
-import { Failure, Notice } from '../parts/notice.tsx'
+import { formatBytes, formatCount } from '../format.ts'
+import type { FieldInfo } from '../parts/fields.tsx'
+import { Filters, type Values } from '../parts/form.tsx'
+import { Failure, Loading, Notice } from '../parts/notice.tsx'
 import { Page, Section } from '../parts/page.tsx'
 import { WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
 import { BadRows, isBadFile } from './import-bad-rows.tsx'
 import { ImportCounts } from './import-counts.tsx'
 import { FileChoice } from './import-file.tsx'
-import { ImportProgress, type Step } from './import-progress.tsx'
 import { Imports } from './imports.tsx'
 
 export function Import() {
@@ -32,42 +32,55 @@ const PRESETS = [
   ['shopify', 'Shopify'],
 ] as const
 
+const SETTINGS: readonly FieldInfo[] = [
+  { label: 'Format', name: 'preset', options: PRESETS },
+  {
+    ...{ label: 'Prices are in major units', name: 'isMajor', kind: 'check' },
+    hint: '4.99 instead of 499',
+  },
+]
+
+/** The request under way or the last one, and its result. */
+interface Progress {
+  readonly step: 'check' | 'import'
+  /** The bytes of the file that are sent. */
+  readonly sent: number
+  readonly checked?: ImportResult
+  readonly done?: ImportResult
+  /** Whether the server may have stored the rows although no answer says so. */
+  readonly isUnknown?: boolean
+}
+
+const NOTHING: Progress = { step: 'check', sent: 0 }
+
 function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   const client = useClient()
   const [file, setFile] = useState<File>()
-  const [preset, setPreset] = useState('')
-  const [isMajor, setMajor] = useState(false)
-  const [step, setStep] = useState<Step>('check')
-  const [sent, setSent] = useState(0)
-  const [checked, setChecked] = useState<ImportResult>()
-  const [done, setDone] = useState<ImportResult>()
+  const [{ preset = '', isMajor }, setSettings] = useState<Values>({})
+  const [progress, setProgress] = useState(NOTHING)
   const [round, setRound] = useState(0)
-  const [isUnknown, setUnknown] = useState(false)
   const lookAgain = () => setRound((round) => round + 1)
   const lastCheck = useRef<ImportResult>(undefined)
   const controller = useRef<AbortController>(undefined)
 
-  const send = useAction(async (file: File, step: Step) => {
-    setStep(step)
-    setChecked(undefined) // an import that is stopped or lost may be stored
-    setSent(0)
-    setUnknown(false)
+  const send = useAction(async (file: File, step: Progress['step']) => {
+    // Forgets the check: an import that is stopped or lost may be stored.
+    setProgress({ step, sent: 0 })
     controller.current = new AbortController()
-    const { signal } = controller.current
     const sending = client.imports.create(store_id, file, {
       ...(preset && { preset }),
       ...(isMajor && { priceUnit: 'major' as const }),
-      ...{ dryRun: step === 'check', signal },
-      onProgress: ({ bytes }) => setSent(bytes),
+      ...{ dryRun: step === 'check', signal: controller.current.signal },
+      onProgress: ({ bytes }) => setProgress({ step, sent: bytes }),
     })
     if (step === 'check') {
       lastCheck.current = await sending
-      return setChecked(lastCheck.current)
+      return setProgress({ ...NOTHING, checked: lastCheck.current })
     }
     try {
-      setDone(await sending)
+      setProgress({ step, sent: file.size, done: await sending })
     } catch (error) {
-      setUnknown(isLost(error))
+      setProgress({ step, sent: 0, isUnknown: isLost(error) })
       throw error
     } finally {
       lookAgain()
@@ -75,52 +88,51 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
   })
   const choose = (file: File | undefined) => {
     send.clear()
-    setChecked(undefined)
-    setDone(undefined)
-    setUnknown(false)
+    setProgress(NOTHING)
     setFile(file)
   }
   // Checks a file as soon as it is chosen, and again with other settings.
   useEffect(() => {
     if (file) send.run(file, 'check')
   }, [file, preset, isMajor])
-  useWarningBeforeClosing(send.isRunning && step === 'import')
+  const { step, sent, checked, done, isUnknown } = progress
+  const { isRunning, error } = send
+  const result = checked ?? done
+  useWarningBeforeClosing(isRunning && step === 'import')
 
   return (
     <>
       <Section title="1. Choose a file">
-        <FileChoice file={file} onChoose={choose} isDisabled={send.isRunning} />
+        <FileChoice file={file} onChoose={choose} isDisabled={isRunning} />
         <details>
           <summary>Settings for other formats</summary>
-          <fieldset class="filters" disabled={send.isRunning}>
-            <SelectField
-              label="Format"
-              name="preset"
-              value={preset}
-              onChange={setPreset}
-              options={PRESETS}
-            />
-            <CheckField
-              label="Prices are in major units"
-              hint="4.99 instead of 499"
-              isChecked={isMajor}
-              onChange={setMajor}
+          <fieldset disabled={isRunning}>
+            <Filters
+              fields={SETTINGS}
+              values={{ preset, isMajor: isMajor ?? '' }}
+              onChange={setSettings}
             />
           </fieldset>
         </details>
       </Section>
       {file && (
         <Section title="2. Check it, then import it">
-          {send.isRunning && (
-            <ImportProgress {...{ step, sent, size: file.size }}>
+          {isRunning && (
+            <>
+              <Loading what={describe(step, sent, file.size)} />
+              <progress
+                aria-label={step === 'check' ? 'Check' : 'Import'}
+                {...(sent < file.size && { value: sent, max: file.size })}
+              />
               <button type="button" onClick={() => controller.current?.abort()}>
                 Stop
               </button>
-            </ImportProgress>
+            </>
           )}
-          {isBadFile(send.error) && <BadRows error={send.error} fileName={file.name} />}
-          {!isBadFile(send.error) && (
-            <Failure error={send.error} onRetry={() => send.run(file, step)} />
+          {isBadFile(error) ? (
+            <BadRows {...{ error, file }} />
+          ) : (
+            <Failure error={error} onRetry={() => send.run(file, step)} />
           )}
           {isUnknown && (
             <Notice tone="warning" title="It is not known whether the rows were stored">
@@ -133,60 +145,54 @@ function ImportInto({ store: { store_id } }: { readonly store: Store }) {
               </button>
             </Notice>
           )}
-          {!send.isRunning && !checked && !done && send.error === undefined && (
+          {!isRunning && !result && error === undefined && (
             <button type="button" onClick={() => send.run(file, 'check')}>
               Check the file
             </button>
           )}
-          {checked && !done && !send.isRunning && (
-            <>
-              <Notice
-                tone="good"
-                title={`The check found no mistake in ${formatCount(checked.rows)} rows`}
-              >
-                <p>Nothing is stored yet.</p>
-              </Notice>
-              <ImportCounts result={checked} />
-              <div class="actions">
+          {checked && (
+            <Notice tone="good" title={`No mistake in ${formatCount(checked.rows)} rows`}>
+              <p>Nothing is stored yet.</p>
+            </Notice>
+          )}
+          {done && (
+            <Notice tone="good" title={`Imported ${formatCount(done.added)} new purchases`}>
+              <p>
+                The import is <code>{done.import_id}</code>. It can be undone below.
+              </p>
+            </Notice>
+          )}
+          {done && isOther(done, lastCheck.current) && (
+            <Notice tone="warning" title="These are not the rows that were checked">
+              <p>The file has changed since the check. Compare the counts, or undo the import.</p>
+            </Notice>
+          )}
+          {result && <ImportCounts result={result} />}
+          {result && (
+            <div class="actions">
+              {checked && (
                 <button type="button" class="primary" onClick={() => send.run(file, 'import')}>
                   Import {formatCount(checked.rows)} rows into {store_id}
                 </button>
-                <button type="button" onClick={() => choose(undefined)}>
-                  Choose another file
-                </button>
-              </div>
-            </>
-          )}
-          {done && (
-            <>
-              <Notice tone="good" title={`Imported ${formatCount(done.added)} new purchases`}>
-                <p>
-                  The import is <code>{done.import_id}</code>. It can be undone below.
-                </p>
-              </Notice>
-              {isOther(done, lastCheck.current) && (
-                <Notice tone="warning" title="These are not the rows that were checked">
-                  <p>
-                    The file has changed since the check. Compare the counts, or undo the import.
-                  </p>
-                </Notice>
               )}
-              <ImportCounts result={done} />
-              <div class="actions">
-                <button type="button" onClick={() => choose(undefined)}>
-                  Import another file
-                </button>
-              </div>
-            </>
+              <button type="button" onClick={() => choose(undefined)}>
+                Choose another file
+              </button>
+            </div>
           )}
         </Section>
       )}
-      <Imports store_id={store_id} round={round} />
+      <Imports {...{ store_id, round }} onUndone={lookAgain} />
     </>
   )
 }
 
-/** Whether the server may have stored the rows although no answer says so. */
+function describe(step: Progress['step'], sent: number, size: number): string {
+  if (sent < size) return `Sending ${formatBytes(sent)} of ${formatBytes(size)}`
+  const isCheck = step === 'check'
+  return isCheck ? 'The server checks the rows, and stores nothing' : 'The server stores the rows'
+}
+
 function isLost(error: unknown): boolean {
   return !(error instanceof TillError) || error.status === 0 || error.status >= 500
 }

@@ -1,37 +1,29 @@
 import { useState } from 'preact/hooks'
 import { type ImportRecord, TillError } from '../../client/manage.ts'
-import { usePages } from '../data.ts'
 import { formatCount } from '../format.ts'
-import { Confirm } from '../parts/dialog.tsx'
-import { CheckField } from '../parts/fields.tsx'
-import { Empty } from '../parts/notice.tsx'
+import type { FieldInfo } from '../parts/fields.tsx'
+import { FormButton } from '../parts/form.tsx'
 import { Badge, Section, Time } from '../parts/page.tsx'
-import { Pages } from '../parts/table.tsx'
+import { List } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
 
 interface ImportsProps {
   readonly store_id: string
-  /** Grows with each new import, which then appears in the list. */
+  /** A change loads the list again. */
   readonly round: number
+  readonly onUndone: () => void
 }
 
 /** The past imports into a store, each with a button that undoes it. */
-export function Imports({ store_id, round }: ImportsProps) {
+export function Imports({ store_id, round, onUndone }: ImportsProps) {
   const client = useClient()
-  const [asked, setAsked] = useState<ImportRecord>()
-  const paged = usePages(
-    async (page, signal) => {
-      const { imports, next } = await client.imports.list({ store_id, ...page }, { signal })
-      return { rows: imports, next }
-    },
-    [store_id, round],
-  )
   return (
     <Section title="Imports">
-      {asked && <Undo {...{ asked }} onClose={() => setAsked(undefined)} onUndone={paged.reload} />}
-      <Pages
+      <List
         label="Imports"
-        paged={paged}
+        load={(page, options) => client.imports.list({ store_id, ...page }, options)}
+        of="imports"
+        inputs={[store_id, round]}
         keyOf={({ import_id }) => import_id}
         columns={[
           { label: 'Time', cell: ({ created_at }) => <Time at={created_at} /> },
@@ -45,23 +37,13 @@ export function Imports({ store_id, round }: ImportsProps) {
           {
             label: 'Action',
             cell: (record) =>
-              record.undone_at === undefined ? (
-                <button type="button" class="danger" onClick={() => setAsked(record)}>
-                  Undo
-                </button>
-              ) : (
-                <Badge tone="warning" text="undone" />
-              ),
+              record.undone_at ? <Badge text="undone" /> : <UndoButton {...{ record, onUndone }} />,
           },
         ]}
-        empty={
-          <Empty title="Nothing was imported yet">
-            <p>
-              Choose a file above. Its header line needs at least <code>transaction_id</code>,{' '}
-              <code>sku</code> and <code>purchased_at</code>.
-            </p>
-          </Empty>
-        }
+        empty={[
+          'Nothing was imported yet',
+          'Choose a file above. Its header needs at least transaction_id, sku and purchased_at.',
+        ]}
       />
     </Section>
   )
@@ -71,20 +53,17 @@ function countOf(count: number | undefined): string {
   return count === undefined ? '–' : formatCount(count)
 }
 
-interface UndoProps {
-  readonly asked: ImportRecord
-  readonly onClose: () => void
-  readonly onUndone: () => void
+const FORCE: FieldInfo = {
+  ...{ label: 'Also remove rows that a later file has too', name: 'force', kind: 'check' },
 }
 
-function Undo({ asked, onClose, onUndone }: UndoProps) {
+function UndoButton({ record, onUndone }: { record: ImportRecord; onUndone: () => void }) {
   const client = useClient()
-  const [isForced, setForced] = useState(false)
   const [isRefused, setRefused] = useState(false)
-  const { import_id, file_name, added, updated } = asked
-  const undo = async () => {
+  const { import_id, file_name, added, updated } = record
+  const undo = async ({ force }: { force?: boolean }) => {
     try {
-      await client.imports.undo(import_id, { force: isForced })
+      await client.imports.undo(import_id, { force: force ?? false })
     } catch (error) {
       setRefused(error instanceof TillError && error.code === 'undo_refused')
       throw error
@@ -92,24 +71,16 @@ function Undo({ asked, onClose, onUndone }: UndoProps) {
     onUndone()
   }
   return (
-    <Confirm
-      title={`Undo the import of ${file_name || import_id}?`}
-      verb="Undo the import"
-      isDangerous
-      onConfirm={undo}
-      onClose={onClose}
+    <FormButton
+      {...{ label: 'Undo', title: `Undo the import of ${file_name || import_id}?` }}
+      {...{ submit: 'Undo the import', isDangerous: true }}
+      fields={isRefused ? [FORCE] : []}
+      send={undo}
     >
       <p>
         Removes {countOf(added)} purchases, and gives {countOf(updated)} purchases their former
         status back. Players no longer own what these purchases gave them.
       </p>
-      {isRefused && (
-        <CheckField
-          label="Also remove rows that a later file has too"
-          isChecked={isForced}
-          onChange={setForced}
-        />
-      )}
-    </Confirm>
+    </FormButton>
   )
 }

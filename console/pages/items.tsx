@@ -1,72 +1,57 @@
-import { useState } from 'preact/hooks'
-import type { Store } from '../../client/manage.ts'
-import { usePages } from '../data.ts'
+import type { NewItem, Store } from '../../client/manage.ts'
 import { formatMoney } from '../format.ts'
-import { SearchField, SelectField } from '../parts/fields.tsx'
-import { Empty } from '../parts/notice.tsx'
+import { Filters, FormButton } from '../parts/form.tsx'
 import { Badge, Page } from '../parts/page.tsx'
-import { Pages } from '../parts/table.tsx'
+import { List } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
 import { currencyOf, WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
-import { ItemPage } from './item.tsx'
-import { NewItem } from './new-item.tsx'
+import { ItemPage, itemFields } from './item.tsx'
 
 export function Items() {
   const { id } = usePlace()
   return (
     <WithStore title="Items">
-      {(store) => (id ? <ItemPage {...{ store, id }} /> : <List store={store} />)}
+      {(store) =>
+        id ? <ItemPage {...{ store, id }} /> : <ItemList key={store.store_id} store={store} />
+      }
     </WithStore>
   )
 }
 
-function List({ store }: { readonly store: Store }) {
+const FILTERS = [
+  { label: 'Search', name: 'search', kind: 'search' },
+  {
+    label: 'State',
+    name: 'archived',
+    options: [
+      ['', 'For sale'],
+      ['true', 'Archived'],
+    ],
+  },
+] as const
+
+function ItemList({ store }: { readonly store: Store }) {
   const client = useClient()
-  const { query } = usePlace()
-  const { search = '', archived = '' } = query
-  const [isCreating, setCreating] = useState(false)
   const { store_id } = store
+  const { search = '', archived = '' } = usePlace().query
   const filter = { ...(archived && { archived: true }), ...(search && { search }) }
-  const paged = usePages(
-    async (page, signal) => {
-      const { items, next } = await client.items.list({ store_id, ...filter, ...page }, { signal })
-      return { rows: items, next }
-    },
-    [store_id, search, archived],
-  )
-  const show = (change: { search?: string; archived?: string }) =>
-    goTo(linkTo('items', '', { search, archived, ...change }), true)
   return (
     <Page
       title="Items"
       lead={`What the store ${store_id} sells`}
-      actions={
-        <button type="button" class="primary" onClick={() => setCreating(true)}>
-          New item
-        </button>
-      }
+      actions={<NewItemButton {...{ store, label: 'New item' }} />}
     >
-      {isCreating && <NewItem store={store} onClose={() => setCreating(false)} />}
-      <search class="filters">
-        <SearchField
-          {...{ label: 'Search', name: 'search', value: search }}
-          onChange={(search) => show({ search })}
-        />
-        <SelectField
-          label="State"
-          name="archived"
-          value={archived}
-          onChange={(archived) => show({ archived })}
-          options={[
-            ['', 'For sale'],
-            ['true', 'Archived'],
-          ]}
-        />
-      </search>
-      <Pages
+      <Filters
+        fields={FILTERS}
+        values={{ search, archived }}
+        onChange={(values) => goTo(linkTo('items', '', { ...values }), true)}
+      />
+      <List
         label="Items"
-        paged={paged}
+        load={(page, options) => client.items.list({ store_id, ...filter, ...page }, options)}
+        of="items"
+        inputs={[store_id, filter]}
         keyOf={({ id }) => id}
         columns={[
           {
@@ -81,30 +66,48 @@ function List({ store }: { readonly store: Store }) {
             isNumber: true,
           },
         ]}
-        empty={search || archived ? <NoMatch /> : <NoItems onCreate={() => setCreating(true)} />}
+        empty={
+          search || archived
+            ? [
+                'No item matches',
+                'Search for a part of the SKU or of the name.',
+                <a key="next" class="button" href={linkTo('items')}>
+                  Show all items
+                </a>,
+              ]
+            : [
+                'This store has no items yet',
+                'An item is something that players buy, such as 100 gold.',
+                <NewItemButton key="next" {...{ store, label: 'Create the first item' }} />,
+              ]
+        }
       />
     </Page>
   )
 }
 
-function NoMatch() {
-  return (
-    <Empty title="No item matches">
-      <p>Search for a part of the SKU or of the name.</p>
-      <a class="button" href={linkTo('items')}>
-        Show all items
-      </a>
-    </Empty>
-  )
-}
+const NEW_FIELDS = [
+  {
+    ...{ label: 'SKU', name: 'name' },
+    hint: 'Letters, digits and underscores. It never changes.',
+  },
+  {
+    ...{ label: 'Type', name: 'type', hint: 'It never changes.' },
+    options: ['consumable', ['non_consumable', 'non-consumable'], 'subscription'],
+  },
+] as const
 
-function NoItems({ onCreate }: { readonly onCreate: () => void }) {
+function NewItemButton({ store, label }: { readonly store: Store; readonly label: string }) {
+  const client = useClient()
   return (
-    <Empty title="This store has no items yet">
-      <p>An item is something that players buy, such as 100 gold.</p>
-      <button type="button" class="primary" onClick={onCreate}>
-        Create the first item
-      </button>
-    </Empty>
+    <FormButton
+      {...{ label, title: 'New item', submit: 'Create', isPrimary: true }}
+      fields={[...NEW_FIELDS, ...itemFields(currencyOf(store))]}
+      values={{ type: 'consumable', meta: '{}' }}
+      send={async (item, creation) => {
+        const input = { store_id: store.store_id, ...item } as NewItem
+        goTo(linkTo('items', (await client.items.create(input, creation)).id))
+      }}
+    />
   )
 }

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { AccountKey, NewAccountKey } from '../../client/manage.ts'
-import { useAction, useLoad } from '../data.ts'
+import { useLoad } from '../data.ts'
 import { Copyable } from '../parts/copy.tsx'
-import { Confirm, Dialog } from '../parts/dialog.tsx'
-import { Await, Failure } from '../parts/notice.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { ActionButton, FormButton } from '../parts/form.tsx'
+import { Await } from '../parts/notice.tsx'
 import { Badge, Page, Time } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 import { useClient } from '../session.ts'
@@ -12,13 +13,8 @@ export function Keys() {
   const client = useClient()
   const loaded = useLoad((signal) => client.keys.list({ signal }), [])
   const [added, setAdded] = useState<NewAccountKey>()
-  const [revoked, setRevoked] = useState<AccountKey>()
-  const add = useAction(async () => {
+  const add = async () => {
     setAdded(await client.keys.add())
-    loaded.reload()
-  })
-  const revoke = async (key: AccountKey) => {
-    await client.keys.revoke(key.key_id)
     loaded.reload()
   }
   return (
@@ -26,12 +22,11 @@ export function Keys() {
       title="Keys"
       lead="An account key can do everything in this account. Give each server its own."
       actions={
-        <button type="button" class="primary" aria-busy={add.isRunning} onClick={() => add.run()}>
+        <ActionButton act={add} isPrimary>
           New key
-        </button>
+        </ActionButton>
       }
     >
-      <Failure error={add.error} />
       {added && (
         <Dialog title="The new account key" isRequired onClose={() => setAdded(undefined)}>
           <p>Copy it now: it is shown only this once.</p>
@@ -43,18 +38,6 @@ export function Keys() {
           </div>
         </Dialog>
       )}
-      {revoked && (
-        <Confirm
-          title={`Revoke ${revoked.key_id}?`}
-          verb="Revoke"
-          isDangerous
-          onConfirm={() => revoke(revoked)}
-          onClose={() => setRevoked(undefined)}
-        >
-          <p>Every program that uses this key is refused at once. This can not be undone.</p>
-          {revoked.current && <p>You are signed in with this key, and will be signed out.</p>}
-        </Confirm>
-      )}
       <Await loaded={loaded}>
         {({ keys }) => (
           <Table
@@ -64,14 +47,18 @@ export function Keys() {
             columns={[
               { label: 'Key', cell: ({ key_id }) => <code>{key_id}</code> },
               { label: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-              { label: 'State', cell: (key) => <State {...{ key_: key }} /> },
+              { label: 'State', cell: stateOf },
               {
                 label: 'Action',
-                cell: (key) =>
-                  key.revoked_at === undefined && (
-                    <button type="button" class="danger" onClick={() => setRevoked(key)}>
-                      Revoke
-                    </button>
+                cell: ({ key_id, revoked_at, current }) =>
+                  !revoked_at && (
+                    <FormButton
+                      {...{ label: 'Revoke', title: `Revoke ${key_id}?`, isDangerous: true }}
+                      send={() => client.keys.revoke(key_id).then(loaded.reload)}
+                    >
+                      <p>It is refused at once, wherever it is used. This can not be undone.</p>
+                      {current && <p>You are signed in with this key, and will be signed out.</p>}
+                    </FormButton>
                   ),
               },
             ]}
@@ -82,13 +69,11 @@ export function Keys() {
   )
 }
 
-function State({ key_: { revoked_at, current } }: { readonly key_: AccountKey }) {
-  if (revoked_at !== undefined) {
-    return (
-      <>
-        <Badge tone="bad" text="revoked" /> <Time at={revoked_at} />
-      </>
-    )
-  }
-  return current ? <Badge tone="good" text="this tab" /> : <Badge text="active" />
+function stateOf({ revoked_at, current }: AccountKey) {
+  if (!revoked_at) return <Badge text={current ? 'this tab' : 'active'} />
+  return (
+    <>
+      <Badge text="revoked" /> <Time at={revoked_at} />
+    </>
+  )
 }

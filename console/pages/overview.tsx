@@ -1,6 +1,6 @@
 import type { PurchaseSummary, Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
-import { SelectField } from '../parts/fields.tsx'
+import { Field as SelectField } from '../parts/fields.tsx'
 import { Empty, Failure, Loading } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'

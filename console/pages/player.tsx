@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks'
-import type { Store } from '../../client/manage.ts'
-import { useAction, usePages } from '../data.ts'
+import type { ErasedUser, Store } from '../../client/manage.ts'
 import { formatCount } from '../format.ts'
 import { download } from '../parts/download.ts'
-import { TextField } from '../parts/fields.tsx'
-import { Empty, Failure } from '../parts/notice.tsx'
+import { Field } from '../parts/fields.tsx'
+import { ActionButton, FormButton } from '../parts/form.tsx'
+import { Notice } from '../parts/notice.tsx'
 import { Page, Section, Time } from '../parts/page.tsx'
-import { Pages } from '../parts/table.tsx'
+import { List } from '../parts/table.tsx'
 import { goTo, linkTo, usePlace } from '../place.ts'
-import { WithStore } from '../scope.tsx'
+import { useScope, WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
-import { ErasePlayer } from './player-erase.tsx'
 import { Purchases } from './purchases.tsx'
 
 export function Player() {
@@ -22,6 +21,8 @@ export function Player() {
   )
 }
 
+const FIND = { label: 'User id', name: 'user_id', hint: 'Exactly as your game sends it' }
+
 function FindPlayer({ store: { store_id } }: { readonly store: Store }) {
   const [typed, setTyped] = useState('')
   const find = (event: Event) => {
@@ -30,15 +31,9 @@ function FindPlayer({ store: { store_id } }: { readonly store: Store }) {
   }
   return (
     <Page title="Player" lead="What a player owns and has bought">
-      <form onSubmit={find} class="filters" aria-label="Find a player">
-        <TextField
-          label="User id"
-          name="user_id"
-          value={typed}
-          onChange={setTyped}
-          hint="Exactly as your game sends it"
-        />
-        <div class="actions beside">
+      <form onSubmit={find} aria-label="Find a player">
+        <Field {...FIND} value={typed} onChange={setTyped} />
+        <div class="actions">
           <button type="submit" class="primary">
             Show the player
           </button>
@@ -51,55 +46,40 @@ function FindPlayer({ store: { store_id } }: { readonly store: Store }) {
   )
 }
 
-interface OnePlayerProps {
-  readonly store: Store
-  readonly user_id: string
-}
+type PlayerProps = { readonly store: Store; readonly user_id: string }
 
-function OnePlayer({ store: { store_id, project_id }, user_id }: OnePlayerProps) {
+function OnePlayer({ store, user_id }: PlayerProps) {
   const client = useClient()
-  const [isErasing, setErasing] = useState(false)
-  const [round, setRound] = useState(0)
-  const owned = usePages(
-    async (page, signal) => {
-      const found = await client.purchases.owned({ store_id, user_id, ...page }, { signal })
-      return { rows: found.owned, next: found.next }
-    },
-    [store_id, user_id, round],
-  )
-  const save = useAction(async () => {
+  const { store_id, project_id } = store
+  const [erased, setErased] = useState<ErasedUser>()
+  const save = async () => {
     const found = await client.users.export({ project_id, user_id })
     download('player.json', 'application/json', JSON.stringify(found, null, 2))
-  })
+  }
   return (
     <Page
       title={user_id}
       lead={<a href={linkTo('player')}>Another player</a>}
       actions={
         <>
-          <button type="button" aria-busy={save.isRunning} onClick={() => save.run()}>
-            Export
-          </button>
-          <button type="button" class="danger" onClick={() => setErasing(true)}>
-            Erase
-          </button>
+          <ActionButton act={save}>Export</ActionButton>
+          <EraseButton {...{ store, user_id }} onErased={setErased} />
         </>
       }
     >
-      <Failure error={save.error} />
-      {isErasing && (
-        <ErasePlayer
-          {...{ project_id, user_id }}
-          onClose={() => {
-            setErasing(false)
-            setRound(round + 1)
-          }}
-        />
+      {erased && (
+        <Notice tone="good" title={`Erased ${formatCount(erased.purchases)} purchases`}>
+          <p>
+            Where the id was, there is now the pseudonym <code>{erased.pseudonym}</code>.
+          </p>
+        </Notice>
       )}
       <Section title={`Owns in ${store_id}`}>
-        <Pages
+        <List
           label="Owned items"
-          paged={owned}
+          load={(page, options) => client.purchases.owned({ store_id, user_id, ...page }, options)}
+          of="owned"
+          inputs={[store_id, user_id, erased]}
           keyOf={({ sku }) => sku}
           columns={[
             { label: 'SKU', cell: ({ sku }) => <code>{sku}</code> },
@@ -107,16 +87,48 @@ function OnePlayer({ store: { store_id, project_id }, user_id }: OnePlayerProps)
             { label: 'First', cell: ({ first_purchased_at: at }) => <Time at={at} /> },
             { label: 'Last', cell: ({ last_purchased_at: at }) => <Time at={at} /> },
           ]}
-          empty={
-            <Empty title="The player owns nothing in this store">
-              <p>Check the user id and the store, or import purchases.</p>
-            </Empty>
-          }
+          empty={[
+            'The player owns nothing in this store',
+            'Check the user id and the store, or import purchases.',
+          ]}
         />
       </Section>
       <Section title="Purchases">
-        <Purchases {...{ store_id, user_id }} key={round} />
+        <Purchases {...{ store_id, user_id }} key={erased?.pseudonym} />
       </Section>
     </Page>
+  )
+}
+
+type EraseProps = PlayerProps & { readonly onErased: (erased: ErasedUser) => void }
+
+/** Erases a player after the user id was typed again. */
+function EraseButton({ store: { project_id }, user_id, onErased }: EraseProps) {
+  const client = useClient()
+  const { project } = useScope().value ?? {}
+  return (
+    <FormButton
+      {...{ label: 'Erase', title: `Erase ${user_id}?`, isDangerous: true }}
+      fields={[
+        {
+          ...{ label: 'Also delete the purchases', name: 'delete', kind: 'check' },
+          hint: 'The revenue of the past gets smaller. The same transactions can not be imported again.',
+        },
+        {
+          ...{ label: 'User id', name: 'user_id', hint: `Type ${user_id} to confirm` },
+          parse: (typed) => (typed === user_id ? typed : undefined),
+          mistake: `must be ${user_id}`,
+        },
+      ]}
+      send={async ({ delete: deletes }) =>
+        onErased(await client.users.erase({ project_id, user_id }, { delete: deletes }))
+      }
+    >
+      <p>
+        In all stores of <strong>{project?.name}</strong>, the purchases lose the user id, and a
+        pseudonym replaces it in the activity. The amounts stay for your accounting. This can not be
+        undone.
+      </p>
+    </FormButton>
   )
 }

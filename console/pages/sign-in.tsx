@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
-import { useAction } from '../data.ts'
-import { TextField } from '../parts/fields.tsx'
-import { Form } from '../parts/form.tsx'
+import type { FieldInfo } from '../parts/fields.tsx'
+import { Form, type Values } from '../parts/form.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Session, signIn } from '../session.ts'
 
@@ -24,28 +23,21 @@ export function SignInPage(props: SignInProps) {
   )
 }
 
-export function SignInForm({ onSignIn, ...form }: SignInProps) {
-  const [typed, setTyped] = useState('')
-  const [mistake, setMistake] = useState<string>()
-  const action = useAction(async () => {
-    const key = typed.trim()
-    const isKey = /^ak_[\w-]+$/.test(key)
-    setMistake(isKey ? undefined : 'begins with ak_')
-    if (!isKey) return false
-    onSignIn(await signIn(key))
-    return true
-  })
+const KEY: FieldInfo = {
+  ...{ label: 'Account key', name: 'account_key', kind: 'password' },
+  hint: 'It begins with ak_. This tab keeps the key until you sign out or close the tab.',
+  parse: (typed) => (/^ak_[\w-]+$/.test(typed.trim()) ? typed.trim() : undefined),
+  mistake: 'begins with ak_',
+}
+
+export function SignInForm({ onSignIn, onCancel }: SignInProps) {
+  const [values, setValues] = useState<Values>({})
+  const send = async ({ account_key }: { account_key?: string }) =>
+    onSignIn(await signIn(account_key as string))
   return (
-    <Form {...{ action, names: [], label: 'Sign in', submit: 'Sign in', ...form }}>
-      <TextField
-        label="Account key"
-        name="account_key"
-        type="password"
-        value={typed}
-        onChange={setTyped}
-        mistake={mistake}
-        hint="It begins with ak_. This tab keeps the key until you sign out or close the tab."
-      />
-    </Form>
+    <Form
+      {...{ label: 'Sign in', submit: 'Sign in', fields: [KEY], values, send, onCancel }}
+      onChange={setValues}
+    />
   )
 }

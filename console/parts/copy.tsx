@@ -1,12 +1,7 @@
 import { useState } from 'preact/hooks'
 
-interface CopyableProps {
-  readonly label: string
-  readonly text: string
-}
-
 /** A text with a button that copies it. Without TLS, browsers allow no copying: it is selected. */
-export function Copyable({ label, text }: CopyableProps) {
+export function Copyable({ label, text }: { readonly label: string; readonly text: string }) {
   const [isCopied, setCopied] = useState(false)
   const copy = async (event: MouseEvent) => {
     const shown = (event.currentTarget as HTMLElement).previousElementSibling
@@ -15,7 +10,7 @@ export function Copyable({ label, text }: CopyableProps) {
     setCopied(navigator.clipboard !== undefined)
   }
   return (
-    <span class="copyable">
+    <span class="actions">
       <span class="muted">{label}</span>
       <code>{text}</code>
       <button type="button" onClick={copy} aria-label={`Copy ${label}`}>

@@ -1,8 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { type Action, useAction } from '../data.ts'
 import { mayLeave } from '../place.ts'
-import { Failure } from './notice.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -34,39 +32,5 @@ export function Dialog({ title, onClose, isRequired, children }: DialogProps) {
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
-  )
-}
-
-interface ConfirmProps extends DialogProps {
-  /** The words on the button that confirms. */
-  readonly verb: string
-  readonly onConfirm: () => Promise<unknown>
-  readonly isDangerous?: boolean
-}
-
-/** Asks before an action. `children` say what will change. */
-export function Confirm({ verb, onConfirm, isDangerous, children, ...dialog }: ConfirmProps) {
-  const action: Action<[]> = useAction(async () => {
-    await onConfirm()
-    dialog.onClose()
-  })
-  return (
-    <Dialog {...dialog}>
-      {children}
-      <Failure error={action.error} />
-      <div class="actions">
-        <button
-          type="button"
-          class={isDangerous ? 'danger' : 'primary'}
-          aria-busy={action.isRunning}
-          onClick={() => action.run()}
-        >
-          {verb}
-        </button>
-        <button type="button" onClick={dialog.onClose}>
-          Cancel
-        </button>
-      </div>
-    </Dialog>
   )
 }

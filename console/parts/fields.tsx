@@ -1,42 +1,94 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { Field, type FieldProps } from './form.tsx'
 
-interface TextProps extends Omit<FieldProps, 'children'> {
-  readonly value: string
-  readonly onChange: (value: string) => void
-  readonly type?: 'text' | 'search' | 'date' | 'password' | 'url'
-  readonly isLong?: boolean
-  readonly inputMode?: 'numeric' | 'decimal'
+/** What a field is. All values are texts as they are typed; a checked box is `true`, else ''. */
+export interface FieldInfo {
+  readonly label: string
+  /** The field's name in the errors of the server. */
+  readonly name: string
+  readonly hint?: ComponentChildren
+  /** A `search` changes a moment after the last key. `long` and `json` have several lines. */
+  readonly kind?: 'text' | 'search' | 'date' | 'password' | 'long' | 'json' | 'check' | undefined
+  readonly inputMode?: 'numeric' | 'decimal' | undefined
+  /** Makes it a list to choose from. */
+  readonly options?: readonly (string | readonly [value: string, label: string])[]
+  /** Converts what was typed; undefined for a mistake. */
+  readonly parse?: (typed: string) => unknown
+  /** The mistake, such as `must be an amount`. */
+  readonly mistake?: string
 }
 
-export function TextField({
-  value,
-  onChange,
-  type = 'text',
-  isLong,
-  inputMode,
-  ...field
-}: TextProps) {
-  const read = (event: Event) => onChange((event.target as HTMLInputElement).value)
-  const common = { value, onInput: read, autocomplete: 'off', spellcheck: false }
+/** The options of a filter by a state. */
+export function allOr(states: readonly string[]): (readonly [value: string, label: string])[] {
+  return [['', 'All'], ...states.map((each) => [each, each.replace(/^./, upper)] as const)]
+}
+
+const upper = (letter: string) => letter.toUpperCase()
+
+interface FieldProps extends FieldInfo {
+  readonly value: string
+  readonly onChange: (value: string) => void
+  /** The errors of the field. */
+  readonly messages?: readonly string[]
+}
+
+/** A labelled control with its hint and its errors. */
+export function Field({ messages = [], ...props }: FieldProps) {
+  const { label, kind, hint } = props
+  const id = useId()
+  const described = { 'aria-describedby': `${id}-hint ${id}-error` }
   return (
-    <Field {...field}>
-      {(control) =>
-        isLong ? (
-          <textarea rows={4} {...control} {...common} />
-        ) : (
-          // The types of Preact do not accept a union here.
-          <input type={type as 'text'} {...(inputMode && { inputMode })} {...control} {...common} />
+    <div class={kind === 'check' ? 'field check' : 'field'}>
+      <label for={id}>{label}</label>
+      <Control {...props} attributes={{ id, ...described, 'aria-invalid': messages.length > 0 }} />
+      <div id={`${id}-hint`} class="hint">
+        {hint}
+      </div>
+      <div id={`${id}-error`} class="mistake">
+        {messages.map((message) => (
+          <p key={message}>
+            {label} {message}
+          </p>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+function Control({ attributes, ...field }: FieldProps & { readonly attributes: object }) {
+  const { name, kind = 'text', options, inputMode, value, onChange } = field
+  const [typed, type] = useTyped(value, onChange, kind === 'search')
+  const common = { ...attributes, name }
+  const text = { autocomplete: 'off', spellcheck: false, value: typed, ...common }
+  const read = (event: Event) => type((event.target as HTMLInputElement).value)
+  if (kind === 'check') {
+    const check = (event: Event) =>
+      onChange((event.target as HTMLInputElement).checked ? 'true' : '')
+    return <input type="checkbox" checked={value === 'true'} onChange={check} {...common} />
+  }
+  if (kind === 'long' || kind === 'json') {
+    return <textarea rows={4} class={kind} onInput={read} {...text} />
+  }
+  // The types of Preact do not accept a union here.
+  if (!options) return <input type={kind as 'text'} {...{ inputMode }} onInput={read} {...text} />
+  return (
+    <select value={value} onChange={read} {...common}>
+      {options.map((each) => {
+        const [value, label] = typeof each === 'string' ? [each, each] : each
+        return (
+          <option key={value} value={value}>
+            {label}
+          </option>
         )
-      }
-    </Field>
+      })}
+    </select>
   )
 }
 
 const TYPING_MS = 250
 
-/** A text for a search, which starts a moment after the last key. */
-export function SearchField({ value, onChange, ...field }: TextProps) {
+/** The text in a control, and a function that changes it and reports the change, later if asked. */
+function useTyped(value: string, onChange: (value: string) => void, isLate: boolean) {
   const [typed, setTyped] = useState(value)
   const sent = useRef(value)
   // A change from elsewhere, such as a link that shows all.
@@ -45,64 +97,12 @@ export function SearchField({ value, onChange, ...field }: TextProps) {
     sent.current = value
   }, [value])
   useEffect(() => {
-    if (typed === value) return
+    if (!isLate || typed === value) return
     const timer = setTimeout(() => {
       sent.current = typed
       onChange(typed)
     }, TYPING_MS)
     return () => clearTimeout(timer)
   }, [typed])
-  return <TextField {...field} type="search" value={typed} onChange={setTyped} />
-}
-
-interface SelectProps extends Omit<FieldProps, 'children'> {
-  readonly value: string
-  readonly onChange: (value: string) => void
-  readonly options: readonly (readonly [value: string, label: string])[]
-}
-
-export function SelectField({ value, onChange, options, ...field }: SelectProps) {
-  return (
-    <Field {...field}>
-      {(control) => (
-        <select
-          {...control}
-          value={value}
-          onChange={(event) => onChange(event.currentTarget.value)}
-        >
-          {options.map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}
-
-interface CheckProps {
-  readonly label: string
-  readonly hint?: string
-  readonly isChecked: boolean
-  readonly onChange: (isChecked: boolean) => void
-}
-
-export function CheckField({ label, hint, isChecked, onChange }: CheckProps) {
-  const id = useId()
-  return (
-    <div class="field check">
-      <input
-        type="checkbox"
-        id={id}
-        checked={isChecked}
-        aria-describedby={`${id}-hint`}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-      />
-      <label for={id}>{label}</label>
-      <div id={`${id}-hint`} class="hint">
-        {hint}
-      </div>
-    </div>
-  )
+  return isLate ? ([typed, setTyped] as const) : ([value, onChange] as const)
 }

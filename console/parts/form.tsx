@@ -1,55 +1,98 @@
-import { type ComponentChildren, createContext } from 'preact'
-import { useContext, useEffect, useId, useRef } from 'preact/hooks'
-import type { Action } from '../data.ts'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { TillError } from '../../client/manage.ts'
+import { randomHex } from '../../client/random.ts'
+import { useAction } from '../data.ts'
 import { setUnsaved } from '../place.ts'
+import { Dialog } from './dialog.tsx'
+import { Field, type FieldInfo } from './fields.tsx'
 import { detailsOf, Failure } from './notice.tsx'
 
-/** The error of the last attempt to send the form. */
-const FormError = createContext<unknown>(undefined)
-
-interface FormProps {
-  readonly action: Action<[]>
-  /** The names of the fields, which show their errors themselves. */
-  readonly names: readonly string[]
-  readonly label: string
-  readonly children: ComponentChildren
-  /** Sends the form instead of the action. */
-  readonly onSubmit?: () => unknown
-  readonly onCancel?: () => void
-  readonly submit?: string
-  readonly isDangerous?: boolean
+/** What was typed in each field. */
+export interface Values {
+  readonly [name: string]: string
 }
 
-/** A form that sends `action`, and shows each error beside its field. */
-export function Form(props: FormProps) {
-  const {
-    action,
-    names,
-    label,
-    children,
-    submit = 'Save',
-    isDangerous,
-    onCancel,
-    onSubmit = action.run,
-  } = props
-  const { error, isRunning } = action
-  const shown = detailsOf(error).filter(({ field = '' }) => names.includes(field))
+interface FieldsProps {
+  readonly fields: readonly FieldInfo[]
+  readonly values: Values
+  readonly onChange: (values: Values) => void
+}
+
+function Fields({ fields, values, onChange, error }: FieldsProps & { readonly error?: unknown }) {
+  const details = detailsOf(error)
+  return fields.map((field) => (
+    <Field
+      key={field.name}
+      {...field}
+      value={values[field.name] ?? ''}
+      onChange={(value) => onChange({ ...values, [field.name]: value })}
+      messages={details.filter((each) => each.field === field.name).map((each) => each.message)}
+    />
+  ))
+}
+
+/** Fields that narrow a list as they change. */
+export function Filters(props: FieldsProps) {
+  return (
+    <search class="filters">
+      <Fields {...props} />
+    </search>
+  )
+}
+
+/** What `send` gets: the values of the fields, as they parse them. */
+// biome-ignore lint/suspicious/noExplicitAny: the API validates the values
+export type Parsed = { readonly [name: string]: any }
+
+/**
+ * One idempotency key for each input of a creation. The same input once more, after its answer was
+ * lost, creates nothing again.
+ */
+interface Creation {
+  readonly idempotencyKey: string
+}
+
+export interface FormProps extends FieldsProps {
+  readonly label: string
+  /** Sends what was typed. Resolves to false if it needs another attempt. */
+  readonly send: (parsed: Parsed, creation: Creation) => Promise<unknown>
+  readonly submit?: string
+  readonly isDangerous?: boolean | undefined
+  readonly onCancel?: (() => void) | undefined
+  readonly children?: ComponentChildren
+}
+
+/** A form that shows each error beside its field, and the others below the fields. */
+export function Form({ children, ...props }: FormProps) {
+  const { fields, values, label, send, submit = 'Save', isDangerous, onCancel } = props
   const form = useRef<HTMLFormElement>(null)
   const note = (isUnsaved: boolean) => form.current && setUnsaved(form.current, isUnsaved)
   useEffect(() => {
     const own = form.current
     return () => own && setUnsaved(own, false)
   }, [])
-  const send = async (event: Event) => {
+  const last = useRef({ text: '', idempotencyKey: '' })
+  const action = useAction(async () => {
+    const text = JSON.stringify(values)
+    if (text !== last.current.text) last.current = { text, idempotencyKey: randomHex() }
+    return send(parse(fields, values), { idempotencyKey: last.current.idempotencyKey })
+  })
+  const submitForm = async (event: Event) => {
     event.preventDefault()
-    if (await onSubmit()) note(false)
+    if (await action.run()) note(false)
   }
   return (
-    <form ref={form} onSubmit={send} onInput={() => note(true)} aria-label={label} novalidate>
-      <FormError.Provider value={error}>{children}</FormError.Provider>
-      <Failure error={error} shown={shown} />
+    <form ref={form} onSubmit={submitForm} onInput={() => note(true)} aria-label={label} novalidate>
+      {children}
+      <Fields {...props} error={action.error} />
+      <Failure error={action.error} shown={fields.map(({ name }) => name)} />
       <div class="actions">
-        <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-busy={isRunning}>
+        <button
+          type="submit"
+          class={isDangerous ? 'danger' : 'primary'}
+          aria-busy={action.isRunning}
+        >
           {submit}
         </button>
         {onCancel && (
@@ -62,46 +105,99 @@ export function Form(props: FormProps) {
   )
 }
 
-interface ControlProps {
-  readonly id: string
-  readonly name: string
-  readonly 'aria-describedby': string
-  readonly 'aria-invalid': boolean
+/** Throws the mistakes that need no server, as the server does. */
+function parse(fields: readonly FieldInfo[], values: Values): Parsed {
+  const parsed = fields.map((field) => {
+    const { name, kind, parse = kind === 'json' ? parseJson : String } = field
+    const typed = values[name] ?? ''
+    return { ...field, value: kind === 'check' ? typed !== '' : parse(typed) }
+  })
+  const details = parsed
+    .filter(({ value }) => value === undefined)
+    .map(({ name, mistake = 'must be a JSON object' }) => {
+      return { field: name, code: 'invalid', message: mistake }
+    })
+  if (details.length > 0) throw new TillError('invalid_request', 'Nothing was sent', { details })
+  return Object.fromEntries(parsed.map(({ name, value }) => [name, value]))
 }
 
-export interface FieldProps {
+function parseJson(text: string): object | undefined {
+  try {
+    const value = JSON.parse(text || '{}')
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+interface FormButtonProps extends Omit<FormProps, 'label' | 'fields' | 'values' | 'onChange'> {
+  /** The text of the button. */
   readonly label: string
-  /** The field's name in the errors of the server. */
-  readonly name: string
-  readonly hint?: ComponentChildren
-  /** A mistake that the page has found itself. */
-  readonly mistake?: string | undefined
-  readonly children: (control: ControlProps) => ComponentChildren
+  /** The title of the dialog, if it is not the label. */
+  readonly title?: string
+  readonly fields?: readonly FieldInfo[]
+  /** The values at first. */
+  readonly values?: Values
+  readonly isPrimary?: boolean
 }
 
-/** A labelled control with its hint and its errors. */
-export function Field({ label, name, hint, mistake, children }: FieldProps) {
-  const id = useId()
-  const error = useContext(FormError)
-  const details = detailsOf(error).filter(({ field }) => field === name)
-  const messages = mistake ? [mistake] : details.map(({ message }) => message)
+const NONE: Values = {}
+
+/** A button that opens a form in a dialog, or only asks. The children say what will change. */
+export function FormButton({ label, title = label, isPrimary, ...props }: FormButtonProps) {
+  const { fields = [], values: first = NONE, send, submit = label, isDangerous, children } = props
+  const [values, setValues] = useState<Values>()
+  const close = () => setValues(undefined)
+  const finish = async (parsed: Parsed, creation: Creation) => {
+    const isDone = (await send(parsed, creation)) !== false
+    if (isDone) close()
+    return isDone
+  }
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {children({
-        ...{ id, name, 'aria-describedby': `${id}-hint ${id}-error` },
-        'aria-invalid': messages.length > 0,
-      })}
-      <div id={`${id}-hint`} class="hint">
-        {hint}
-      </div>
-      <div id={`${id}-error`} class="mistake">
-        {messages.map((message) => (
-          <p key={message}>
-            {label} {message}
-          </p>
-        ))}
-      </div>
-    </div>
+    <>
+      <button
+        type="button"
+        class={isDangerous ? 'danger' : isPrimary ? 'primary' : ''}
+        onClick={() => setValues(first)}
+      >
+        {label}
+      </button>
+      {values && (
+        <Dialog title={title} onClose={close}>
+          <Form
+            {...{ label: title, fields, values, submit, isDangerous }}
+            onChange={setValues}
+            send={finish}
+            onCancel={close}
+          >
+            {children}
+          </Form>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+interface ActionButtonProps {
+  readonly act: () => Promise<unknown>
+  readonly isPrimary?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A button that does something at once. */
+export function ActionButton({ act, isPrimary, children }: ActionButtonProps) {
+  const action = useAction(act)
+  return (
+    <>
+      <button
+        type="button"
+        class={isPrimary ? 'primary' : ''}
+        aria-busy={action.isRunning}
+        onClick={() => action.run()}
+      >
+        {children}
+      </button>
+      <Failure error={action.error} />
+    </>
   )
 }

@@ -30,17 +30,18 @@ export function Notice({ tone = 'info', title, children }: NoticeProps) {
 interface FailureProps {
   readonly error: unknown
   readonly onRetry?: (() => void) | undefined
-  /** The details that a form shows beside its fields. */
-  readonly shown?: readonly ErrorDetail[]
+  /** The fields of a form, which show their errors themselves. */
+  readonly shown?: readonly string[]
 }
 
 /** The error of a call, in the server's words. */
 export function Failure({ error, onRetry, shown = [] }: FailureProps) {
   if (error === undefined) return null
-  const details = detailsOf(error).filter((detail) => !shown.includes(detail))
+  const all = detailsOf(error)
+  const details = all.filter(({ field = '' }) => !shown.includes(field))
   return (
     <Notice tone="bad" title={titleOf(error)}>
-      {shown.length === 0 && <p>{messageOf(error)}</p>}
+      {details.length === all.length && <p>{messageOf(error)}</p>}
       {details.length > 0 && (
         <ul>
           {details.slice(0, 10).map(({ field, message }) => (
@@ -86,13 +87,8 @@ export function detailsOf(error: unknown): readonly ErrorDetail[] {
   return error instanceof TillError ? error.details : []
 }
 
-interface EmptyProps {
-  readonly title: string
-  readonly children: ComponentChildren
-}
-
 /** Shown instead of an empty list. The children name the next step. */
-export function Empty({ title, children }: EmptyProps) {
+export function Empty({ title, children }: Omit<NoticeProps, 'tone'>) {
   return (
     <div class="empty">
       <p class="title">{title}</p>
@@ -118,7 +114,7 @@ export function Await<T>({ loaded, children }: AwaitProps<T>) {
   )
 }
 
-export function Loading({ what = 'Loading' }: { readonly what?: string }) {
+export function Loading({ what = 'Loading' }) {
   return (
     <p class="loading" role="status">
       {what}…

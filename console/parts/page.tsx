@@ -33,12 +33,7 @@ export function Page({ title, lead, actions, children }: PageProps) {
   )
 }
 
-interface SectionProps {
-  readonly title: string
-  readonly children: ComponentChildren
-}
-
-export function Section({ title, children }: SectionProps) {
+export function Section({ title, children }: Pick<PageProps, 'title' | 'children'>) {
   return (
     <section class="card">
       <h2>{title}</h2>
@@ -53,7 +48,7 @@ export const Utc = createContext(false)
 /** A time. Its tooltip shows the time in the other zone. */
 export function Time({ at }: { readonly at: string | undefined }) {
   const isUtc = useContext(Utc)
-  if (at === undefined) return <span class="muted">–</span>
+  if (at === undefined) return <>–</>
   return (
     <time dateTime={at} title={formatTime(at, !isUtc)}>
       {formatTime(at, isUtc)}
@@ -61,10 +56,15 @@ export function Time({ at }: { readonly at: string | undefined }) {
   )
 }
 
-type Tone = 'good' | 'warning' | 'bad' | 'plain'
+const STATES = {
+  good: ['active', 'purchased', 'delivered', 'for sale', 'this tab'],
+  warning: ['archived', 'refunded', 'waiting', 'paused', 'unconfirmed', 'sandbox', 'undone'],
+  bad: ['disabled', 'cancelled', 'failed', 'failing', 'revoked'],
+}
 
-/** The state of a record. */
-export function Badge({ tone = 'plain', text }: { readonly tone?: Tone; readonly text: string }) {
+/** The state of a record, or another short name. */
+export function Badge({ text }: { readonly text: string }) {
+  const tone = Object.entries(STATES).find(([, states]) => states.includes(text))?.[0] ?? 'plain'
   return <span class={`badge ${tone}`}>{text}</span>
 }
 

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import type { Paged } from '../data.ts'
+import { useState } from 'preact/hooks'
+import type { Page } from '../../client/manage.ts'
+import { fillPage, type PageRequest, useLoad } from '../data.ts'
 import { Await, Empty } from './notice.tsx'
 
 export interface Column<R> {
@@ -49,28 +51,50 @@ export function Table<R>({ label, columns, rows, keyOf }: TableProps<R>) {
   )
 }
 
-interface PagesProps<R> extends Omit<TableProps<R>, 'rows'> {
-  readonly paged: Paged<R>
-  /** Shown when the list has no rows at all. */
-  readonly empty: ComponentChildren
+interface ListProps<N extends string, R> extends Omit<TableProps<R>, 'rows'> {
+  /** Loads one page of the list. */
+  readonly load: (page: PageRequest, options: { signal: AbortSignal }) => Promise<Page<N, R>>
+  /** The name of the rows in a page. */
+  readonly of: N
+  /** A change of these loads the first page again. */
+  readonly inputs: readonly unknown[]
+  /** Shown when the list has no rows at all: a title, a text and the next step. */
+  readonly empty: readonly [title: string, text: ComponentChildren, next?: ComponentChildren]
 }
 
 /** A table of one page of a list, with buttons for the other pages. */
-export function Pages<R>({ paged, empty, ...table }: PagesProps<R>) {
-  const { page, forward, back } = paged
+export function List<N extends string, R>(props: ListProps<N, R>) {
+  const { load, of, inputs, empty, ...table } = props
+  const key = JSON.stringify(inputs)
+  const [passed, setPassed] = useState({ key, cursors: [] as readonly string[] })
+  const cursors = passed.key === key ? passed.cursors : []
+  const show = (cursors: readonly string[]) => setPassed({ key, cursors })
+  const loaded = useLoad(
+    (signal) => fillPage((page) => load(page, { signal }), of, cursors.at(-1)),
+    [key, cursors.at(-1)],
+  )
+  const next = loaded.isLoading ? undefined : loaded.value?.next
   return (
-    <Await loaded={paged}>
+    <Await loaded={loaded}>
       {({ rows }) => (
         <>
           {rows.length > 0 && <Table {...table} rows={rows} />}
-          {rows.length === 0 && (forward ? <SearchedPart /> : empty)}
-          {(forward || back) && (
-            <nav class="pages" aria-label={`Pages of ${table.label}`}>
-              <button type="button" disabled={!back} onClick={back}>
+          {rows.length === 0 && <NoRows {...{ empty: next ? SEARCHED : empty }} />}
+          {(next || cursors.length > 0) && (
+            <nav class="actions" aria-label={`Pages of ${table.label}`}>
+              <button
+                type="button"
+                disabled={cursors.length === 0}
+                onClick={() => show(cursors.slice(0, -1))}
+              >
                 Previous
               </button>
-              <span aria-live="polite">Page {page}</span>
-              <button type="button" disabled={!forward} onClick={forward}>
+              <span aria-live="polite">Page {cursors.length + 1}</span>
+              <button
+                type="button"
+                disabled={!next}
+                onClick={() => next && show([...cursors, next])}
+              >
                 Next
               </button>
             </nav>
@@ -81,10 +105,16 @@ export function Pages<R>({ paged, empty, ...table }: PagesProps<R>) {
   )
 }
 
-function SearchedPart() {
+const SEARCHED = [
+  'Nothing found so far',
+  'The server searches a large store in parts. Choose Next to search on.',
+] as const
+
+function NoRows({ empty: [title, text, next] }: Pick<ListProps<string, unknown>, 'empty'>) {
   return (
-    <Empty title="Nothing found so far">
-      <p>The server searches a large store in parts. Choose Next to search on.</p>
+    <Empty title={title}>
+      <p>{text}</p>
+      {next}
     </Empty>
   )
 }

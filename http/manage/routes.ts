@@ -393,11 +393,29 @@ export const manageRoutes = [
     answer: 'WebhookPage',
     kind: 'reports',
   }),
+  row(
+    'GET /webhooks/:endpoint_id',
+    ({ till, caller, params }) => till.webhooks.get(caller, params.endpoint_id as string),
+    {
+      id: 'getWebhook',
+      summary: 'Read a webhook endpoint with its lag',
+      answer: 'WebhookEndpoint',
+      errors: ['webhook_not_found'],
+    },
+  ),
   row('GET /webhooks/:endpoint_id/deliveries', run('webhooks', 'log'), {
     id: 'listDeliveries',
     summary: 'List the messages of an endpoint, newest first',
     query: 'DeliveryQuery',
     answer: 'WebhookDeliveryPage',
+    errors: ['webhook_not_found'],
+  }),
+  row('GET /webhooks/:endpoint_id/deliveries/:webhook_id', run('webhooks', 'getRequest'), {
+    id: 'getDeliveryRequest',
+    summary: 'Read the request of a message as an attempt would send it now',
+    description:
+      'Without the signature, and without a `body` if the event is no longer kept. It shows records as they are now.',
+    answer: 'WebhookRequest',
     errors: ['webhook_not_found'],
   }),
   ...(['test', 'pause', 'resume'] as const).map((action) =>

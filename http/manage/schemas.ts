@@ -168,6 +168,13 @@ export function createManagedSchemas() {
       },
       ...['at', 'next_at', 'status', 'error', 'answer', 'duration_ms'],
     ),
+    WebhookRequest: record(
+      {
+        ...{ endpoint_id: text, webhook_id: text, url: text, body: text },
+        headers: { ...object, description: 'Without `webhook-signature`.' },
+      },
+      'body',
+    ),
     WebhookDeliveryPage: page('deliveries', 'WebhookDelivery'),
   } satisfies Properties
 }

@@ -260,6 +260,15 @@ export function parseWebhookLogQuery(input: unknown) {
   return parseObject(input, deliveryListFields)
 }
 
+const deliveryFields = {
+  endpoint_id: required(endpointId),
+  webhook_id: required(text(1, 64)),
+}
+
+export function parseDelivery(input: unknown) {
+  return parseObject(input, deliveryFields)
+}
+
 interface ParsedReplay {
   readonly endpoint_id: string
   readonly from?: number

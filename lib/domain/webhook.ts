@@ -78,6 +78,18 @@ export interface WebhookFailure {
  */
 export type WebhookDeliveryState = 'waiting' | 'delivered' | 'failed'
 
+/** A message of the delivery log as an attempt would send it now. */
+export interface WebhookRequest {
+  readonly endpoint_id: string
+  readonly webhook_id: string
+  /** The URL of the endpoint; '' if none is confirmed. */
+  readonly url: string
+  /** Lower-case names. Has no `webhook-signature`, because the secret is needed to compute it. */
+  readonly headers: { readonly [name: string]: string }
+  /** JSON. Missing if the event is no longer kept: it was archived, or its import was undone. */
+  readonly body?: string
+}
+
 /** A message in the delivery log. */
 export interface WebhookDelivery {
   readonly endpoint_id: string

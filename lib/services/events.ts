@@ -100,6 +100,22 @@ function refundData({ cursor: _, ...refund }: Refund): JsonObject {
   return { ...refund }
 }
 
+/** The number of the entry and the part that a `webhook-id` names; undefined for another text. */
+export function parseWebhookId(webhook_id: string): Omit<MessageKey, 'endpoint_id'> | undefined {
+  const [, sequence, part = 0] =
+    /^msg_(\d{1,15})_[\da-z]{1,12}(?:_(\d{1,9}))?$/.exec(webhook_id) ?? []
+  return sequence === undefined ? undefined : { sequence: Number(sequence), part: Number(part) }
+}
+
+/** The headers of a message, except for its signature. `timestamp` is in Unix seconds. */
+export function headersOf(webhook_id: string, timestamp: number) {
+  return {
+    'content-type': 'application/json',
+    'webhook-id': webhook_id,
+    'webhook-timestamp': String(timestamp),
+  }
+}
+
 type Message = MessageKey & Pick<NewMessage, 'type' | 'part_range'>
 
 /**

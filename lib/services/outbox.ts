@@ -9,7 +9,7 @@ import type { LeasedEndpoint, TakeRequest } from '../storage/port.ts'
 import { type Backlog, createBacklog } from './backlog.ts'
 import type { Context } from './context.ts'
 import { openSecrets } from './endpoints.ts'
-import { bodyOf, readMessages } from './events.ts'
+import { bodyOf, headersOf, readMessages } from './events.ts'
 import { signWebhook } from './signature.ts'
 import { createTurns } from './turns.ts'
 
@@ -187,9 +187,7 @@ export function createOutbox(context: Context): Outbox {
     const timestamp = Math.floor(now() / 1000)
     const signature = signWebhook(secrets, webhook_id, timestamp, body)
     const headers = {
-      'content-type': 'application/json',
-      'webhook-id': webhook_id,
-      'webhook-timestamp': String(timestamp),
+      ...headersOf(webhook_id, timestamp),
       ...(secrets.length > 0 && { 'webhook-signature': signature }),
     }
     const { account_id, url } = endpoint

@@ -12,11 +12,17 @@ import { formatInstant } from '../domain/instant.ts'
 import type { StoredMessage } from '../domain/message.ts'
 import {
   type ListQuery,
+  parseDelivery,
   parseReplay,
   parseWebhookLogQuery,
   parseWebhookQuery,
 } from '../domain/query.ts'
-import type { WebhookDelivery, WebhookDeliveryState, WebhookEndpoint } from '../domain/webhook.ts'
+import type {
+  WebhookDelivery,
+  WebhookDeliveryState,
+  WebhookEndpoint,
+  WebhookRequest,
+} from '../domain/webhook.ts'
 import { TillError } from '../errors.ts'
 import { pagesOf } from '../storage/pages.ts'
 import type { EndpointMove } from '../storage/port.ts'
@@ -24,6 +30,7 @@ import { assertAccount } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { placeOf, sameSecret } from './endpoints.ts'
+import { bodyOf, headersOf, parseWebhookId } from './events.ts'
 
 export interface Webhooks {
   /** One page of the account's endpoints, in order of their ids. */
@@ -34,6 +41,11 @@ export interface Webhooks {
   get(account: Account, endpoint_id: string): Promise<WebhookEndpoint>
   /** One page of the messages of an endpoint, newest first. The log keeps 30 days. */
   log(account: Account, query: WebhookLogQuery): Promise<WebhookLogPage>
+  /**
+   * The request of a message in the log, as an attempt would send it now. Its records are those of
+   * now: an erased user does not appear. Throws `webhook_not_found` if the log has no such message.
+   */
+  getRequest(account: Account, delivery: WebhookDeliveryKey): Promise<WebhookRequest>
   /** Sends `webhook.test` to an endpoint. */
   test(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
@@ -81,6 +93,9 @@ export interface WebhookLogPage {
   /** The `cursor` of the next page; missing on the last page. */
   readonly next?: string
 }
+
+/** Identifies a message of the delivery log. */
+export type WebhookDeliveryKey = Pick<WebhookDelivery, 'endpoint_id' | 'webhook_id'>
 
 /** Give one of `from` and `since`. */
 export interface WebhookReplay {
@@ -165,6 +180,21 @@ export function createWebhooks(context: Context): Webhooks {
       const page = cursor === undefined ? { limit } : { limit, after: cursor }
       const { records, ...next } = await storage.listMessages(endpoint_id, state, page)
       return { deliveries: records.map((each) => delivery(each, due_at)), ...next }
+    },
+
+    async getRequest(account, key) {
+      assertAccount(account)
+      const { endpoint_id, webhook_id } = parseDelivery(key)
+      const { url } = await getEndpoint(account, endpoint_id)
+      const place = parseWebhookId(webhook_id)
+      const message = place && (await storage.findMessage({ endpoint_id, ...place }))
+      if (message?.webhook_id !== webhook_id) {
+        throw new TillError('webhook_not_found', 'The delivery log has no message with this id')
+      }
+      const [entry] = await storage.findEntries([message.sequence])
+      const body = entry && (await bodyOf(storage, entry, message))
+      const headers = headersOf(webhook_id, Math.floor(now() / 1000))
+      return { endpoint_id, webhook_id, url, headers, ...(body !== undefined && { body }) }
     },
 
     async test(account, endpoint_id, options) {

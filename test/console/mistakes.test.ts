@@ -59,10 +59,14 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     assert.equal(projects.filter(({ name }) => name === 'Once').length, 1)
   })
 
-  await t.test('a later save keeps what another tab has changed', async () => {
+  await t.test('a save shows what another tab has changed, and keeps both', async () => {
     await goTo(page, '#/stores/a-usd', 'Store a-usd')
     await till.stores.update(account, { store_id: 'a-usd', status: 'disabled' })
     await fill('Configuration', '{"currency":"EUR"}')
+    await press('Save')
+    await page.getByText('Status: active → disabled').waitFor()
+    assert.equal((await till.stores.get(account, 'a-usd')).store_config.currency, 'USD')
+    await press('Take their changes, keep mine')
     await press('Save')
     await page.getByText('Saved', { exact: true }).waitFor()
     assert.equal(await page.getByLabel('Status').inputValue(), 'disabled')
@@ -143,6 +147,16 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
   })
 
   await t.test('a revoked key and a left page lose nothing that was typed', async () => {
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route('**/users/alice', async (route) => {
+      await released
+      await route.continue()
+    })
+    await goTo(page, '#/player/alice?store=b-jpy', 'alice')
+    await press('Export')
     await goTo(page, '#/items?store=b-jpy', 'Items')
     await press('New item')
     await fill('SKU', 'sword')
@@ -158,8 +172,12 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     await dialog.getByLabel('Account key').fill(other.account_key)
     await dialog.getByRole('button', { name: 'Sign in' }).click()
     await dialog.waitFor({ state: 'detached' })
+    const late = page.waitForResponse('**/users/alice')
+    release()
+    assert.equal((await late).status(), 401, 'the answer to the revoked key')
     await press('Create')
     await page.getByRole('heading', { level: 1, name: 'Sword' }).waitFor()
+    assert.equal(await dialog.count(), 0)
 
     await fill('Description', 'Sharp')
     const left = page.waitForEvent('dialog')

@@ -39,7 +39,17 @@ async function startManaged(t: Parameters<typeof startServer>[0]) {
     const { key_id } = await till.accounts.addKey(account)
     const file = fileOf('transaction_id,sku,purchased_at\nT-1,gold,2026-01-31T12:00:00Z\n')
     const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
-    const ids = { id: project.id, project_id: project.id, endpoint_id: project.id, store_id }
+    await till.webhooks.test(account, project.id)
+    await till.outbox.claim({ holder: name })
+    const { deliveries } = await till.webhooks.log(account, { endpoint_id: project.id })
+    const webhook_id = deliveries[0]?.webhook_id ?? ''
+    const ids = {
+      id: project.id,
+      webhook_id,
+      project_id: project.id,
+      endpoint_id: project.id,
+      store_id,
+    }
     return { ...shop, ids: { ...ids, item_id: shop.item.id, import_id, key_id, user_id: 'ann' } }
   }
   const [own, foreign] = [await fill('own'), await fill('foreign')]
@@ -58,6 +68,7 @@ function lineOf({ method, path }: { method: string; path: string }, ids: Ids): s
 const UNKNOWN: Ids = {
   ...{ id: 'prj_none', project_id: 'prj_none', endpoint_id: 'prj_none', store_id: 'none' },
   ...{ item_id: 'itm_none', import_id: 'imp_none', key_id: 'key_none', user_id: 'ann' },
+  webhook_id: 'msg_0_none',
 }
 
 /** A valid body for each route that needs one. */

@@ -164,6 +164,9 @@ export function webhookMethods(state: State): WebhookMethods {
       const records = structuredClone(all.slice(start, end).reverse())
       return start > 0 ? { records, next: String(start) } : { records }
     },
+    async findMessage(key) {
+      return structuredClone(state.messages.get(keyOf(key)))
+    },
     async pruneMessages(id, before, most) {
       const all = messagesOf(id)
       for (const [i, message] of all.entries()) {

@@ -77,6 +77,7 @@ export interface WebhookMethods {
     state: WebhookDeliveryState | undefined,
     page: Page,
   ): Promise<RecordPage<StoredMessage>>
+  findMessage(key: MessageKey): Promise<StoredMessage | undefined>
   /**
    * Deletes the delivered and failed messages of an endpoint that are older than `before`, or not
    * among its newest `keep` ones.

@@ -31,6 +31,7 @@ export function webhookMethods(db: Database): WebhookMethods {
     releaseEndpoints: (holder, now) => write(() => programs.releaseEndpoints(holder, now)),
     findNextDue: (now) => read(programs.findNextDue(now)),
     listMessages: (id, state, page) => read(programs.listMessages(id, state, page)),
+    findMessage: (key) => read(programs.findMessage(key)),
     pruneMessages: (id, before, keep) => write(() => programs.pruneMessages(id, before, keep)),
     clearAnswers(project_id, options = {}) {
       return db.transaction(async (tx) => {

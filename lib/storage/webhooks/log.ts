@@ -1,4 +1,5 @@
-import { numberOf } from '../columns.ts'
+import type { MessageKey } from '../../domain/message.ts'
+import { maybe, numberOf } from '../columns.ts'
 import { recordPage } from '../pages.ts'
 import type { Page } from '../port.ts'
 import { MESSAGES, numberedEntry } from '../tables.ts'
@@ -19,6 +20,12 @@ export function logPrograms(dialect: WebhookDialect) {
       const after = page.after ?? String(Number.MAX_SAFE_INTEGER)
       const rows = yield* all(list, ...values, after, page.limit + 1)
       return recordPage(rows, page, MESSAGES.read, ({ seq }) => seq)
+    },
+
+    *findMessage({ endpoint_id, sequence, part }: MessageKey) {
+      const found = `SELECT ${messageColumns} FROM webhook_messages m
+        WHERE m.endpoint_id = ? AND m.sequence = ? AND m.part = ?`
+      return maybe(MESSAGES.read, yield* find(found, endpoint_id, sequence, part))
     },
 
     *pruneMessages(endpoint_id: string, before: number, keep: number): Program<void> {

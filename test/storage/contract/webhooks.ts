@@ -555,6 +555,7 @@ export function describeWebhooks(open: OpenStorage): void {
       () => till.webhooks.test(account, endpoint_id),
       () => till.webhooks.confirm(account, endpoint_id),
       () => till.webhooks.log(account, { endpoint_id }),
+      () => till.webhooks.getRequest(account, { endpoint_id, webhook_id: 'msg_1_x' }),
       () => till.webhooks.replay(account, { endpoint_id, from: 1 }),
     ]
     for (const call of calls) await assert.rejects(call(), { code: 'webhook_not_found' })
@@ -589,6 +590,46 @@ export function describeWebhooks(open: OpenStorage): void {
     await till.users.erase(account, { project_id: project.id, user_id: 'ann' })
 
     assert.deepEqual(await answers(), [undefined])
+  })
+
+  test('a request is read again as it was sent, without erased users', async (t) => {
+    const { till, account, store, project, clock, endpoint_id } = await openHooks(t)
+    const { store_id } = store
+    await newItem(till, account, store_id, 'gem')
+    await importRefunds(till, account, 1)
+    const purchased_at = '2026-01-31T12:00:00Z'
+    const purchase = { store_id, sku: 'gem', user_id: 'ann', transaction_id: 'T-1', purchased_at }
+    await till.purchases.record(account, purchase)
+    const sent = await claimSome(till, 5)
+    await settle(till, sent, OK)
+    const read = ({ headers }: OutgoingMessage) => {
+      const webhook_id = headers['webhook-id'] as string
+      return till.webhooks.getRequest(account, { endpoint_id, webhook_id })
+    }
+    for (const message of sent) {
+      const { url, headers, body } = await read(message)
+      const { 'webhook-signature': _, ...unsigned } = message.headers
+      assert.deepEqual({ url, headers, body }, { url: URL, headers: unsigned, body: message.body })
+    }
+    const requests = async () => JSON.stringify(await Promise.all(sent.map(read)))
+    assert.match(await requests(), /purchases\.refunded.*ü/)
+    assert.match(await requests(), /ann/)
+
+    for (const user_id of ['ann', 'ü'.repeat(250)]) {
+      await till.users.erase(account, { project_id: project.id, user_id })
+    }
+    assert.doesNotMatch(await requests(), /ann|ü/)
+
+    clock.pass(40 * DAY)
+    const before = new Date(clock.now() - DAY).toISOString()
+    const file = join(temporaryFolder(t), 'audit.jsonl')
+    await till.webhooks.pause(account, endpoint_id)
+    await till.operations.archiveAudit({ before, file })
+    for (const message of sent) assert.equal((await read(message)).body, undefined)
+    for (const webhook_id of ['msg_1_x', 'msg_999_1', 'other']) {
+      const unknown = till.webhooks.getRequest(account, { endpoint_id, webhook_id })
+      await assert.rejects(unknown, { code: 'webhook_not_found' })
+    }
   })
 
   test('the delivery log is listed in pages, newest first', async (t) => {
