@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { compareRepeat, type NewPurchase, type StoredPurchase } from '../../domain/purchase.ts'
 import { isScan, matches } from '../filter.ts'
 import { EXAMINED } from '../pages.ts'
@@ -12,6 +13,7 @@ import {
   storedFrom,
 } from './state.ts'
 import { summarizePurchases } from './summaries.ts'
+import { countBuyers, readTotals } from './totals.ts'
 
 type Methods = Omit<PurchaseMethods, 'openImport' | 'findImport' | 'listImports' | 'undoImport'>
 
@@ -46,6 +48,16 @@ export function purchaseMethods(state: State): Methods {
     },
     async summarizePurchases(stores, filter, by, most) {
       return summarizePurchases(state, stores, filter, by, most)
+    },
+    async readTotals(store, query) {
+      return readTotals(state, store, query)
+    },
+    // Reads take little time here, so no answer needs to be cached.
+    async findPurchaseVersion() {
+      return randomUUID()
+    },
+    async countBuyers(store, from) {
+      return countBuyers(state, store, from)
     },
     async listOwned(store, user_id, page) {
       const owned = new Map<string, OwnedRow>()

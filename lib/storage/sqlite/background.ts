@@ -2,8 +2,10 @@ import { startThread } from '../../threads.ts'
 import type { Connection, Row } from './connection.ts'
 import { type SqliteValue, translateSqliteError } from './drivers.ts'
 
-/** The latest thread of each connection. Threads of one connection run one after the other. */
-const latest = new WeakMap<Connection, Promise<unknown>>()
+/** The threads of a connection run one after the other, apart from those of another queue. */
+export type ThreadQueue = WeakMap<Connection, Promise<unknown>>
+
+const scans: ThreadQueue = new WeakMap()
 
 /**
  * Runs a query that takes long in a worker thread, with its own connection. Reads the rows here, in
@@ -13,15 +15,16 @@ export async function readInThread<T>(
   db: Connection,
   read: (row: Row) => T,
   sql: string,
-  ...values: SqliteValue[]
+  values: readonly SqliteValue[],
+  queue = scans,
 ): Promise<T[]> {
-  const before = latest.get(db)
+  const before = queue.get(db)
   const result = (async () => {
     await before?.catch(() => {})
     db.assertInPlace()
     return (await tryThread(db, read, sql, values)) ?? db.all(sql, ...values).map(read)
   })()
-  latest.set(db, result)
+  queue.set(db, result)
   return result
 }
 
