@@ -316,6 +316,20 @@ export const manageRoutes = [
       kind: 'reports',
     },
   ),
+  row('GET /stores/:store_id/overview', run('purchases', 'overview'), {
+    id: 'getOverview',
+    summary: 'Read the totals of a store by period and by SKU',
+    query: 'OverviewQuery',
+    answer: 'PurchaseOverview',
+    kind: 'reports',
+  }),
+  row('GET /stores/:store_id/buyers', run('purchases', 'buyers'), {
+    id: 'getBuyers',
+    summary: 'Count the new and the returning buyers of a store',
+    query: 'BuyersQuery',
+    answer: 'Buyers',
+    kind: 'reports',
+  }),
 
   row('GET /stores/:store_id/imports', run('imports', 'list'), {
     id: 'listImports',
