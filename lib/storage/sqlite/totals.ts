@@ -52,11 +52,11 @@ export async function readTotals(
   return storeTotals(rows, by)
 }
 
-/** Examines at most 10,000 imports, as many as there are recorded purchases in a busy hour. */
+/** Stops at the number of imports that an overview would not read. */
 const COUNT_REMAINING = `
   SELECT coalesce(sum(last_purchase - max(first_purchase, totalled + 1) + 1), 0) AS remaining FROM (
     SELECT last_purchase, first_purchase, totalled FROM imports
-    WHERE store = ? AND owner IS NULL AND last_purchase > totalled LIMIT 10000)`
+    WHERE store = ? AND owner IS NULL AND last_purchase > totalled LIMIT ${MOST_READ + 1})`
 
 const FIND_MANY_TOTALS = 'SELECT 1 FROM purchase_totals WHERE store = ? LIMIT 1 OFFSET 5000'
 
