@@ -88,5 +88,5 @@ export function parseOverviewQuery(input: unknown) {
 
 function withFirstDay<T extends { readonly from?: number }>(query: T): T {
   if ((query.from ?? 0) % DAY_MS === 0) return query
-  throw invalidField('from', 'invalid', 'must be the begin of a day in UTC')
+  throw invalidField('from', 'invalid', 'must be the start of a day in UTC')
 }

@@ -87,9 +87,9 @@ export interface PurchaseMethods {
 }
 
 export interface TotalsQuery {
-  /** The begin of the first day, in Unix milliseconds. */
+  /** The start of the first day, in Unix milliseconds. */
   readonly from: number
-  /** The begin of the month of the first day, in Unix milliseconds. */
+  /** The start of the month of the first day, in Unix milliseconds. */
   readonly month: number
   readonly by: Period
 }
