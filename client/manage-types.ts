@@ -10,6 +10,14 @@ export type { AuditEntry } from '../lib/domain/audit.ts'
 export type { JsonObject } from '../lib/domain/fields.ts'
 export type { ImportRecord, ImportTotal } from '../lib/domain/import.ts'
 export type { Item, ItemChange, ItemType, NewItem } from '../lib/domain/item.ts'
+export type {
+  Buyers,
+  BuyersQuery,
+  OverviewFigures,
+  OverviewQuery,
+  PurchaseOverview,
+  PurchaseTotal,
+} from '../lib/domain/overview.ts'
 export type { NewProject, ProjectChange } from '../lib/domain/project.ts'
 export type { Purchase, PurchaseStatus } from '../lib/domain/purchase.ts'
 export type { PurchaseInput } from '../lib/domain/purchase-input.ts'

@@ -3,6 +3,8 @@ import type {
   Account,
   AccountKey,
   AuditEntry,
+  Buyers,
+  BuyersQuery,
   CatalogPlan,
   CatalogRequest,
   ErasedUser,
@@ -18,6 +20,7 @@ import type {
   NewItem,
   NewProject,
   NewStore,
+  OverviewQuery,
   OwnedItem,
   OwnedQuery,
   Page,
@@ -25,6 +28,7 @@ import type {
   ProjectChange,
   Purchase,
   PurchaseInput,
+  PurchaseOverview,
   PurchaseQuery,
   PurchaseSummary,
   RecordedPurchase,
@@ -189,6 +193,10 @@ export function createManageClient(options: ManageOptions) {
         const path = at`/stores/${store_id}/summary`
         return get<{ readonly summaries: readonly PurchaseSummary[] }>(path, given, options)
       },
+      overview: ({ store_id, ...query }: OverviewQuery, options?: CallOptions) =>
+        get<PurchaseOverview>(at`/stores/${store_id}/overview`, query, options),
+      buyers: ({ store_id, ...query }: BuyersQuery, options?: CallOptions) =>
+        get<Buyers>(at`/stores/${store_id}/buyers`, query, options),
     },
 
     imports: {

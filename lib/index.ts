@@ -22,6 +22,15 @@ export type {
 } from './domain/import.ts'
 export { formatInstant } from './domain/instant.ts'
 export type { Item, ItemChange, ItemType, NewItem } from './domain/item.ts'
+export type {
+  BuyerCount,
+  Buyers,
+  BuyersQuery,
+  OverviewFigures,
+  OverviewQuery,
+  PurchaseOverview,
+  PurchaseTotal,
+} from './domain/overview.ts'
 export {
   type NewProject,
   PLATFORMS,

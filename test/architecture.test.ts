@@ -36,6 +36,7 @@ const rooms: { readonly room: string; readonly may: readonly string[] }[] = [
       'lib/storage/pseudonym.ts',
       'lib/token/',
       'lib/csv/',
+      'lib/bounded-map.ts',
       'lib/errors.ts',
       'lib/threads.ts',
       'node:crypto',

@@ -1,4 +1,4 @@
-import type { PurchaseSummary } from '../../client/manage.ts'
+import type { PurchaseTotal } from '../../client/manage.ts'
 import { digitsOf, formatCount, formatMoney, formatPeriod } from '../format.ts'
 import { Columns } from '../parts/columns.tsx'
 import { Facts, Section } from '../parts/page.tsx'
@@ -8,8 +8,8 @@ import { MAX_PERIODS } from './periods.ts'
 interface RevenueProps {
   readonly currency: string
   readonly periods: readonly string[]
-  /** The summaries of this currency. */
-  readonly rows: readonly PurchaseSummary[]
+  /** The totals of this currency. */
+  readonly rows: readonly PurchaseTotal[]
 }
 
 /** The revenue of each period in one currency. */
@@ -56,7 +56,10 @@ export function Revenue({ currency, periods, rows }: RevenueProps) {
             { label: 'Period (UTC)', cell: (row) => row.day ?? row.week ?? row.month },
             { label: 'Revenue', cell: ({ revenue }) => money(revenue), isNumber: true },
             { label: 'Refunded', cell: ({ refunded_total: sum }) => money(sum), isNumber: true },
-            { label: 'Buyers', cell: ({ buyers }) => formatCount(buyers), isNumber: true },
+            {
+              ...{ label: 'Purchases', isNumber: true },
+              cell: ({ purchased }) => formatCount(purchased),
+            },
           ]}
         />
       </details>
@@ -66,35 +69,32 @@ export function Revenue({ currency, periods, rows }: RevenueProps) {
 
 type Amount = 'revenue' | 'refunded_total'
 
-function totalOf(rows: readonly PurchaseSummary[], field: Amount): string {
+function totalOf(rows: readonly PurchaseTotal[], field: Amount): string {
   return String(rows.reduce((sum, row) => sum + BigInt(row[field]), 0n))
 }
 
-const LISTED = 50
-
 interface OtherProps {
-  readonly currencies: readonly (readonly [currency: string, rows: readonly PurchaseSummary[]])[]
+  readonly currencies: readonly PurchaseTotal[]
+  /** The number of further currencies. */
+  readonly more: number
 }
 
 /** The revenue in the currencies without a chart. */
-export function OtherCurrencies({ currencies }: OtherProps) {
-  const money = (field: Amount) => {
-    return ([currency, rows]: OtherProps['currencies'][number]) =>
-      formatMoney(totalOf(rows, field), currency)
-  }
+export function OtherCurrencies({ currencies, more }: OtherProps) {
+  const money = (field: Amount) => (row: PurchaseTotal) => formatMoney(row[field], row.currency)
   return (
     <Section title="Revenue in other currencies">
       <Table
         label="Revenue in other currencies"
-        rows={currencies.slice(0, LISTED)}
-        keyOf={([currency]) => currency}
+        rows={currencies}
+        keyOf={({ currency }) => currency}
         columns={[
-          { label: 'Currency', cell: ([currency]) => currency },
+          { label: 'Currency', cell: ({ currency }) => currency },
           { label: 'Revenue', cell: money('revenue'), isNumber: true },
           { label: 'Refunded', cell: money('refunded_total'), isNumber: true },
         ]}
       />
-      {currencies.length > LISTED && <p>And {formatCount(currencies.length - LISTED)} more.</p>}
+      {more > 0 && <p>And {formatCount(more)} more.</p>}
     </Section>
   )
 }

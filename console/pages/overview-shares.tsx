@@ -1,21 +1,14 @@
-import type { PurchaseSummary } from '../../client/manage.ts'
-import { formatCount, formatMoney } from '../format.ts'
+import type { OverviewFigures, PurchaseTotal } from '../../client/manage.ts'
+import { formatCount, formatMoney, formatPeriod } from '../format.ts'
 import { Bars } from '../parts/bars.tsx'
 import { Section } from '../parts/page.tsx'
 import { Table } from '../parts/table.tsx'
 
 const STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 
-interface RowsProps {
-  readonly rows: readonly PurchaseSummary[]
-}
-
 /** How many purchases have each status. */
-export function Statuses({ rows }: RowsProps) {
-  const counts = STATUSES.map((status) => ({
-    status,
-    count: rows.reduce((sum, row) => sum + row[status], 0),
-  }))
+export function Statuses({ figures }: { readonly figures: OverviewFigures }) {
+  const counts = STATUSES.map((status) => ({ status, count: figures[status] }))
   const all = counts.reduce((sum, { count }) => sum + count, 0)
   const share = (count: number) =>
     (count / (all || 1)).toLocaleString(undefined, { style: 'percent', maximumFractionDigits: 1 })
@@ -47,8 +40,14 @@ export function Statuses({ rows }: RowsProps) {
 const SHOWN = 8
 const LISTED = 50
 
+interface BestSellersProps {
+  readonly rows: readonly PurchaseTotal[]
+  /** The first day of the period; undefined for all time. */
+  readonly from: string | undefined
+}
+
 /** The items with the most purchases. */
-export function BestSellers({ rows }: RowsProps) {
+export function BestSellers({ rows, from }: BestSellersProps) {
   const sold = rows.filter(({ purchased }) => purchased > 0)
   const items = [...Map.groupBy(sold, ({ sku }) => sku ?? '')]
     .map(([sku, rows]) => ({
@@ -62,6 +61,9 @@ export function BestSellers({ rows }: RowsProps) {
     .sort((a, b) => b.count - a.count)
   return (
     <Section title="Best sellers">
+      {from && (
+        <p class="muted">Since {formatPeriod(`${from.slice(0, 7)}-01`)}, in whole months.</p>
+      )}
       <Bars
         label="Best sellers"
         bars={items.slice(0, SHOWN).map(({ sku, count }) => ({

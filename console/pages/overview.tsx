@@ -1,5 +1,6 @@
-import type { PurchaseSummary, Store } from '../../client/manage.ts'
+import type { PurchaseTotal, Store } from '../../client/manage.ts'
 import { useLoad } from '../data.ts'
+import { formatCount } from '../format.ts'
 import { Field as SelectField } from '../parts/fields.tsx'
 import { Empty, Failure, Loading } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -7,12 +8,13 @@ import { goTo, linkTo, usePlace } from '../place.ts'
 import { WithStore } from '../scope.tsx'
 import { useClient } from '../session.ts'
 import { Buyers } from './overview-buyers.tsx'
+import { usePolling } from './overview-poll.ts'
 import { OtherCurrencies, Revenue } from './overview-revenue.tsx'
 import { BestSellers, Statuses } from './overview-shares.tsx'
 import { nameOf, periodsBetween, RANGES, startOf } from './periods.ts'
 
-/** A summary of 10 million purchases takes a minute. */
-const TIMEOUT = 600_000
+/** On a busy server, the totals of 10 million purchases take some seconds. */
+const TIMEOUT = 60_000
 
 export function Overview() {
   const { query } = usePlace()
@@ -30,51 +32,60 @@ export function Overview() {
         />
       }
     >
-      <WithStore>{(store) => <Summaries {...{ store, range }} />}</WithStore>
+      <WithStore>{(store) => <Figures {...{ store, range }} />}</WithStore>
     </Page>
   )
 }
 
-interface SummariesProps {
+interface FiguresProps {
   readonly store: Store
   readonly range: (typeof RANGES)[number]
 }
 
-function Summaries({ store: { store_id }, range }: SummariesProps) {
+function Figures({ store: { store_id }, range }: FiguresProps) {
   const client = useClient()
   const { by } = range
-  const loaded = useLoad(
-    async (signal) => {
-      const from = startOf(range, Date.now())
-      const options = { signal, timeout: TIMEOUT }
-      const query = { store_id, ...(from && { from }) }
-      const [byPeriod, bySku] = await Promise.all([
-        client.purchases.summarize({ ...query, by: [by, 'currency'] }, options),
-        client.purchases.summarize({ ...query, by: ['sku'], top: 100 }, options),
-      ])
-      return { byPeriod: byPeriod.summaries, bySku: bySku.summaries, from, store_id, by }
-    },
-    [store_id, range.name],
+  const loaded = usePolling(
+    useLoad(
+      async (signal) => {
+        const from = startOf(range, Date.now())
+        const query = { store_id, by, ...(from && { from }) }
+        const overview = await client.purchases.overview(query, { signal, timeout: TIMEOUT })
+        return { ...overview, from, store_id, by }
+      },
+      [store_id, range.name],
+    ),
+    ({ remaining }) => remaining === 0,
   )
   const { value, error, isLoading, reload } = loaded
   if (error !== undefined) return <Failure error={error} onRetry={reload} />
   if (!value || value.store_id !== store_id) return <Loading what="Adding up the purchases" />
-  const { byPeriod, bySku, from } = value
-  if (byPeriod.length === 0) return <NoPurchases isAllTime={from === undefined} />
-  const first = from ?? periodOf(byPeriod[0] as PurchaseSummary)
+  const { figures, remaining, from } = value
+  if (!figures) {
+    return <Loading what={`Adding up the purchases: about ${formatCount(remaining)} are left`} />
+  }
+  if (figures.currency_count === 0) return <NoPurchases isAllTime={from === undefined} />
+  const first = from ?? periodOf(figures.periods[0] as PurchaseTotal)
   const periods = periodsBetween(first, nameOf(Date.now(), value.by), value.by)
-  const currencies = byCurrency(byPeriod)
+  const currencies = figures.currencies.filter(({ currency }) => currency !== '')
+  const others = currencies.slice(CHARTS)
   return (
     <div class={isLoading ? 'columns stale' : 'columns'} aria-busy={isLoading}>
-      {currencies.slice(0, CHARTS).map(([currency, rows]) => (
-        <Revenue key={currency} {...{ currency, periods, rows }} />
-      ))}
-      {currencies.length > CHARTS && <OtherCurrencies currencies={currencies.slice(CHARTS)} />}
+      {currencies.slice(0, CHARTS).map(({ currency }) => {
+        const rows = figures.periods.filter((row) => row.currency === currency)
+        return <Revenue key={currency} {...{ currency, periods, rows }} />
+      })}
+      {others.length > 0 && (
+        <OtherCurrencies
+          currencies={others}
+          more={figures.currency_count - figures.currencies.length}
+        />
+      )}
       <div class="loaded">
-        <Statuses rows={byPeriod} />
-        <Buyers {...{ store_id, from, timeout: TIMEOUT }} />
+        <Statuses figures={figures} />
+        <Buyers {...{ store_id, from }} />
       </div>
-      <BestSellers rows={bySku} />
+      <BestSellers rows={figures.items} from={from} />
     </div>
   )
 }
@@ -82,22 +93,7 @@ function Summaries({ store: { store_id }, range }: SummariesProps) {
 /** The most currencies with a chart. Anybody who records purchases can name more. */
 const CHARTS = 4
 
-/** The summaries of each currency, the one with the most purchases first. */
-function byCurrency(rows: readonly PurchaseSummary[]): [string, PurchaseSummary[]][] {
-  const found = new Map<string, PurchaseSummary[]>()
-  for (const row of rows) {
-    const { currency } = row
-    if (!currency) continue
-    const others = found.get(currency)
-    if (others) others.push(row)
-    else found.set(currency, [row])
-  }
-  const count = (rows: readonly PurchaseSummary[]) =>
-    rows.reduce((sum, { purchased }) => sum + purchased, 0)
-  return [...found].sort(([, a], [, b]) => count(b) - count(a))
-}
-
-export function periodOf({ day, week, month }: PurchaseSummary): string {
+function periodOf({ day, week, month }: PurchaseTotal): string {
   return day ?? week ?? month ?? ''
 }
 

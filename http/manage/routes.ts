@@ -318,6 +318,24 @@ export const manageRoutes = [
       kind: 'reports',
     },
   ),
+  row('GET /stores/:store_id/overview', run('purchases', 'overview'), {
+    id: 'getOverview',
+    summary: 'Read the totals of a store by period and by SKU',
+    description:
+      'While many purchases are still to be counted, `figures` is missing: ask again. `from` is the first day in UTC.',
+    query: 'OverviewQuery',
+    answer: 'PurchaseOverview',
+    kind: 'reports',
+  }),
+  row('GET /stores/:store_id/buyers', run('purchases', 'buyers'), {
+    id: 'getBuyers',
+    summary: 'Count the new and the returning buyers of a store',
+    description:
+      'If `is_current` is false, purchases have changed since `read_at`, and the buyers are counted again: ask again. `from` is the first day in UTC.',
+    query: 'BuyersQuery',
+    answer: 'Buyers',
+    kind: 'reports',
+  }),
 
   row('GET /stores/:store_id/imports', run('imports', 'list'), {
     id: 'listImports',

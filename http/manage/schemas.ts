@@ -5,6 +5,8 @@ const flag = { type: 'boolean' }
 const time = { type: 'string', format: 'date-time' }
 const object = { type: 'object' }
 const texts = { type: 'array', items: text }
+const listOf = (name: string) => ({ type: 'array', items: ref(name) })
+const statuses = { purchased: count, pending: count, refunded: count, cancelled: count }
 const digits = { type: 'string', pattern: '^[0-9]+$' }
 
 /**
@@ -70,6 +72,8 @@ export function createManagedSchemas() {
     PurchaseQuery: without(inputs.PurchaseQuery, 'store_id'),
     OwnedQuery: without(inputs.OwnedQuery, 'store_id'),
     SummaryQuery: without(inputs.SummaryQuery, 'store_id'),
+    OverviewQuery: without(inputs.OverviewQuery, 'store_id'),
+    BuyersQuery: without(inputs.BuyersQuery, 'store_id'),
     WebhookQuery: inputs.WebhookQuery,
     DeliveryQuery: without(inputs.DeliveryQuery, 'endpoint_id'),
 
@@ -121,11 +125,25 @@ export function createManagedSchemas() {
     PurchaseSummary: record(
       {
         ...{ day: text, week: text, month: text, sku: text, store_id: text, currency: text },
-        ...{ purchased: count, pending: count, refunded: count, cancelled: count },
-        ...{ revenue: digits, refunded_total: digits, buyers: count },
+        ...{ ...statuses, revenue: digits, refunded_total: digits, buyers: count },
       },
       ...['day', 'week', 'month', 'sku', 'store_id'],
     ),
+    PurchaseTotal: record(
+      {
+        ...{ day: text, week: text, month: text, sku: text, currency: text },
+        ...{ ...statuses, revenue: digits, refunded_total: digits },
+      },
+      ...['day', 'week', 'month', 'sku'],
+    ),
+    OverviewFigures: exactly({
+      ...{ ...statuses, currency_count: count },
+      ...{ currencies: listOf('PurchaseTotal'), periods: listOf('PurchaseTotal') },
+      items: listOf('PurchaseTotal'),
+    }),
+    PurchaseOverview: record({ remaining: count, figures: ref('OverviewFigures') }, 'figures'),
+    BuyerCount: exactly({ currency: text, new: count, returning: count }),
+    Buyers: exactly({ read_at: time, is_current: flag, buyers: listOf('BuyerCount') }),
     PurchaseSummaryList: exactly({ summaries: { type: 'array', items: ref('PurchaseSummary') } }),
     ImportTotal: exactly({ status: text, currency: text, rows: count, total: digits }),
     ManagedImport: record(

@@ -1,6 +1,7 @@
 import { freeForm, type JsonSchema, objectSchema, wholeNumber } from './fields.ts'
 import { undoFields } from './import.ts'
 import { itemChangeFields, newItemFields } from './item.ts'
+import { buyersFields, overviewFields } from './overview.ts'
 import { newProjectFields, projectChangeFields, statusFields } from './project.ts'
 import { purchaseFields } from './purchase-input.ts'
 import {
@@ -78,6 +79,8 @@ export function createManageSchemas() {
     PurchaseQuery: objectSchema(purchaseListFields),
     OwnedQuery: objectSchema(ownedListFields),
     SummaryQuery: objectSchema(summary),
+    OverviewQuery: objectSchema(overviewFields),
+    BuyersQuery: objectSchema(buyersFields),
     WebhookQuery: objectSchema(webhookListFields),
     DeliveryQuery: objectSchema(deliveryListFields),
   }

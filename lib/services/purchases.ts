@@ -25,11 +25,12 @@ import { assertCallOptions, auditedWrite, type CallOptions } from './audit.ts'
 import type { Context } from './context.ts'
 import { createId } from './ids.ts'
 import { createLoader, type ImportSummary } from './imports.ts'
+import { createOverview, type Overview } from './overview.ts'
 import { listOwned, type OwnedPage } from './owned-purchases.ts'
 import { rulesOf } from './purchase-rules.ts'
 import { type RecordedPurchase, recordPurchase, withTimeText } from './record-purchase.ts'
 
-export interface Purchases {
+export interface Purchases extends Overview {
   /**
    * Imports all rows of a CSV file or none. Throws `invalid_purchases`, which names the bad lines,
    * or `store_inactive`. Waits while another import into the same store runs.
@@ -116,6 +117,8 @@ export interface ImportResult extends ImportSummary {
 export function createPurchases(context: Context): Purchases {
   const { storage, now } = context
   const purchases: Purchases = {
+    ...createOverview(context),
+
     async import(caller, request, options) {
       assertScope(caller, 'purchases:import')
       assertKnown(request, importFields)

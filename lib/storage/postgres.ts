@@ -21,8 +21,10 @@ import { renumberRestored } from './postgres/renumber.ts'
 import { createSockets } from './postgres/socket.ts'
 import { storeMethods } from './postgres/stores.ts'
 import { tokenMethods } from './postgres/tokens.ts'
+import { totalsWriter } from './postgres/totals.ts'
 import { createVersionCheck } from './postgres/version-check.ts'
 import { webhookMethods } from './postgres/webhooks.ts'
+import { createTotalizer } from './totalizer.ts'
 
 export type { PostgresOptions } from './postgres/options.ts'
 
@@ -124,6 +126,7 @@ function isPooled(inUrl: URLSearchParams): boolean {
 
 function storageOn(db: Database): Storage {
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
+  const totalizer = createTotalizer(async () => totalsWriter(db))
   return {
     async ping() {
       await assertWhole(db)
@@ -133,7 +136,7 @@ function storageOn(db: Database): Storage {
     ...storeMethods(db),
     ...itemMethods(db),
     ...catalogMethods(db),
-    ...purchaseMethods(db),
+    ...purchaseMethods(db, totalizer),
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
@@ -146,7 +149,7 @@ function storageOn(db: Database): Storage {
     },
     poolState: () => db.poolState(),
     async close() {
-      await cleanup.stop()
+      await Promise.all([cleanup.stop(), totalizer.stop()])
       await db.close()
     },
   }

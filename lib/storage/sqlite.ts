@@ -20,8 +20,9 @@ import { projectMethods } from './sqlite/projects.ts'
 import { purchaseMethods } from './sqlite/purchases.ts'
 import { storeMethods } from './sqlite/stores.ts'
 import { tokenMethods } from './sqlite/tokens.ts'
-
+import { openTotalsWriter } from './sqlite/totals-writer.ts'
 import { webhookMethods } from './sqlite/webhooks.ts'
+import { createTotalizer } from './totalizer.ts'
 
 export type { SqliteOptions } from './sqlite/options.ts'
 
@@ -72,6 +73,7 @@ function storageOn(db: Connection): Storage {
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   const users = createUserIndexer(db)
   users.wake()
+  const totalizer = createTotalizer(() => openTotalsWriter(db))
   return {
     async ping() {
       db.assertInPlace()
@@ -82,7 +84,7 @@ function storageOn(db: Connection): Storage {
     ...storeMethods(db),
     ...itemMethods(db),
     ...catalogMethods(db),
-    ...purchaseMethods(db, users),
+    ...purchaseMethods(db, users, totalizer),
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),
@@ -103,7 +105,7 @@ function storageOn(db: Connection): Storage {
     async close() {
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.
-      await Promise.all([db.close(), cleanup.stop(), users.stop()])
+      await Promise.all([db.close(), cleanup.stop(), users.stop(), totalizer.stop()])
     },
   }
 }

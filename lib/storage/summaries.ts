@@ -1,3 +1,4 @@
+import type { BuyerCount, Period } from '../domain/overview.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../domain/summary.ts'
 import { numberOf, type Row } from './columns.ts'
@@ -13,8 +14,8 @@ export interface SummaryDialect {
   readonly sums: string
   /** The exact total of these columns over the groups with a status, as text. */
   total(status: number): string
-  /** The period of `p.purchased_at` as text. */
-  readonly periods: { readonly [P in 'day' | 'week' | 'month']: string }
+  /** Returns the period of a time in Unix seconds as text. */
+  periodOf(period: Period, seconds: string): string
 }
 
 interface Statement {
@@ -28,17 +29,19 @@ interface Statement {
  * of counts and sums that each filter by status (bench/).
  */
 export function summaryStatement(
-  { from, status, sums, total, periods }: SummaryDialect,
+  dialect: SummaryDialect,
   { account_id, store_id }: StoresOfAccount,
   filter: PurchaseFilter,
   by: readonly SummaryKey[],
   most: MostGroups | undefined,
 ): Statement {
+  const { from, status, sums } = dialect
+  const periodOf = (period: Period) => dialect.periodOf(period, 'p.purchased_at / 1000.0')
   const isOneStore = store_id !== undefined || by.includes('store')
   const keys: { readonly [K in SummaryKey]: string } = {
-    day: periods.day,
-    week: periods.week,
-    month: periods.month,
+    day: periodOf('day'),
+    week: periodOf('week'),
+    month: periodOf('month'),
     // In one store, groups by the number of the item, which sorts faster than its name (bench/: 0.7
     // of the time).
     sku: isOneStore ? 'p.item' : 't.name',
@@ -54,13 +57,9 @@ export function summaryStatement(
   const needsItems = filter.sku !== undefined || (by.includes('sku') && !isOneStore)
   const groups = groupsOf(by)
   const conditions = conditionsOf(filter, status)
-  const sumOf = (column: string, code: number) =>
-    `coalesce(sum(${column}) FILTER (WHERE status = ${code}), 0)`
   return {
     sql: `SELECT ${groups.map((key, i) => `${shown[key]?.(`g.key_${i}`) ?? `g.key_${i}`} AS group_${i}`).join(', ')},
-      ${sumOf('purchases', 0)} AS purchased, ${sumOf('purchases', 1)} AS pending,
-      ${sumOf('purchases', 2)} AS refunded, ${sumOf('purchases', 3)} AS cancelled,
-      ${total(0)} AS revenue, ${total(2)} AS refunded_total, ${sumOf('users', 0)} AS buyers
+      ${totalsOf(dialect)}, ${sumOf('users', 0)} AS buyers
       FROM (
         SELECT ${groups.map((key, i) => `${keys[key]} AS key_${i}`).join(', ')}, ${status} AS status,
           count(*) AS purchases, count(DISTINCT ${user}) AS users, ${sums}
@@ -80,19 +79,60 @@ export function summaryStatement(
   }
 }
 
+/** The columns that `totalOf` reads, for a group of rows with a `status` and `purchases`. */
+export function totalsOf({ total }: SummaryDialect): string {
+  return `${sumOf('purchases', 0)} AS purchased, ${sumOf('purchases', 1)} AS pending,
+      ${sumOf('purchases', 2)} AS refunded, ${sumOf('purchases', 3)} AS cancelled,
+      ${total(0)} AS revenue, ${total(2)} AS refunded_total`
+}
+
+function sumOf(column: string, status: number): string {
+  return `coalesce(sum(${column}) FILTER (WHERE status = ${status}), 0)`
+}
+
 export function summaryOf(row: Row, by: readonly SummaryKey[]): PurchaseSummary {
   const names = groupsOf(by).map((key) => (key === 'store' ? 'store_id' : key))
   const groups = Object.fromEntries(names.map((name, i) => [name, row[`group_${i}`] as string]))
+  const buyers = numberOf(row.buyers)
+  return { ...totalOf(groups as { readonly currency: string }, row), buyers }
+}
+
+/** Adds the counts and sums of a row to the names of its group. */
+export function totalOf<Group extends object>(group: Group, row: Row) {
   return {
-    ...(groups as { readonly currency: string }),
+    ...group,
     purchased: numberOf(row.purchased),
     pending: numberOf(row.pending),
     refunded: numberOf(row.refunded),
     cancelled: numberOf(row.cancelled),
     revenue: String(BigInt(row.revenue as string)),
     refunded_total: String(BigInt(row.refunded_total as string)),
-    buyers: numberOf(row.buyers),
   }
+}
+
+/**
+ * The SQL that counts the buyers of a store in each currency. Its values are three times the
+ * first time of the period, the account and the store.
+ */
+export function buyersStatement({ from, status }: SummaryDialect): string {
+  return `
+    SELECT currency, count(*) FILTER (WHERE first >= ?) AS fresh,
+      count(*) FILTER (WHERE first < ? AND last >= ?) AS former
+    FROM (
+      SELECT coalesce(p.currency, '') AS currency, p.user_id, min(p.purchased_at) AS first,
+        max(p.purchased_at) AS last
+      ${from} WHERE s.account_id = ? AND s.store_id = ? AND ${status} = 0 AND p.user_id IS NOT NULL
+      GROUP BY 1, 2
+    ) b GROUP BY currency ORDER BY currency`
+}
+
+/** Reads the rows of `buyersStatement`. */
+export function buyerCounts(rows: readonly Row[]): BuyerCount[] {
+  return rows
+    .map(({ currency, fresh, former }) => ({
+      ...{ currency: currency as string, new: numberOf(fresh), returning: numberOf(former) },
+    }))
+    .filter((each) => each.new + each.returning > 0)
 }
 
 /** Amounts of different currencies are never added. */

@@ -138,7 +138,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
     const text = `transaction_id,sku,purchased_at,price,currency\n${lines.join('')}`
     await till.purchases.import(account, { store_id: 'b-jpy', file: fileOf(text) })
     await goTo(page, '#/overview?store=b-jpy&range=all', 'Overview')
-    await page.getByText('And 6 more.').waitFor()
+    await page.getByText('And 11 more.').waitFor()
     await page
       .getByRole('img', { name: /in 120 periods/ })
       .first()

@@ -148,6 +148,9 @@ const MISTAKES: readonly (readonly [line: string, parts: Parts, field: string])[
   ['GET /stores/main/purchases?status=lost', {}, 'status'],
   ['GET /stores/main/summary?by=month,year', {}, 'by'],
   ['GET /stores/main/summary?from=yesterday', {}, 'from'],
+  ['GET /stores/main/overview?by=year', {}, 'by'],
+  ['GET /stores/main/overview?from=2026-01-31T12:00:00Z', {}, 'from'],
+  ['GET /stores/main/buyers?from=yesterday', {}, 'from'],
   ['GET /stores/main/owned', {}, 'user_id'],
   ['POST /projects', { json: { name: '', bundle_id: 'a.b', platform: 'web' } }, 'name'],
   ['POST /items', { json: { ...GEM, store_id: 'main', price: 4.99 } }, 'price'],
@@ -243,6 +246,29 @@ test('a revoked key is refused at once, and keys tell which one is used', async 
   assert.equal((await asOwn(`DELETE /manage/v1/keys/${key_id}`)).status, 200)
   assertProblem(await send('GET /manage/v1/account', { account_key }), 401, 'account_key_required')
   assert.equal((await asOwn('GET /manage/v1/account')).text.includes(own.account.account_id), true)
+})
+
+test('the overview of a store counts its purchases and buyers', async (t) => {
+  const { asOwn } = await startManaged(t)
+  const purchase = { sku: 'gold', purchased_at: '2026-02-01T12:00:00Z', currency: 'USD' }
+  const json = { ...purchase, transaction_id: 'T-6', user_id: 'ann', price: '499' }
+  await asOwn('POST /manage/v1/stores/main/purchases', { json })
+
+  const overview = await asOwn('GET /manage/v1/stores/main/overview?from=2026-02-01&by=day')
+  const counts = { purchased: 1, pending: 0, refunded: 0, cancelled: 0 }
+  const total = { currency: 'USD', ...counts, revenue: '499', refunded_total: '0' }
+  assert.deepEqual(overview.json(), {
+    remaining: 0,
+    figures: {
+      ...counts,
+      currency_count: 1,
+      currencies: [total],
+      periods: [{ day: '2026-02-01', ...total }],
+      items: [{ sku: 'gold', ...total }],
+    },
+  })
+  const { buyers } = (await asOwn('GET /manage/v1/stores/main/buyers')).json<{ buyers: object[] }>()
+  assert.deepEqual(buyers, [{ currency: 'USD', new: 1, returning: 0 }])
 })
 
 test('an account that the host has authenticated does not reach the management API', async (t) => {

@@ -17,6 +17,7 @@ import { describeRepeats } from './contract/repeats.ts'
 import { describeStores } from './contract/stores.ts'
 import { describeSummaries } from './contract/summaries.ts'
 import { describeSigningKeys, describeWatermarks } from './contract/tokens.ts'
+import { describeTotals } from './contract/totals.ts'
 import { describeImportRecords, describeUndo } from './contract/undo.ts'
 import { describeUpkeep } from './contract/upkeep.ts'
 import { describeErasure } from './contract/users.ts'
@@ -50,6 +51,7 @@ export function describeStorage(name: string, open: OpenStorage, options: SuiteO
     describe('recorded purchases', () => describeRecording(open))
     describe('purchases of a user', () => describeUsers(open))
     describe('summaries', () => describeSummaries(open))
+    describe('totals', () => describeTotals(open))
     describe('signing keys', () => describeSigningKeys(open))
     describe('revocation watermarks', () => describeWatermarks(open))
     describe('audit entries', () => describeAudit(open))

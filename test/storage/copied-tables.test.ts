@@ -16,9 +16,12 @@ const NOT_COPIED: { readonly [table: string]: string } = {
   audit_pseudonym: 'has rows only within a transaction',
   cache_version: 'counts the changes of one file',
   purchase_changes: 'a source moves its rows into purchases before the copy',
+  purchase_totals: 'is filled again from the purchases',
+  purchase_versions: 'counts the changes of one database',
   rate_buckets: 'a new server starts with full buckets',
   sqlite_sequence: 'is written by SQLite',
   tillkit_migrations: 'each database has its own',
+  totalled_purchases: 'the target has no totals yet',
   unfinished_copy: 'marks the target until the copy is finished',
   webhook_messages: 'the endpoint reads the entries of waiting messages again',
 }
@@ -26,7 +29,15 @@ const NOT_COPIED: { readonly [table: string]: string } = {
 /** The numbers of rows that another database may choose differently, and the state of one server. */
 const OWN_COLUMNS: { readonly [table: string]: readonly string[] } = {
   audit: ['xid'],
-  imports: ['owner', 'alive_at', 'undoes', 'first_purchase', 'last_purchase', 'users_indexed'],
+  imports: [
+    'owner',
+    'alive_at',
+    'undoes',
+    'first_purchase',
+    'last_purchase',
+    'users_indexed',
+    'totalled',
+  ],
   import_overlaps: ['import', 'earlier'],
   items: ['changed'], // a random id of the latest change
   purchases: ['import'],

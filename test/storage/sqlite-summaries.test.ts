@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { createMemoryStorage } from '../../lib/index.ts'
-import type { Storage } from '../../lib/storage/port.ts'
+import type { Storage, StoreTotals } from '../../lib/storage/port.ts'
 import type { SqliteDriverName } from '../../lib/storage/sqlite/drivers.ts'
 import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
 import { importRows } from './fixtures/imports.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 import { newPath, open } from './fixtures/sqlite.ts'
@@ -81,6 +82,23 @@ function describeThreads(driver: SqliteDriverName): void {
     db.exec('ALTER TABLE purchases RENAME COLUMN quantity TO price')
 
     assert.equal((await storage.summarizePurchases(MAIN, {}, [])).length, 2)
+  })
+
+  test('of a store tell how many purchases are still to be counted, and count them', async (t) => {
+    const storage = await open(t, newPath(t), driver)
+    await insertShops(storage)
+    const rows = Array.from({ length: 20_001 }, (_, i) => newRow(i + 2, { price: 1 }))
+    await importRows(storage, MAIN, 'imp_1', rows)
+    const read = () => storage.readTotals(MAIN, { from: 0, month: 0, by: 'month' })
+
+    assert.equal(await read(), 20_001)
+    await eventuallyHolds(async () => {
+      const totals = await read()
+      assert.equal(typeof totals === 'object' && totals.periods[0]?.purchased, 20_001)
+    })
+    await storage.recordPurchase(MAIN, 'rec_1', newRow(2, { price: 1, status: 'refunded' }))
+    const { items } = (await read()) as StoreTotals
+    assert.deepEqual([items[0]?.purchased, items[0]?.refunded], [20_000, 1])
   })
 }
 

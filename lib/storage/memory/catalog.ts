@@ -5,7 +5,7 @@ import { CATALOG_PAGE_TEXT, catalogChanged, entryMaker, stateOf } from '../catal
 import type { CatalogChanges, CatalogItemChange, CatalogMethods, Quota } from '../port.ts'
 import { assertWithin, bytesOf } from '../quota.ts'
 import { pageOf } from './pages.ts'
-import { type State, storeKey } from './state.ts'
+import { CountedMap, type KeptPurchase, type State, storeKey } from './state.ts'
 
 export function catalogMethods(state: State): CatalogMethods {
   const { projects, stores, items } = state
@@ -57,7 +57,11 @@ export function catalogMethods(state: State): CatalogMethods {
         note(entries.project(project))
       }
       for (const store of changes.newStores) {
-        const maps = { items: new Map(), purchases: new Map(), imports: new Map() }
+        const maps = {
+          items: new Map(),
+          purchases: new CountedMap<KeptPurchase>(),
+          imports: new Map(),
+        }
         const records = { ...maps, erased: new Map() }
         stores.set(storeKey(store), { store: structuredClone(store), ...records })
         note(entries.store('store.create', store))

@@ -12,6 +12,7 @@ import {
   storedFrom,
 } from './state.ts'
 import { summarizePurchases } from './summaries.ts'
+import { countBuyers, readTotals } from './totals.ts'
 
 type Methods = Omit<PurchaseMethods, 'openImport' | 'findImport' | 'listImports' | 'undoImport'>
 
@@ -46,6 +47,15 @@ export function purchaseMethods(state: State): Methods {
     },
     async summarizePurchases(stores, filter, by, most) {
       return summarizePurchases(state, stores, filter, by, most)
+    },
+    async readTotals(store, query) {
+      return readTotals(state, store, query)
+    },
+    async findPurchaseVersion(store) {
+      return String(state.recordsOf(store).purchases.changes)
+    },
+    async countBuyers(store, from) {
+      return countBuyers(state, store, from)
     },
     async listOwned(store, user_id, page) {
       const owned = new Map<string, OwnedRow>()

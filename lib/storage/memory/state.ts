@@ -31,12 +31,27 @@ export type State = ReturnType<typeof createState>
 export interface StoreRecords {
   store: Store
   readonly items: Map<string, Item>
-  readonly purchases: Map<string, KeptPurchase>
+  readonly purchases: CountedMap<KeptPurchase>
   /** Finished imports by id. */
   readonly imports: Map<string, KeptImport>
   readonly erased: Map<string, ErasedPurchase>
   /** The purchases that the running import has added or changed; undefined while no import runs. */
   staged?: Map<string, KeptPurchase> | undefined
+}
+
+/** A map that counts its changes. */
+export class CountedMap<V> extends Map<string, V> {
+  changes = 0
+
+  override set(key: string, value: V): this {
+    this.changes++
+    return super.set(key, value)
+  }
+
+  override delete(key: string): boolean {
+    this.changes++
+    return super.delete(key)
+  }
 }
 
 export interface KeptImport {

@@ -2,7 +2,7 @@ import type { Store } from '../../domain/store.ts'
 import type { StoreMethods } from '../port.ts'
 import { bytesOf } from '../quota.ts'
 import { pageOf } from './pages.ts'
-import { type State, storeKey } from './state.ts'
+import { CountedMap, type State, storeKey } from './state.ts'
 
 export function storeMethods(state: State): StoreMethods {
   const { stores } = state
@@ -14,7 +14,7 @@ export function storeMethods(state: State): StoreMethods {
         stores.set(storeKey(store), {
           store: structuredClone(store),
           items: new Map(),
-          purchases: new Map(),
+          purchases: new CountedMap(),
           imports: new Map(),
           erased: new Map(),
         })

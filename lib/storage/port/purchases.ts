@@ -1,4 +1,5 @@
 import type { ImportDetails, ImportRecord } from '../../domain/import.ts'
+import type { BuyerCount, Period, PurchaseTotal } from '../../domain/overview.ts'
 import type { NewPurchase, PurchaseField, StoredPurchase } from '../../domain/purchase.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
@@ -72,6 +73,35 @@ export interface PurchaseMethods {
     by: readonly SummaryKey[],
     most?: MostGroups,
   ): Promise<PurchaseSummary[]>
+  /**
+   * Reads the totals of a store, all of the same moment. Resolves to the number of purchases that
+   * are still to be counted while they are many, and counts them in the background.
+   */
+  readTotals(store: StoreKey, query: TotalsQuery): Promise<StoreTotals | number>
+  /**
+   * Counts all purchases of a store for its totals. Reads are correct without it. Missing where
+   * each read counts them.
+   */
+  completeTotals?(store: StoreKey): Promise<void>
+  /** Returns a text that changes with each change of the store's visible purchases. */
+  findPurchaseVersion(store: StoreKey): Promise<string>
+  /** Counts the buyers in each currency since a time, sorted by currency. */
+  countBuyers(store: StoreKey, from: number): Promise<BuyerCount[]>
+}
+
+export interface TotalsQuery {
+  /** The start of the first day, in Unix milliseconds. */
+  readonly from: number
+  /** The start of the month of the first day, in Unix milliseconds. */
+  readonly month: number
+  readonly by: Period
+}
+
+export interface StoreTotals {
+  /** By period and currency, since `from`. Sorted by both. */
+  readonly periods: readonly PurchaseTotal[]
+  /** By SKU and currency, since `month`: the 100 with the most purchases of status `purchased`. */
+  readonly items: readonly PurchaseTotal[]
 }
 
 /** Which groups of a summary to return; default all. */

@@ -3,11 +3,13 @@ import { EXAMINED, recordPage } from '../pages.ts'
 import type { PurchaseMethods } from '../port.ts'
 import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
+import type { Totalizer } from '../totalizer.ts'
 import type { Database } from './connection.ts'
 import { markErased } from './erasure.ts'
 import { openImport } from './imports.ts'
 import { recordPurchase } from './record.ts'
-import { summarizePurchases } from './summaries.ts'
+import { countBuyers, summarizePurchases } from './summaries.ts'
+import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
 
 const STATUS = 'p.status'
@@ -37,7 +39,7 @@ const lastExamined = (within: string) => `
 
 const AFTER_ALL = '9223372036854775807'
 
-export function purchaseMethods(db: Database): PurchaseMethods {
+export function purchaseMethods(db: Database, totalizer: Totalizer): PurchaseMethods {
   return {
     ...importReads(db, CREATED_AT),
     ...erasedPurchaseReads(db),
@@ -90,8 +92,25 @@ export function purchaseMethods(db: Database): PurchaseMethods {
     },
     summarizePurchases: (stores, filter, by, most) =>
       summarizePurchases(db, stores, filter, by, most),
+    readTotals: (store, query) => readTotals(db, store, query, totalizer.wake),
+    async completeTotals({ account_id, store_id }) {
+      const row = await db.find(FIND_STORE, account_id, store_id)
+      await totalizer.run(row?.seq as number)
+    },
+    async findPurchaseVersion({ account_id, store_id }) {
+      const row = await db.find(FIND_VERSION, account_id, store_id)
+      return `${row?.version}.${row?.last}`
+    },
+    countBuyers: (store, from) => countBuyers(db, store, from),
   }
 }
+
+const FIND_STORE = 'SELECT seq FROM stores WHERE account_id = ? AND store_id = ?'
+
+const FIND_VERSION = `
+  SELECT coalesce(v.version, 0)::text AS version, s.last_purchase::text AS last
+  FROM stores s LEFT JOIN purchase_versions v ON v.store = s.seq
+  WHERE s.account_id = ? AND s.store_id = ?`
 
 const LIST_OWNED = `
   SELECT t.name AS sku, sum(p.quantity) AS quantity, min(p.purchased_at) AS first_purchased_at,

@@ -1,3 +1,6 @@
+/** The first key of the advisory lock of a store's totals. The second one is the store. */
+export const TOTALS_LOCK = 0x746f7461
+
 /**
  * The migrations from an empty schema to the current one. `tillkit_migrations` lists the completed
  * ones. Never change the statements of a released migration; add a new migration.
@@ -434,4 +437,94 @@ export const MIGRATIONS: readonly string[] = [
     ADD COLUMN started pg_snapshot,
     ADD COLUMN started_by xid8;
   `,
+  `
+  -- Counts and sums of purchases: by day (kind 0, item 0), and by month and item (kind 1). "start" is
+  -- the first day, counted from 1970. "import" is 0 for all recorded purchases.
+  CREATE TABLE purchase_totals (
+    store integer NOT NULL,
+    kind smallint NOT NULL,
+    start integer NOT NULL,
+    import integer NOT NULL,
+    item integer NOT NULL,
+    currency text COLLATE "C" NOT NULL,
+    status smallint NOT NULL,
+    purchases bigint NOT NULL,
+    price numeric NOT NULL,
+    PRIMARY KEY (store, kind, start, import, item, currency, status)
+  );
+
+  -- A store's purchases up to "last" are in purchase_totals. The overview adds the others.
+  CREATE TABLE totalled_purchases (
+    store integer PRIMARY KEY,
+    last bigint NOT NULL
+  );
+
+  -- Together with the last visible purchase of a store, tells whether its purchases have changed.
+  CREATE TABLE purchase_versions (
+    store integer PRIMARY KEY,
+    version bigint NOT NULL
+  );
+
+  -- Waits while purchases of the store are added to the totals. The next statement then sees them.
+  CREATE FUNCTION change_totals() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      PERFORM pg_advisory_xact_lock_shared(${TOTALS_LOCK}, store)
+        FROM (SELECT DISTINCT store FROM before ORDER BY store) s;
+      IF TG_OP = 'UPDATE' THEN
+        ${totalChange('(SELECT -1 AS sign, b.* FROM before b UNION ALL SELECT 1, a.* FROM after a)')}
+      ELSE
+        ${totalChange('(SELECT -1 AS sign, b.* FROM before b)')}
+      END IF;
+      INSERT INTO purchase_versions AS v SELECT DISTINCT store, 1 FROM before
+        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
+      RETURN NULL;
+    END $$;
+  CREATE TRIGGER purchases_update_total AFTER UPDATE ON purchases
+    REFERENCING OLD TABLE AS before NEW TABLE AS after
+    FOR EACH STATEMENT EXECUTE FUNCTION change_totals();
+  CREATE TRIGGER purchases_delete_total AFTER DELETE ON purchases
+    REFERENCING OLD TABLE AS before
+    FOR EACH STATEMENT EXECUTE FUNCTION change_totals();
+
+  -- A file's import has totals of its own, which are hidden with it.
+  CREATE FUNCTION undo_totals() RETURNS trigger LANGUAGE plpgsql
+    SET search_path FROM CURRENT AS $$
+    BEGIN
+      PERFORM pg_advisory_xact_lock_shared(${TOTALS_LOCK}, new.store);
+      IF substr(new.import_id, 1, 4) = 'rec_' THEN
+        ${totalChange(
+          `(SELECT -1 AS sign, r.* FROM purchases r WHERE r.store = new.store AND r.import = new.seq
+          AND r.seq >= new.first_purchase AND r.seq <= new.last_purchase)`,
+          '',
+        )}
+      END IF;
+      INSERT INTO purchase_versions AS v VALUES (new.store, 1)
+        ON CONFLICT (store) DO UPDATE SET version = v.version + 1;
+      RETURN NULL;
+    END $$;
+  CREATE TRIGGER imports_undo_total AFTER UPDATE OF undone_at ON imports FOR EACH ROW
+    WHEN (old.undone_at IS NULL AND new.undone_at IS NOT NULL)
+    EXECUTE FUNCTION undo_totals();
+  `,
 ]
+
+/** Adds purchases with a `sign` to the totals, if they are among them. */
+function totalChange(purchases: string, condition = 'AND i.undone_at IS NULL'): string {
+  const day = '((p.purchased_at + 86400000000000) / 86400000 - 1000000)'
+  const month = `(date_trunc('month', to_timestamp(${day} * 86400) AT TIME ZONE 'UTC')::date
+          - DATE '1970-01-01')`
+  return `INSERT INTO purchase_totals AS t
+          (store, kind, start, import, item, currency, status, purchases, price)
+        SELECT p.store, kind, CASE kind WHEN 0 THEN ${day} ELSE ${month} END,
+          CASE WHEN substr(i.import_id, 1, 4) = 'rec_' THEN 0 ELSE i.seq END,
+          CASE kind WHEN 0 THEN 0 ELSE p.item END, coalesce(p.currency, ''), p.status,
+          sum(p.sign), coalesce(sum(p.sign * p.price), 0)
+        FROM ${purchases} p JOIN totalled_purchases l ON l.store = p.store AND p.seq <= l.last
+        JOIN imports i ON i.seq = p.import ${condition}
+        CROSS JOIN (VALUES (0), (1)) k (kind)
+        GROUP BY 1, 2, 3, 4, 5, 6, 7 HAVING sum(p.sign) <> 0 OR sum(p.sign * p.price) <> 0
+        ORDER BY 1, 2, 3, 4, 5, 6, 7
+        ON CONFLICT (store, kind, start, import, item, currency, status) DO UPDATE SET
+          purchases = t.purchases + excluded.purchases, price = t.price + excluded.price;`
+}

@@ -3,10 +3,12 @@ import type { Connection, Row } from './connection.ts'
 import { type SqliteValue, translateSqliteError } from './drivers.ts'
 
 /**
- * The latest query of each connection that runs in a thread. The next query of the connection waits
- * for it.
+ * The latest query of each connection that runs in a thread. The next query of the connection in the
+ * same queue waits for it.
  */
-const latest = new WeakMap<Connection, Promise<unknown>>()
+export type ThreadQueue = WeakMap<Connection, Promise<unknown>>
+
+const scans: ThreadQueue = new WeakMap()
 
 /**
  * Runs a query that takes long in a worker thread, with its own connection. Reads the rows here, in
@@ -16,15 +18,16 @@ export async function readInThread<T>(
   db: Connection,
   read: (row: Row) => T,
   sql: string,
-  ...values: SqliteValue[]
+  values: readonly SqliteValue[],
+  queue = scans,
 ): Promise<T[]> {
-  const before = latest.get(db)
+  const before = queue.get(db)
   const result = (async () => {
     await before?.catch(() => {})
     db.assertInPlace()
     return (await tryThread(db, read, sql, values)) ?? db.all(sql, ...values).map(read)
   })()
-  latest.set(db, result)
+  queue.set(db, result)
   return result
 }
 

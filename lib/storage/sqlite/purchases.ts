@@ -4,6 +4,7 @@ import { EXAMINED, recordPage } from '../pages.ts'
 import type { FilteredPage, PurchaseMethods } from '../port.ts'
 import { erasedPurchaseReads, importReads, purchasePage } from '../reads.ts'
 import { OWNED, purchaseColumns } from '../tables.ts'
+import type { Totalizer } from '../totalizer.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { markErased } from './erasure.ts'
@@ -11,13 +12,18 @@ import { openImport } from './imports.ts'
 import type { UserIndexer } from './indexer.ts'
 import { recordPurchase, STATUS } from './record.ts'
 import { seqOfStore } from './stores.ts'
-import { summarizePurchases } from './summaries.ts'
+import { countBuyers, summarizePurchases } from './summaries.ts'
+import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
 import { userKey } from './users.ts'
 
 const COLUMNS = purchaseColumns(STATUS)
 
-export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMethods {
+export function purchaseMethods(
+  db: Connection,
+  users: UserIndexer,
+  totalizer: Totalizer,
+): PurchaseMethods {
   return {
     ...importReads(db, 'i.created_at'),
     ...erasedPurchaseReads(db),
@@ -61,9 +67,23 @@ export function purchaseMethods(db: Connection, users: UserIndexer): PurchaseMet
     },
     summarizePurchases: (stores, filter, by, most) =>
       summarizePurchases(db, stores, filter, by, most),
+    readTotals: async (store, query) =>
+      readTotals(db, seqOfStore(db, store), query, totalizer.wake),
+    completeTotals: async (store) => totalizer.run(seqOfStore(db, store)),
+    async findPurchaseVersion(store) {
+      const seq = seqOfStore(db, store)
+      const row = db.find(FIND_VERSION, seq, seq)
+      return `${row?.version}.${row?.last}`
+    },
+    countBuyers: (store, from) => countBuyers(db, store, from),
     indexUsers: () => users.run(),
   }
 }
+
+const FIND_VERSION = `
+  SELECT coalesce((SELECT version FROM purchase_versions WHERE store = ?), 0) AS version, (
+    SELECT last_purchase FROM imports WHERE store = ? AND owner IS NULL
+    ORDER BY last_purchase DESC LIMIT 1) AS last`
 
 interface Query {
   readonly sql: string

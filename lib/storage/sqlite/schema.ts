@@ -471,7 +471,79 @@ export const MIGRATIONS: readonly string[] = [
   -- Finds the changes of an item.
   CREATE INDEX audit_item ON audit (subject) WHERE action IN ('item.update', 'item.archive', 'item.restore');
   `,
+  `
+  -- Counts and sums of purchases: by day (kind 0, item 0), and by month and item (kind 1). "start" is
+  -- the first day, counted from 1970. "import" is 0 for all recorded purchases. "high" and "low" are
+  -- the sums of the digits of prices above and below 10^9.
+  CREATE TABLE purchase_totals (
+    store INTEGER NOT NULL,
+    import INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    item INTEGER NOT NULL,
+    currency TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    purchases INTEGER NOT NULL,
+    high INTEGER NOT NULL,
+    low INTEGER NOT NULL,
+    PRIMARY KEY (store, import, kind, start, item, currency, status)
+  ) STRICT, WITHOUT ROWID;
+
+  -- An import's purchases up to this number are in purchase_totals. The overview adds the others.
+  ALTER TABLE imports ADD COLUMN totalled INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX imports_untotalled ON imports (store) WHERE owner IS NULL AND last_purchase > totalled;
+
+  -- Together with the last visible purchase of a store, tells whether its purchases have changed.
+  CREATE TABLE purchase_versions (
+    store INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL
+  ) STRICT;
+  ${totalTriggers()}
+  `,
 ]
+
+function totalTriggers(): string {
+  const day = (time: string) => `((${time} + 86400000000000) / 86400000 - 1000000)`
+  /** Adds the purchase \`row\` of an import \`i\`. */
+  const add = (row: string, sign: 1 | -1, from: string) => `
+    INSERT INTO purchase_totals
+    SELECT i.store, iif(substr(i.import_id, 1, 4) = 'rec_', 0, i.seq), k.kind,
+      iif(k.kind = 0, ${day(`${row}.purchased_at`)}, unixepoch(
+        ${day(`${row}.purchased_at`)} * 86400, 'unixepoch', 'start of month') / 86400),
+      iif(k.kind = 0, 0, ${row}.item), coalesce(${row}.currency, ''), ${row}.status, ${sign},
+      ${sign} * coalesce(${row}.price / 1000000000, 0), ${sign} * coalesce(${row}.price % 1000000000, 0)
+    FROM imports i, ${from}
+    ON CONFLICT DO UPDATE SET purchases = purchases + excluded.purchases,
+      high = high + excluded.high, low = low + excluded.low;`
+  const kinds = '(SELECT 0 AS kind UNION ALL SELECT 1) k'
+  const ofOld = `${kinds} WHERE i.seq = old.import AND i.owner IS NULL AND i.totalled >= old.seq`
+  const bump = (store: string) => `
+    INSERT INTO purchase_versions VALUES (${store}, 1)
+    ON CONFLICT DO UPDATE SET version = version + 1;`
+  const storeOfOld = '(SELECT store FROM imports WHERE seq = old.import)'
+  return `
+  CREATE TRIGGER purchases_update_total AFTER UPDATE OF status ON purchases
+    WHEN new.status <> old.status BEGIN ${add('old', -1, ofOld)} ${add('new', 1, ofOld)} END;
+  CREATE TRIGGER purchases_delete_total AFTER DELETE ON purchases BEGIN ${add('old', -1, ofOld)} END;
+  -- A file's import has totals of its own, which are hidden with it.
+  CREATE TRIGGER imports_undo_total AFTER UPDATE OF owner ON imports
+    WHEN old.owner IS NULL AND new.owner IS NOT NULL AND substr(new.import_id, 1, 4) = 'rec_' BEGIN
+    ${add(
+      'p',
+      -1,
+      `${kinds}, purchases p WHERE i.seq = new.seq AND p.import = new.seq
+      AND p.seq BETWEEN new.first_purchase AND min(new.last_purchase, new.totalled)`,
+    )}
+  END;
+  CREATE TRIGGER purchases_update_version AFTER UPDATE OF status, user_id ON purchases BEGIN
+    ${bump(storeOfOld)}
+  END;
+  CREATE TRIGGER purchases_delete_version AFTER DELETE ON purchases
+    WHEN (SELECT owner FROM imports WHERE seq = old.import) IS NULL BEGIN ${bump(storeOfOld)} END;
+  CREATE TRIGGER imports_update_version AFTER UPDATE OF owner ON imports BEGIN
+    ${bump('new.store')}
+  END;`
+}
 
 function cacheTriggers(): string {
   const tables = ['accounts', 'account_keys', 'projects', 'former_public_keys', 'stores', 'items']

@@ -1,7 +1,14 @@
+import type { BuyerCount } from '../../domain/overview.ts'
 import type { PurchaseFilter } from '../../domain/query.ts'
 import type { PurchaseSummary, SummaryKey } from '../../domain/summary.ts'
-import type { MostGroups, StoresOfAccount } from '../port.ts'
-import { type SummaryDialect, summaryOf, summaryStatement } from '../summaries.ts'
+import type { MostGroups, StoreKey, StoresOfAccount } from '../port.ts'
+import {
+  buyerCounts,
+  buyersStatement,
+  type SummaryDialect,
+  summaryOf,
+  summaryStatement,
+} from '../summaries.ts'
 import { readInThread } from './background.ts'
 import type { Connection } from './connection.ts'
 
@@ -15,9 +22,13 @@ const FROM = `
     AND c.import IN (SELECT seq FROM imports WHERE owner IS NULL)`
 
 const STATUS = 'coalesce(c.status, p.status)'
-const TIME = "p.purchased_at / 1000.0, 'unixepoch'"
+const PERIODS = {
+  day: ['%Y-%m-%d', ''],
+  week: ['%Y-%m-%d', ", '-6 days', 'weekday 1'"],
+  month: ['%Y-%m', ''],
+} as const
 
-const DIALECT: SummaryDialect = {
+export const DIALECT: SummaryDialect = {
   from: FROM,
   status: STATUS,
   // `sum` fails beyond 2^63. Sums the digits above and below 10^9 separately.
@@ -27,10 +38,9 @@ const DIALECT: SummaryDialect = {
     const [high, low] = [sum('high'), sum('low')]
     return `(${high} + ${low} / 1000000000) || printf('%09d', ${low} % 1000000000)`
   },
-  periods: {
-    day: `strftime('%Y-%m-%d', ${TIME})`,
-    week: `strftime('%Y-%m-%d', ${TIME}, '-6 days', 'weekday 1')`,
-    month: `strftime('%Y-%m', ${TIME})`,
+  periodOf(period, seconds) {
+    const [format, modifiers] = PERIODS[period]
+    return `strftime('${format}', ${seconds}, 'unixepoch'${modifiers})`
   },
 }
 
@@ -57,5 +67,21 @@ export async function summarizePurchases(
   const { sql, values } = summaryStatement(DIALECT, wanted, filter, by, most)
   const read = (row: object) => summaryOf(row as Record<string, unknown>, by)
   if ((size?.rows as number) <= FEW_ROWS) return db.all(sql, ...values).map(read)
-  return readInThread(db, read, sql, ...values)
+  return readInThread(db, read, sql, values)
 }
+
+export async function countBuyers(
+  db: Connection,
+  { account_id, store_id }: StoreKey,
+  from: number,
+): Promise<BuyerCount[]> {
+  const values = [from, from, from, account_id, store_id]
+  const size = db.find(SIZE, account_id, store_id, store_id)
+  const rows =
+    (size?.rows as number) <= FEW_ROWS
+      ? db.all(COUNT_BUYERS, ...values)
+      : await readInThread(db, (row) => row, COUNT_BUYERS, values)
+  return buyerCounts(rows)
+}
+
+const COUNT_BUYERS = buyersStatement(DIALECT)

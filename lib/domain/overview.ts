@@ -1,0 +1,92 @@
+import { type Fields, invalidField, oneOf, optional, parseObject, required } from './fields.ts'
+import { selectionFields } from './query.ts'
+import { storeId } from './store.ts'
+import { PERIODS, type PurchaseSummary } from './summary.ts'
+
+export const DAY_MS = 24 * 60 * 60_000
+
+export type Period = (typeof PERIODS)[number]
+
+export interface BuyersQuery {
+  readonly store_id: string
+  /** The first day in UTC: `2026-01-31`. By default, all days are included. */
+  readonly from?: string | undefined
+}
+
+export interface OverviewQuery extends BuyersQuery {
+  /** The periods to divide the time into; default `month`. */
+  readonly by?: Period | undefined
+}
+
+/** Counts and sums of a group of purchases, without the number of buyers. */
+export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
+
+/** What was sold in a store. */
+export interface PurchaseOverview {
+  /** About how many purchases are still to be counted. The figures are missing until it is 0. */
+  readonly remaining: number
+  readonly figures?: OverviewFigures
+}
+
+export interface OverviewFigures {
+  /** The number of purchases of each status. */
+  readonly purchased: number
+  readonly pending: number
+  readonly refunded: number
+  readonly cancelled: number
+  /** The number of currencies. Purchases without a price count as one. */
+  readonly currency_count: number
+  /** The 50 currencies with the most purchases of status `purchased`, these first. */
+  readonly currencies: readonly PurchaseTotal[]
+  /** The periods of the first 5 of these currencies, sorted by period and currency. */
+  readonly periods: readonly PurchaseTotal[]
+  /**
+   * The 100 SKUs and currencies with the most purchases of status `purchased`, these first. They
+   * include all days of the month in which `from` lies.
+   */
+  readonly items: readonly PurchaseTotal[]
+}
+
+/** The buyers of a store in one currency, since the first day. */
+export interface BuyerCount {
+  /** '' for purchases without a price. */
+  readonly currency: string
+  /** The number of users whose first purchase in this currency is not older. */
+  readonly new: number
+  /** The number of users who have paid in this currency since, and also before. */
+  readonly returning: number
+}
+
+/** The buyers of a store, counted at `read_at`. */
+export interface Buyers {
+  readonly read_at: string
+  /** Whether no purchase has changed since. Otherwise they are being counted again. */
+  readonly is_current: boolean
+  /** Sorted by currency. */
+  readonly buyers: readonly BuyerCount[]
+}
+
+export const buyersFields: Fields<{ readonly store_id: string; readonly from?: number }> = {
+  store_id: required(storeId),
+  from: selectionFields.from,
+}
+
+type ParsedOverview = { readonly store_id: string; readonly from?: number; readonly by: Period }
+
+export const overviewFields: Fields<ParsedOverview> = {
+  ...buyersFields,
+  by: optional(oneOf(PERIODS), () => 'month' as const),
+}
+
+export function parseBuyersQuery(input: unknown) {
+  return withFirstDay(parseObject(input, buyersFields))
+}
+
+export function parseOverviewQuery(input: unknown) {
+  return withFirstDay(parseObject(input, overviewFields))
+}
+
+function withFirstDay<T extends { readonly from?: number }>(query: T): T {
+  if ((query.from ?? 0) % DAY_MS === 0) return query
+  throw invalidField('from', 'invalid', 'must be the start of a day in UTC')
+}

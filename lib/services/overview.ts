@@ -1,0 +1,135 @@
+import { BoundedMap } from '../bounded-map.ts'
+import type { Account } from '../domain/account.ts'
+import { invalidField } from '../domain/fields.ts'
+import { formatInstant } from '../domain/instant.ts'
+import {
+  type Buyers,
+  type BuyersQuery,
+  type OverviewFigures,
+  type OverviewQuery,
+  type Period,
+  type PurchaseOverview,
+  type PurchaseTotal,
+  parseBuyersQuery,
+  parseOverviewQuery,
+} from '../domain/overview.ts'
+import type { StoreTotals } from '../storage/port.ts'
+import { assertAccount, getNamedStore } from './access.ts'
+import type { Context } from './context.ts'
+
+export interface Overview {
+  /**
+   * Counts and sums of a store's purchases by period and by SKU, without users. Takes less than a
+   * second for ten million purchases, once they have been counted. Until then, `figures` is missing:
+   * call it again. Throws `invalid_request` for an unknown store.
+   */
+  overview(account: Account, query: OverviewQuery): Promise<PurchaseOverview>
+  /**
+   * The new and the returning buyers of a store. Keeps the result until a purchase changes. Then it
+   * resolves to that result once more, and counts again in the background. Ten million purchases
+   * take a minute. Throws `invalid_request` for an unknown store.
+   */
+  buyers(account: Account, query: BuyersQuery): Promise<Buyers>
+}
+
+/** Before the time of any purchase. */
+const FIRST = Date.UTC(100, 0)
+const MOST_CURRENCIES = 50
+const MOST_CHARTS = 5
+const MOST_PERIODS = 10_000
+const MOST_COUNTS = 200
+
+export function createOverview({ storage, now }: Context): Overview {
+  const counts = new BoundedMap<Count>(MOST_COUNTS)
+  return {
+    async overview(account, query) {
+      assertAccount(account)
+      const { store_id, from = FIRST, by } = parseOverviewQuery(query)
+      const store = await getNamedStore(storage, account, store_id)
+      const day = new Date(from)
+      const month = Date.UTC(day.getUTCFullYear(), day.getUTCMonth())
+      const totals = await storage.readTotals(store, { from, month, by })
+      if (typeof totals === 'number') return { remaining: totals }
+      return { remaining: 0, figures: figuresOf(totals, by) }
+    },
+
+    async buyers(account, query) {
+      assertAccount(account)
+      const { store_id, from = FIRST } = parseBuyersQuery(query)
+      const store = await getNamedStore(storage, account, store_id)
+      const key = JSON.stringify([store.account_id, store_id, from])
+      const count = counts.get(key) ?? {}
+      counts.set(key, count)
+      // Reads the version before the purchases: a change in between only causes another count.
+      const version = await storage.findPurchaseVersion(store)
+      if (count.found?.version === version) return { ...count.found.buyers, is_current: true }
+      count.running ??= countAgain()
+      if (count.found) {
+        count.running.catch(() => {}) // the next call counts again
+        return { ...count.found.buyers, is_current: false }
+      }
+      return { ...(await count.running), is_current: true }
+
+      async function countAgain() {
+        try {
+          const read_at = formatInstant(now())
+          const buyers = { read_at, buyers: await storage.countBuyers(store, from) }
+          count.found = { version, buyers }
+          return buyers
+        } finally {
+          count.running = undefined
+        }
+      }
+    },
+  }
+}
+
+type Counted = Omit<Buyers, 'is_current'>
+
+/** The buyers of a store since a time. */
+interface Count {
+  found?: { readonly version: string; readonly buyers: Counted }
+  running?: Promise<Counted> | undefined
+}
+
+/** Selects the figures of the most used currencies. */
+function figuresOf({ periods, items }: StoreTotals, by: Period): OverviewFigures {
+  const byCurrency = new Map<string, PurchaseTotal[]>()
+  for (const total of periods) {
+    const others = byCurrency.get(total.currency)
+    if (others) others.push(total)
+    else byCurrency.set(total.currency, [total])
+  }
+  const all = [...byCurrency]
+    .map(([currency, totals]) => ({ currency, ...sumOf(totals) }))
+    .sort((a, b) => b.purchased - a.purchased || (a.currency < b.currency ? -1 : 1))
+  const shown = new Set(all.slice(0, MOST_CHARTS).map(({ currency }) => currency))
+  const selected = periods.filter(({ currency }) => shown.has(currency))
+  if (selected.length > MOST_PERIODS) {
+    const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
+    throw invalidField('by', 'too_many', message)
+  }
+  const { purchased, pending, refunded, cancelled } = sumOf(periods)
+  return {
+    ...{ purchased, pending, refunded, cancelled },
+    currency_count: all.length,
+    currencies: all.slice(0, MOST_CURRENCIES),
+    periods: selected,
+    items,
+  }
+}
+
+function sumOf(totals: readonly PurchaseTotal[]) {
+  const sum = (field: 'purchased' | 'pending' | 'refunded' | 'cancelled') =>
+    totals.reduce((sum, total) => sum + total[field], 0)
+  const amount = (field: 'revenue' | 'refunded_total') =>
+    String(totals.reduce((sum, total) => sum + BigInt(total[field]), 0n))
+  return {
+    purchased: sum('purchased'),
+    pending: sum('pending'),
+    refunded: sum('refunded'),
+    cancelled: sum('cancelled'),
+    revenue: amount('revenue'),
+    refunded_total: amount('refunded_total'),
+  }
+}

@@ -1,0 +1,69 @@
+import { setTimeout } from 'node:timers/promises'
+import { startThread } from '../../threads.ts'
+import type { TotalsWriter } from '../totalizer.ts'
+import type { Connection } from './connection.ts'
+import { addToTotals } from './totals.ts'
+
+/** A slice in a thread takes some 0.1 s, one in the main thread 10 ms. */
+export const THREAD_ROWS = 20_000
+const MAIN_ROWS = 1_000
+const YOUNG_MB = 4
+
+/** Opens a writer that works in a thread, or in this one where threads are not available. */
+export async function openTotalsWriter(db: Connection): Promise<TotalsWriter> {
+  const path = db.find('PRAGMA database_list')?.file as string
+  const thread = path === '' ? undefined : await startWriter(db, path)
+  return thread ?? { add: (store) => addHere(db, store), end: async () => {} }
+}
+
+/** Adds a slice in this thread. Then pauses for as long, to let other work run. */
+async function addHere(db: Connection, store: number): Promise<boolean> {
+  const start = performance.now()
+  const isMore = await db.lazyTransaction(() => addToTotals(db, store, MAIN_ROWS))
+  await setTimeout(performance.now() - start)
+  return isMore
+}
+
+/** Starts `totals-thread.ts`. Resolves to undefined if it cannot run. */
+async function startWriter(db: Connection, path: string): Promise<TotalsWriter | undefined> {
+  const worker = startThread('storage/sqlite/totals-thread', { path, driver: db.driver }, YOUNG_MB)
+  if (!worker) return undefined
+  let failure: unknown
+  let isMore = false
+  let settle = () => {}
+  const fail = (error: unknown) => {
+    failure ??= error
+    settle()
+  }
+  worker.on('error', fail)
+  worker.on('exit', () => fail(new Error('the thread that adds up purchases has ended')))
+  worker.on('message', (message: boolean) => {
+    isMore = message
+    settle()
+  })
+  const nextMessage = async (): Promise<boolean> => {
+    if (failure === undefined) {
+      await new Promise<void>((resolve) => {
+        settle = resolve
+      })
+    }
+    if (failure !== undefined) throw failure
+    return isMore
+  }
+  const ask = (store: number | 'end'): Promise<boolean> => {
+    worker.postMessage(store)
+    return nextMessage()
+  }
+  try {
+    await nextMessage() // the thread is ready
+  } catch {
+    return undefined // Node 20 runs no TypeScript in threads, even with tsx
+  }
+  return {
+    add: ask,
+    async end() {
+      await ask('end').catch(() => {})
+      await worker.terminate()
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import { setTimeout } from 'node:timers/promises'
+
+/** Adds the purchases of stores to the totals in the background. */
+export interface Totalizer {
+  /** Starts the work for a store, unless it is under way. */
+  wake(store: number): void
+  /** Does the work for a store now. */
+  run(store: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Adds purchases to the totals in short transactions. */
+export interface TotalsWriter {
+  /** Adds the next purchases of a store. Resolves to whether more may be left. */
+  add(store: number): Promise<boolean>
+  end(): Promise<void>
+}
+
+/** Between two slices. Writes that wait for the lock then get it. */
+const PAUSE_MS = 10
+
+export function createTotalizer(open: () => Promise<TotalsWriter>): Totalizer {
+  const waiting = new Set<number>()
+  let running: Promise<void> | undefined
+  let isStopped = false
+
+  const work = async () => {
+    const writer = await open()
+    try {
+      for (const store of waiting) {
+        while (!isStopped && (await writer.add(store))) await setTimeout(PAUSE_MS)
+        waiting.delete(store)
+      }
+    } finally {
+      await writer.end()
+    }
+  }
+
+  const wake = (store: number) => {
+    if (isStopped) return
+    waiting.add(store)
+    // Ignores errors: the next overview tries again.
+    running ??= work()
+      .catch(() => waiting.clear())
+      .finally(() => {
+        running = undefined
+      })
+  }
+
+  return {
+    wake,
+    async run(store) {
+      wake(store)
+      await running
+    },
+    async stop() {
+      isStopped = true
+      await running
+    },
+  }
+}

@@ -1,0 +1,127 @@
+import type { Period, PurchaseTotal } from '../domain/overview.ts'
+import type { Row } from './columns.ts'
+import type { StoreTotals } from './port.ts'
+import { type SummaryDialect, totalOf, totalsOf } from './summaries.ts'
+
+/**
+ * The table `purchase_totals` holds counts and sums of purchases: by day (kind 0), and by month and
+ * item (kind 1). It is filled after the imports, when an overview is read. Triggers then change it
+ * in the transactions that change or delete these purchases. Each read adds the purchases that are
+ * not in it yet.
+ */
+export const DAYS = 0
+export const MONTHS = 1
+export type Kind = typeof DAYS | typeof MONTHS
+
+/** An overview reads up to this many purchases that are not in the totals yet. */
+export const MOST_READ = 20_000
+/** From this many purchases on, an overview starts to add them to the totals. */
+export const FEW_READ = 1_000
+
+const DAY = 86_400_000
+
+/** The day of a time in Unix milliseconds, counted from 1970. The shift makes all times positive. */
+const dayOf = (time: string) => `((${time} + ${SHIFT * DAY}) / ${DAY} - ${SHIFT})`
+const SHIFT = 1_000_000
+
+/** The dialect of the statements that write and read totals. */
+export interface TotalsDialect extends SummaryDialect {
+  /** The first day of the month of a day; both counted from 1970. */
+  monthOf(day: string): string
+  /** The value of a store's number. */
+  readonly store: string
+  /** The columns of `purchase_totals` that `sums` of a summary reads. */
+  readonly columns: readonly string[]
+  /** The values of these columns for a purchase `p`. */
+  readonly values: readonly string[]
+}
+
+/** The columns `start` and `item` of the totals of a kind, for a purchase `p`. */
+function groupOf({ monthOf }: TotalsDialect, kind: Kind): readonly [string, string] {
+  const day = dayOf('p.purchased_at')
+  return kind === DAYS ? [day, '0'] : [monthOf(day), 'p.item']
+}
+
+/**
+ * The SQL to add purchases `p` of one store to the totals of a kind. `number` is the SQL of the
+ * number of their import, 0 for recorded purchases. `from` is the SQL after FROM, which selects
+ * them. The first value is the store.
+ */
+export function addition(dialect: TotalsDialect, kind: Kind, number: string, from: string): string {
+  const { columns, values, sums } = dialect
+  const [start, item] = groupOf(dialect, kind)
+  const read = values.map((value, i) => `coalesce(${value}, 0) AS ${columns[i]}`)
+  const added = ['purchases', ...columns]
+  return `
+    INSERT INTO purchase_totals AS t
+      (store, import, kind, start, item, currency, status, ${added.join(', ')})
+    SELECT ${dialect.store}, import, ${kind}, start, item, currency, status, ${added.join(', ')} FROM (
+      SELECT start, item, currency, status, import, count(*) AS purchases, ${sums} FROM (
+        SELECT ${start} AS start, ${item} AS item, coalesce(p.currency, '') AS currency, p.status,
+          ${number} AS import, ${read.join(', ')}
+        FROM ${from}) p
+      GROUP BY 1, 2, 3, 4, 5) g WHERE true
+    ON CONFLICT (store, import, kind, start, item, currency, status) DO UPDATE SET
+      ${added.map((column) => `${column} = t.${column} + excluded.${column}`).join(', ')}`
+}
+
+/** A part of the visible purchases: the SQL that selects it, and its values. */
+export interface Part {
+  readonly from: string
+  /** How many purchases each row counts for. */
+  readonly sign?: string
+}
+
+/**
+ * The SQL that reads the totals of a store. `stored` is the SQL after FROM that selects the visible
+ * totals `t` of a kind, with one value: the first day. `parts` select the other visible purchases
+ * `p`, with one value: the first time.
+ */
+export function totalsStatement(
+  dialect: TotalsDialect,
+  by: Period,
+  stored: (kind: Kind) => string,
+  parts: readonly Part[],
+): string {
+  const { columns, values, sums } = dialect
+  const all = (kind: Kind) => {
+    const [start, item] = groupOf(dialect, kind)
+    const read = parts.map(({ from, sign = '1' }) => {
+      const added = values.map((value, i) => `${sign} * coalesce(${value}, 0) AS ${columns[i]}`)
+      return `SELECT ${start} AS start, ${item} AS item, coalesce(p.currency, '') AS currency,
+        p.status, ${sign} AS purchases, ${added.join(', ')} FROM ${from}`
+    })
+    const kept = `SELECT t.start, t.item, t.currency, t.status, t.purchases,
+      ${columns.map((column) => `t.${column}`).join(', ')} FROM ${stored(kind)}`
+    return [kept, ...read].join(' UNION ALL ')
+  }
+  const grouped = (key: string, kind: Kind) => `
+    SELECT ${key} AS name, currency, status, sum(purchases) AS purchases, ${sums}
+    FROM (${all(kind)}) p GROUP BY 1, 2, 3`
+  return `
+    SELECT 0 AS kind, ${dialect.periodOf(by, 'name * 86400')} AS name, currency, ${totalsOf(dialect)}
+    FROM (${grouped('start', DAYS)}) g GROUP BY 1, 2, 3 HAVING sum(purchases) <> 0
+    UNION ALL
+    SELECT * FROM (
+      SELECT 1 AS kind, (SELECT name FROM items WHERE seq = g.name) AS name, currency,
+        ${totalsOf(dialect)}
+      FROM (${grouped('item', MONTHS)}) g GROUP BY g.name, currency HAVING sum(purchases) <> 0
+      ORDER BY purchased DESC, name, currency LIMIT ${MOST_ITEMS}) m`
+}
+
+export const MOST_ITEMS = 100
+
+/** Reads the rows of `totalsStatement`. */
+export function storeTotals(rows: readonly Row[], by: Period): StoreTotals {
+  const ofKind = (kind: Kind, key: 'sku' | Period) =>
+    rows
+      .filter((row) => Number(row.kind) === kind)
+      .map((row) => totalOf({ [key]: row.name, currency: row.currency as string }, row))
+  return { periods: sorted(ofKind(DAYS, by), by), items: ofKind(MONTHS, 'sku') }
+}
+
+/** Sorts by period and currency. */
+export function sorted(totals: readonly PurchaseTotal[], by: Period): PurchaseTotal[] {
+  const key = (total: PurchaseTotal) => `${total[by]} ${total.currency}`
+  return [...totals].sort((a, b) => (key(a) < key(b) ? -1 : 1))
+}
