@@ -1,4 +1,6 @@
+import { doubled } from './block.ts'
 import type { Connection } from './connection.ts'
+import { createSorting, type Sorting } from './sorting.ts'
 
 /**
  * The key of a user's purchases in `purchase_users`: a hash of 31 bits. Users may share a key, so
@@ -41,6 +43,7 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
   let size = 0
   let written = 0
   let needsVerification = false
+  let sorting: Sorting | undefined
 
   const write = (end: number) => {
     const values: number[] = []
@@ -69,20 +72,16 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
       needsVerification = true
     },
     writeSlice() {
-      if (written === 0) keys.subarray(0, size).sort()
       const end = Math.min(written + SLICE_ROWS, size)
+      sorting ??= createSorting(keys.subarray(0, size))
+      sorting.sortFirst(end)
       while (written < end) write(Math.min(written + ROWS_A_STATEMENT, end))
       if (written < size) return
       size = written = 0
       needsVerification = false
+      sorting = undefined
     },
   }
-}
-
-function doubled(numbers: Float64Array<ArrayBuffer>) {
-  const larger = new Float64Array(2 * numbers.length)
-  larger.set(numbers)
-  return larger
 }
 
 const insertions = new Map<number, string>()
