@@ -92,7 +92,7 @@ function insertion(rows: number, verifies: boolean): string {
   if (known) return known
   const values = `VALUES ${Array(rows).fill('(?, ?)').join()}`
   const source = verifies ? `SELECT * FROM (${values}) WHERE ${HAS_USER}` : values
-  const sql = `INSERT INTO purchase_users ${source} ON CONFLICT DO NOTHING`
+  const sql = `INSERT OR FAIL INTO purchase_users ${source} ON CONFLICT DO NOTHING`
   insertions.set(id, sql)
   return sql
 }
