@@ -15,12 +15,13 @@ for (const [name, order] of Object.entries(orders)) {
   test(`numbers in ${name} order are sorted step by step`, () => {
     const numbers = Float64Array.from({ length: COUNT }, (_, i) => order(i))
     const expected = numbers.toSorted()
-    const { sortFirst } = createSorting(numbers)
-    for (const count of [1, 100, 12_345]) {
-      sortFirst(count)
-      assert.deepEqual(numbers.subarray(0, count), expected.subarray(0, count))
+    const sorting = createSorting(numbers)
+    while (sorting.sorted < COUNT) {
+      sorting.advance()
+      const { sorted } = sorting
+      assert.deepEqual(numbers.subarray(0, sorted), expected.subarray(0, sorted))
     }
-    sortFirst(COUNT + 1)
-    assert.deepEqual(numbers, expected)
+    sorting.advance()
+    assert.equal(sorting.sorted, COUNT)
   })
 }

@@ -56,7 +56,7 @@ export function createBlock(): Block {
     take(count) {
       const end = Math.min(taken + count, size)
       sorting ??= createSorting(keys.subarray(0, size))
-      sorting.sortFirst(end)
+      while (sorting.sorted < end) sorting.advance()
       const entries: Entry[] = []
       while (taken < end) {
         const i = (keys[taken++] as number) % PLACES

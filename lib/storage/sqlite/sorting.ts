@@ -1,27 +1,33 @@
-/** Sorts numbers step by step, because sorting a million at once blocks the event loop for 0.1 s. */
+/** Sorts numbers in steps: a million of them at once block the event loop for 80 ms. */
 export interface Sorting {
-  /** Sorts until the first `count` numbers are in their places. Call it with growing counts. */
-  sortFirst(count: number): void
+  /** The first numbers that are in their places. */
+  readonly sorted: number
+  /** Takes at most 4 ms for a million numbers. */
+  advance(): void
 }
 
-/** The most numbers to sort in one step. */
-const STEP = 4_096
+/** The most numbers that one step sorts. */
+const PART = 4_096
 
-/** Incremental quicksort. All numbers must differ, or the steps take more time. */
+/** Sorts by incremental quicksort. The first numbers are in their places after a few steps. */
 export function createSorting(numbers: Float64Array): Sorting {
   let sorted = 0
-  /** The ends of the unsorted parts, the next part last. Each part is less than the one after it. */
+  /** The ends of the parts that are not sorted, the next part last. */
   const ends = [numbers.length]
 
-  const nextEnd = () => ends.at(-1) as number
-
   return {
-    sortFirst(count) {
-      while (sorted < Math.min(count, numbers.length)) {
-        while (nextEnd() - sorted > STEP) ends.push(partition(numbers, sorted, nextEnd()))
-        const end = ends.pop() as number
+    get sorted() {
+      return sorted
+    },
+    advance() {
+      const end = ends.at(-1)
+      if (end === undefined) return
+      if (end - sorted > PART) {
+        ends.push(partition(numbers, sorted, end))
+      } else {
         numbers.subarray(sorted, end).sort()
         sorted = end
+        ends.pop()
       }
     },
   }
@@ -30,7 +36,7 @@ export function createSorting(numbers: Float64Array): Sorting {
 /** Moves the lesser numbers to the front. Returns their end: both parts have a number. */
 function partition(numbers: Float64Array, start: number, end: number): number {
   const at = (i: number) => numbers[i] as number
-  // Random, so that no file can make the steps long.
+  // Random, so that no file can make the parts uneven.
   const pivot = at(start + Math.floor(Math.random() * (end - start)))
   let left = start - 1
   let right = end

@@ -26,7 +26,7 @@ export interface Staging {
 }
 
 const BLOCK_ROWS = 40_000
-const INDEXED_A_SLICE = 2_000
+const INDEXED_A_SLICE = 1_000
 
 export function createStaging(
   db: Connection,

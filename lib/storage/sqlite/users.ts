@@ -25,13 +25,12 @@ export interface UserBlock {
   add(user_id: string | undefined, purchase: number): void
   /** Some purchases of this block may have been deleted since they were added. */
   verify(): void
-  /** Writes the next entries. Call it in a transaction. */
+  /** Sorts or writes the next entries. Call it in a transaction. */
   writeSlice(): void
 }
 
 // Each block writes most pages of the index. A full one takes 16 MiB.
 const BLOCK_ROWS = 1_000_000
-const SLICE_ROWS = 5_000
 const ROWS_A_STATEMENT = 64
 
 /** A double exactly holds a sort key: 31 bits of the user's key, and 22 bits of the entry's index. */
@@ -60,7 +59,7 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
       return size - written
     },
     get isFull() {
-      return size >= BLOCK_ROWS || written > 0
+      return size >= BLOCK_ROWS || sorting !== undefined
     },
     add(user_id, purchase) {
       if (user_id === undefined) return
@@ -72,10 +71,9 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
       needsVerification = true
     },
     writeSlice() {
-      const end = Math.min(written + SLICE_ROWS, size)
       sorting ??= createSorting(keys.subarray(0, size))
-      sorting.sortFirst(end)
-      while (written < end) write(Math.min(written + ROWS_A_STATEMENT, end))
+      if (sorting.sorted === written) sorting.advance()
+      while (written < sorting.sorted) write(Math.min(written + ROWS_A_STATEMENT, sorting.sorted))
       if (written < size) return
       size = written = 0
       needsVerification = false
