@@ -47,12 +47,6 @@ export interface TillOptions {
   /** Limits of each account; see `Quotas` for the defaults. */
   readonly quotas?: Partial<Quotas>
   readonly webhooks?: WebhookOptions
-  /**
-   * The size in bytes of a purchase file from which an import parses it in a thread of its own;
-   * default `Infinity`. The thread takes a fifth of the work from the main thread, but costs 10 to
-   * 40 % more CPU time in all, and 28 MiB (docs/benchmarks.md).
-   */
-  readonly importThreadBytes?: number
   /** Returns the current time in Unix milliseconds; for tests. */
   readonly now?: () => number
 }
@@ -172,7 +166,6 @@ function createContext(options: TillOptions): Context {
     platforms = PLATFORMS,
     quotas = {},
     webhooks = {},
-    importThreadBytes = Number.POSITIVE_INFINITY,
     now = Date.now,
     ...others
   } = options
@@ -185,7 +178,6 @@ function createContext(options: TillOptions): Context {
   if (!(Number.isInteger(tokenLifetime) && tokenLifetime >= 60_000 && tokenLifetime <= DAY_MS)) {
     throw new TypeError(`tokenLifetime must be whole milliseconds from 60000 to ${DAY_MS}`)
   }
-  if (!(importThreadBytes >= 0)) throw new TypeError('importThreadBytes must be a number from 0')
   const keyStore: KeyStore = {
     list: () => storage.listSigningKeys(),
     insertFirst: (key) => storage.insertFirstSigningKey(key),
@@ -204,7 +196,6 @@ function createContext(options: TillOptions): Context {
     lockdown,
     sealer,
     quotas: parseQuotas(quotas),
-    importThreadBytes,
   }
 }
 

@@ -24,6 +24,4 @@ export interface Context {
   readonly retries: readonly number[]
   /** Milliseconds after which a message is given up. */
   readonly giveUpAfter: number
-  /** The size of a file from which an import parses it in a thread. */
-  readonly importThreadBytes: number
 }

@@ -1,12 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Batch, FileLayout } from '../csv/batches.ts'
-import type { LayoutOptions } from '../csv/layout.ts'
-import type { BadRow, CellMistake } from '../csv/purchase-parser.ts'
+import type { Layout, LayoutOptions } from '../csv/layout.ts'
+import { type CellMistake, createPurchaseParser } from '../csv/purchase-parser.ts'
 import type { ImportDetails, ImportTotal } from '../domain/import.ts'
 import type { NewPurchase, PurchaseRules, PurchaseStatus } from '../domain/purchase.ts'
 import type { ErrorDetail } from '../errors.ts'
 import type { PurchaseImport, StagedRows } from '../storage/port.ts'
-import { createFileReader } from './file-reader.ts'
 import { createBadRows, createMistakes } from './mistakes.ts'
 
 /** The result of an import, and a summary of the file's rows. */
@@ -19,30 +17,23 @@ export interface ImportSummary
 /** Loads the bytes of a file into an import. */
 export interface Loader {
   push(chunk: Uint8Array): Promise<void>
-  /**
-   * Ends the file. Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` may
-   * throw it.
-   */
-  end(): Promise<LoadedFile>
-  /** Ends the thread that parses the file, if there is one. Call it always. */
-  close(): Promise<void>
+  /** Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` throws it. */
+  end(): Promise<ImportSummary>
   readonly rows: number
-}
-
-export interface LoadedFile {
-  readonly summary: ImportSummary
-  readonly sha256: string
 }
 
 export interface LoaderOptions {
   readonly layout: LayoutOptions
-  /** The size of a file from which a thread parses it. */
-  readonly threadBytes: number
   readonly onMistake?: ((mistake: ErrorDetail) => void) | undefined
   readonly maxMistakes?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
+const CHUNK_BYTES = 32 * 1024
+// 32 KiB may hold 11,000 bad rows. After a chunk with many of them, the loader yields to the event
+// loop and reads smaller chunks.
+const MANY_BAD_ROWS = 100
+const BAD_CHUNK_BYTES = 2 * 1024
 const SLICE_ROWS = 500
 // Limits the file's bytes, because parsed metadata like `[{},{},…]` takes 24 times as much memory.
 const SLICE_BYTES = 128 * 1024
@@ -52,37 +43,41 @@ const LARGE_ROW_BYTES = 1024
 export function createLoader(
   staged: PurchaseImport,
   rules: PurchaseRules,
-  { layout: options, threadBytes, onMistake = () => {}, maxMistakes, signal }: LoaderOptions,
+  { layout: options, onMistake = () => {}, maxMistakes, signal }: LoaderOptions,
 ): Loader {
   const mistakes = createMistakes(onMistake, maxMistakes)
   const badRows = createBadRows()
   const totals = createTotals()
   const counts = { rows: 0, added: 0, skipped: 0, updated: 0, passed_over: 0 }
-  let layout: FileLayout | undefined
+  let layout: Layout | undefined
   let pending: NewPurchase[] = []
   let pendingBytes = 0
+  /** The number of rows in the chunk that are not staged: bad rows and rows of another store. */
+  let unstaged = 0
+  let chunkBytes = CHUNK_BYTES
 
   const report = ({ line, field, code, message }: CellMistake & { readonly line: number }) =>
     mistakes.add({ line, column: layout?.columns[field] ?? field, code, message })
 
-  const addFault = (fault: BadRow | ErrorDetail) => {
-    if (!('purchase' in fault)) mistakes.add(fault)
-    else if (!badRows.add(fault)) {
-      for (const mistake of fault.mistakes) report({ line: fault.purchase.line, ...mistake })
-    }
-  }
-
-  const addBatch = async (batch: Batch) => {
-    layout ??= batch.layout
-    for (const fault of batch.faults) addFault(fault)
-    if (batch.isRefused) mistakes.assertNone()
-    counts.passed_over += batch.passedOver
-    pending = pending.length === 0 ? batch.rows : pending.concat(batch.rows)
-    pendingBytes += batch.bytes
-    if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await stage()
-  }
-
-  const reader = createFileReader(rules, options, threadBytes, addBatch)
+  const parser = createPurchaseParser(rules, options, {
+    layout(found) {
+      layout = found
+    },
+    purchase: (purchase) => void pending.push(purchase),
+    badRow(row) {
+      unstaged++
+      if (badRows.add(row)) return
+      for (const mistake of row.mistakes) report({ line: row.purchase.line, ...mistake })
+    },
+    passedOver() {
+      unstaged++
+      counts.passed_over++
+    },
+    error(mistake) {
+      unstaged++
+      mistakes.add(mistake)
+    },
+  })
 
   const addMistake = (line: number, mistake: CellMistake) => {
     if (!badRows.addMistake(line, mistake)) report({ line, ...mistake })
@@ -121,28 +116,37 @@ export function createLoader(
     get rows() {
       return counts.rows
     },
-    push(chunk) {
+    async push(chunk) {
       if (!(chunk instanceof Uint8Array))
         throw new TypeError('the file must yield Uint8Array chunks')
       signal?.throwIfAborted()
-      return reader.push(chunk)
+      for (let start = 0; start < chunk.length; ) {
+        const bytes = chunk.subarray(start, start + chunkBytes)
+        parser.push(bytes)
+        start += bytes.length
+        if (parser.isRefused) mistakes.assertNone()
+        pendingBytes += bytes.length
+        if (pending.length >= SLICE_ROWS || pendingBytes >= SLICE_BYTES) await stage()
+        const isMostlyBad = unstaged >= MANY_BAD_ROWS
+        if (isMostlyBad) await setImmediate()
+        chunkBytes = isMostlyBad ? BAD_CHUNK_BYTES : CHUNK_BYTES
+        unstaged = 0
+      }
     },
     async end() {
-      const sha256 = await reader.end()
+      parser.end()
       await stage()
       await stageBadRows()
       addResult(await staged.finish())
       for (const mistake of badRows.mistakes()) report(mistake)
       mistakes.assertNone()
-      const summary = {
+      return {
         layout: layout?.name ?? '',
         ...counts,
         totals: totals.list(),
         ignored_columns: layout?.ignored ?? [],
       }
-      return { summary, sha256 }
     },
-    close: () => reader.close(),
   }
 }
 

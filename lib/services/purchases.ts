@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { formatPurchase, PURCHASE_HEADER } from '../csv/export.ts'
 import { parseLayoutChoice } from '../csv/options.ts'
 import type { Account } from '../domain/account.ts'
@@ -139,17 +140,17 @@ export function createPurchases(context: Context): Purchases {
       const layout = { ...choice, currency: rules.currency, is_sandbox: store.is_sandbox }
       const staged = await openImport(storage, store, import_id, MAX_WAIT_MS, signal)
       const { onMistake } = request
-      const threadBytes = context.importThreadBytes
-      const loading = { layout, threadBytes, onMistake, maxMistakes, signal }
-      const loader = createLoader(staged, rules, loading)
+      const loader = createLoader(staged, rules, { layout, onMistake, maxMistakes, signal })
+      const hash = createHash('sha256')
       try {
         let bytes = 0
         for await (const chunk of request.file) {
           await loader.push(chunk)
+          hash.update(chunk)
           bytes += chunk.length
           request.onProgress?.({ bytes, rows: loader.rows })
         }
-        const { summary, sha256 } = await loader.end()
+        const summary = await loader.end()
         signal?.throwIfAborted()
         if (request.dryRun || summary.rows === 0) {
           await storage.verifyAuthority(authority)
@@ -160,7 +161,7 @@ export function createPurchases(context: Context): Purchases {
           const data = { rows, added, skipped, updated, passed_over }
           const about = { subject: import_id, project_id: store.project_id, store_id, data }
           const { audit } = auditedWrite(context, caller, 'purchases.import', about, options)
-          const file = { file_name, bytes, sha256 }
+          const file = { file_name, bytes, sha256: hash.digest('hex') }
           const details = { ...counts, ...file, actor: audit.actor, finished_at: audit.at }
           await staged.commit({ ...(added + updated > 0 && { audit }), authority }, details)
         }
@@ -168,8 +169,6 @@ export function createPurchases(context: Context): Purchases {
       } catch (error) {
         await staged.abort()
         throw error
-      } finally {
-        await loader.close()
       }
     },
 

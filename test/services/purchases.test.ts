@@ -699,8 +699,7 @@ function describeStreams(open: OpenStorage): void {
   test('progress is reported after each chunk: bytes, and rows once checked', async (t) => {
     const shop = await openShop(t, open)
     const rows = Array.from({ length: 3000 }, (_, index) => row(`tx_${index}`)).join('')
-    const blank = '\n'.repeat(2 ** 20) // an import holds the first MiB before it parses it
-    const chunks = [`${HEADER}\n`, rows + blank, row('last')].map((each) => Buffer.from(each))
+    const chunks = [`${HEADER}\n`, rows, row('last')].map((each) => Buffer.from(each))
     const reports: { bytes: number; rows: number }[] = []
 
     await shop.import(chunksOf(...chunks), { onProgress: (progress) => reports.push(progress) })

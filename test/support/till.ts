@@ -7,16 +7,9 @@ import {
   type TillOptions,
 } from '../../lib/index.ts'
 
-/**
- * `TILLKIT_TEST_IMPORT_THREAD_BYTES=0` runs the same tests with a thread for each import, and
- * `=Infinity` without threads.
- */
-const { TILLKIT_TEST_IMPORT_THREAD_BYTES: BYTES } = process.env
-const THREADS = BYTES === undefined ? {} : { importThreadBytes: Number(BYTES) }
-
 /** A till on memory storage, unless the options name another one. */
 export function memoryTill(options: Partial<TillOptions> = {}): Till {
-  return createTill({ storage: createMemoryStorage(), ...THREADS, ...options })
+  return createTill({ storage: createMemoryStorage(), ...options })
 }
 
 /** Creates an account with a project, a store `main` and an item `gold`. */

@@ -12,7 +12,6 @@ import type { Connection, Row } from './connection.ts'
 
 /** An appended row. It is not known yet whether its transaction id is already stored. */
 export interface Entry {
-  readonly transaction_id: string
   readonly line: number
   readonly purchase: number
 }
@@ -106,21 +105,20 @@ const SKIPPED = { outcome: 'skipped' } as const
 
 /** Finds the entries whose transaction ids are stored, together with the stored purchases. */
 function* findRepeats(db: Connection, store: number, entries: readonly Entry[]): Generator<Repeat> {
-  for (const { transaction_id, line, purchase } of entries) {
+  for (const { line, purchase } of entries) {
     // Queries one entry at a time: if two entries have the same transaction id, the first may
     // change the stored purchase with which the second is compared.
     const row = db.find(
       `SELECT t.purchase, s.import, coalesce(c.status, s.status) AS status, ${identity('s', 'stored')},
          m.status AS sent_status, ${identity('m', 'sent')}, e.is_deleted AS erased
-       FROM transactions t
+       FROM purchases m
+       CROSS JOIN transactions t ON t.store = ? AND t.transaction_id = m.transaction_id
        LEFT JOIN purchases s ON s.seq = t.purchase
        LEFT JOIN purchase_changes c ON c.purchase = s.seq
        LEFT JOIN erased_purchases e ON e.store = t.store AND e.transaction_id = t.transaction_id
-       JOIN purchases m ON m.seq = ?
-       WHERE t.store = ? AND t.transaction_id = ? AND t.purchase <> m.seq`,
-      purchase,
+       WHERE m.seq = ? AND t.purchase <> m.seq`,
       store,
-      transaction_id,
+      purchase,
     )
     if (!row) continue
     const stored = identityOf(row, 'stored', row.status as number)

@@ -84,6 +84,6 @@ function writeStatement(varying: number, rows: number): string {
   const row = `${', ?'.repeat(place - 1)})`
   // For a NULL in `seq`, SQLite uses the number after the previous row's.
   const values = [`(?${row}`, ...Array(rows - 1).fill(`(NULL${row}`)]
-  return `INSERT INTO purchases (import, ${COLUMNS.join()}, seq, transaction_id, item, purchased_at)
+  return `INSERT OR FAIL INTO purchases (import, ${COLUMNS.join()}, seq, transaction_id, item, purchased_at)
     SELECT ?, ${selected.join()}, column1, column2, column3, column4 FROM (VALUES ${values.join()})`
 }

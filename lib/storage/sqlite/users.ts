@@ -1,4 +1,6 @@
+import { doubled } from './block.ts'
 import type { Connection } from './connection.ts'
+import { createSorting, type Sorting } from './sorting.ts'
 
 /**
  * The key of a user's purchases in `purchase_users`: a hash of 31 bits. Users may share a key, so
@@ -28,14 +30,13 @@ export interface UserBlock {
    * purchases that no longer exist or have no user.
    */
   verify(): void
-  /** Writes the next entries. Call it in a transaction. */
+  /** Sorts or writes the next entries. Call it in a transaction. */
   writeSlice(): void
 }
 
 // Writing a block changes most pages of the index, whatever the block's size. Large blocks are
 // therefore cheaper. A full one takes 16 MiB of memory.
 const BLOCK_ROWS = 1_000_000
-const SLICE_ROWS = 5_000
 const ROWS_A_STATEMENT = 64
 
 /**
@@ -49,6 +50,7 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
   let size = 0
   let written = 0
   let needsVerification = false
+  let sorting: Sorting | undefined
 
   const write = (end: number) => {
     const values: number[] = []
@@ -65,7 +67,7 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
       return size - written
     },
     get isFull() {
-      return size >= BLOCK_ROWS || written > 0
+      return size >= BLOCK_ROWS || sorting !== undefined
     },
     add(user_id, purchase) {
       if (user_id === undefined) return
@@ -77,20 +79,15 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
       needsVerification = true
     },
     writeSlice() {
-      if (written === 0) keys.subarray(0, size).sort()
-      const end = Math.min(written + SLICE_ROWS, size)
-      while (written < end) write(Math.min(written + ROWS_A_STATEMENT, end))
+      sorting ??= createSorting(keys.subarray(0, size))
+      if (sorting.sorted === written) sorting.advance()
+      while (written < sorting.sorted) write(Math.min(written + ROWS_A_STATEMENT, sorting.sorted))
       if (written < size) return
       size = written = 0
       needsVerification = false
+      sorting = undefined
     },
   }
-}
-
-function doubled(numbers: Float64Array<ArrayBuffer>) {
-  const larger = new Float64Array(2 * numbers.length)
-  larger.set(numbers)
-  return larger
 }
 
 const insertions = new Map<number, string>()
@@ -101,7 +98,7 @@ function insertion(rows: number, verifies: boolean): string {
   if (known) return known
   const values = `VALUES ${Array(rows).fill('(?, ?)').join()}`
   const source = verifies ? `SELECT * FROM (${values}) WHERE ${HAS_USER}` : values
-  const sql = `INSERT INTO purchase_users ${source} ON CONFLICT DO NOTHING`
+  const sql = `INSERT OR FAIL INTO purchase_users ${source} ON CONFLICT DO NOTHING`
   insertions.set(id, sql)
   return sql
 }
