@@ -105,7 +105,11 @@ const LEASE_MS = 45_000
 const ENDPOINTS = 10
 const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
-/** The most entries that one claim examines for the endpoint of a store. */
+/**
+ * The most entries that one claim examines for the endpoint of a store. An index by store would skip
+ * entries of other stores, but was 74 MB beside a log of 206 MB (10^6 entries), and adds 8.6 % to
+ * the WAL of each create. PostgreSQL reads 200 entries in 0.5 ms without it.
+ */
 const ENTRIES_OF_STORE = 200
 const CLAIM_BYTES = 8 * 1024 ** 2
 const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2

@@ -37,6 +37,11 @@ export interface WebhookDialect {
   readonly isSettled: string
   /** The order in which entries are read. */
   readonly order: string
+  /**
+   * The entries `a` after the position of an endpoint `e`, in order. Takes the id of the endpoint
+   * and the most entries.
+   */
+  unread(condition: string): string
   /** Sets the part of a position that `read_seq` lacks, from an entry `a`. */
   readonly setXid: string
   /** Whether an endpoint's position is just before an entry `a`, or after it. */
