@@ -3,9 +3,11 @@ import {
   Agent as HttpAgent,
   request as httpRequest,
   type IncomingMessage,
+  type RequestOptions,
 } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
+import { urlToHttpOptions } from 'node:url'
 import { RequestFailure, toFailure } from './failure.ts'
 import { cacheAnswers, createResolver, type Resolve } from './resolver.ts'
 import { parseRetryAfter } from './retry-after.ts'
@@ -63,55 +65,99 @@ export interface Outgoing {
 export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
   const { allowPrivate = false, timeout = 10_000, ca } = options
   const resolve = options.resolve ?? createResolver(allowPrivate)
-  const find = cacheAnswers((url) => findTarget(url, resolve, allowPrivate))
+  const find = cacheAnswers(async (url) => {
+    return toReceiver(await findTarget(url, resolve, allowPrivate))
+  })
   const pool = { keepAlive: true, maxFreeSockets: MAX_IDLE, timeout: IDLE_MS }
   // `rejectUnauthorized` is set because NODE_TLS_REJECT_UNAUTHORIZED=0 changes its default.
   const tls = { rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) }
   const agents = { http: new HttpAgent(pool), https: new HttpsAgent({ ...pool, ...tls }) }
 
-  const start: Start = ({ url, addresses }, { headers, body }, isFresh) => {
-    const common = {
-      method: 'POST',
-      headers: { ...headers, 'content-length': Buffer.byteLength(body), ...AGENT_HEADER },
-      lookup: createLookup(addresses),
-      maxHeaderSize: MAX_HEADERS,
-    }
-    if (url.protocol === 'http:') {
-      return httpRequest(url, { ...common, agent: isFresh ? false : agents.http })
-    }
-    return httpsRequest(url, { ...common, ...tls, agent: isFresh ? false : agents.https })
+  const start: Start = ({ isTls, headers, options }, request, isFresh) => {
+    // A list of headers takes a tenth less CPU time for the whole request than an object.
+    const list = [...headers, 'content-length', String(Buffer.byteLength(request.body))]
+    for (const name in request.headers) list.push(name, request.headers[name] as string)
+    const own = { ...options, headers: list }
+    if (!isTls) return httpRequest({ ...own, agent: isFresh ? false : agents.http })
+    return httpsRequest({ ...own, ...tls, agent: isFresh ? false : agents.https })
   }
 
-  const inFlight = new Set<AbortController>()
+  const inFlight = new Set<Stop>()
   return {
     async post(request) {
-      const controller = new AbortController()
-      const { signal } = controller
-      const abort = () => controller.abort(new RequestFailure('timeout', 'No answer in time'))
-      const timer = setTimeout(abort, timeout)
-      inFlight.add(controller)
+      const stop = createStop()
+      const timer = setTimeout(stopLate, timeout, stop)
+      inFlight.add(stop)
       try {
-        const target = await untilAborted(find(request.url), signal)
-        return await exchange(start, target, request, signal)
+        const receiver = await unlessStopped(find(request.url), stop)
+        return await exchange(start, receiver, request, stop)
       } catch (error) {
-        throw toFailure(signal.aborted ? signal.reason : error)
+        throw toFailure(stop.failure ?? error)
       } finally {
         clearTimeout(timer)
-        inFlight.delete(controller)
+        inFlight.delete(stop)
       }
     },
     close() {
       const closed = new RequestFailure('stopped', 'The sender was stopped')
-      for (const controller of inFlight) controller.abort(closed)
+      for (const stop of inFlight) stop.now(closed)
       agents.http.destroy()
       agents.https.destroy()
     },
   }
 }
 
-const AGENT_HEADER = { 'user-agent': 'tillkit-webhooks' }
+/** Ends a request early. An `AbortController` took a quarter of the CPU time of a request. */
+interface Stop {
+  readonly failure: RequestFailure | undefined
+  now(failure: RequestFailure): void
+  /** Replaces the listener. It is called at once if the request was stopped before. */
+  listen(listener: (failure: RequestFailure) => void): void
+}
 
-type Start = (target: Target, request: OutgoingRequest, isFresh: boolean) => ClientRequest
+function createStop(): Stop {
+  let failure: RequestFailure | undefined
+  let listener: ((failure: RequestFailure) => void) | undefined
+  return {
+    get failure() {
+      return failure
+    },
+    now(reason) {
+      failure ??= reason
+      listener?.(failure)
+    },
+    listen(next) {
+      listener = next
+      if (failure) next(failure)
+    },
+  }
+}
+
+function stopLate(stop: Stop): void {
+  stop.now(new RequestFailure('timeout', 'No answer in time'))
+}
+
+/** A target, and the part of a request that is the same for all messages to it. */
+interface Receiver {
+  readonly isTls: boolean
+  readonly headers: readonly string[]
+  readonly options: RequestOptions
+}
+
+function toReceiver({ url, addresses }: Target): Receiver {
+  return {
+    isTls: url.protocol === 'https:',
+    headers: ['host', url.host, 'user-agent', 'tillkit-webhooks'],
+    options: {
+      ...urlToHttpOptions(url),
+      method: 'POST',
+      lookup: createLookup(addresses),
+      maxHeaderSize: MAX_HEADERS,
+    },
+  }
+}
+
+type Start = (receiver: Receiver, request: OutgoingRequest, isFresh: boolean) => ClientRequest
 
 /** Gives the checked addresses to `net.connect`, which would otherwise resolve the name again. */
 function createLookup(addresses: readonly string[]): LookupFunction {
@@ -128,25 +174,24 @@ function createLookup(addresses: readonly string[]): LookupFunction {
 /** Repeats the request once when a server closed an idle connection just as it was used. */
 async function exchange(
   start: Start,
-  target: Target,
+  receiver: Receiver,
   request: OutgoingRequest,
-  signal: AbortSignal,
+  stop: Stop,
 ): Promise<Answer> {
-  const first = start(target, request, false)
+  const first = start(receiver, request, false)
   try {
-    return await readAnswer(first, request.body, signal)
+    return await readAnswer(first, request.body, stop)
   } catch (error) {
     const { code } = error as { code?: unknown }
-    if (signal.aborted || !first.reusedSocket || (code !== 'ECONNRESET' && code !== 'EPIPE'))
+    if (stop.failure || !first.reusedSocket || (code !== 'ECONNRESET' && code !== 'EPIPE'))
       throw error
-    return readAnswer(start(target, request, true), request.body, signal)
+    return readAnswer(start(receiver, request, true), request.body, stop)
   }
 }
 
-function readAnswer(request: ClientRequest, body: string, signal: AbortSignal): Promise<Answer> {
+function readAnswer(request: ClientRequest, body: string, stop: Stop): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    // Cheaper than the option `signal` of `http.request`, which watches the stream.
-    signal.addEventListener('abort', () => request.destroy(signal.reason), { once: true })
+    stop.listen((failure) => request.destroy(failure))
     let informational = 0
     request.on('error', reject)
     // An answer with status 101 (Switching Protocols) causes only the event `close`.
@@ -190,9 +235,9 @@ function decode(bytes: Buffer): string {
   return text.slice(0, read)
 }
 
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+function unlessStopped<T>(promise: Promise<T>, stop: Stop): Promise<T> {
+  return new Promise((resolve, reject) => {
+    stop.listen(reject)
+    promise.then(resolve, reject)
   })
-  return Promise.race([promise, aborted])
 }

@@ -105,10 +105,16 @@ const LEASE_MS = 45_000
 const ENDPOINTS = 10
 const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
-/** The most entries that one claim examines for the endpoint of a store. */
+/**
+ * The most entries that one claim examines for the endpoint of a store. An index by store would skip
+ * entries of other stores, but was 74 MB beside a log of 206 MB (10^6 entries), and adds 8.6 % to
+ * the WAL of each create. PostgreSQL reads 200 entries in 0.5 ms without it.
+ */
 const ENTRIES_OF_STORE = 200
 const CLAIM_BYTES = 8 * 1024 ** 2
 const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2
+/** The bodies that are read at the same time. Their reads share a version check. */
+const BODIES = 10
 /** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
 const REFUND_PAGES = 20
 /** The number of waiting messages at which an endpoint reads no further entries. */
@@ -244,6 +250,12 @@ export function createOutbox(context: Context): Outbox {
       const excess: StoredMessage[] = []
       let bytes = 0
       const bytesOf = new Map<string, number>()
+      const isFull = (account_id: string) =>
+        bytes >= CLAIM_BYTES || (bytesOf.get(account_id) ?? 0) >= CLAIM_BYTES_OF_ACCOUNT
+      const bodyIn = async (message: StoredMessage) => {
+        const entry = entries.get(message.sequence)
+        return entry && bodyOf(storage, entry, message)
+      }
       for (const { endpoint } of leased) {
         const { account_id, endpoint_id } = endpoint
         const own = taken.filter((message) => message.endpoint_id === endpoint_id)
@@ -253,22 +265,20 @@ export function createOutbox(context: Context): Outbox {
           excess.push(...own)
           continue
         }
-        for (const message of own) {
-          const ownBytes = bytesOf.get(account_id) ?? 0
-          if (bytes >= CLAIM_BYTES || ownBytes >= CLAIM_BYTES_OF_ACCOUNT) {
-            excess.push(message)
-            continue
+        for (let first = 0; first < own.length; first += BODIES) {
+          const group = own.slice(first, first + BODIES)
+          const bodies = isFull(account_id) ? [] : await Promise.all(group.map(bodyIn))
+          for (const [i, message] of group.entries()) {
+            const body = bodies[i]
+            if (isFull(account_id)) excess.push(message)
+            else if (!body) gone.push(message)
+            else {
+              const size = Buffer.byteLength(body)
+              bytes += size
+              bytesOf.set(account_id, (bytesOf.get(account_id) ?? 0) + size)
+              messages.push(sign(endpoint, secrets, message, body))
+            }
           }
-          const entry = entries.get(message.sequence)
-          const body = entry && (await bodyOf(storage, entry, message))
-          if (!body) {
-            gone.push(message)
-            continue
-          }
-          const size = Buffer.byteLength(body)
-          bytes += size
-          bytesOf.set(account_id, ownBytes + size)
-          messages.push(sign(endpoint, secrets, message, body))
         }
         await setImmediate() // yields, because the storage may answer at once
       }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { constants, getPriority } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startSender } from '../../cli/webhook-sender.ts'
@@ -27,4 +29,28 @@ test('a thread that died is replaced, and the next one sends what is due', async
 
   await eventuallyHolds(() => assert.equal(receiver.received.length, 1))
   await eventuallyHolds(() => assert.equal(sender.results['2xx'], 1))
+})
+
+const notOnLinux = process.platform !== 'linux' && 'only Linux has a priority for each thread'
+
+test('the thread of the sender has a lower priority than all others', {
+  skip: notOnLinux,
+}, async (t) => {
+  const db = join(temporaryFolder(t), 'till.db')
+  await (await openSqliteStorage(db)).close()
+  const own = getPriority()
+  const low = constants.priority.PRIORITY_BELOW_NORMAL
+  await using _sender = startSender(memoryTill(), {
+    db,
+    allowPrivate: true,
+    env: {},
+    onError: () => {},
+  })
+
+  await eventuallyHolds(() => {
+    const others = readdirSync('/proc/self/task')
+      .map((thread) => getPriority(Number(thread)))
+      .filter((priority) => priority !== own)
+    assert.deepEqual(others, own < low ? [low] : [])
+  })
 })

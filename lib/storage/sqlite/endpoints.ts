@@ -9,6 +9,8 @@ const DIALECT: WebhookDialect = {
   isAfter: 'a.seq > e.read_seq',
   isSettled: 'true',
   order: 'a.seq',
+  unread: (condition) => `
+    webhook_endpoints e JOIN audit a ON ${condition} WHERE e.endpoint_id = ? ORDER BY a.seq LIMIT ?`,
   setXid: '',
   isBack: 'a.seq - 1 <= e.read_seq',
   setBack: '',

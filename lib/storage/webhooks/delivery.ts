@@ -15,7 +15,7 @@ export function deliveryPrograms(
   dialect: WebhookDialect,
   { write, move }: ReturnType<typeof endpointPrograms>,
 ) {
-  const { clock, isSettled, order, lock, lockFree, setXid } = dialect
+  const { clock, isSettled, lock, lockFree, setXid } = dialect
   const {
     endpointColumns,
     messageColumns,
@@ -35,8 +35,7 @@ export function deliveryPrograms(
       FROM webhook_endpoints e
       WHERE e.endpoint_id IN ${dialect.each.text} AND ${isFree}${lockFree}`,
     unread: `
-      SELECT ${entryColumns} FROM webhook_endpoints e JOIN audit a ON ${isUnread}
-      WHERE e.endpoint_id = ? AND ${isSettled} ORDER BY ${order} LIMIT ?`,
+      SELECT ${entryColumns} FROM ${dialect.unread(`${isUnread} AND ${isSettled}`)}`,
     insertMessages: `
       INSERT INTO webhook_messages (endpoint_id, sequence, part, type, webhook_id, part_range,
         state, attempts, created_at, next_at, holder)

@@ -39,6 +39,11 @@ export interface WebhookDialect {
   /** The order in which entries are read. */
   readonly order: string
   /**
+   * The entries `a` after the position of an endpoint `e`, in order. Takes the id of the endpoint
+   * and the most entries.
+   */
+  unread(condition: string): string
+  /**
    * On PostgreSQL, a position also has the transaction id of its last entry. Sets it from the entry
    * `a`.
    */

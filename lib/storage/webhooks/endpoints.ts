@@ -30,9 +30,7 @@ export function endpointPrograms(dialect: WebhookDialect) {
         count(*) FILTER (WHERE is_received) AS unread,
         min(u.seq) FILTER (WHERE is_received) AS first_unread
       FROM (
-        SELECT a.seq, (${isReceived}) AS is_received FROM webhook_endpoints e
-        JOIN audit a ON ${isUnread}
-        WHERE e.endpoint_id = ? ORDER BY ${order} LIMIT ?) u`,
+        SELECT a.seq, (${isReceived}) AS is_received FROM ${dialect.unread(isUnread)}) u`,
   }
 
   function* write(endpoint: StoredEndpoint): Program<void> {

@@ -69,9 +69,11 @@ export function logPrograms(dialect: WebhookDialect) {
      */
     *findNeeded(stopped_before: number): Program<number | undefined> {
       const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'
+      // The condition keeps PostgreSQL from a scan of the whole log when nothing is unread.
       const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread}
           AND (e.store_id = '' OR a.store_id = e.store_id))) AS seq
-        FROM webhook_endpoints e WHERE ${needs}`
+        FROM webhook_endpoints e WHERE ${needs}
+          AND (SELECT 1 FROM audit a WHERE ${isUnread} ORDER BY ${dialect.order} LIMIT 1) IS NOT NULL`
       const waiting = `SELECT min(m.sequence) AS seq FROM webhook_endpoints e
         JOIN webhook_messages m ON m.endpoint_id = e.endpoint_id WHERE ${isWaiting} AND ${needs}`
       const times = [stopped_before, stopped_before]

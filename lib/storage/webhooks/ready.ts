@@ -14,11 +14,13 @@ export function readyPrograms(dialect: WebhookDialect) {
   const { isSettled, order, clock } = dialect
   const { isWaiting, isUnread, countWaiting } = fragmentsOf(dialect)
   const unread = `FROM audit a WHERE ${isUnread} AND ${isSettled}`
-  const hasUnread = `CASE WHEN e.store_id = '' THEN EXISTS (SELECT 1 ${unread})
+  // With EXISTS, PostgreSQL ignores ORDER BY, and may scan the whole log.
+  const hasUnread = `CASE WHEN e.store_id = ''
+    THEN (SELECT 1 ${unread} ORDER BY ${order} LIMIT 1) IS NOT NULL
     ELSE EXISTS (
         SELECT 1 FROM (SELECT a.store_id ${unread} ORDER BY ${order} LIMIT ${ENTRIES}) u
         WHERE u.store_id = e.store_id)
-      OR EXISTS (SELECT 1 ${unread} ORDER BY ${order} LIMIT 1 OFFSET ${ENTRIES - 1}) END`
+      OR (SELECT 1 ${unread} ORDER BY ${order} LIMIT 1 OFFSET ${ENTRIES - 1}) IS NOT NULL END`
 
   /**
    * Finds the next accounts that have active endpoints, with one index lookup for each. `first` and
