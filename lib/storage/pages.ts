@@ -12,8 +12,8 @@ export function purchasePages(storage: Storage, store: StoreKey) {
 const CATALOG_PAGE = 100
 
 /**
- * Reads all items of a store, page by page, with archived ones. A page takes about 2 ms of CPU time,
- * because other requests wait meanwhile.
+ * Reads all items of a store, page by page, with archived ones. Pages are small, because other
+ * requests wait meanwhile.
  */
 export function catalogPages(storage: Storage, store: StoreKey) {
   let limit = CATALOG_PAGE
