@@ -6,7 +6,7 @@ import { mistakesOf, type Operation, resolve, type Schema } from './document.ts'
 
 type Shop = Awaited<ReturnType<typeof createManagedShop>>
 
-/** A shop with a record for each path parameter: an import, a second key and a webhook. */
+/** A shop with a record for each path parameter: an import, a second key, a webhook and a message. */
 export async function createManagedShop(till: Till) {
   const shop = await createShop(till)
   const { account, project, token } = shop
@@ -15,10 +15,14 @@ export async function createManagedShop(till: Till) {
   const { import_id } = await till.purchases.import(account, { store_id: 'main', file })
   const setUrl = { id: project.id, config: { webhook_url: 'https://shop.example/old' } }
   await till.projects.update(account, setUrl)
+  await till.webhooks.test(account, project.id)
+  await till.outbox.claim({ holder: 'sender' })
+  const { deliveries } = await till.webhooks.log(account, { endpoint_id: project.id })
+  const webhook_id = deliveries[0]?.webhook_id ?? ''
   const session = await till.sessions.authenticate(token, 'projects:write')
   const proposal = { id: project.id, config: { webhook_url: 'https://shop.example/hook' } }
   await till.projects.update(session, proposal)
-  return { ...shop, key_id, import_id }
+  return { ...shop, key_id, import_id, webhook_id }
 }
 
 /** A request for `send`, and whether its JSON body is valid by the document. */
@@ -84,11 +88,11 @@ export function formOf({ file, ...fields }: { readonly file?: string }): FormDat
 }
 
 /** Values that exist in the shop, by the names of fields and parameters. */
-export function knownValues({ account, project, item, key_id, import_id }: Shop): {
+export function knownValues({ account, project, item, key_id, import_id, webhook_id }: Shop): {
   readonly [name: string]: string
 } {
   return {
-    account_id: account.account_id,
+    ...{ account_id: account.account_id, webhook_id },
     project_id: project.id,
     id: project.id,
     store_id: 'main',
