@@ -48,7 +48,8 @@ export function createRateLimiter(
       const excess = before + interval - time - WINDOW
       const isAllowed = excess <= TOLERANCE
       const after = isAllowed ? before + interval : before
-      // Set for a refused key too, because the bounded map drops keys that are not set again.
+      // Also for a refused key: the map drops the keys that were not set for the longest time, and a
+      // dropped key could send requests again at once.
       fullAt.set(key, after)
       if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
       const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)

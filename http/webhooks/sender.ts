@@ -49,8 +49,8 @@ export interface WebhookSender extends AsyncDisposable {
 export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKind
 
 /**
- * Sends the webhooks of a till until it is closed. Several senders may work on one storage: each
- * endpoint has one sender at a time.
+ * Starts to send the webhooks of a till, and continues until the returned sender is closed. Several
+ * senders may work on one storage: each endpoint has one sender at a time.
  *
  * @example
  * const sender = startWebhooks(till)

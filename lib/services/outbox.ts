@@ -49,7 +49,7 @@ export interface ClaimRequest {
   readonly except?: readonly string[] | undefined
   /** Accounts whose messages are not claimed, because the sender already has enough of them. */
   readonly exceptAccounts?: readonly string[] | undefined
-  /** The most messages for one endpoint; default 100. A failing endpoint gets at most 10. */
+  /** The most messages that `claim` returns for one endpoint; default 100, 10 while it fails. */
   readonly limit?: number | undefined
   /** Milliseconds of the lease; default 45,000. */
   readonly lease?: number | undefined

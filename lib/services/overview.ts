@@ -20,8 +20,8 @@ import type { Context } from './context.ts'
 export interface Overview {
   /**
    * Counts and sums of a store's purchases by period and by SKU, without users. Takes less than a
-   * second for ten million purchases, once they have been counted. Until then, `figures` is missing:
-   * call it again. Throws `invalid_request` for an unknown store.
+   * second for ten million purchases, once they have been counted. Until then, `figures` is
+   * missing: call it again. Throws `invalid_request` for an unknown store.
    */
   overview(account: Account, query: OverviewQuery): Promise<PurchaseOverview>
   /**

@@ -175,7 +175,7 @@ export const OWNED = table<OwnedRow>('purchases', {
   last_purchased_at: integer,
 })
 
-/** The columns that `compareRepeat` compares, except the SKU. */
+/** The columns of `purchases` that `compareRepeat` compares. The SKU is in the table `items`. */
 export const PURCHASE_IDENTITIES = pick(
   PURCHASES,
   'user_id',

@@ -145,8 +145,9 @@ export async function clearAbandonedImports(db: Connection, pause: Pause): Promi
 }
 
 /**
- * Takes an import from its owner. Deletes its rows, and also its record unless the import was
- * undone. Does nothing if the import has ended or has another owner.
+ * Takes an import from its owner, and deletes its rows. Also deletes its record, unless the import
+ * was undone: the list of imports still shows it then. Does nothing if the import has ended or has
+ * another owner.
  */
 export async function clearImport(
   db: Connection,
