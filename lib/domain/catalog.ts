@@ -75,7 +75,7 @@ export interface CatalogFileItem {
   readonly archived?: boolean | undefined
 }
 
-/** Names the environment variable of a secret. */
+/** Stands in a catalog for a secret: `env` is the name of the environment variable that has it. */
 export interface SecretReference {
   readonly env: string
 }

@@ -75,7 +75,7 @@ export interface OwnedQuery extends ListQuery {
   readonly user_id: string
 }
 
-/** The purchases that a storage lists. */
+/** Selects the purchases that a storage lists. */
 export interface PurchaseFilter {
   readonly user_id?: string
   readonly sku?: string

@@ -89,7 +89,7 @@ export function parseSessionRequest(input: unknown, publicKey: string): SessionR
 /** The input to issue a token for an account. */
 export interface NewToken {
   readonly project_id: string
-  /** The user of the token. Default: the project's id. */
+  /** The user of the token. A token without a user has the project's id here. */
   readonly user_id?: string | undefined
   /** The permissions of the token. Default: all scopes. */
   readonly scopes?: readonly Scope[] | undefined

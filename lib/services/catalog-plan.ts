@@ -76,7 +76,7 @@ export interface CatalogPlan {
   readonly project_id: string
   /** Identifies the state of the catalog that the plan was made from. */
   readonly digest: string
-  /** The numbers of items, stores and projects. */
+  /** How many records the plan creates: the project, stores and items. The next three: likewise. */
   readonly created: number
   readonly updated: number
   readonly archived: number

@@ -60,7 +60,8 @@ export async function undoImport(
     throw error
   }
   slices.release()
-  // Ignores an error, because the import is already undone. The next import then deletes the rows.
+  // The import is already undone: nobody sees its rows any more. If deleting them fails, the next
+  // import into the store deletes them.
   await clearImport(db, { ...undone, undone_at }).catch(() => {})
   underWay.delete(import_id)
   return UNDONE
