@@ -76,7 +76,7 @@ export interface CatalogPlan {
   readonly project_id: string
   /** Identifies the state of the catalog that the plan was made from. */
   readonly digest: string
-  /** How many records the plan creates: the project, stores and items. The next three: likewise. */
+  /** How many records change in each way. The records are the project, its stores and items. */
   readonly created: number
   readonly updated: number
   readonly archived: number

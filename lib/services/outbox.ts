@@ -89,8 +89,8 @@ export interface AttemptResult extends Pick<OutgoingMessage, 'endpoint_id' | 'se
   /** Why there was no answer: `timeout`, `address`, `ECONNREFUSED`, …; at most 200 characters. */
   readonly error?: string | undefined
   /**
-   * True if the message was not sent. This does not count as an attempt. The message is due again at
-   * once or, if its endpoint is failing, after the first retry delay.
+   * True if the message was not sent. This does not count as an attempt. The message is due again
+   * at once or, if its endpoint is failing, after the first retry delay.
    */
   readonly released?: boolean | undefined
   /** Milliseconds of `Retry-After`. The endpoint gets no message for so long, at most six hours. */
