@@ -138,7 +138,7 @@ test('a client that requests many long lists and reads none is disconnected, and
   const { token } = await createLargeShop(till, storage)
   const list = (id: string) =>
     rawRequest(LIST, [`authorization: Bearer ${token}`, `x-request-id: ${id}`])
-  for (let i = 0; i < 12; i++) {
+  for (let i = 0; i < 32; i++) {
     const greedy = await connect()
     greedy.socket.pause()
     greedy.write(list(`greedy-${i}`))
