@@ -103,7 +103,10 @@ export async function startServer(script, args = [], file = '/dev/null') {
     cpu: () => threadTimes(child.pid),
     /** The CPU time of its main thread, without the sender of webhooks and garbage collection. */
     mainCpu: () => processorTime(`${child.pid}/task/${child.pid}`),
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
     async stop() {
+      child.kill('SIGCONT')
       child.kill('SIGTERM')
       await ended
     },

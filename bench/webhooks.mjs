@@ -1,20 +1,26 @@
 // Measures how fast 10,000 events reach one receiver, and how much that slows the server's reads: with
 // as many reads as possible, which compete with the sender, the receiver and the client for the
-// cores, and at a steady rate, which shows what a read costs the server itself.
+// cores, and at a steady rate, which shows what a read costs the server itself. As many reads as
+// possible are measured in short windows, in which one server runs and the others are stopped.
 import { execFile } from 'node:child_process'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { createTill, openSqliteStorage } from '../dist/lib/index.js'
-import { measure, requireWrk, SECONDS } from './load.mjs'
+import { requireWrk, SECONDS, startWrk } from './load.mjs'
 import { call, inFolder, removeDatabase, seed, startServer, startTillkit } from './servers.mjs'
-import { count, median, printTable, ratio } from './table.mjs'
+import { count, median, percentile, printTable, ratio } from './table.mjs'
 
 const EVENTS = 10_000
 const ROUNDS = 3
+const WINDOWS = 30
+const WARM_UP = 4
+const WINDOW_MS = 500
 const READS_PER_SECOND = 2_000
-const CASES = ['no webhooks', 'webhooks, nothing to send', 'while sending']
+const [NONE, SENDING] = ['no webhooks', 'while sending']
+const CASES = [NONE, 'webhooks, nothing to send', SENDING]
+const optionsOf = (name) => (name === NONE ? ['--no-webhooks'] : [])
 
 export async function bench() {
   requireWrk()
@@ -27,16 +33,12 @@ export async function bench() {
       headers: { authorization: `Bearer ${token}` },
     }))
     const deliveries = []
-    const [reads, steady] = [1, 2].map(() => Object.fromEntries(CASES.map((name) => [name, []])))
+    const steady = Object.fromEntries(CASES.map((name) => [name, []]))
     for (let round = 0; round < ROUNDS; round++) {
-      deliveries.push(await withReceiver(folder, seeded, true, deliver))
+      deliveries.push(await withReceiver(folder, seeded, SENDING, deliver))
       for (const name of CASES) {
-        const trial = (work) => {
-          const options = name === 'no webhooks' ? ['--no-webhooks'] : []
-          return withReceiver(folder, seeded, name === 'while sending', work, options)
-        }
-        reads[name].push(await trial((server) => measure(folder, server, requests)))
-        steady[name].push(await trial((server) => measureSteady(folder, server, requests)))
+        const work = (server) => measureSteady(folder, server, requests)
+        steady[name].push(await withReceiver(folder, seeded, name, work))
       }
     }
     printTable(
@@ -51,18 +53,7 @@ export async function bench() {
         ],
       ],
     )
-    const rate = (name) => median(reads[name].map((each) => each.rate))
-    printTable(
-      `Item reads of that server: medians of ${ROUNDS} interleaved rounds of ${SECONDS} s`,
-      ['', 'requests/s', 'of no webhooks', 'p99 ms', 'events/s'],
-      Object.entries(reads).map(([name, all]) => [
-        name,
-        count(rate(name)),
-        ratio(rate(name) / rate('no webhooks')),
-        median(all.map(({ p99 }) => p99)).toFixed(2),
-        count(median(all.map(({ eventsPerSecond }) => eventsPerSecond))),
-      ]),
-    )
+    printWindows(await measureWindows(folder, seeded, requests))
     const of = (name, figure) => median(steady[name].map((each) => each[figure]))
     printTable(
       `${count(READS_PER_SECOND)} item reads per second: medians of ${ROUNDS} interleaved rounds of ${SECONDS} s`,
@@ -70,13 +61,71 @@ export async function bench() {
       CASES.map((name) => [
         name,
         of(name, 'cpu').toFixed(0),
-        ratio(of('no webhooks', 'cpu') / of(name, 'cpu')),
+        ratio(of(NONE, 'cpu') / of(name, 'cpu')),
         of(name, 'p50').toFixed(2),
         of(name, 'p99').toFixed(2),
         count(of(name, 'eventsPerSecond')),
       ]),
     )
   })
+}
+
+/** Measures as many reads as possible in windows, in which the servers take turns. */
+async function measureWindows(folder, seeded, requests) {
+  const trials = []
+  try {
+    for (const name of CASES) {
+      const started = await start(folder, `${trials.length}.db`, seeded, name)
+      const wrk = startWrk(folder, started.server.url, requests, { seconds: 3_600 })
+      const trial = { name, ...started, wrk, rates: [], events: [] }
+      trials.push(trial)
+      for (const process of [wrk, started.server, started.receiver]) process.pause()
+    }
+    for (let round = -WARM_UP; round < WINDOWS; round++) {
+      for (const trial of round % 2 === 0 ? trials : trials.toReversed()) {
+        const { rate, events } = await measureWindow(trial)
+        if (round >= 0) trial.rates.push(rate)
+        if (round >= 0) trial.events.push(events)
+      }
+    }
+    for (const { wrk, server } of trials) {
+      server.resume()
+      await wrk.stop() // rejects if an answer was not 200
+    }
+  } finally {
+    for (const { wrk, server, receiver } of trials) {
+      wrk.kill()
+      await server.stop()
+      await receiver.stop()
+    }
+  }
+  return trials
+}
+
+/** The bytes of answers and the events per millisecond. */
+async function measureWindow({ server, receiver, wrk }) {
+  for (const process of [server, receiver]) process.resume()
+  await setTimeout(50) // the sender continues
+  const [before, bytes, started] = [await received(receiver), wrk.bytesRead(), performance.now()]
+  wrk.resume()
+  await setTimeout(WINDOW_MS)
+  wrk.pause()
+  const [read, time] = [wrk.bytesRead() - bytes, performance.now() - started]
+  const events = (await received(receiver)) - before
+  for (const process of [server, receiver]) process.pause()
+  return { rate: read / time, events: events / time }
+}
+
+function printWindows([none, ...others]) {
+  printTable(
+    `Item reads of that server, 64 connections: ${WINDOWS} interleaved windows of ${WINDOW_MS} ms`,
+    ['', 'of no webhooks (median)', 'quartiles', 'events/s'],
+    others.map(({ name, rates, events }) => {
+      const ratios = rates.map((rate, i) => rate / none.rates[i])
+      const quartiles = [0.25, 0.75].map((part) => ratio(percentile(ratios, part)))
+      return [name, ratio(median(ratios)), quartiles.join(' to '), count(median(events) * 1000)]
+    }),
+  )
 }
 
 /** The CPU time of the server's main thread per read, and latencies, at a steady rate. */
@@ -110,13 +159,19 @@ async function addEvents(db) {
   await till.close()
 }
 
-/** Calls `work` with a server whose endpoint is active or paused. Adds the events per second. */
-async function withReceiver(folder, seeded, isActive, work, options = []) {
-  const db = join(folder, 'trial.db')
+/** Starts a receiver and a server, whose endpoint is active or paused. */
+async function start(folder, file, seeded, name) {
+  const db = join(folder, file)
   copyFileSync(seeded, db)
   const receiver = await startServer('bench/receiver.mjs')
-  await prepare(db, receiver.url, isActive)
-  const server = await startTillkit(db, '--webhook-allow-private', ...options)
+  await prepare(db, receiver.url, name === SENDING)
+  const server = await startTillkit(db, '--webhook-allow-private', ...optionsOf(name))
+  return { server, receiver, db }
+}
+
+/** Calls `work` with a server and its receiver. Adds the events per second. */
+async function withReceiver(folder, seeded, name, work) {
+  const { server, receiver, db } = await start(folder, 'trial.db', seeded, name)
   const started = performance.now()
   try {
     const result = await work(server, receiver)
