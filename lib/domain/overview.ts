@@ -5,6 +5,10 @@ import { PERIODS, type PurchaseSummary } from './summary.ts'
 
 export const DAY_MS = 24 * 60 * 60_000
 
+/** The number of currencies whose periods an overview has. */
+export const MOST_CHARTS = 5
+export const MOST_PERIODS = 10_000
+
 export type Period = (typeof PERIODS)[number]
 
 export interface BuyersQuery {
@@ -21,7 +25,7 @@ export interface OverviewQuery extends BuyersQuery {
 /** Counts and sums of a group of purchases, without the number of buyers. */
 export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
 
-/** What was sold in a store. */
+/** The sales of a store. */
 export interface PurchaseOverview {
   /** About how many purchases are still to be counted. The figures are missing until it is 0. */
   readonly remaining: number

@@ -54,7 +54,7 @@ export async function readMessages(
   return { messages: [message], rest: '', pages: 0 }
 }
 
-/** Reads the import's refunds page by page, and creates a message for each page that has any. */
+/** Reads the import's refunds page by page, and creates a message for each page that is not empty. */
 async function readRefunds(
   storage: Storage,
   import_id: string,

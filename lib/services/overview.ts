@@ -5,11 +5,11 @@ import { formatInstant } from '../domain/instant.ts'
 import {
   type Buyers,
   type BuyersQuery,
+  MOST_PERIODS,
   type OverviewFigures,
   type OverviewQuery,
   type Period,
   type PurchaseOverview,
-  type PurchaseTotal,
   parseBuyersQuery,
   parseOverviewQuery,
 } from '../domain/overview.ts'
@@ -35,12 +35,12 @@ export interface Overview {
 /** Before the time of any purchase. */
 const FIRST = Date.UTC(100, 0)
 const MOST_CURRENCIES = 50
-const MOST_CHARTS = 5
-const MOST_PERIODS = 10_000
 const MOST_COUNTS = 200
 
 export function createOverview({ storage, now }: Context): Overview {
   const counts = new BoundedMap<Count>(MOST_COUNTS)
+  /** The accounts for which a count runs in the background. Each has one at most. */
+  const busy = new Set<string>()
   return {
     async overview(account, query) {
       assertAccount(account)
@@ -63,12 +63,19 @@ export function createOverview({ storage, now }: Context): Overview {
       // Reads the version before the purchases: a change in between only causes another count.
       const version = await storage.findPurchaseVersion(store)
       if (count.found?.version === version) return { ...count.found.buyers, is_current: true }
-      count.running ??= countAgain()
       if (count.found) {
-        count.running.catch(() => {}) // the next call counts again
+        if (!count.running && !busy.has(store.account_id)) countInBackground()
         return { ...count.found.buyers, is_current: false }
       }
+      count.running ??= countAgain()
       return { ...(await count.running), is_current: true }
+
+      function countInBackground() {
+        busy.add(store.account_id)
+        count.running = countAgain()
+        const end = () => busy.delete(store.account_id)
+        count.running.then(end, end) // after an error, the next call counts again
+      }
 
       async function countAgain() {
         try {
@@ -92,44 +99,21 @@ interface Count {
   running?: Promise<Counted> | undefined
 }
 
-/** Selects the figures of the most used currencies. */
-function figuresOf({ periods, items }: StoreTotals, by: Period): OverviewFigures {
-  const byCurrency = new Map<string, PurchaseTotal[]>()
-  for (const total of periods) {
-    const others = byCurrency.get(total.currency)
-    if (others) others.push(total)
-    else byCurrency.set(total.currency, [total])
-  }
-  const all = [...byCurrency]
-    .map(([currency, totals]) => ({ currency, ...sumOf(totals) }))
-    .sort((a, b) => b.purchased - a.purchased || (a.currency < b.currency ? -1 : 1))
-  const shown = new Set(all.slice(0, MOST_CHARTS).map(({ currency }) => currency))
-  const selected = periods.filter(({ currency }) => shown.has(currency))
-  if (selected.length > MOST_PERIODS) {
+function figuresOf({ currencies, periods, items }: StoreTotals, by: Period): OverviewFigures {
+  if (periods.length > MOST_PERIODS) {
     const message = `gives more than ${MOST_PERIODS} figures by ${by}: select longer periods`
     throw invalidField('by', 'too_many', message)
   }
-  const { purchased, pending, refunded, cancelled } = sumOf(periods)
-  return {
-    ...{ purchased, pending, refunded, cancelled },
-    currency_count: all.length,
-    currencies: all.slice(0, MOST_CURRENCIES),
-    periods: selected,
-    items,
-  }
-}
-
-function sumOf(totals: readonly PurchaseTotal[]) {
-  const sum = (field: 'purchased' | 'pending' | 'refunded' | 'cancelled') =>
-    totals.reduce((sum, total) => sum + total[field], 0)
-  const amount = (field: 'revenue' | 'refunded_total') =>
-    String(totals.reduce((sum, total) => sum + BigInt(total[field]), 0n))
+  const sum = (status: 'purchased' | 'pending' | 'refunded' | 'cancelled') =>
+    currencies.reduce((sum, total) => sum + total[status], 0)
   return {
     purchased: sum('purchased'),
     pending: sum('pending'),
     refunded: sum('refunded'),
     cancelled: sum('cancelled'),
-    revenue: amount('revenue'),
-    refunded_total: amount('refunded_total'),
+    currency_count: currencies.length,
+    currencies: currencies.slice(0, MOST_CURRENCIES),
+    periods,
+    items,
   }
 }

@@ -27,9 +27,13 @@ export function createTotalizer(open: () => Promise<TotalsWriter>): Totalizer {
   const work = async () => {
     const writer = await open()
     try {
-      for (const store of waiting) {
-        while (!isStopped && (await writer.add(store))) await setTimeout(PAUSE_MS)
-        waiting.delete(store)
+      // The stores take turns, so that a small one does not wait for a large one.
+      while (waiting.size > 0) {
+        for (const store of waiting) {
+          if (isStopped) return
+          if (!(await writer.add(store))) waiting.delete(store)
+          await setTimeout(PAUSE_MS)
+        }
       }
     } finally {
       await writer.end()

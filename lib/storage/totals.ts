@@ -1,4 +1,4 @@
-import type { Period, PurchaseTotal } from '../domain/overview.ts'
+import { MOST_CHARTS, MOST_PERIODS, type Period, type PurchaseTotal } from '../domain/overview.ts'
 import type { Row } from './columns.ts'
 import type { StoreTotals } from './port.ts'
 import { type SummaryDialect, totalOf, totalsOf } from './summaries.ts'
@@ -99,11 +99,20 @@ export function totalsStatement(
     SELECT ${key} AS name, currency, status, sum(purchases) AS purchases, ${sums}
     FROM (${all(kind)}) p GROUP BY 1, 2, 3`
   return `
-    SELECT 0 AS kind, ${dialect.periodOf(by, 'name * 86400')} AS name, currency, ${totalsOf(dialect)}
-    FROM (${grouped('start', DAYS)}) g GROUP BY 1, 2, 3 HAVING sum(purchases) <> 0
+    WITH days AS MATERIALIZED (${grouped('start', DAYS)}),
+    currencies AS MATERIALIZED (
+      SELECT currency, ${totalsOf(dialect)} FROM days GROUP BY 1 HAVING sum(purchases) <> 0)
+    SELECT ${CURRENCIES} AS kind, CAST(NULL AS text) AS name, c.* FROM currencies c
     UNION ALL
     SELECT * FROM (
-      SELECT 1 AS kind, (SELECT name FROM items WHERE seq = g.name) AS name, currency,
+      SELECT ${DAYS} AS kind, ${dialect.periodOf(by, 'name * 86400')} AS name, currency,
+        ${totalsOf(dialect)}
+      FROM days WHERE currency IN (
+        SELECT currency FROM currencies ORDER BY purchased DESC, currency LIMIT ${MOST_CHARTS})
+      GROUP BY 1, 2, 3 HAVING sum(purchases) <> 0 LIMIT ${MOST_PERIODS + 1}) d
+    UNION ALL
+    SELECT * FROM (
+      SELECT ${MONTHS} AS kind, (SELECT name FROM items WHERE seq = g.name) AS name, currency,
         ${totalsOf(dialect)}
       FROM (${grouped('item', MONTHS)}) g GROUP BY g.name, currency HAVING sum(purchases) <> 0
       ORDER BY purchased DESC, name, currency LIMIT ${MOST_ITEMS}) m`
@@ -111,13 +120,27 @@ export function totalsStatement(
 
 export const MOST_ITEMS = 100
 
+/** The rows of a currency in the result of `totalsStatement`. */
+const CURRENCIES = 2
+
 /** Reads the rows of `totalsStatement`. */
 export function storeTotals(rows: readonly Row[], by: Period): StoreTotals {
-  const ofKind = (kind: Kind, key: 'sku' | Period) =>
+  const ofKind = (kind: number, key?: 'sku' | Period) =>
     rows
       .filter((row) => Number(row.kind) === kind)
-      .map((row) => totalOf({ [key]: row.name, currency: row.currency as string }, row))
-  return { periods: sorted(ofKind(DAYS, by), by), items: ofKind(MONTHS, 'sku') }
+      .map((row) =>
+        totalOf({ ...(key && { [key]: row.name }), currency: row.currency as string }, row),
+      )
+  return {
+    currencies: mostUsed(ofKind(CURRENCIES)),
+    periods: sorted(ofKind(DAYS, by), by),
+    items: ofKind(MONTHS, 'sku'),
+  }
+}
+
+/** Sorts currencies by the number of their purchases with the status `purchased`. */
+export function mostUsed(totals: readonly PurchaseTotal[]): PurchaseTotal[] {
+  return [...totals].sort((a, b) => b.purchased - a.purchased || (a.currency < b.currency ? -1 : 1))
 }
 
 /** Sorts by period and currency. */

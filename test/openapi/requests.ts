@@ -123,7 +123,7 @@ const anything = fc.oneof(
   fc.string({ unit: character }),
 )
 
-/** Mostly valid bodies; in others, one field has any value or is missing. */
+/** Most bodies are valid. In each of the others, one field has a random value or is missing. */
 function bodyOf(schema: Schema, shop: Shop): fc.Arbitrary<unknown> {
   const valid = valuesOf(schema, '', shop)
   const spoilt = valid.chain((body) => {

@@ -75,3 +75,34 @@ test('buyers are counted again only after a change, while the former result is s
   assert.deepEqual(await read(), [2, true])
   assert.equal(counts, 2)
 })
+
+test('an account has at most one count of buyers in the background', async (t) => {
+  const memory = createMemoryStorage()
+  let version = 1
+  const counted: number[] = []
+  const { given, give } = createSignal()
+  const storage = {
+    ...memory,
+    findPurchaseVersion: async () => String(version),
+    countBuyers: async (_: object, from: number) => {
+      counted.push(from)
+      if (version > 1) await given
+      return []
+    },
+  }
+  const till = createTill({ storage })
+  t.after(() => till.close())
+  const { account } = await createShop(till)
+  const queries = [MAIN, { ...MAIN, from: '2026-01-01' }, { ...MAIN, from: '2026-02-01' }]
+  const readAll = () => Promise.all(queries.map((query) => till.purchases.buyers(account, query)))
+
+  await readAll()
+  version = 2
+  const former = await readAll()
+  assert.deepEqual(
+    former.map(({ is_current }) => is_current),
+    [false, false, false],
+  )
+  assert.equal(counted.length, 3 + 1)
+  give()
+})

@@ -1,6 +1,6 @@
-import type { BuyerCount } from '../../domain/overview.ts'
+import { type BuyerCount, MOST_CHARTS, MOST_PERIODS } from '../../domain/overview.ts'
 import type { StoreKey, StoreTotals, TotalsQuery } from '../port.ts'
-import { MOST_ITEMS } from '../totals.ts'
+import { MOST_ITEMS, mostUsed } from '../totals.ts'
 import type { State } from './state.ts'
 import { summarizePurchases } from './summaries.ts'
 
@@ -10,8 +10,15 @@ export function readTotals(
   { from, month, by }: TotalsQuery,
 ): StoreTotals {
   const most = { isTop: true, limit: MOST_ITEMS }
+  const currencies = mostUsed(summarizePurchases(state, store, { from }, []).map(withoutBuyers))
+  const shown = new Set(currencies.slice(0, MOST_CHARTS).map(({ currency }) => currency))
+  const periods = summarizePurchases(state, store, { from }, [by])
   return {
-    periods: summarizePurchases(state, store, { from }, [by]).map(withoutBuyers),
+    currencies,
+    periods: periods
+      .filter(({ currency }) => shown.has(currency))
+      .slice(0, MOST_PERIODS + 1)
+      .map(withoutBuyers),
     items: summarizePurchases(state, store, { from: month }, ['sku'], most).map(withoutBuyers),
   }
 }

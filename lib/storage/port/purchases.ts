@@ -98,7 +98,12 @@ export interface TotalsQuery {
 }
 
 export interface StoreTotals {
-  /** By period and currency, since `from`. Sorted by both. */
+  /** By currency, since `from`. Those with the most purchases of status `purchased` come first. */
+  readonly currencies: readonly PurchaseTotal[]
+  /**
+   * By period and currency, since `from`. Sorted by both. Has the first `MOST_CHARTS` currencies.
+   * Ends after `MOST_PERIODS` and one more.
+   */
   readonly periods: readonly PurchaseTotal[]
   /** By SKU and currency, since `month`: the 100 with the most purchases of status `purchased`. */
   readonly items: readonly PurchaseTotal[]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PERIODS } from '../../../lib/domain/summary.ts'
-import type { Storage, StoreKey } from '../../../lib/storage/port.ts'
+import type { Storage, StoreKey, StoreTotals } from '../../../lib/storage/port.ts'
 import { importRows, openImport } from '../fixtures/imports.ts'
 import { insertShops, MAIN, newRow, SIDE, stage } from '../fixtures/records.ts'
 import type { OpenStorage } from './open.ts'
@@ -23,7 +23,15 @@ async function assertTotals(storage: Storage, store: StoreKey, step: string): Pr
       const periods = await storage.summarizePurchases(store, { from }, [by])
       const most = { isTop: true, limit: 100 }
       const items = await storage.summarizePurchases(store, { from: month }, ['sku'], most)
-      const expected = { periods: withoutBuyers(periods), items: withoutBuyers(items) }
+      const currencies = await storage.summarizePurchases(store, { from }, [], {
+        isTop: true,
+        limit: 9,
+      })
+      const expected = {
+        currencies: withoutBuyers(currencies),
+        periods: withoutBuyers(periods),
+        items: withoutBuyers(items),
+      }
       assert.deepEqual(totals, expected, `${store.store_id}: ${step}`)
     }
   }
@@ -95,7 +103,7 @@ export function describeTotals(open: OpenStorage): void {
         assert.notEqual(version, before, step)
         assert.equal(await storage.findPurchaseVersion(store), version)
       }
-      // Those of SIDE are counted by each read.
+      // MAIN has stored totals from here on. Each read of SIDE counts its purchases itself.
       await storage.completeTotals?.(MAIN)
       await assertTotals(storage, MAIN, `${step}, counted`)
     }
@@ -127,7 +135,24 @@ export function describeTotals(open: OpenStorage): void {
     await storage.completeTotals?.(SIDE)
 
     const query = { from: FROM, month: MONTH, by: 'month' } as const
-    assert.deepEqual(await storage.readTotals(MAIN, query), { periods: [], items: [] })
+    const nothing = { currencies: [], periods: [], items: [] }
+    assert.deepEqual(await storage.readTotals(MAIN, query), nothing)
+  })
+
+  test('totals have the periods of the five most used currencies only', async (t) => {
+    const storage = await open(t)
+    await insertShops(storage)
+    const rows = ['AAA', 'BBB', 'CCC', 'DDD', 'EEE', 'FFF', 'FFF'].map((currency, i) =>
+      newRow(i + 2, { ...at('2024-03-09'), currency, price: 1 }),
+    )
+    await importRows(storage, MAIN, 'imp_1', rows)
+    const query = { from: FROM, month: MONTH, by: 'month' } as const
+
+    const totals = (await storage.readTotals(MAIN, query)) as StoreTotals
+    const shown = totals.periods.map(({ currency }) => currency)
+    assert.deepEqual(shown, ['AAA', 'BBB', 'CCC', 'DDD', 'FFF'])
+    assert.deepEqual(totals.currencies.map(({ currency }) => currency)[0], 'FFF')
+    assert.equal(totals.currencies.length, 6)
   })
 
   test('buyers are new since their first purchase in a currency', async (t) => {
