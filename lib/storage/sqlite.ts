@@ -40,8 +40,9 @@ export async function openSqliteStorage(
 ): Promise<Storage> {
   try {
     const db = await openFile(path, options)
+    const storage = storageOn(db, options)
     const bytes = options.cacheBytes ?? CACHE_BYTES
-    return bytes === 0 ? storageOn(db) : createReadCache(storageOn(db), createVersion(db), bytes)
+    return bytes === 0 ? storage : createReadCache(storage, createVersion(db), bytes)
   } catch (error) {
     const { code } = translateSqliteError(error) as { code?: string }
     if (code === undefined) throw error
@@ -69,7 +70,7 @@ function createVersion(db: Connection): () => number {
   }
 }
 
-function storageOn(db: Connection): Storage {
+function storageOn(db: Connection, { importThreadRows }: SqliteOptions): Storage {
   const cleanup = startCleanup((pause) => clearAbandonedImports(db, pause))
   const users = createUserIndexer(db)
   users.wake()
@@ -84,7 +85,7 @@ function storageOn(db: Connection): Storage {
     ...storeMethods(db),
     ...itemMethods(db),
     ...catalogMethods(db),
-    ...purchaseMethods(db, users, totalizer),
+    ...purchaseMethods(db, users, totalizer, importThreadRows),
     ...tokenMethods(db),
     ...auditMethods(db),
     ...bucketMethods(db),

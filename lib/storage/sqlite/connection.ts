@@ -21,6 +21,8 @@ export type Row = Record<string, SqliteValue>
 /** A connection that caches prepared statements and translates errors. */
 export interface Connection {
   readonly driver: SqliteDriverName
+  /** Is 1 while a write waits for the lock. Another thread that has the lock can read it. */
+  readonly lockWanted: Int32Array
   exec(sql: string): void
   /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, ...values: SqliteValue[]): number
@@ -45,7 +47,7 @@ export interface Connection {
   lazyTransaction<T>(work: () => T): Promise<T>
   /** Moves the WAL into the database file and empties it, once no reader uses it. */
   emptyLog(): Promise<void>
-  /** Throws if the file was moved, deleted or replaced. */
+  /** Throws if the connection is closed, or the file was moved, deleted or replaced. */
   assertInPlace(): void
   /** The bytes of the file and its WAL, and the free bytes of the file system. */
   size(): Promise<StorageSize>
@@ -62,6 +64,7 @@ export const BUSY_TIMEOUT_MS = 5_000
 export function connect(driver: SqliteDriver, path: string): Connection {
   const place = resolve(path)
   const file = fileAt(place)
+  const lockWanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const prepared = new Map<string, ReturnType<SqliteDriver['prepare']>>()
   let closing: Promise<void> | undefined
   let isClosed = false
@@ -87,6 +90,7 @@ export function connect(driver: SqliteDriver, path: string): Connection {
 
   // Writes to a moved or deleted file would succeed but be lost.
   const assertInPlace = () => {
+    if (isClosed) throw closed()
     if (fileAt(place) === file) return
     const message = 'The database file was replaced or moved: restart to use what is there now'
     throw new TillError('storage_unavailable', message)
@@ -100,7 +104,10 @@ export function connect(driver: SqliteDriver, path: string): Connection {
         statement('BEGIN IMMEDIATE').run()
         return true
       } catch (error) {
-        if (isBusy(error)) return false
+        if (isBusy(error)) {
+          lockWanted[0] = 1
+          return false
+        }
         throw translateSqliteError(error)
       }
     })
@@ -122,12 +129,31 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     if (!begin()) return undefined
     try {
       const result = work()
-      connection.run('COMMIT')
+      commit()
       return { result }
     } catch (error) {
-      rollback(driver)
+      rollBack()
       throw error
     }
+  }
+
+  const commit = () => {
+    connection.run('COMMIT')
+    wakeOtherThread()
+  }
+
+  // Ignores failures: on a full disk, SQLite has already rolled back.
+  const rollBack = () => {
+    try {
+      driver.exec('ROLLBACK')
+    } catch {}
+    wakeOtherThread()
+  }
+
+  const wakeOtherThread = () => {
+    if (lockWanted[0] === 0) return
+    lockWanted[0] = 0
+    Atomics.notify(lockWanted, 0)
   }
 
   const queue = createWriteQueue({
@@ -138,12 +164,13 @@ export function connect(driver: SqliteDriver, path: string): Connection {
       connection.run('RELEASE one')
       return result
     },
-    commit: () => void connection.run('COMMIT'),
-    rollback: () => rollback(driver),
+    commit,
+    rollback: rollBack,
   })
 
   const connection: Connection = {
     driver: nameOf(driver),
+    lockWanted,
     exec(sql) {
       if (isClosed) throw closed()
       translated(() => void driver.exec(sql))
@@ -221,11 +248,4 @@ function translated<T>(work: () => T): T {
   } catch (error) {
     throw translateSqliteError(error)
   }
-}
-
-// Ignores failures: on a full disk, SQLite has already rolled back.
-function rollback(driver: SqliteDriver): void {
-  try {
-    driver.exec('ROLLBACK')
-  } catch {}
 }

@@ -1,8 +1,9 @@
+import { availableParallelism } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
-import { sumStaged } from '../staged.ts'
+import { NOTHING_STAGED, sumStaged } from '../staged.ts'
 import { RECORD_IMPORT } from '../statements.ts'
 import { IMPORT_DETAILS } from '../tables.ts'
 import { recordWrite } from './audit.ts'
@@ -12,6 +13,7 @@ import { createCheckpoints } from './checkpoints.ts'
 import type { Connection } from './connection.ts'
 import { createDiskSpaceCheck } from './diskspace.ts'
 import { erasePurchases } from './erasure.ts'
+import { createImportWriter, type ImportWriter } from './import-writer.ts'
 import {
   assertOwned,
   clearImport,
@@ -25,8 +27,12 @@ import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
 
+// Starting a thread takes as long as some 10,000 rows.
+const THREAD_ROWS = availableParallelism() > 1 ? 20_000 : Number.POSITIVE_INFINITY
+
 /**
- * Starts an import. It writes rows directly into `purchases`, slice by slice. They stay invisible
+ * Starts an import. It writes rows directly into `purchases`, slice by slice. After `threadRows`
+ * rows, another thread writes them. They stay invisible
  * while the import has an owner. No lock is held between slices, and the commit changes only one
  * row. A unique index on `imports` allows one import into a store at a time.
  */
@@ -34,9 +40,10 @@ export async function openImport(
   db: Connection,
   store: number,
   import_id: string,
+  threadRows = THREAD_ROWS,
 ): Promise<PurchaseImport | undefined> {
   const row = await insertImport(db, store, import_id)
-  return row && createImport(db, row)
+  return row && createImport(db, row, threadRows)
 }
 
 /**
@@ -83,18 +90,26 @@ export function createSlices(db: Connection, row: ImportRow) {
   const checkpoints = createCheckpoints(db)
   const assertDiskSpace = createDiskSpaceCheck(db)
 
+  /** Runs one step if the disk has space, then yields to the event loop. */
+  const pace = async <T>(step: () => Promise<T>): Promise<T> => {
+    db.assertInPlace()
+    await assertDiskSpace()
+    const result = await step()
+    await setImmediate()
+    await checkpoints.keepUp()
+    return result
+  }
+
   return {
-    /** Runs one step in its own transaction, then yields to the event loop. */
-    async run<T>(work: () => T): Promise<T> {
-      await assertDiskSpace()
-      const result = await db.lazyTransaction(() => {
-        assertOwned(db, seq)
-        return work()
-      })
-      await setImmediate()
-      await checkpoints.keepUp()
-      return result
-    },
+    pace,
+    /** Runs one step in its own transaction. */
+    run: <T>(work: () => T): Promise<T> =>
+      pace(() =>
+        db.lazyTransaction(() => {
+          assertOwned(db, seq)
+          return work()
+        }),
+      ),
     finish: () => checkpoints.end(),
     /** Ends the lease of a committed import. */
     release() {
@@ -113,11 +128,45 @@ export function createSlices(db: Connection, row: ImportRow) {
   }
 }
 
-function createImport(db: Connection, row: ImportRow): PurchaseImport {
+function createImport(db: Connection, row: ImportRow, threadRows: number): PurchaseImport {
   const { seq } = row
   const staging = createStaging(db, row.store, seq, row.first_purchase)
   const slices = createSlices(db, row)
   const index = () => slices.run(() => staging.indexSlice())
+  let rowsHere = 0
+  let isFinished = true
+  let writer: ImportWriter | undefined
+  /** The writer after it has taken over. */
+  let thread: ImportWriter | undefined
+
+  const stageHere = async (rows: readonly NewPurchase[]): Promise<StagedRows> => {
+    rowsHere += rows.length
+    const results = [await slices.run(() => staging.append(rows))]
+    // Indexes only until the block is no longer full, because `rows` stay in memory meanwhile. V8
+    // moves objects that live long to its old generation, and then later rows with them (bench/:
+    // 25 MiB).
+    while (staging.isBlockFull) results.push(await index())
+    return sumStaged(results)
+  }
+
+  /** Changes to the thread when it is ready. Waits for it after twice as many rows. */
+  const changeToThread = async (): Promise<StagedRows> => {
+    if (rowsHere < threadRows) return NOTHING_STAGED
+    writer ??= createImportWriter(db, row)
+    if (!writer.isReady && (rowsHere < 2 * threadRows || !(await writer.becomesReady))) {
+      return NOTHING_STAGED
+    }
+    const result = await finishHere()
+    writer.begin(staging.next)
+    thread = writer
+    return result
+  }
+
+  const finishHere = async (): Promise<StagedRows> => {
+    const results: StagedRows[] = []
+    while (staging.isWaiting) results.push(await index())
+    return sumStaged(results)
+  }
 
   return {
     erase: (erasure, write = {}) =>
@@ -127,35 +176,38 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
         recordWrite(db, write)
         return erased
       }),
-    async stage(rows: readonly NewPurchase[]) {
-      const results = [await slices.run(() => staging.append(rows))]
-      // Indexes only until the block is no longer full, because `rows` stay in memory meanwhile. V8
-      // moves objects that live long to its old generation, and then later rows with them (bench/:
-      // 25 MiB).
-      while (staging.isBlockFull) results.push(await index())
-      return sumStaged(results)
+    async stage(rows) {
+      const earlier = thread ? NOTHING_STAGED : await changeToThread()
+      const into = thread
+      const result = await (into ? slices.pace(() => into.stage(rows)) : stageHere(rows))
+      isFinished = false
+      return sumStaged([earlier, result])
     },
     async finish() {
-      const results: StagedRows[] = []
-      while (staging.isWaiting) results.push(await index())
+      const result = await (thread ?? { finish: finishHere }).finish()
       await slices.finish()
-      return sumStaged(results)
+      isFinished = true
+      return result
     },
     async commit(write = {}, details) {
-      if (staging.isWaiting) throw new TypeError('finish the import before its commit')
       await db.transaction(() => {
         assertOwned(db, seq)
+        if (!isFinished) throw new TypeError('finish the import before its commit')
         verifyAuthority(db, write.authority)
         db.run(COMMIT, seq)
         if (details) db.run(RECORD_IMPORT, ...IMPORT_DETAILS.sqliteValues(details), seq)
         recordWrite(db, write)
       })
       slices.release()
+      await writer?.end()
       // Ignores failures, because the import is already committed: the next import applies the
       // changes.
       await applyChanges(db).catch(() => {})
     },
-    abort: () => slices.abort(),
+    async abort() {
+      await writer?.end()
+      await slices.abort()
+    },
   }
 }
 

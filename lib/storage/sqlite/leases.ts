@@ -123,9 +123,10 @@ export function renewLease(db: Connection, seq: number, owner: string): number {
   return db.run(sql, Date.now(), seq, owner)
 }
 
-export function assertOwned(db: Connection, seq: number): void {
+/** Throws if the import has another owner than this thread, or than the given one. */
+export function assertOwned(db: Connection, seq: number, owner = OWNER): void {
   const row = db.find('SELECT owner FROM imports WHERE seq = ?', seq)
-  if (row?.owner === OWNER) return
+  if (row?.owner === owner) return
   throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
 }
 

@@ -5,6 +5,11 @@ export interface SqliteOptions {
   readonly driver?: SqliteDriverName
   /** The memory for the read cache in bytes; 0 disables it. Default: 32 MiB. */
   readonly cacheBytes?: number
+  /**
+   * After this many rows, an import goes on in a thread of its own. `Infinity`: never. Default:
+   * 20,000, and `Infinity` on a machine with one core.
+   */
+  readonly importThreadRows?: number
   /** Whether to create a database in a missing or empty file. Default: true. */
   readonly create?: boolean
   /** Whether to open an unfinished copy, which `copyStorage` continues. Default: false. */

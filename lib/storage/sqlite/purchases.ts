@@ -23,6 +23,7 @@ export function purchaseMethods(
   db: Connection,
   users: UserIndexer,
   totalizer: Totalizer,
+  importThreadRows: number | undefined,
 ): PurchaseMethods {
   return {
     ...importReads(db, 'i.created_at'),
@@ -31,7 +32,7 @@ export function purchaseMethods(
       return db.write(() => markErased(db, seqOfStore(db, store), erased))
     },
     async openImport(store, import_id) {
-      return openImport(db, seqOfStore(db, store), import_id)
+      return openImport(db, seqOfStore(db, store), import_id, importThreadRows)
     },
     async undoImport(store, undo, write) {
       return undoImport(db, seqOfStore(db, store), undo, write)

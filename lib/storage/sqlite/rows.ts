@@ -1,6 +1,7 @@
 import type { NewPurchase } from '../../domain/purchase.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
+import { isEmpty } from './packed-rows.ts'
 import { statusCode } from './repeats.ts'
 
 // Inserts many rows per statement, because each call of the driver takes 1.4 times as long as
@@ -60,11 +61,6 @@ function pushColumns(values: SqliteValue[], row: NewPurchase, columns: number): 
   if (columns & CURRENCY) values.push(row.currency ?? null)
   if (columns & STATUS) values.push(statusCode(row.status))
   if (columns & METADATA) values.push(isEmpty(row.metadata) ? null : JSON.stringify(row.metadata))
-}
-
-function isEmpty(object: object): boolean {
-  for (const _ in object) return false
-  return true
 }
 
 const statements = new Map<number, string>()

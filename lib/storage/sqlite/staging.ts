@@ -23,6 +23,8 @@ export interface Staging {
   readonly isWaiting: boolean
   /** Indexes the next slice of waiting ids. */
   indexSlice(): StagedRows
+  /** A number that no row has yet, and no row after it. */
+  readonly next: number
 }
 
 const BLOCK_ROWS = 40_000
@@ -86,6 +88,9 @@ export function createStaging(
       for (const { transaction_id, line } of good) waiting.add(transaction_id, line, purchase++)
       addUsers(good, first, true)
       return { ...NOTHING_STAGED, unknown }
+    },
+    get next() {
+      return next
     },
     get isBlockFull() {
       return users.isFull || waitingIds() >= BLOCK_ROWS

@@ -1,0 +1,148 @@
+// The thread that `import-writer.ts` starts. It stages the rows of imports through its own
+// connection.
+import { setImmediate } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { StagedRows } from '../port.ts'
+import { sumStaged } from '../staged.ts'
+import { connect } from './connection.ts'
+import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
+import { configure } from './file.ts'
+import { assertOwned } from './leases.ts'
+import { type PackedRows, unpackRows } from './packed-rows.ts'
+import { createStaging, type Staging } from './staging.ts'
+
+export interface ImportThreadData {
+  readonly path: string
+  readonly driver: SqliteDriverName
+  /** Is 1 while a writer of the other thread waits for the lock. */
+  readonly lockWanted: Int32Array
+}
+
+/** The steps of an import, in this order. `stage` is repeated, and may be followed by `end`. */
+export type ImportStep =
+  | {
+      readonly step: 'begin'
+      readonly store: number
+      readonly owner: string
+      readonly first_purchase: number
+    }
+  | { readonly step: 'stage'; readonly slices: readonly PackedRows[] }
+  | { readonly step: 'finish' }
+  | { readonly step: 'end' }
+
+/** `seq` is the number of the import. */
+export type ImportRequest = ImportStep & { readonly seq: number }
+
+/** Answers the next `requests` requests of an import. After a failure, no other answer follows. */
+export type ImportAnswer = { readonly seq: number } & (
+  | { readonly requests: number; readonly result: StagedRows }
+  | { readonly failure: ThreadFailure }
+)
+
+/** The parts of an error that another thread needs. `cause` is the error of the driver. */
+export interface ThreadFailure {
+  readonly message: string
+  readonly code?: unknown
+  readonly cause?: { readonly message: string; readonly code: unknown; readonly errcode: unknown }
+}
+
+/** A transaction ends after this time, to let other processes write. */
+const TRANSACTION_MS = 10
+/** How long to wait for a writer of the other thread. */
+const YIELD_MS = 100
+/** The size of the WAL at which SQLite itself makes a checkpoint: `checkpoints.ts` makes them. */
+const AUTOMATIC_FRAMES = 32_000
+
+/** A slice to stage, or the end of the import without rows. */
+interface Step {
+  readonly seq: number
+  readonly rows?: PackedRows
+}
+
+interface Import {
+  readonly staging: Staging
+  readonly owner: string
+}
+
+const { path, driver, lockWanted } = workerData as ImportThreadData
+const imports = new Map<number, Import>()
+const queue: Step[] = []
+let isWorking = false
+
+const connection = await openSqliteDriver(path, driver)
+const db = connect(connection, path)
+await configure(db, connection)
+db.exec(`PRAGMA wal_autocheckpoint = ${AUTOMATIC_FRAMES}`)
+
+parentPort?.on('message', (request: ImportRequest) => {
+  const { seq } = request
+  if (request.step === 'begin') {
+    const { store, owner, first_purchase } = request
+    imports.set(seq, { staging: createStaging(db, store, seq, first_purchase), owner })
+  } else if (request.step === 'end') {
+    imports.delete(seq)
+  } else {
+    if (request.step === 'finish') queue.push({ seq })
+    else for (const rows of request.slices) queue.push({ seq, rows })
+    if (!isWorking) void work()
+  }
+})
+parentPort?.postMessage('ready')
+
+async function work(): Promise<void> {
+  isWorking = true
+  for (let next = queue[0]; next; next = queue[0]) {
+    const { seq } = next
+    const running = imports.get(seq)
+    if (running) answer(seq, await runTransaction(seq, running))
+    else queue.shift() // of an import that was aborted or has failed
+    await setImmediate()
+  }
+  isWorking = false
+}
+
+async function runTransaction(seq: number, { staging, owner }: Import) {
+  try {
+    Atomics.wait(lockWanted, 0, 1, YIELD_MS)
+    return await db.lazyTransaction(() => {
+      assertOwned(db, seq, owner)
+      return stageRequests(seq, staging)
+    })
+  } catch (error) {
+    imports.delete(seq)
+    return { failure: failureOf(error) }
+  }
+}
+
+/** Does the next requests of an import, until another writer wants the lock. */
+function stageRequests(seq: number, staging: Staging) {
+  const end = performance.now() + TRANSACTION_MS
+  const results: StagedRows[] = []
+  let requests = 0
+  do {
+    const request = queue[0]
+    if (request?.seq !== seq) break
+    if (staging.isBlockFull || (!request.rows && staging.isWaiting)) {
+      results.push(staging.indexSlice())
+      continue
+    }
+    if (request.rows) results.push(staging.append(unpackRows(request.rows)))
+    queue.shift()
+    requests++
+  } while (Atomics.load(lockWanted, 0) === 0 && performance.now() < end)
+  return { requests, result: sumStaged(results) }
+}
+
+function answer(seq: number, outcome: object): void {
+  parentPort?.postMessage({ seq, ...outcome })
+}
+
+function failureOf(error: unknown): ThreadFailure {
+  const { message, code, cause } = error as ThreadFailure
+  if (cause === undefined) return { message, code }
+  return {
+    message,
+    code,
+    cause: { message: cause.message, code: cause.code, errcode: cause.errcode },
+  }
+}

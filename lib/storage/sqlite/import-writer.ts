@@ -1,0 +1,156 @@
+import type { Worker } from 'node:worker_threads'
+import type { NewPurchase } from '../../domain/purchase.ts'
+import { TillError } from '../../errors.ts'
+import { startThread } from '../../threads.ts'
+import type { StagedRows } from '../port.ts'
+import { sumStaged } from '../staged.ts'
+import type { Connection } from './connection.ts'
+import { translateSqliteError } from './drivers.ts'
+import type {
+  ImportAnswer,
+  ImportRequest,
+  ImportStep,
+  ImportThreadData,
+  ThreadFailure,
+} from './import-thread.ts'
+import { type ImportRow, OWNER } from './leases.ts'
+import { type PackedRows, packRows } from './packed-rows.ts'
+
+/** Stages the rows of one import in another thread, through a connection of its own. */
+export interface ImportWriter {
+  /** Whether the thread is ready. */
+  readonly isReady: boolean
+  /** Resolves to whether the thread has become ready. */
+  readonly becomesReady: Promise<boolean>
+  /** Begins with the row's number. Call it once, when the thread is ready. */
+  begin(first_purchase: number): void
+  /** Sends rows to the thread. Waits while many are on their way. Resolves to earlier outcomes. */
+  stage(rows: readonly NewPurchase[]): Promise<StagedRows>
+  /** Resolves when all rows are staged, to the outcomes that `stage` did not report. */
+  finish(): Promise<StagedRows>
+  /**
+   * Ends the use of the thread. Rows on their way are not staged. If no other import uses the
+   * thread, resolves when its connection is closed.
+   */
+  end(): Promise<void>
+}
+
+/** The maximum number of unanswered requests. Each has some 500 rows. */
+const MAX_WAITING = 12
+/** Waking the other thread takes 0.2 ms. */
+const SLICES_A_MESSAGE = 4
+const YOUNG_MB = 2
+const MODULE = 'storage/sqlite/import-thread'
+
+/** The import threads that run. Imports on the same connection share one. */
+const threads = new WeakMap<Connection, ImportThread>()
+
+interface ImportThread {
+  /** Undefined where threads are not available. */
+  readonly worker: Worker | undefined
+  isReady: boolean
+  readonly becomesReady: Promise<boolean>
+  /** Receives the answers to an import, by its number. */
+  readonly listeners: Map<number, (answer: ImportAnswer) => void>
+}
+
+/** Starts the thread unless it runs. It never becomes ready where threads are not available. */
+export function createImportWriter(db: Connection, { seq, store }: ImportRow): ImportWriter {
+  const thread = threads.get(db) ?? startImportThread(db)
+  const results: StagedRows[] = []
+  const unsent: PackedRows[] = []
+  let unanswered = 0
+  let failure: Error | undefined
+  let wake = () => {}
+
+  thread.listeners.set(seq, (answer) => {
+    if ('failure' in answer) {
+      failure = errorOf(answer.failure)
+    } else {
+      unanswered -= answer.requests
+      results.push(answer.result)
+    }
+    wake()
+  })
+
+  const send = (step: ImportStep, transfer: ArrayBuffer[] = []) =>
+    thread.worker?.postMessage({ seq, ...step } satisfies ImportRequest, transfer)
+
+  const sendRows = () => {
+    const slices = unsent.splice(0)
+    unanswered += slices.length
+    send(
+      { step: 'stage', slices },
+      slices.map(({ numbers }) => numbers.buffer),
+    )
+  }
+
+  /** Waits until at most this number of requests is unanswered. */
+  const waitFor = async (most: number): Promise<StagedRows> => {
+    while (failure === undefined && unanswered > most) {
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+    if (failure) throw failure
+    return sumStaged(results.splice(0))
+  }
+
+  return {
+    get isReady() {
+      return thread.isReady
+    },
+    becomesReady: thread.becomesReady,
+    begin: (first_purchase) => send({ step: 'begin', store, owner: OWNER, first_purchase }),
+    stage(rows) {
+      unsent.push(packRows(rows))
+      if (unsent.length >= SLICES_A_MESSAGE) sendRows()
+      return waitFor(MAX_WAITING)
+    },
+    finish() {
+      sendRows()
+      send({ step: 'finish' })
+      unanswered++
+      return waitFor(0)
+    },
+    async end() {
+      send({ step: 'end' })
+      thread.listeners.delete(seq)
+      if (thread.listeners.size > 0 || threads.get(db) !== thread) return
+      threads.delete(db)
+      await thread.worker?.terminate()
+    },
+  }
+}
+
+function startImportThread(db: Connection): ImportThread {
+  const path = db.find('PRAGMA database_list')?.file as string
+  const data: ImportThreadData = { path, driver: db.driver, lockWanted: db.lockWanted }
+  const worker = path === '' ? undefined : startThread(MODULE, data, YOUNG_MB)
+  const listeners: ImportThread['listeners'] = new Map()
+  const becomesReady = new Promise<boolean>((resolve) => {
+    if (!worker) return resolve(false)
+    worker.on('message', (message: 'ready' | ImportAnswer) => {
+      if (message !== 'ready') return listeners.get(message.seq)?.(message)
+      thread.isReady = true
+      resolve(true)
+    })
+    // Node 20 runs no TypeScript in threads, even with tsx. The thread then ends before `ready`.
+    worker.on('error', () => {}) // ignored, because 'exit' follows
+    worker.on('exit', () => {
+      resolve(false)
+      thread.isReady = false
+      if (threads.get(db) === thread) threads.delete(db)
+      const failure = { message: 'The thread that stages imports has ended' }
+      for (const [seq, listen] of listeners) listen({ seq, failure })
+    })
+  })
+  const thread: ImportThread = { worker, isReady: false, becomesReady, listeners }
+  threads.set(db, thread)
+  return thread
+}
+
+function errorOf({ message, code, cause }: ThreadFailure): Error {
+  if (cause) return translateSqliteError(Object.assign(new Error(cause.message), cause)) as Error
+  return code === 'storage_unavailable' ? new TillError(code, message) : new Error(message)
+}
