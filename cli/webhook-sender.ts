@@ -26,9 +26,12 @@ interface SenderOptions extends ThreadData {
 const NOTICE_MS = 20
 /** Milliseconds after which a thread that ended is started again. */
 const RESTART_MS = 2_000
+/** Milliseconds between two looks for a first endpoint, which another process may have created. */
+const LOOK_MS = 1_000
 
 /**
- * Sends webhooks in a separate thread, so that requests do not wait for them. Sends in this thread
+ * Sends webhooks in a separate thread, so that requests do not wait for them. Starts the thread, which
+ * takes 28 MiB of memory, when there is an endpoint. Sends in this thread
  * if the storage is in memory, which other threads cannot read, or if the thread's file is not
  * compiled, because Node 20 runs no TypeScript in threads.
  */
@@ -41,7 +44,20 @@ export function startSender(till: Till, { onError, ...data }: SenderOptions): We
   let isClosing = false
   let notice: NodeJS.Timeout | undefined
   let restart: NodeJS.Timeout | undefined
+  let isStarted = false
+  let isLooking = false
   let thread: Worker | undefined
+
+  const startWhenNeeded = async () => {
+    if (isStarted || isLooking) return
+    isLooking = true
+    const isNeeded = await till.outbox.hasEndpoints().catch(() => false)
+    isLooking = false
+    if (isClosing || !isNeeded) return
+    clearInterval(look)
+    isStarted = true
+    start()
+  }
 
   const start = () => {
     const before = { ...results }
@@ -65,6 +81,7 @@ export function startSender(till: Till, { onError, ...data }: SenderOptions): We
     notice ??= setTimeout(() => {
       notice = undefined
       post('changed')
+      void startWhenNeeded()
     }, NOTICE_MS)
   })
   const close = async () => {
@@ -72,12 +89,14 @@ export function startSender(till: Till, { onError, ...data }: SenderOptions): We
     removeListener()
     clearTimeout(notice)
     clearTimeout(restart)
+    clearInterval(look)
     if (!thread) return
     const ended = once(thread, 'exit')
     post('close')
     await ended
   }
-  start()
+  const look = setInterval(startWhenNeeded, LOOK_MS)
+  void startWhenNeeded()
   let closed: Promise<void> | undefined
   const closeOnce = () => {
     closed ??= close()

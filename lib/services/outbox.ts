@@ -40,6 +40,8 @@ export interface Outbox {
   backlog(): Promise<Backlog>
   /** Counts the endpoints with a URL that waits for the account, also active ones. */
   countUnconfirmed(): Promise<number>
+  /** Whether any account has an endpoint. */
+  hasEndpoints(): Promise<boolean>
 }
 
 export interface ClaimRequest {
@@ -316,5 +318,6 @@ export function createOutbox(context: Context): Outbox {
 
     backlog: createBacklog(context),
     countUnconfirmed: () => storage.countUnconfirmed(),
+    hasEndpoints: async () => (await storage.listEndpoints({}, { limit: 1 })).records.length > 0,
   }
 }

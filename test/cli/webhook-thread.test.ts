@@ -4,17 +4,18 @@ import { constants, getPriority } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startSender } from '../../cli/webhook-sender.ts'
-import { createTill, openSqliteStorage } from '../../lib/index.ts'
+import { createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { threadsOf } from '../support/threads.ts'
 import { createShop, memoryTill } from '../support/till.ts'
 
 test('a thread that died is replaced, and the next one sends what is due', async (t) => {
   const receiver = await startReceiver(t)
   const db = join(temporaryFolder(t), 'till.db')
   const errors: unknown[] = []
-  const sender = startSender(memoryTill(), {
+  const sender = startSender(await tillWithEndpoint(), {
     ...{ db, allowPrivate: true, env: {} },
     onError: (error) => errors.push(error),
   })
@@ -31,6 +32,36 @@ test('a thread that died is replaced, and the next one sends what is due', async
   await eventuallyHolds(() => assert.equal(sender.results['2xx'], 1))
 })
 
+test('the thread starts with the first endpoint, which another process may create', async (t) => {
+  const receiver = await startReceiver(t)
+  const db = join(temporaryFolder(t), 'till.db')
+  await using served = createTill({ storage: await openSqliteStorage(db) })
+  await using other = createTill({ storage: await openSqliteStorage(db) })
+  const { account, project } = await createShop(other)
+  const threads = threadsOf(t)
+  await using sender = startSender(served, {
+    ...{ db, allowPrivate: true, env: {} },
+    onError: assert.ifError,
+  })
+  await served.accounts.create({ name: 'Second' }) // a change without an endpoint
+  assert.equal(await served.outbox.hasEndpoints(), false)
+  assert.equal(threads.length, 0)
+
+  await other.projects.update(account, { id: project.id, config: { webhook_url: receiver.url } })
+  await other.webhooks.test(account, project.id)
+
+  await eventuallyHolds(() => assert.equal(sender.results['2xx'], 1))
+  assert.equal(threads.length, 1)
+})
+
+async function tillWithEndpoint(): Promise<Till> {
+  const till = memoryTill()
+  const { account, project } = await createShop(till)
+  const config = { webhook_url: 'https://example.com/' }
+  await till.projects.update(account, { id: project.id, config })
+  return till
+}
+
 const notOnLinux = process.platform !== 'linux' && 'only Linux has a priority for each thread'
 
 test('the thread of the sender has a lower priority than all others', {
@@ -40,7 +71,7 @@ test('the thread of the sender has a lower priority than all others', {
   await (await openSqliteStorage(db)).close()
   const own = getPriority()
   const low = constants.priority.PRIORITY_BELOW_NORMAL
-  await using _sender = startSender(memoryTill(), {
+  await using _sender = startSender(await tillWithEndpoint(), {
     db,
     allowPrivate: true,
     env: {},
