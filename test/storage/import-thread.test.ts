@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
+import { sumStaged } from '../../lib/storage/staged.ts'
+import { start } from '../support/cli.ts'
+import { raw } from '../support/connections.ts'
+import { eventuallyHolds } from '../support/eventually.ts'
+import { openSqlite } from '../support/sqlite.ts'
+import { threadsOf } from '../support/threads.ts'
+import { describeImports, describeTurns } from './contract/imports.ts'
+import { describeRepeats } from './contract/repeats.ts'
+import { openImport } from './fixtures/imports.ts'
+import { insertShops, itemsOf, MAIN, newItem, newRow, SIDE } from './fixtures/records.ts'
+import { newPath, rowsIn } from './fixtures/sqlite.ts'
+
+describe('an import in a thread of its own', () => {
+  const open = async (t: TestContext) => (await openShops(t, 0, false)).storage
+  describe('stages rows', () => describeImports(open))
+  describe('finds repeats', () => describeRepeats(open))
+  describe('beside another one', () => describeTurns(open))
+})
+
+test('an import that changes to the thread keeps each id once, and the order of its rows', async (t) => {
+  const { storage } = await openShops(t, 1_000)
+  const threads = threadsOf(t)
+  const ids = Array.from({ length: 6_000 }, (_, i) => `tx_${(i * 7919) % 6_007}`)
+  const current = await openImport(storage, MAIN, 'imp_1')
+
+  const { added, skipped } = await stageAll(current, [...ids, ...ids.slice(500, 3_500)])
+  await current.commit()
+
+  assert.deepEqual([added, skipped], [6_000, 3_000])
+  assert.deepEqual(await transactions(storage, MAIN), ids)
+  assert.ok(threads.length > 0)
+  assert.ok(
+    threads.every(({ threadId }) => threadId === -1),
+    'the threads have ended',
+  )
+  assert.deepEqual(await storage.check(), [])
+})
+
+test('imports into two stores share the thread, which ends with the later one', async (t) => {
+  const { storage } = await openShops(t, 0)
+  const threads = threadsOf(t)
+  const first = await openImport(storage, MAIN, 'imp_1')
+  const second = await openImport(storage, SIDE, 'imp_2')
+  const rows = idsOf(2_000)
+  await Promise.all([stageAll(first, rows), stageAll(second, rows)])
+
+  await first.abort()
+  assert.equal(threads.filter(({ threadId }) => threadId !== -1).length, 1)
+  await second.commit()
+
+  assert.ok(threads.every(({ threadId }) => threadId === -1))
+  assert.deepEqual(await transactions(storage, MAIN), [])
+  assert.equal((await transactions(storage, SIDE)).length, 2_000)
+})
+
+test('writes go on beside the thread, and its commits leave the read cache filled', async (t) => {
+  const { storage } = await openShops(t, 0)
+  const current = await openImport(storage, MAIN, 'imp_1')
+  const gold = await storage.findItem('itm_gold')
+  let isStaged = false
+  const staging = stageAll(current, idsOf(20_000)).finally(() => {
+    isStaged = true
+  })
+  while (!isStaged) {
+    assert.equal(await storage.findItem('itm_gold'), gold, 'the same frozen object')
+    await setTimeout(1)
+  }
+  assert.equal((await staging).added, 20_000)
+
+  const names = Array.from({ length: 20 }, (_, i) => `new_${i}`)
+  const again = stageAll(current, idsOf(20_000))
+  for (const name of names) await storage.insertItem(newItem(name))
+  assert.equal((await again).skipped, 20_000)
+  await current.commit()
+
+  const items = await itemsOf(storage, MAIN)
+  assert.deepEqual(
+    items.map(({ name }) => name).filter((name) => name.startsWith('new_')),
+    names,
+  )
+})
+
+test('an import fails when its thread ends, and leaves nothing', async (t) => {
+  const { storage, path } = await openShops(t, 0)
+  const threads = threadsOf(t)
+  const current = await openImport(storage, MAIN, 'imp_1')
+  await current.stage(idsOf(500).map(rowOf))
+  await threads[0]?.terminate()
+
+  await assert.rejects(stageAll(current, idsOf(2_000)), /thread .* has ended/)
+  await current.abort()
+
+  assert.deepEqual(rowsIn(await raw(t, path)), { purchases: 0, imports: 0, changes: 0 })
+  const next = await openImport(storage, MAIN, 'imp_2')
+  await stageAll(next, idsOf(10))
+  await next.commit()
+  assert.equal((await transactions(storage, MAIN)).length, 10)
+})
+
+test('an import is not half visible after kill -9 while its thread stages rows', async (t) => {
+  const { storage, path } = await openShops(t, 0)
+  const file = join(dirname(path), 'purchases.csv')
+  const rows = idsOf(200_000).map((id) => `${id},gold,2024-01-15T10:00:00Z\n`)
+  writeFileSync(file, `transaction_id,sku,purchased_at\n${rows.join('')}`)
+  const db = await raw(t, path)
+  const count = db.prepare('SELECT count(*) AS rows FROM purchases')
+  const args = ['purchases', 'import', file, '--store', 'main', '--account', 'acc_1', '--db', path]
+  const child = start(args, {})
+  t.after(() => child.kill('SIGKILL'))
+  const closed = once(child, 'close')
+
+  // The thread takes over after 20,000 rows, or up to twice as many.
+  await eventuallyHolds(() => assert.ok((count.get() as { rows: number }).rows > 45_000))
+  child.kill('SIGKILL')
+  const [code] = await closed
+
+  assert.equal(code, null, 'it was killed before its end')
+  assert.deepEqual(await transactions(storage, MAIN), [])
+  let next: PurchaseImport | undefined
+  await eventuallyHolds(async () => {
+    next = await storage.openImport(MAIN, 'imp_2')
+    assert.ok(next)
+  })
+  assert.equal((await stageAll(next as PurchaseImport, idsOf(10))).added, 10)
+  await next?.commit()
+  assert.deepEqual(rowsIn(db), { purchases: 10, imports: 1, changes: 0 })
+  assert.deepEqual(await storage.check(), [])
+})
+
+async function openShops(t: TestContext, importThreadRows: number, hasShops = true) {
+  const path = newPath(t)
+  const storage = await openSqlite(path, { importThreadRows })
+  t.after(() => storage.close())
+  if (hasShops) await insertShops(storage)
+  return { storage, path }
+}
+
+const idsOf = (count: number) => Array.from({ length: count }, (_, i) => `tx_${i}`)
+const rowOf = (transaction_id: string, i: number) => newRow(i + 2, { transaction_id })
+
+async function stageAll(current: PurchaseImport, ids: readonly string[]) {
+  const results = []
+  const rows = ids.map(rowOf)
+  for (let i = 0; i < rows.length; i += 500)
+    results.push(await current.stage(rows.slice(i, i + 500)))
+  return sumStaged([...results, await current.finish()])
+}
+
+async function transactions(storage: Storage, store: StoreKey): Promise<string[]> {
+  const { purchases } = await storage.listPurchases(store, {}, { limit: 10_000 })
+  return purchases.map(({ transaction_id }) => transaction_id)
+}
