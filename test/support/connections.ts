@@ -28,7 +28,7 @@ export function pragma(db: SqliteDriver, name: string): unknown {
 /** Collects the connections that the adapter opens from now on, to read their settings. */
 export async function watchConnections(
   t: TestContext,
-  driver?: SqliteDriverName,
+  driver: SqliteDriverName,
 ): Promise<Set<SqliteDriver>> {
   const seen = new Set<SqliteDriver>()
   const prototype = await prototypeOf(driver)
