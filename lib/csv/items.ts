@@ -5,7 +5,7 @@ import { type ErrorDetail, excerpt } from '../errors.ts'
 import { normalize } from './options.ts'
 
 export interface ItemColumnsOptions {
-  /** The store of the rows that have no `store_id`. */
+  /** The store of rows that have no `store_id`. */
   readonly store_id?: string | undefined
   /** The store's currency, for Google Play's prices. */
   readonly currency?: string | undefined
@@ -107,15 +107,15 @@ function parseJson(text: string | undefined): unknown {
   }
 }
 
-/** Copies a long text. A cell is a view that keeps the text of the file around it in memory. */
+/** Copies a long text: V8 stores a long cell as a slice that keeps the text around it in memory. */
 function own(text: string | undefined): string | undefined {
   return text === undefined || text.length < 13 ? text : Buffer.from(text).toString()
 }
 
 /**
  * Google Play's export of in-app products. A cell may hold several values, which are separated by
- * `;` and escaped by `\`. Prices are in micros: 1,000,000 for 1.00. A cell of prices by country
- * begins with the home country.
+ * `;` and escaped by `\`. Prices are in micros: 1,000,000 for 1.00. A price cell has one price, or
+ * a country and a price in turn: `US; 990000; DE; 890000`.
  */
 function playColumns(
   header: readonly string[],

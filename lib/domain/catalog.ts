@@ -54,13 +54,13 @@ export interface CatalogStore {
   readonly items?: ItemList<CatalogFileItem> | undefined
 }
 
-/** An array, or a list that takes less memory. */
+/** An array, or another list with these members, such as a `PackedList`. */
 export interface ItemList<T> extends Iterable<T> {
   readonly length: number
   at(index: number): T | undefined
 }
 
-/** A field that is left out stays as it is; a new item gets its default. */
+/** A field that is left out keeps its stored value. In a new item, it gets its default. */
 export interface CatalogFileItem {
   readonly name: string
   /** Required for a new item. */
@@ -107,7 +107,7 @@ const itemList = rule(
 const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
   { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
 
-// These rules check little more than types. The parsers of projects and stores check the rest.
+// Checks hardly more than types. The parsers of projects and stores check the rest.
 const projectFields: Fields<Given<CatalogProject>> = {
   id: optional(text(1, 64)),
   name: optional(text(1, 255)),
@@ -177,8 +177,8 @@ export function secretReference(owner: string, key: string): SecretReference {
 }
 
 /**
- * Replaces each reference to a secret by the value of its environment variable. A variable that is
- * not set leaves a stored secret as it is, and adds its name to `unset`.
+ * Replaces each reference to a secret by the value of its environment variable. If the variable is
+ * not set, keeps the stored secret and adds the variable to `unset`.
  */
 export function resolveSecrets(
   config: JsonObject,

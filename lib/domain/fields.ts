@@ -285,8 +285,8 @@ export function orNull<T>(rule: Rule<T>): Rule<T | null> {
 }
 
 /**
- * Replaces a stored configuration. Keeps stored secrets that the new one lacks, but keeps
- * `webhook_secret` only if `webhook_url` is the same. `null` removes a secret.
+ * Replaces a stored configuration. Keeps each stored secret that `sent` lacks, but `webhook_secret`
+ * only for the same `webhook_url`. A secret that is `null` is removed.
  */
 export function replaceConfig(
   stored: JsonObject,
@@ -356,8 +356,8 @@ function freeFormProblem(root: JsonObject): string | undefined {
     level = deeper
   }
   const json = JSON.stringify(root)
-  // Counts no bytes if the limit cannot be exceeded, because a code unit takes at most 3 bytes.
-  // Counting would double the time for a small object.
+  // A code unit takes at most 3 bytes in UTF-8, so a short text is never too large. Counting its
+  // bytes would double the time for a small object.
   if (json.length <= MAX_BYTES / 3) return undefined
   return json.length > MAX_BYTES || utf8Length(json) > MAX_BYTES ? TOO_LARGE : undefined
 }
@@ -367,8 +367,8 @@ const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
 
 /**
  * Whether JSON text is too large for a free-form object. Does not count blanks, and counts an
- * escape as one character. Call it before `JSON.parse`, which needs 24 times the memory for a long
- * `[{},{},…]`.
+ * escape as one character. Call it before `JSON.parse`: parsed text like `[{},{},…]` takes 24 times
+ * the memory of the text.
  */
 export function isTooLargeJson(json: string): boolean {
   if (json.length <= MAX_BYTES) return false

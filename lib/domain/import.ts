@@ -23,7 +23,7 @@ export interface ImportTotal {
 export interface ImportDetails {
   /** Like `actor` of an audit entry. */
   readonly actor: string
-  /** The name of the file without its folder; '' if unknown, and for a recorded purchase. */
+  /** The name of the file without its folder; '' if it is unknown. */
   readonly file_name: string
   readonly bytes: number
   /** The SHA-256 of the file, in hexadecimal. */
@@ -66,7 +66,7 @@ export function parseFileName(name: unknown = ''): string {
 
 export interface ImportUndoRequest {
   readonly import_id: string
-  /** Whether to remove rows that a later import skipped as already present; default false. */
+  /** Undoes even an import whose rows a later import skipped as already stored; default false. */
   readonly force?: boolean | undefined
 }
 

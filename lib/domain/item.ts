@@ -79,7 +79,7 @@ export const itemName = pattern(
   'must be 1 to 255 Latin letters, digits and underscores',
 )
 
-/** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
+/** A price is a string of digits. A number is an error: 4.99 could be meant in major units. */
 export const price = withSchema<number>(
   {
     type: 'string',
@@ -124,7 +124,7 @@ export function parseItemChange(input: unknown): ParsedItemChange {
   return parseObject(input, itemChangeFields)
 }
 
-/** The item after a change, or the same object if nothing changes. The storage adds the version. */
+/** Returns the changed item, or `current` if nothing changes. The storage increases the version. */
 export function changeItem(current: Item, change: ParsedItemChange): Item {
   const { id: _, version, meta: metadata = current.metadata, ...rest } = change
   if (version !== undefined && version !== current.version) {

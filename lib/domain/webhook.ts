@@ -23,9 +23,9 @@ export interface WebhookBody {
   readonly type: WebhookEventType
   /** The time of the change; ISO 8601, UTC. */
   readonly timestamp: string
-  /** The unique number of the change. On PostgreSQL, a lower number may be committed later. */
+  /** The unique number of the change. On PostgreSQL, numbers may differ from the commit order. */
   readonly sequence: number
-  /** The number of this message, from 1, if several report one change. */
+  /** The number of a further message about the same change, from 1. The first message has none. */
   readonly part?: number
   readonly data: JsonObject
 }
@@ -43,7 +43,7 @@ export interface WebhookEndpoint {
   readonly project_id: string
   /** The store; '' for the endpoint of a project. */
   readonly store_id: string
-  /** The URL that receives the messages; '' while only an unconfirmed one is set. */
+  /** The confirmed URL, which receives the messages; '' if there is none. */
   readonly url: string
   readonly state: WebhookState
   /** The reason for `disabled`. */
@@ -84,9 +84,9 @@ export interface WebhookRequest {
   readonly webhook_id: string
   /** The URL of the endpoint; '' if none is confirmed. */
   readonly url: string
-  /** Lower-case names. Has no `webhook-signature`, because the secret is needed to compute it. */
+  /** The headers by lower-case name, without `webhook-signature`, which needs the secret. */
   readonly headers: { readonly [name: string]: string }
-  /** JSON. Missing if the event is no longer kept: it was archived, or its import was undone. */
+  /** The body as JSON. Missing if the event was archived, or its import was undone. */
   readonly body?: string
 }
 
