@@ -53,8 +53,8 @@ export interface TillOptions {
 
 export interface WebhookOptions {
   /**
-   * Milliseconds before each retry of a message; the last one repeats. Default: 5 s, 30 s, 2 min,
-   * 15 min, 1 h, 6 h.
+   * Milliseconds before each retry of a message. The last value applies to all further retries.
+   * Default: 5 s, 30 s, 2 min, 15 min, 1 h, 6 h.
    */
   readonly retries?: readonly number[] | undefined
   /**
@@ -77,7 +77,7 @@ export interface Till extends AsyncDisposable {
   readonly users: Users
   readonly operations: Operations
   readonly webhooks: Webhooks
-  /** For the sender of webhooks. */
+  /** The operations of the webhook sender. */
   readonly outbox: Outbox
   readonly rateLimits: RateLimits
   /**

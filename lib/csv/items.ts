@@ -7,7 +7,7 @@ import { normalize } from './options.ts'
 export interface ItemColumnsOptions {
   /** The store of rows that have no `store_id`. */
   readonly store_id?: string | undefined
-  /** The store's currency, for Google Play's prices. */
+  /** The store's currency. Google Play's file has prices without a currency. */
   readonly currency?: string | undefined
   /** The country whose Google Play price is read; default: the first country in each cell. */
   readonly country?: string | undefined
@@ -146,7 +146,7 @@ function splitPlay(cell: string): string[] {
   return parts.map((part) => part.replace(/\\(.)/gs, '$1').trim())
 }
 
-/** Returns the digits of a price in minor units. Reports an unreadable one. */
+/** Returns the digits of a price in minor units. Reports an unreadable price. */
 function playPrice(
   cell: string,
   currency: string | undefined,

@@ -23,7 +23,7 @@ export interface LayoutOptions extends LayoutChoice {
 
 /** Converts the rows of a file to the canonical format, which has tillkit's own columns. */
 export interface Layout {
-  /** `canonical`, or the preset's name. */
+  /** The name of the layout: `canonical`, or the name of the preset. */
   readonly name: string
   /** The name of each field's column, as in the header, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
@@ -48,7 +48,7 @@ const ALIASES: { readonly [alias: string]: PurchaseField } = {
 
 const REQUIRED = ['transaction_id', 'sku', 'purchased_at'] as const
 
-/** Finds the layout of a file with this header line, or the errors of the header. */
+/** Finds the layout of a file by its header line. Returns the errors of a bad header. */
 export function findLayout(
   header: readonly string[],
   options: LayoutOptions,

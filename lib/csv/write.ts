@@ -15,7 +15,7 @@ function formatCell(cell: string): string {
 export const EXPORT_COLUMN = 'tillkit_export'
 export const EXPORT_MARK = '1'
 
-/** The first columns of a report of bad rows, before the file's own. An import rejects a report. */
+/** The first columns of a report of bad rows. An import rejects a file with these columns. */
 export const REPORT_COLUMNS: readonly string[] = [
   'line',
   'column',

@@ -3,7 +3,7 @@ import type { Project } from './project.ts'
 import type { Store } from './store.ts'
 import type { WebhookFailure, WebhookState } from './webhook.ts'
 
-/** A webhook endpoint, as the storage has it. */
+/** A webhook endpoint as it is stored. */
 export interface StoredEndpoint extends EndpointOwner {
   readonly endpoint_id: string
   /** The confirmed URL; '' if there is none. */
@@ -26,7 +26,7 @@ export interface StoredEndpoint extends EndpointOwner {
 export interface EndpointOwner {
   readonly account_id: string
   readonly project_id: string
-  /** '' for the endpoint of a project. */
+  /** The store of the endpoint; '' for the endpoint of a project. */
   readonly store_id: string
 }
 

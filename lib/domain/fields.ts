@@ -9,9 +9,9 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
  */
 type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
-/** A check, with the schema of the values that it accepts. */
+/** A function that validates a value, with the schema of the values that it accepts. */
 export interface Rule<T> extends Check<T> {
-  /** The schema of the accepted values. It may allow more, as JSON Schema cannot limit bytes. */
+  /** The schema may accept more values than the check, as JSON Schema cannot limit bytes. */
   readonly schema: JsonSchema
   /** Whether an object must have the field. */
   readonly isRequired?: true
@@ -117,7 +117,7 @@ export function withSchema<T>(schema: JsonSchema, check: Check<T>): Rule<T> {
   return rule
 }
 
-/** The same rule, with a description in its schema. */
+/** Returns the rule with a description in its schema. */
 export function note<T>(description: string, rule: Rule<T>): Rule<T> {
   const check: Check<T> = (value, field, problems) => rule(value, field, problems)
   return withSchema({ ...rule.schema, description }, check)

@@ -20,7 +20,7 @@ export interface NewMessage extends MessageKey {
   readonly part_range?: string
 }
 
-/** All times are Unix milliseconds. */
+/** A message as it is stored. All times are Unix milliseconds. */
 export interface StoredMessage extends NewMessage {
   readonly state: WebhookDeliveryState
   readonly attempts: number

@@ -27,7 +27,7 @@ export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
 
 /** The sales of a store. */
 export interface PurchaseOverview {
-  /** About how many purchases are still to be counted. The figures are missing until it is 0. */
+  /** About how many purchases are not counted yet. `figures` is missing until it is 0. */
   readonly remaining: number
   readonly figures?: OverviewFigures
 }
@@ -53,7 +53,7 @@ export interface OverviewFigures {
 
 /** The buyers of a store in one currency, from the first day of the query on. */
 export interface BuyerCount {
-  /** '' for purchases without a price. */
+  /** The currency; '' for purchases without a price. */
   readonly currency: string
   /** The number of users whose first purchase in this currency is on the first day or later. */
   readonly new: number
@@ -66,7 +66,7 @@ export interface Buyers {
   readonly read_at: string
   /** Whether no purchase has changed since `read_at`. If one has, call again for a new count. */
   readonly is_current: boolean
-  /** Sorted by currency. */
+  /** One count for each currency, sorted by currency. */
   readonly buyers: readonly BuyerCount[]
 }
 

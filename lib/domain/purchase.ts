@@ -13,7 +13,7 @@ export interface NewPurchase {
   readonly purchased_at: number
   readonly user_id?: string | undefined
   readonly quantity: number
-  /** Minor currency units. If there is a price, there is a currency. */
+  /** The price in minor currency units. A row with a price also has a currency. */
   readonly price?: number | undefined
   readonly currency?: string | undefined
   readonly status: PurchaseStatus
@@ -32,7 +32,7 @@ export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
   readonly purchased_at: string
 }
 
-/** The statuses. Storages store the index in this list: append to it, and never reorder it. */
+/** The statuses. Databases store their indexes in this list: append to it, and never reorder it. */
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 

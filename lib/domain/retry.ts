@@ -102,7 +102,7 @@ function failed(
   return status === GONE ? stopEndpoint(after, now, 'gone') : after
 }
 
-/** The time before the next attempt. Adds up to a fifth at random, to spread the attempts. */
+/** The time before the next attempt. Adds up to 20 % at random, to spread the attempts. */
 function delayOf(attempts: number, { retries, random }: RetryRules): number {
   const delay = retries[Math.min(attempts, retries.length - 1)] as number
   return Math.round(delay * (1 + random() / 5))

@@ -43,7 +43,7 @@ export type StoreType = (typeof STORE_TYPES)[number]
 
 export interface NewStore {
   readonly project_id: string
-  /** 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
+  /** The id: 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
   readonly store_id?: string | undefined
   readonly store_type: StoreType
   /** Whether the store is a sandbox; default false. */

@@ -37,7 +37,7 @@ export interface PurchaseSummary {
   readonly month?: string
   readonly sku?: string
   readonly store_id?: string
-  /** '' for purchases without a price. */
+  /** The currency; '' for purchases without a price. */
   readonly currency: string
   /** The number of purchases of each status. */
   readonly purchased: number

@@ -12,8 +12,8 @@ export interface CallOptions {
 
 export interface CreateOptions extends CallOptions {
   /**
-   * 1 to 255 characters. Within 24 hours, a second call with the same key and input changes nothing
-   * and returns the first result. With another input, it throws `invalid_request`.
+   * A key of 1 to 255 characters. Within 24 hours, a second call with the same key and input
+   * changes nothing and returns the first result. With another input, it throws `invalid_request`.
    */
   readonly idempotencyKey?: string | undefined
 }

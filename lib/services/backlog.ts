@@ -7,7 +7,7 @@ export interface Backlog {
   readonly endpoints: {
     readonly [State in 'active' | 'unconfirmed' | 'paused' | 'disabled']: number
   }
-  /** The active endpoints whose last attempt failed. */
+  /** The number of active endpoints whose last attempt failed. */
   readonly failing: number
   /**
    * How many changes and messages the active endpoints have not received yet; counted up to about
@@ -27,7 +27,7 @@ const ENTRIES_OF_ENDPOINT = 10_000
 const ENTRIES = 100_000
 const CACHE_MS = 15_000
 
-/** Returns a function that measures the backlog. Its result is kept for 15 seconds. */
+/** Returns a function that measures the backlog. Its result is cached for 15 seconds. */
 export function createBacklog({ storage, now }: Context): () => Promise<Backlog> {
   const measure = async (): Promise<Backlog> => {
     const endpoints = { active: 0, unconfirmed: 0, paused: 0, disabled: 0 }

@@ -10,7 +10,7 @@ import { createId } from './ids.ts'
 export interface PlannedChange {
   readonly action: 'create' | 'update' | 'archive' | 'restore'
   readonly kind: 'project' | 'store' | 'item'
-  /** The changed store, or the store of the changed item. */
+  /** The id of the changed store, or of the changed item's store. */
   readonly store_id?: string
   /** The name of the item. */
   readonly name?: string

@@ -60,7 +60,7 @@ export interface CatalogFile {
 }
 
 export interface CatalogRequest extends CatalogFile {
-  /** The project; default the `id` in the catalog. */
+  /** The id of the project; default: the `id` in the catalog. */
   readonly project_id?: string | undefined
   /** Archives items of the listed stores that the catalog does not have; default false. */
   readonly archiveMissing?: boolean | undefined
@@ -81,9 +81,9 @@ export interface CatalogPlan {
   readonly updated: number
   readonly archived: number
   readonly restored: number
-  /** The number of items in the catalog that are already stored with these values. */
+  /** The number of items in the catalog that are already stored with the same values. */
   readonly unchanged: number
-  /** The number of active items that the catalog does not have, and that stay. */
+  /** The number of active items that the catalog lacks. They stay active. */
   readonly missing: number
   /** Environment variables that are not set. The stored secrets stay unchanged. */
   readonly unset_variables: readonly string[]
@@ -426,7 +426,7 @@ function differencesIn(
   secrets: readonly string[],
 ): Differences {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  // A secret is the same if it was only encrypted again.
+  // A secret that was only encrypted again counts as unchanged.
   const isSame = (name: string) =>
     isSameJson(before[name], after[name]) ||
     (secrets.includes(name) && [undefined, before[name]].includes(sent?.[name]))

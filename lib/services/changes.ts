@@ -7,7 +7,7 @@ import { bodyOf, readMessages } from './events.ts'
 export interface ChangeEvent extends WebhookBody {
   readonly account_id: string
   readonly project_id: string
-  /** '' without a store. */
+  /** The store of the change; '' for a change without a store. */
   readonly store_id: string
 }
 

@@ -75,7 +75,7 @@ export interface Operations {
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** Lists the secrets that no master key decrypts. */
   listUnreadableSecrets(): Promise<UnreadableSecret[]>
-  /** Deletes the secrets that no master key decrypts. Returns which ones these were. */
+  /** Deletes the secrets that no master key decrypts. Returns a list that identifies them. */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
 }
 
@@ -83,16 +83,16 @@ export interface FollowedAudit {
   readonly entries: readonly AuditEntry[]
   /** The `cursor` of the next page. */
   readonly next: string
-  /** Whether this is currently the last page. */
+  /** Whether no further entries follow at present. */
   readonly isLast: boolean
 }
 
 export interface SealedSecrets {
-  /** Projects and stores whose secrets were unencrypted, or encrypted with an older key. */
+  /** The number of projects and stores whose secrets were encrypted with the newest key. */
   readonly sealed: number
-  /** Secrets that no master key decrypts. They stay unchanged. */
+  /** The number of secrets that no master key decrypts. They stay unchanged. */
   readonly unreadable: number
-  /** Idempotency records whose hashes were made without a key, or with an older one. */
+  /** The number of idempotency records whose hashes were renewed with the newest key. */
   readonly idempotency_records: number
 }
 
@@ -101,7 +101,7 @@ export interface ArchiveOptions
     Pick<ArchiveRequest, 'onProgress' | 'signal'> {}
 
 export interface RotationOptions extends CallOptions {
-  /** `others` drops all keys except the new one: after at most 5 s, no earlier token is valid. */
+  /** With `others`, drops all keys except the new one. Earlier tokens are invalid after 5 s. */
   readonly drop?: 'unneeded' | 'others'
 }
 

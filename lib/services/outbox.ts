@@ -26,7 +26,7 @@ export interface Outbox {
    * results of messages that another holder has claimed meanwhile.
    */
   settle(holder: string, results: readonly AttemptResult[]): Promise<void>
-  /** For a clean stop: ends all leases of a holder, and returns its messages without a result. */
+  /** For a clean stop: ends all leases of a holder. Its claimed messages become due at once. */
   release(holder: string): Promise<void>
   /**
    * Calls the listener after this process has committed changes, at most once in an iteration of
@@ -34,8 +34,8 @@ export interface Outbox {
    */
   onChange(listener: () => void): () => void
   /**
-   * Counts endpoints and their lag, for metrics. Reads at most 1,000 endpoints and examines about
-   * 100,000 entries. The result may be 15 seconds old.
+   * Counts endpoints, and the changes that they have not received, for metrics. Reads at most 1,000
+   * endpoints and examines about 100,000 entries. The result may be 15 seconds old.
    */
   backlog(): Promise<Backlog>
   /** Counts the endpoints, also active ones, with a URL that the account has not confirmed. */
@@ -58,11 +58,11 @@ export interface ClaimRequest {
 export interface Claim {
   readonly messages: readonly OutgoingMessage[]
   /**
-   * Milliseconds after the call of `claim` in which an attempt may start. Drop the messages that
-   * were not sent by then, or return them by `released`: another holder may get them.
+   * The time in milliseconds in which an attempt may start after the call of `claim`. Afterwards,
+   * drop the messages that were not sent or return them by `released`: another holder may get them.
    */
   readonly start_within: number
-  /** Milliseconds until `claim` may find more without a new change; 0 when there is more now. */
+  /** Milliseconds until `claim` may find more messages without a new change; 0 if it may now. */
   readonly next: number
 }
 
@@ -78,7 +78,7 @@ export interface OutgoingMessage {
   readonly url: string
   /** The headers `content-type`, `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
   readonly headers: { readonly [name: string]: string }
-  /** JSON, at most 64 KiB. */
+  /** The body: JSON, at most 64 KiB. */
   readonly body: string
 }
 
@@ -127,7 +127,7 @@ const NEXT_MS = 60_000
 
 export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, commits, retries, giveUpAfter } = context
-  /** The lease of each holder's last claim. */
+  /** The duration of the lease in each holder's last claim, in milliseconds. */
   const leases = new Map<string, number>()
   const turns = createTurns(storage)
   /** The number of results for each endpoint since its delivery log was last pruned. */

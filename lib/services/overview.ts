@@ -93,7 +93,7 @@ export function createOverview({ storage, now }: Context): Overview {
 
 type Counted = Omit<Buyers, 'is_current'>
 
-/** The buyers of a store since a time. */
+/** The latest count of a store's buyers, and the count that is running. */
 interface Count {
   found?: { readonly version: string; readonly buyers: Counted }
   running?: Promise<Counted> | undefined

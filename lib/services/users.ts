@@ -28,7 +28,7 @@ export interface Users {
 }
 
 export interface EraseOptions extends CallOptions {
-  /** Deletes the purchases. Their transaction ids are kept and cannot be imported again. */
+  /** Whether to delete the purchases. Their transaction ids cannot be imported again. */
   readonly delete?: boolean | undefined
   /** Called after each batch with the number of purchases erased so far. */
   readonly onProgress?: ((purchases: number) => void) | undefined

@@ -7,7 +7,7 @@ import { decode, encode } from './segment.ts'
 /** A secret and its `kid`, which is in the header of each token that the key signs. */
 export interface SigningKey {
   readonly kid: string
-  /** At least 32 bytes, the size of the hash (RFC 7518 section 3.2). */
+  /** The secret: at least 32 bytes, the size of the hash (RFC 7518 section 3.2). */
   readonly secret: Uint8Array
 }
 

@@ -10,7 +10,7 @@ export interface Keyring {
   sign(claims: Claims): Promise<string>
   /** A number that increases when this process finds that a key was dropped. */
   revision(): number
-  /** Reloads the keys if that is due. */
+  /** Reloads the keys if they were last loaded `HANDOVER_MS` ago or earlier. */
   refresh(): Promise<void> | undefined
   /** Verifies a token. `now` is in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
@@ -36,7 +36,7 @@ export interface StoredKey extends SigningKey {
 export interface KeyStore {
   /** Lists the keys, oldest first. */
   list(): Promise<readonly StoredKey[]>
-  /** Adds a key if the store has none. */
+  /** Adds a key if the key store is empty. */
   insertFirst(key: StoredKey): Promise<void>
 }
 
