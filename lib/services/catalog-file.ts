@@ -91,8 +91,8 @@ const MAX_ITEM_LENGTH = 1024 ** 2
  */
 function createJsonReader(): Reader {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  // A list for each array `items`. In `rest`, the index of the list replaces the first item of the
-  // array, and `null` replaces each other item.
+  // The items, in one list for each array `items`. In `rest`, the index of the list replaces the
+  // first item of the array, and `null` replaces each other item.
   const lists: PackedList[] = []
   const scanner = createScanner()
   // The text of the file without its items, as one string for each chunk. A single string that

@@ -107,8 +107,8 @@ const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
 /**
  * The maximum number of entries that one claim examines for the endpoint of a store. Most entries
- * may concern other stores. An index by store would skip these, but takes 74 MB for 10^6 entries
- * (206 MB), and adds 8.6 % to the WAL of each create. Without the index, PostgreSQL reads 200
+ * may concern other stores. An index by store would skip these, but takes 74 MB for a log of 206 MB
+ * (10^6 entries), and adds 8.6 % to the WAL of each create. Without the index, PostgreSQL reads 200
  * entries in 0.5 ms.
  */
 const ENTRIES_OF_STORE = 200
