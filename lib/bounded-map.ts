@@ -9,7 +9,7 @@ export class BoundedMap<V> {
   readonly #weigh: (value: V) => number
   #newer = new Map<string, V>()
   #older = new Map<string, V>()
-  /** The sum of the weights in the newer half. */
+  /** The sum of the weights of the values in the newer half. */
   #weight = 0
 
   /** `capacity` limits the sum of the weights. Each value weighs 1 by default. */
@@ -26,7 +26,7 @@ export class BoundedMap<V> {
     return older
   }
 
-  /** Ignores a value that weighs more than half of the capacity. */
+  /** Does not store a value that weighs more than half of the capacity. */
   set(key: string, value: V): void {
     const weight = this.#weigh(value)
     if (weight > this.#half) return

@@ -84,7 +84,7 @@ export class TillError extends Error {
   /** The HTTP status of this kind of error. */
   readonly status: number
   readonly title: string
-  /** The first of the mistakes; by default 100. */
+  /** The first mistakes, by default up to 100. */
   readonly details: readonly ErrorDetail[]
   /** The number of all mistakes. */
   readonly total: number

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 /**
- * Starts a module of `lib` in a thread. `module` is its path without extension, like
- * `storage/sqlite/reader`. Returns undefined where threads are not permitted, and in a bundle,
- * which does not have the file.
+ * Starts a module of `lib` in a worker thread. `module` is its path without extension, like
+ * `storage/sqlite/reader`. Returns undefined if threads are not permitted, or if the file does not
+ * exist, as in a bundle.
  */
 export function startThread(
   module: string,

@@ -8,8 +8,8 @@ export interface CountedCell {
 }
 
 /**
- * Counts how often each text occurs in a column, in the rows that start on `lines`. The texts are
- * in the order of their first rows.
+ * Counts how often each text occurs in a column of a file. Counts only the rows that start on one
+ * of the `lines`. Returns the texts in the order in which they first occur.
  */
 export async function countCells(
   file: AsyncIterable<Uint8Array>,

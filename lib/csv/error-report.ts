@@ -3,9 +3,9 @@ import { createCsvParser } from './parser.ts'
 import { EXPORT_MARK, formatRow, guard, REPORT_COLUMNS } from './write.ts'
 
 /**
- * Formats the bad rows of a purchase file as CSV: line, column, code and message, then the cells of
- * the row. `mistakes` has the mistakes of the import by line. `file` is the same file, read a
- * second time. Guards cells that a spreadsheet would run as formulas, as an export does.
+ * Formats a CSV report of the bad rows of a purchase file: line, column, code and message, then the
+ * row's own cells. `mistakes` has the mistakes by line. Reads the purchase file again from `file`.
+ * Cells that a spreadsheet would run as formulas begin with an apostrophe.
  */
 export async function* formatErrorReport(
   file: AsyncIterable<Uint8Array>,

@@ -9,8 +9,8 @@ export interface CsvError {
 
 /**
  * Receives the records of a file in order. `line` is the physical line on which a record starts. A
- * bad record causes one `error`, and parsing goes on. A bad header ends the parse: every file
- * causes either one `header` or one `error` for its header.
+ * bad record causes one call of `error`, and parsing goes on. A bad header causes one call of
+ * `error` instead of `header`, and ends the parse.
  */
 export interface CsvHandlers {
   header(cells: string[], line: number): void

@@ -5,9 +5,9 @@ import { type ErrorDetail, excerpt } from '../errors.ts'
 import { normalize } from './options.ts'
 
 export interface ItemColumnsOptions {
-  /** The store of the rows that have no `store_id`. */
+  /** The store of rows that have no `store_id`. */
   readonly store_id?: string | undefined
-  /** The store's currency, for Google Play's prices. */
+  /** The store's currency. Google Play's file has prices without a currency. */
   readonly currency?: string | undefined
   /** The country whose Google Play price is read; default: the first country in each cell. */
   readonly country?: string | undefined
@@ -107,15 +107,15 @@ function parseJson(text: string | undefined): unknown {
   }
 }
 
-/** Copies a long text. A cell is a view that keeps the text of the file around it in memory. */
+/** Copies a long text: V8 stores a long cell as a slice that keeps the text around it in memory. */
 function own(text: string | undefined): string | undefined {
   return text === undefined || text.length < 13 ? text : Buffer.from(text).toString()
 }
 
 /**
  * Google Play's export of in-app products. A cell may hold several values, which are separated by
- * `;` and escaped by `\`. Prices are in micros: 1,000,000 for 1.00. A cell of prices by country
- * begins with the home country.
+ * `;` and escaped by `\`. Prices are in micros: 1,000,000 for 1.00. A price cell has one price, or
+ * a country and a price in turn: `US; 990000; DE; 890000`.
  */
 function playColumns(
   header: readonly string[],
@@ -146,7 +146,7 @@ function splitPlay(cell: string): string[] {
   return parts.map((part) => part.replace(/\\(.)/gs, '$1').trim())
 }
 
-/** Returns the digits of a price in minor units. Reports an unreadable one. */
+/** Returns the digits of a price in minor units. Reports an unreadable price. */
 function playPrice(
   cell: string,
   currency: string | undefined,

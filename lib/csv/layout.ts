@@ -13,29 +13,29 @@ import { EXPORT_COLUMN, EXPORT_MARK, unguard } from './write.ts'
 
 export interface LayoutOptions extends LayoutChoice {
   /**
-   * Whether the store is a sandbox. Some vendors mark each row as sandbox or live: a row that does
-   * not match the store is passed over.
+   * Whether the store is a sandbox. Some vendors mark each row as sandbox or live. Rows that do not
+   * match the store are left out of the import.
    */
   readonly is_sandbox: boolean
   /** The store's currency, used for amounts without one. */
   readonly currency?: string | undefined
 }
 
-/** Converts the rows of a file to cells of the canonical format. */
+/** Converts the rows of a file to the canonical format, which has tillkit's own columns. */
 export interface Layout {
-  /** `canonical`, or the preset's name. */
+  /** The name of the layout: `canonical`, or the name of the preset. */
   readonly name: string
   /** The name of each field's column, as in the header, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
   /** The names of the columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
-  /** Returns a row's canonical cells, or undefined if the row belongs to another store. */
+  /** Returns canonical cells. Undefined for a sandbox row in a live store, or the reverse. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
 }
 
 export type WrongCell = (field: PurchaseField, code: string, message: string) => void
 
-/** Further accepted names of canonical columns. */
+/** Other accepted names for the columns of the canonical format. */
 const ALIASES: { readonly [alias: string]: PurchaseField } = {
   purchase_id: 'transaction_id',
   order_id: 'transaction_id',
@@ -48,7 +48,7 @@ const ALIASES: { readonly [alias: string]: PurchaseField } = {
 
 const REQUIRED = ['transaction_id', 'sku', 'purchased_at'] as const
 
-/** Finds the layout of a file with this header line, or the errors of the header. */
+/** Finds the layout of a file by its header line. Returns the errors of a bad header. */
 export function findLayout(
   header: readonly string[],
   options: LayoutOptions,
@@ -78,7 +78,7 @@ function findPreset(names: readonly string[], options: LayoutOptions): Preset | 
   return PRESETS.find((preset) => hasSignature(names, preset))
 }
 
-/** The indexes of the columns that hold each field. More than one index is an error. */
+/** The indexes of each field's columns. A field with more than one column is an error. */
 type Found = { readonly [F in PurchaseField]?: readonly number[] }
 
 function canonicalColumns(names: readonly string[], map: ColumnMap): Found {
@@ -153,8 +153,8 @@ function missingColumn(column: string, message: string): ErrorDetail {
 }
 
 /**
- * Finds the most similar preset: the header has more of its columns than of any other's, and more
- * than half of them.
+ * Finds the preset that has the largest share of its `signature` columns in the header. Returns
+ * undefined if the share is half or less.
  */
 function nearestPreset(names: readonly string[]): Preset | undefined {
   const share = ({ signature }: Preset) =>

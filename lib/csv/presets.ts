@@ -14,15 +14,15 @@ export interface Preset {
   /** The column of each field. Of several names, the first that the file has is used. */
   readonly columns: { readonly [F in PurchaseField]?: string | readonly string[] }
   /**
-   * The status for each lower-case text in the status column. Without it, `status` is read as in a
-   * canonical file.
+   * The purchase status for each lower-case text in the status column. By default, the column has
+   * tillkit's own statuses.
    */
   readonly statuses?: { readonly [word: string]: PurchaseStatus }
   /** Whether amounts are in minor units (`499`) or decimals in major ones (`4.99`). */
   readonly price_unit: 'minor' | 'major'
   /** Columns that `derive` reads. They are not listed as ignored columns. */
   readonly uses?: readonly string[]
-  /** Called for each file. Returns a function that derives fields from several cells or rows. */
+  /** Called once per file. The result derives the fields of a row from cells and earlier rows. */
   readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
   /** The error message for a format that cannot be imported. */
   readonly refusal?: string
@@ -182,7 +182,7 @@ function shopifyOrders() {
   }
 }
 
-// Converts "2024-01-15 10:22:33 -0500".
+// Removes the blank before the zone of `2024-01-15 10:22:33 -0500`, and replaces ` UTC` by `Z`.
 function shopifyTime(time: string): string {
   return time.replace(/ ([+-]\d{4}|UTC)$/, (zone) => (zone === ' UTC' ? 'Z' : zone.trim()))
 }

@@ -93,7 +93,7 @@ export function createPurchaseParser(
   }
 }
 
-/** The mistake of an empty row or a repeated header. It replaces the mistakes of the cells. */
+/** Finds a mistake of the row as a whole. It is reported instead of the mistakes of cells. */
 function wholeRowMistake(cells: readonly string[], header: readonly string[]) {
   if (cells.every((cell) => cell.trim() === '')) return EMPTY_ROW
   return cells.every((cell, i) => cell === header[i]) ? REPEATED_HEADER : undefined

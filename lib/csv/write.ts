@@ -8,14 +8,14 @@ function formatCell(cell: string): string {
 }
 
 /**
- * The column that marks rows written by tillkit. An import removes the apostrophes that `guard` has
- * added to these rows. The mark is not empty, because spreadsheets may drop an empty last cell with
- * its delimiter.
+ * The column that identifies the rows that tillkit exported. An import removes the apostrophes that
+ * `guard` has added to these rows. The cells of the column are not empty, because spreadsheets may
+ * drop an empty last cell with its delimiter.
  */
 export const EXPORT_COLUMN = 'tillkit_export'
 export const EXPORT_MARK = '1'
 
-/** The first columns of a report of bad rows, before the file's own. An import rejects a report. */
+/** The first columns of a report of bad rows. An import rejects a file with these columns. */
 export const REPORT_COLUMNS: readonly string[] = [
   'line',
   'column',
@@ -36,8 +36,8 @@ export function guard(cell: string): string {
 }
 
 /**
- * Removes the apostrophe that `guard` has added to a cell. Call it only for rows with the mark: in
- * others, the apostrophe is data.
+ * Removes the apostrophe that `guard` has added to a cell. Call it only for rows that tillkit
+ * exported. In other rows, the apostrophe is data.
  */
 export function unguard(cell: string): string {
   return cell.startsWith("'") && GUARDED.test(cell) ? cell.slice(1) : cell

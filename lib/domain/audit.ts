@@ -48,13 +48,13 @@ export interface AuditEntry {
   readonly action: AuditAction
   /** The id of the changed record. */
   readonly subject: string
-  /** The account that owns the record; '' if none does. */
+  /** The account that owns the changed record; '' if none does. */
   readonly account_id: string
-  /** The project of the record; '' without one. */
+  /** The project of the changed record; '' if it has none. */
   readonly project_id: string
-  /** The store of the record; '' without one. */
+  /** The store of the changed record; '' if it has none. */
   readonly store_id: string
-  /** The id of the request; '' without one. */
+  /** The id of the request; '' for a change without a request id. */
   readonly request_id: string
   /**
    * Facts that the records no longer show after the change, such as the old price. Never a secret.

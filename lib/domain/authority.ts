@@ -19,15 +19,15 @@ export interface Authority {
 export interface TokenOrigin {
   readonly project_id: string
   readonly user_id: string
-  /** The revocation watermark when the token was issued; undefined for a token of another tool. */
+  /** The revocation watermark when the token was issued. Undefined if another program issued it. */
   readonly issued_under: number | undefined
   /** The token's `iat`, Unix seconds. */
   readonly issued_at: number
 }
 
 /**
- * The stored facts with which the conditions of an `Authority` are verified. Has no facts for
- * conditions that the `Authority` lacks.
+ * The stored facts that decide whether the conditions of an `Authority` are met. A fact is missing
+ * if the `Authority` lacks its condition.
  */
 export interface AuthorityState {
   /** Whether the account key exists and is not revoked. */
@@ -69,9 +69,9 @@ function isActiveStatus(status: string | undefined): boolean {
 }
 
 /**
- * A revocation raises the revocation watermark, a number for the project or user. A token that was
- * issued under a lower watermark is revoked. Clocks do not decide, because they differ. Only a
- * token of another tool, which has no watermark, is compared by its issue time.
+ * A revocation increases the watermark of a project or user. A token that was issued under a lower
+ * watermark is revoked. Does not compare times, because the clocks of servers differ. Only a token
+ * without a watermark, which another program issued, is compared by its issue time.
  */
 function isRevoked({ issued_under, issued_at }: TokenOrigin, watermark: number): boolean {
   return issued_under === undefined ? issued_at <= watermark : issued_under < watermark

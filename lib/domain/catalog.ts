@@ -25,7 +25,7 @@ export interface Catalog {
   readonly stores?: readonly CatalogStore[] | undefined
 }
 
-/** A field that is left out stays as it is. */
+/** A field that is left out keeps its stored value. */
 export interface CatalogProject {
   readonly id?: string | undefined
   readonly name?: string | undefined
@@ -42,10 +42,10 @@ export interface CatalogProject {
   readonly config?: JsonObject | undefined
 }
 
-/** A field that is left out stays as it is. */
+/** A field that is left out keeps its stored value. */
 export interface CatalogStore {
   readonly store_id: string
-  /** Never changes; required for a new store. */
+  /** The store type. Never changes; required for a new store. */
   readonly store_type?: StoreType | undefined
   readonly is_sandbox?: boolean | undefined
   readonly status?: string | undefined
@@ -54,21 +54,21 @@ export interface CatalogStore {
   readonly items?: ItemList<CatalogFileItem> | undefined
 }
 
-/** An array, or a list that takes less memory. */
+/** An array, or another list with these members, such as a `PackedList`. */
 export interface ItemList<T> extends Iterable<T> {
   readonly length: number
   at(index: number): T | undefined
 }
 
-/** A field that is left out stays as it is; a new item gets its default. */
+/** A field that is left out keeps its stored value. In a new item, it gets its default. */
 export interface CatalogFileItem {
   readonly name: string
-  /** Required for a new item. */
+  /** The name that players see; required for a new item. */
   readonly display_name?: string | undefined
   readonly description?: string | undefined
-  /** Digits, in minor currency units; required for a new item. */
+  /** The price: digits, in minor currency units; required for a new item. */
   readonly price?: string | undefined
-  /** Never changes; required for a new item. */
+  /** The item type. Never changes; required for a new item. */
   readonly type?: ItemType | undefined
   readonly metadata?: JsonObject | undefined
   /** `false` restores an archived item, `true` archives one. */
@@ -107,7 +107,7 @@ const itemList = rule(
 const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
   { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
 
-// These rules check little more than types. The parsers of projects and stores check the rest.
+// Checks hardly more than types. The parsers of projects and stores check the rest.
 const projectFields: Fields<Given<CatalogProject>> = {
   id: optional(text(1, 64)),
   name: optional(text(1, 255)),
@@ -137,7 +137,7 @@ const itemFields: Fields<ParsedItem> = {
   archived: optional(boolean),
 }
 
-/** Parses all but the items. Adds mistakes, with their JSON paths, to `problems`. */
+/** Parses a catalog without its items. Adds mistakes, with their JSON paths, to `problems`. */
 export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCatalog {
   const { project, stores = [] } = parseAt(input, catalogFields, '$', problems) ?? {}
   const parsed =
@@ -157,7 +157,7 @@ export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCat
   }
 }
 
-/** Parses one item; undefined for a bad one. */
+/** Parses one item of a catalog. Returns undefined for a bad item. */
 export function parseCatalogItem(
   input: unknown,
   path: string,
@@ -177,8 +177,8 @@ export function secretReference(owner: string, key: string): SecretReference {
 }
 
 /**
- * Replaces each reference to a secret by the value of its environment variable. A variable that is
- * not set leaves a stored secret as it is, and adds its name to `unset`.
+ * Replaces each reference to a secret by the value of its environment variable. If the variable is
+ * not set, keeps the stored secret and adds the variable to `unset`.
  */
 export function resolveSecrets(
   config: JsonObject,

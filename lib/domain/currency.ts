@@ -18,7 +18,7 @@ const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
 
 /**
  * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, and drops the sign.
- * Undefined for other texts and for more decimals than the currency has. Never rounds.
+ * Returns undefined for another text and for too many decimals. Never rounds.
  */
 export function toMinorDigits(amount: string, currency: string): string | undefined {
   const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []

@@ -3,10 +3,10 @@ import type { Project } from './project.ts'
 import type { Store } from './store.ts'
 import type { WebhookFailure, WebhookState } from './webhook.ts'
 
-/** An endpoint as it is stored. */
+/** A webhook endpoint as it is stored. */
 export interface StoredEndpoint extends EndpointOwner {
   readonly endpoint_id: string
-  /** '' while only an unconfirmed URL is set. */
+  /** The confirmed URL; '' if there is none. */
   readonly url: string
   /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
   readonly secrets: readonly EndpointSecret[]
@@ -26,7 +26,7 @@ export interface StoredEndpoint extends EndpointOwner {
 export interface EndpointOwner {
   readonly account_id: string
   readonly project_id: string
-  /** '' for the endpoint of a project. */
+  /** The store of the endpoint; '' for the endpoint of a project. */
   readonly store_id: string
 }
 
@@ -43,7 +43,7 @@ export interface EndpointTarget {
   readonly secret?: unknown
 }
 
-/** A write of an endpoint in the transaction of another change. */
+/** A change of an endpoint, in the transaction that changes its project or store. */
 export interface EndpointWrite {
   readonly endpoint_id: string
   /** Returns the endpoint to store. Returns `current` to change nothing, undefined to delete it. */
@@ -100,14 +100,14 @@ export function changeEndpoint(
     return { ...known, ...stopped_at, unconfirmed: after }
   }
   if (before?.url === after?.url) {
-    // The account changed something else than the URL. A URL that a session set stays unconfirmed.
-    // If a session removed the URL, the account's endpoint stays as it is.
+    // The account changed something else than the URL. A URL that a session set stays unconfirmed,
+    // and a URL that a session removed stays active.
     if (!after) return current
     if (known.url !== after.url) return { ...known, unconfirmed: after }
   }
   if (!after) return undefined
   if (!isKept || !current) return targeted(known, after, now, isSame)
-  // The secret is the same. If it was encrypted again, stores its new form.
+  // The text of the secret is the same. If it was encrypted again, stores the new ciphertext.
   const [newest, ...replaced] = current.secrets
   if (current.url !== after.url || !newest || isSameJson(newest.secret, after.secret)) {
     return current
@@ -133,8 +133,8 @@ function targeted(
   isSame: TargetChange['isSame'],
 ): StoredEndpoint {
   const { unconfirmed: _, ...kept } = current
-  // An endpoint that was disabled for its unreadable secret stays disabled when the secret is
-  // removed. Otherwise its messages would then be sent unsigned.
+  // An endpoint that was disabled because its secret cannot be decrypted stays disabled when the
+  // account removes the secret. Otherwise it would send its messages unsigned.
   const isStopped = kept.state === 'paused' || (kept.reason === 'secret' && secret === undefined)
   const active = isStopped ? kept : activated(kept)
   const newest = url === current.url ? current.secrets[0] : undefined

@@ -2,7 +2,7 @@ import type { AuditAction, AuditEntry } from './audit.ts'
 import type { StoredEndpoint } from './endpoint.ts'
 import type { WebhookEventType } from './webhook.ts'
 
-/** The event of each audited action. Other actions have none. */
+/** Maps audited actions to webhook events. Other actions cause no event. */
 const EVENT_OF: { readonly [Action in AuditAction]?: WebhookEventType } = {
   'project.update': 'project.updated',
   'store.create': 'store.created',

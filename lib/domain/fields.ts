@@ -9,9 +9,9 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
  */
 type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
-/** A check, with the schema of the values that it accepts. */
+/** A function that validates a value, with the schema of the values that it accepts. */
 export interface Rule<T> extends Check<T> {
-  /** The schema of the accepted values. It may allow more, as JSON Schema cannot limit bytes. */
+  /** The schema may accept more values than the check, as JSON Schema cannot limit bytes. */
   readonly schema: JsonSchema
   /** Whether an object must have the field. */
   readonly isRequired?: true
@@ -117,7 +117,7 @@ export function withSchema<T>(schema: JsonSchema, check: Check<T>): Rule<T> {
   return rule
 }
 
-/** The same rule, with a description in its schema. */
+/** Returns the rule with a description in its schema. */
 export function note<T>(description: string, rule: Rule<T>): Rule<T> {
   const check: Check<T> = (value, field, problems) => rule(value, field, problems)
   return withSchema({ ...rule.schema, description }, check)
@@ -285,8 +285,8 @@ export function orNull<T>(rule: Rule<T>): Rule<T | null> {
 }
 
 /**
- * Replaces a stored configuration. Keeps stored secrets that the new one lacks, but keeps
- * `webhook_secret` only if `webhook_url` is the same. `null` removes a secret.
+ * Replaces a stored configuration. Keeps each stored secret that `sent` lacks, but `webhook_secret`
+ * only for the same `webhook_url`. A secret that is `null` is removed.
  */
 export function replaceConfig(
   stored: JsonObject,
@@ -356,8 +356,8 @@ function freeFormProblem(root: JsonObject): string | undefined {
     level = deeper
   }
   const json = JSON.stringify(root)
-  // Counts no bytes if the limit cannot be exceeded, because a code unit takes at most 3 bytes.
-  // Counting would double the time for a small object.
+  // A code unit takes at most 3 bytes in UTF-8, so a short text is never too large. Counting its
+  // bytes would double the time for a small object.
   if (json.length <= MAX_BYTES / 3) return undefined
   return json.length > MAX_BYTES || utf8Length(json) > MAX_BYTES ? TOO_LARGE : undefined
 }
@@ -367,8 +367,8 @@ const MALFORMED_TEXT = 'must hold well-formed Unicode text without U+0000'
 
 /**
  * Whether JSON text is too large for a free-form object. Does not count blanks, and counts an
- * escape as one character. Call it before `JSON.parse`, which needs 24 times the memory for a long
- * `[{},{},…]`.
+ * escape as one character. Call it before `JSON.parse`: parsed text like `[{},{},…]` takes 24 times
+ * the memory of the text.
  */
 export function isTooLargeJson(json: string): boolean {
   if (json.length <= MAX_BYTES) return false

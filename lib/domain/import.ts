@@ -12,7 +12,7 @@ import type { PurchaseStatus } from './purchase.ts'
 /** The number of a file's rows with the same status and currency, and the sum of their prices. */
 export interface ImportTotal {
   readonly status: PurchaseStatus
-  /** '' for rows without a price. */
+  /** The currency; '' for rows without a price. */
   readonly currency: string
   readonly rows: number
   /** The sum of prices in minor units, as a string of digits. */
@@ -21,9 +21,9 @@ export interface ImportTotal {
 
 /** The record of an import and its file. */
 export interface ImportDetails {
-  /** Like `actor` of an audit entry. */
+  /** Who made the import, in the format of `actor` of an audit entry. */
   readonly actor: string
-  /** The name of the file without its folder; '' if unknown, and for a recorded purchase. */
+  /** The name of the file without its folder; '' if it is unknown. */
   readonly file_name: string
   readonly bytes: number
   /** The SHA-256 of the file, in hexadecimal. */
@@ -33,15 +33,15 @@ export interface ImportDetails {
   /** The sum of `added`, `skipped` and `updated`. */
   readonly rows: number
   readonly added: number
-  /** Rows that were stored already. */
+  /** The number of rows that were stored before the import. */
   readonly skipped: number
-  /** Rows that advanced the status of a stored purchase. */
+  /** The number of rows that advanced the status of a stored purchase. */
   readonly updated: number
-  /** Rows that belong to another store: sandbox rows in a live store, or the reverse. */
+  /** The number of sandbox rows in a live store, or the reverse. */
   readonly passed_over: number
   /** The file's rows by status and currency. */
   readonly totals: readonly ImportTotal[]
-  /** ISO 8601, UTC. */
+  /** The time of the end of the import; ISO 8601, UTC. */
   readonly finished_at: string
 }
 
@@ -51,7 +51,7 @@ export interface ImportRecord extends Partial<ImportDetails> {
   readonly store_id: string
   /** When the import started; ISO 8601, UTC. */
   readonly created_at: string
-  /** Absent unless the import was undone. */
+  /** When the import was undone. Absent if it was not undone. */
   readonly undone_at?: string
 }
 
@@ -66,7 +66,7 @@ export function parseFileName(name: unknown = ''): string {
 
 export interface ImportUndoRequest {
   readonly import_id: string
-  /** Whether to remove rows that a later import skipped as already present; default false. */
+  /** Undoes even an import whose rows a later import skipped as already stored; default false. */
   readonly force?: boolean | undefined
 }
 

@@ -71,7 +71,7 @@ function digits(text: string, start: number, end: number): number {
 
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Undefined for a time that does not exist: Date.UTC would turn 30 February into 1 March. */
+/** Returns undefined for a wrong date, because Date.UTC turns 30 February into 1 March. */
 function toMilliseconds(
   year = Number.NaN,
   month = 0,

@@ -33,7 +33,7 @@ export interface Item {
   readonly type: ItemType
   readonly metadata: JsonObject
   readonly created_at: string
-  /** 1 for a new item. Each change adds 1. */
+  /** The version: 1 for a new item. Each change adds 1. */
   readonly version: number
   /** Absent while the item is active. An archived item is not for sale and keeps its name. */
   readonly archived_at?: string
@@ -44,7 +44,7 @@ export type ItemType = (typeof ITEM_TYPES)[number]
 
 export interface NewItem {
   readonly store_id: string
-  /** 1 to 255 Latin letters, digits and underscores, unique within the store. */
+  /** The SKU: 1 to 255 Latin letters, digits and underscores, unique within the store. */
   readonly name: string
   readonly display_name: string
   /** The description; empty by default. */
@@ -61,7 +61,7 @@ export interface ItemChange {
   readonly id: string
   readonly display_name?: string | undefined
   readonly description?: string | undefined
-  /** Digits, in minor currency units. */
+  /** The price: digits, in minor currency units. */
   readonly price?: string | undefined
   /** Replaces the whole `metadata`. */
   readonly meta?: JsonObject | undefined
@@ -79,7 +79,7 @@ export const itemName = pattern(
   'must be 1 to 255 Latin letters, digits and underscores',
 )
 
-/** A price is a string of digits. A number is an error: 4.99 would be ambiguous. */
+/** A price is a string of digits. A number is an error: 4.99 could be meant in major units. */
 export const price = withSchema<number>(
   {
     type: 'string',
@@ -124,7 +124,7 @@ export function parseItemChange(input: unknown): ParsedItemChange {
   return parseObject(input, itemChangeFields)
 }
 
-/** The item after a change, or the same object if nothing changes. The storage adds the version. */
+/** Returns the changed item, or `current` if nothing changes. The storage increases the version. */
 export function changeItem(current: Item, change: ParsedItemChange): Item {
   const { id: _, version, meta: metadata = current.metadata, ...rest } = change
   if (version !== undefined && version !== current.version) {

@@ -9,18 +9,18 @@ export interface MessageKey {
   readonly part: number
 }
 
-/** A message that an endpoint is to receive. Each attempt creates its body again. */
+/** A message for an endpoint. Its body is not stored: each attempt creates it. */
 export interface NewMessage extends MessageKey {
   readonly type: WebhookEventType
   readonly webhook_id: string
   /**
-   * The records in this part of a split message: the cursor before the first one, and their number,
-   * as `<cursor>:<number>`.
+   * The records in this part of a split message, as `<cursor>:<number>`: the cursor before the
+   * first record, and the number of records.
    */
   readonly part_range?: string
 }
 
-/** All times are Unix milliseconds. */
+/** A message as it is stored. All times are Unix milliseconds. */
 export interface StoredMessage extends NewMessage {
   readonly state: WebhookDeliveryState
   readonly attempts: number

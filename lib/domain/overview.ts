@@ -5,7 +5,7 @@ import { PERIODS, type PurchaseSummary } from './summary.ts'
 
 export const DAY_MS = 24 * 60 * 60_000
 
-/** The number of currencies whose periods an overview has. */
+/** The number of currencies for which an overview has figures by period. */
 export const MOST_CHARTS = 5
 export const MOST_PERIODS = 10_000
 
@@ -27,7 +27,7 @@ export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
 
 /** The sales of a store. */
 export interface PurchaseOverview {
-  /** About how many purchases are still to be counted. The figures are missing until it is 0. */
+  /** About how many purchases are not counted yet. `figures` is missing until it is 0. */
   readonly remaining: number
   readonly figures?: OverviewFigures
 }
@@ -40,33 +40,33 @@ export interface OverviewFigures {
   readonly cancelled: number
   /** The number of currencies. Purchases without a price count as one. */
   readonly currency_count: number
-  /** The 50 currencies with the most purchases of status `purchased`, these first. */
+  /** The 50 currencies with the most purchases of status `purchased`, highest number first. */
   readonly currencies: readonly PurchaseTotal[]
-  /** The periods of the first 5 of these currencies, sorted by period and currency. */
+  /** The figures by period for the first 5 of the `currencies`, sorted by period and currency. */
   readonly periods: readonly PurchaseTotal[]
   /**
-   * The 100 SKUs and currencies with the most purchases of status `purchased`, these first. They
-   * include all days of the month in which `from` lies.
+   * The 100 pairs of SKU and currency with the most purchases of status `purchased`, highest number
+   * first. They count whole months, even if `from` is within a month.
    */
   readonly items: readonly PurchaseTotal[]
 }
 
-/** The buyers of a store in one currency, since the first day. */
+/** The buyers of a store in one currency, from the first day of the query on. */
 export interface BuyerCount {
-  /** '' for purchases without a price. */
+  /** The currency; '' for purchases without a price. */
   readonly currency: string
-  /** The number of users whose first purchase in this currency is not older. */
+  /** The number of users whose first purchase in this currency is on the first day or later. */
   readonly new: number
-  /** The number of users who have paid in this currency since, and also before. */
+  /** The number of users who bought in this currency before the first day, and again since then. */
   readonly returning: number
 }
 
 /** The buyers of a store, counted at `read_at`. */
 export interface Buyers {
   readonly read_at: string
-  /** Whether no purchase has changed since. Otherwise they are being counted again. */
+  /** Whether no purchase has changed since `read_at`. If one has, call again for a new count. */
   readonly is_current: boolean
-  /** Sorted by currency. */
+  /** One count for each currency, sorted by currency. */
   readonly buyers: readonly BuyerCount[]
 }
 

@@ -77,7 +77,6 @@ const configKeys = {
   custom_settings: freeForm,
 }
 
-/** The rules for a change: `null` removes the stored secret. */
 const changedConfigKeys = {
   ...configKeys,
   webhook_secret: note('`null` removes the stored secret.', orNull(configKeys.webhook_secret)),
@@ -125,7 +124,7 @@ export function parseProjectChange(
 export interface ProjectKeyRotation {
   /** The id of the project. */
   readonly id: string
-  /** Milliseconds for which former keys still work, 0 to 30 days; default one day. */
+  /** Milliseconds for which replaced keys still work, 0 to 30 days; default one day. */
   readonly gracePeriod?: number | undefined
 }
 

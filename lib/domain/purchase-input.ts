@@ -23,18 +23,18 @@ import { storeId } from './store.ts'
 /** One purchase to record. It has the columns of a purchase file, with the same rules. */
 export interface PurchaseInput {
   readonly store_id: string
-  /** Unique in the store. */
+  /** The id of the transaction, unique in the store. */
   readonly transaction_id: string
   /** The `name` of an item of the store. */
   readonly sku: string
-  /** ISO 8601 with a zone, Unix seconds or milliseconds. */
+  /** The time of the purchase: ISO 8601 with a zone, Unix seconds or milliseconds. */
   readonly purchased_at: string | number
   readonly user_id?: string | undefined
   /** Default 1. */
   readonly quantity?: number | string | undefined
-  /** Minor currency units: 499 for 4.99. */
+  /** The price in minor currency units: 499 for 4.99. */
   readonly price?: number | string | undefined
-  /** Default if there is a price: the `currency` of the store's configuration. */
+  /** The currency; default with a price: the `currency` of the store's configuration. */
   readonly currency?: string | undefined
   /** Default `purchased`. */
   readonly status?: PurchaseStatus | undefined

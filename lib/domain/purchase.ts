@@ -13,7 +13,7 @@ export interface NewPurchase {
   readonly purchased_at: number
   readonly user_id?: string | undefined
   readonly quantity: number
-  /** Minor currency units. If there is a price, there is a currency. */
+  /** The price in minor currency units. A row with a price also has a currency. */
   readonly price?: number | undefined
   readonly currency?: string | undefined
   readonly status: PurchaseStatus
@@ -32,7 +32,7 @@ export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
   readonly purchased_at: string
 }
 
-/** The statuses. Storages store the index in this list: append to it, and never reorder it. */
+/** The statuses. Databases store their indexes in this list: append to it, and never reorder it. */
 export const PURCHASE_STATUSES = ['purchased', 'pending', 'refunded', 'cancelled'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
@@ -64,8 +64,8 @@ export interface PurchaseRules {
 type Report = (field: PurchaseField, code: string, message: string) => void
 
 /**
- * Parses the cells of a row. Reports each mistake, and treats that cell as empty in order to check
- * the rest of the row.
+ * Parses the cells of a row. Reports each mistake. Parses a cell with a mistake as if it were
+ * empty, to find the other mistakes of the row.
  */
 export function parsePurchase(
   cells: PurchaseCells,
@@ -118,8 +118,8 @@ function isShortText(cell: string): boolean {
   return isText(cell) && (cell.length <= 255 || (cell.length <= 510 && [...cell].length <= 255))
 }
 
-// A number of 12 digits or more that a spreadsheet rounded: `1.23457E+17`. A shorter one is
-// accepted, because it may be an id like `1E+10`.
+// Matches a number of 12 digits or more that a spreadsheet rounded: `1.23457E+17`. Does not match
+// fewer digits, because an id may look like `1E+10`.
 const ROUNDED = /^\d([.,]\d+)?E\+(1[1-9]|[2-9]\d)$/
 
 function roundedProblem(cell: string): string | undefined {
@@ -209,7 +209,7 @@ function parseCurrency(
 
 const NAMED_CURRENCIES = 12
 
-/** Caches the error message for each set of currencies, because every row of a file may need it. */
+/** Caches the error message for each set of currencies: every row of a file may have this error. */
 const messages = new WeakMap<ReadonlySet<string>, string>()
 
 function notAllowed(currencies: ReadonlySet<string>): string {
@@ -262,7 +262,7 @@ export type Repeat =
 
 const IDENTITY = ['sku', 'user_id', 'price', 'currency', 'quantity'] as const
 
-/** The step of each status: `pending → purchased → refunded | cancelled`. It never decreases. */
+/** The steps `pending → purchased → refunded | cancelled`. A status never goes back a step. */
 const PROGRESS: Record<PurchaseStatus, number> = {
   pending: 0,
   purchased: 1,

@@ -29,8 +29,8 @@ export interface ItemQuery extends ListQuery {
   /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
   readonly archived?: boolean | undefined
   /**
-   * Lists only items with this text in their `name` or `display_name`, in upper or lower case. Only
-   * accounts may set it.
+   * Lists only items with this text in their `name` or `display_name`. Ignores case. Only accounts
+   * may set it.
    */
   readonly search?: string | undefined
 }

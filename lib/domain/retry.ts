@@ -15,9 +15,9 @@ interface Attempt extends MessageKey {
 interface RetryRules {
   /** Unix milliseconds. */
   readonly now: number
-  /** Milliseconds before each retry; the last one repeats. */
+  /** Milliseconds before each retry. The last value applies to all further retries. */
   readonly retries: readonly number[]
-  /** Milliseconds after which a message is given up. */
+  /** The time in milliseconds after which a message is no longer retried. */
   readonly giveUpAfter: number
   /** Returns a number from 0 to 1. */
   readonly random: () => number
@@ -26,7 +26,7 @@ interface RetryRules {
 const MAX_RETRY_AFTER = 6 * 3_600_000
 const ANSWER_CHARS = 4096
 const ERROR_CHARS = 200
-/** If an endpoint failed for at least this time, a success makes all waiting messages due. */
+/** If an endpoint has failed for this long, its next success makes all waiting messages due. */
 const OUTAGE_MS = 60_000
 const GONE = 410
 
@@ -48,8 +48,8 @@ export function settleAttempt(
     const result = results.get(keyOf(message)) as Attempt
     const { status = 0 } = result
     if (result.released) {
-      // Delays a message of a failing endpoint: otherwise it would be claimed and released in a
-      // loop.
+      // Delays a message of a failing endpoint. If it were due now, the sender would claim and
+      // release it in a loop.
       const isFailing = after.failing_since !== undefined
       return { ...message, next_at: isFailing ? now + delayOf(0, rules) : now }
     }
@@ -102,7 +102,7 @@ function failed(
   return status === GONE ? stopEndpoint(after, now, 'gone') : after
 }
 
-/** The time before the next attempt. Adds up to a fifth at random, to spread the attempts. */
+/** The time before the next attempt. Adds up to 20 % at random, to spread the attempts. */
 function delayOf(attempts: number, { retries, random }: RetryRules): number {
   const delay = retries[Math.min(attempts, retries.length - 1)] as number
   return Math.round(delay * (1 + random() / 5))

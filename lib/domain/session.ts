@@ -26,7 +26,7 @@ export type TokenIssuer = 'account' | 'public_key'
 export interface Session {
   readonly account_id: string
   readonly project_id: string
-  /** The user. Clients choose it freely, unless `issued_by` is `account`. */
+  /** The id of the user. Clients choose it freely, unless `issued_by` is `account`. */
   readonly user_id: string
   readonly scopes: readonly Scope[]
   readonly issued_by: TokenIssuer
@@ -93,7 +93,7 @@ export interface NewToken {
   readonly user_id?: string | undefined
   /** The permissions of the token. Default: all scopes. */
   readonly scopes?: readonly Scope[] | undefined
-  /** Milliseconds, from one minute to one day; default the till's `tokenLifetime`. */
+  /** The lifetime in milliseconds: one minute to one day. Default: the till's `tokenLifetime`. */
   readonly lifetime?: number | undefined
 }
 

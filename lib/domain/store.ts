@@ -43,7 +43,7 @@ export type StoreType = (typeof STORE_TYPES)[number]
 
 export interface NewStore {
   readonly project_id: string
-  /** 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
+  /** The id: 1 to 64 letters, digits, `_` and `-`, unique within the account; default: a new id. */
   readonly store_id?: string | undefined
   readonly store_type: StoreType
   /** Whether the store is a sandbox; default false. */
@@ -114,7 +114,7 @@ export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
 /** The secret keys of `store_config`. Only a caller who sends such a secret gets it back. */
 export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 
-/** The fields of a new store of each type. */
+/** The field rules for a new store of each type. */
 export const newStoreFields: Record<StoreType, Fields<ParsedStore>> = {
   web: fieldsOfNewStore(['web'], configKeys.web),
   iap: fieldsOfNewStore(['iap'], configKeys.iap),

@@ -20,7 +20,7 @@ export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
    * Returns only this many groups, 1 to 1000: those with the most purchases of status `purchased`.
    */
   readonly top?: number | string | undefined
-  /** The most groups that a summary without `top` may have; default any number. */
+  /** The maximum number of groups in a summary without `top`; unlimited by default. */
   readonly maxGroups?: number | undefined
 }
 
@@ -37,7 +37,7 @@ export interface PurchaseSummary {
   readonly month?: string
   readonly sku?: string
   readonly store_id?: string
-  /** '' for purchases without a price. */
+  /** The currency; '' for purchases without a price. */
   readonly currency: string
   /** The number of purchases of each status. */
   readonly purchased: number

@@ -23,34 +23,34 @@ export interface WebhookBody {
   readonly type: WebhookEventType
   /** The time of the change; ISO 8601, UTC. */
   readonly timestamp: string
-  /** The unique number of the change. On PostgreSQL, a lower number may be committed later. */
+  /** The unique number of the change. On PostgreSQL, numbers may differ from the commit order. */
   readonly sequence: number
-  /** The number of this message, from 1, if several report one change. */
+  /** The number of a further message about the same change, from 1. The first message has none. */
   readonly part?: number
   readonly data: JsonObject
 }
 
 /**
- * `unconfirmed`: a session set the URL, and the account has not confirmed it. `paused`: by the
- * account. `disabled`: the receiver answered 410, or no master key decrypts the secret.
+ * `unconfirmed`: a session set the URL, and the account has not confirmed it. `paused`: the account
+ * paused the endpoint. `disabled`: the receiver answered 410, or no master key decrypts the secret.
  */
 export type WebhookState = 'active' | 'unconfirmed' | 'paused' | 'disabled'
 
 /** A URL that receives the events of a project or of one of its stores. */
 export interface WebhookEndpoint {
-  /** `<project_id>` for the endpoint of a project, `<project_id>/<store_id>` for one of a store. */
+  /** The id: `<project_id>` for a project's endpoint, `<project_id>/<store_id>` for a store's. */
   readonly endpoint_id: string
   readonly project_id: string
   /** The store; '' for the endpoint of a project. */
   readonly store_id: string
-  /** The URL that receives the messages; '' while only an unconfirmed one is set. */
+  /** The confirmed URL, which receives the messages; '' if there is none. */
   readonly url: string
   readonly state: WebhookState
   /** The reason for `disabled`. */
   readonly reason?: 'gone' | 'secret'
-  /** A URL that a session set. It receives nothing until `confirm`. */
+  /** A URL that a session set. It receives nothing until the account confirms it. */
   readonly unconfirmed_url?: string
-  /** Whether messages are signed. They are not while no `webhook_secret` is set. */
+  /** Whether messages are signed. Without a `webhook_secret`, they are not. */
   readonly is_signed: boolean
   /** All changes with a number below this one are delivered or given up. */
   readonly cursor: number
@@ -64,7 +64,7 @@ export interface WebhookEndpoint {
 }
 
 export interface WebhookFailure {
-  /** ISO 8601, UTC. */
+  /** The time of the failure; ISO 8601, UTC. */
   readonly at: string
   /** The HTTP status; missing without an answer. */
   readonly status?: number
@@ -73,8 +73,8 @@ export interface WebhookFailure {
 }
 
 /**
- * `waiting`: not delivered yet; retried at `next_at`. `failed`: given up after the last retry;
- * `replay` sends it again.
+ * `waiting`: not delivered yet, and due at `next_at`. `failed`: no longer retried; `replay` sends
+ * it again.
  */
 export type WebhookDeliveryState = 'waiting' | 'delivered' | 'failed'
 
@@ -84,9 +84,9 @@ export interface WebhookRequest {
   readonly webhook_id: string
   /** The URL of the endpoint; '' if none is confirmed. */
   readonly url: string
-  /** Lower-case names. Has no `webhook-signature`, because the secret is needed to compute it. */
+  /** The headers by lower-case name, without `webhook-signature`, which needs the secret. */
   readonly headers: { readonly [name: string]: string }
-  /** JSON. Missing if the event is no longer kept: it was archived, or its import was undone. */
+  /** The body as JSON. Missing if the event was archived, or its import was undone. */
   readonly body?: string
 }
 
@@ -102,7 +102,7 @@ export interface WebhookDelivery {
   readonly attempts: number
   /** The time of the last attempt; ISO 8601, UTC. Missing before the first. */
   readonly at?: string
-  /** The time of the next attempt; ISO 8601, UTC. Only while `waiting`. */
+  /** The time of the next attempt; ISO 8601, UTC. Missing unless the state is `waiting`. */
   readonly next_at?: string
   /** The HTTP status of the last attempt. */
   readonly status?: number

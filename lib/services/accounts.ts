@@ -23,8 +23,8 @@ export interface Accounts {
   ): Promise<Account & { readonly account_key: string; readonly key_id: string }>
   /**
    * Finds the account of a key. Throws `account_key_required` for a missing or unknown key. With
-   * `isForWrite`, may accept a key that another server has revoked a moment ago. Use it only for a
-   * write, which verifies the key again in its transaction.
+   * `isForWrite`, accepts a key that another server may have revoked a moment ago. Use it only for
+   * a write, because a write verifies the key again in its transaction.
    */
   authenticate(
     account_key: string | undefined,

@@ -12,8 +12,8 @@ export interface CallOptions {
 
 export interface CreateOptions extends CallOptions {
   /**
-   * 1 to 255 characters. Within 24 hours, a second call with this key and the same input returns
-   * the first result and changes nothing. With another input it throws `invalid_request`.
+   * A key of 1 to 255 characters. Within 24 hours, a second call with the same key and input
+   * changes nothing and returns the first result. With another input, it throws `invalid_request`.
    */
   readonly idempotencyKey?: string | undefined
 }
@@ -79,10 +79,9 @@ interface Creation<T> {
 }
 
 /**
- * Creates a record, only once for each idempotency key. `insert` writes it with its audit entry.
- * Returns the new record, or the record of the first call. Returns undefined if the name is taken.
- *
- * The idempotency record keeps only the fields of the result that are not in the input. It holds no
+ * Creates a record, but only once for each idempotency key: a repeated call returns the first
+ * record. `insert` writes the record with its audit entry. Returns undefined if the name is taken.
+ * The idempotency record has only the fields of the result that are not in the input. It has no
  * secret, because all secrets are in the input.
  */
 export async function createOnce<T extends object>(

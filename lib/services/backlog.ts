@@ -3,11 +3,11 @@ import { EVENT_ACTIONS } from '../domain/event.ts'
 import type { Context } from './context.ts'
 
 export interface Backlog {
-  /** The numbers of endpoints by state. */
+  /** The number of endpoints in each state. */
   readonly endpoints: {
     readonly [State in 'active' | 'unconfirmed' | 'paused' | 'disabled']: number
   }
-  /** The active endpoints whose last attempt failed. */
+  /** The number of active endpoints whose last attempt failed. */
   readonly failing: number
   /**
    * How many changes and messages the active endpoints have not received yet; counted up to about
@@ -20,14 +20,14 @@ export interface Backlog {
 
 const ENDPOINTS = 1_000
 /**
- * The maximum numbers of unread entries to examine, for one endpoint and for all together. Each
- * endpoint gets at least one.
+ * Limits on the entries to examine: for one endpoint, and for all endpoints together. At least one
+ * entry of each endpoint is examined.
  */
 const ENTRIES_OF_ENDPOINT = 10_000
 const ENTRIES = 100_000
 const CACHE_MS = 15_000
 
-/** Returns a function that measures the backlog. Its result is kept for 15 seconds. */
+/** Returns a function that measures the backlog. Its result is cached for 15 seconds. */
 export function createBacklog({ storage, now }: Context): () => Promise<Backlog> {
   const measure = async (): Promise<Backlog> => {
     const endpoints = { active: 0, unconfirmed: 0, paused: 0, disabled: 0 }
@@ -47,7 +47,7 @@ export function createBacklog({ storage, now }: Context): () => Promise<Backlog>
       if (at !== undefined) {
         lag_seconds = Math.max(lag_seconds, Math.floor((now() - Date.parse(at)) / 1000))
       }
-      await setImmediate() // yields, because the storage may answer without I/O
+      await setImmediate() // yields to the event loop, because the storage may answer without I/O
     }
     return { endpoints, failing, lag, lag_seconds }
   }

@@ -10,7 +10,7 @@ import { createId } from './ids.ts'
 export interface PlannedChange {
   readonly action: 'create' | 'update' | 'archive' | 'restore'
   readonly kind: 'project' | 'store' | 'item'
-  /** The store, or the store of the item. */
+  /** The id of the changed store, or of the changed item's store. */
   readonly store_id?: string
   /** The name of the item. */
   readonly name?: string
@@ -29,8 +29,8 @@ export interface Differences {
 }
 
 /**
- * A change of an item. Keeps the `fields` as JSON and parses them at each access: as objects, those
- * of 100,000 items take 20 MiB.
+ * A change of an item. Keeps the `fields` as JSON and parses it at each access. As objects, the
+ * `fields` of 100,000 items would take 20 MiB.
  */
 export class ChangedItem implements PlannedChange {
   readonly kind = 'item'
@@ -98,7 +98,7 @@ export class CreatedItem implements PlannedChange {
   }
 }
 
-/** Makes the changes one by one: all of them together take as much memory as the catalog. */
+/** Yields the changes one by one: together they take as much memory as the catalog. */
 export function* itemChanges(
   { now }: Context,
   changes: readonly PlannedChange[],
@@ -121,7 +121,7 @@ export function* itemChanges(
   }
 }
 
-/** Makes the new items one by one: all of them together take as much memory as the catalog. */
+/** Yields the new items one by one: together they take as much memory as the catalog. */
 export function* newItems(
   { now }: Context,
   { id: project_id, account_id }: Project,

@@ -91,12 +91,12 @@ const MAX_ITEM_LENGTH = 1024 ** 2
  */
 function createJsonReader(): Reader {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  // The items of each array `items`. In the rest of the text, the index of this list replaces the
+  // The items, in one list for each array `items`. In `rest`, the index of the list replaces the
   // first item of the array, and `null` replaces each other item.
   const lists: PackedList[] = []
   const scanner = createScanner()
-  // The text without its items, in one string for each chunk. A string that grows with each item
-  // would take 100 bytes per item.
+  // The text of the file without its items, as one string for each chunk. A single string that
+  // grows with each item would take 100 bytes per item.
   const rest: string[] = []
   let parts: string[] = []
   let open = ''
@@ -119,7 +119,7 @@ function createJsonReader(): Reader {
       open = ''
       const lines = item.split('\n').length - 1
       const { list, isFirst } = scanner.place()
-      parts.push(isFirst ? String(list) : 'null', '\n'.repeat(lines)) // keeps the line numbers
+      parts.push(isFirst ? String(list) : 'null', '\n'.repeat(lines)) // keeps the number of lines
       parsePart(item, () => [...rest, ...parts].join(''), lines, scanner.path())
       lists[list] ??= new PackedList()
       lists[list].push(item)
@@ -169,15 +169,15 @@ function withItems(catalog: unknown, lists: readonly PackedList[]): Catalog {
 }
 
 /**
- * Parses the JSON at `path`. For the line number of an error, `before` returns the file's text up
- * to the end of this part. In that text, `lines` line ends replace the part itself.
+ * Parses the part of the file at `path`. An error names the line in the file. To count the lines,
+ * `before` returns the file's text up to the end of this part, with `lines` line ends for the part.
  */
 function parsePart(text: string, before: () => string, lines: number, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Uses only the position in V8's message, which also quotes the text. Some messages have no
-    // position.
+    // Takes only the position from V8's message, because the message also quotes the file. Some
+    // messages have no position.
     const { message } = error as Error
     const isCut = message.startsWith('Unexpected end')
     const at = isCut ? text.length : /at position (\d+)/.exec(message)?.[1]
@@ -194,14 +194,14 @@ function invalidFile(message: string, field = ''): TillError {
   return new TillError('invalid_request', message, field ? [detail] : [])
 }
 
-// The depths of the parts of `{"stores": [{"items": [{}]}]}`.
+// The nesting depths in `{"stores": [{"items": [{}]}]}`.
 const [ROOT, STORES, STORE, ITEMS, ITEM] = [1, 2, 3, 4, 5]
 
 /** Finds where the items of a catalog begin and end. */
 function createScanner() {
   let depth = 0
   let isInString = false
-  /** The latest string in the root or in a store: a key when a `:` follows. */
+  /** The latest string in the root object or in a store. It is a key if a `:` follows. */
   let latest = ''
   let rootKey = ''
   let storeKey = ''
@@ -275,7 +275,7 @@ function createScanner() {
   }
 }
 
-/** Called where an item begins (`false`) and behind its end (`true`). */
+/** Called where an item begins or ends. `isItem` tells whether the text before `end` is an item. */
 type Cut = (isItem: boolean, end: number) => void
 
 const [SPACE, QUOTE, COMMA, COLON, BACKSLASH] = [0x20, 0x22, 0x2c, 0x3a, 0x5c]

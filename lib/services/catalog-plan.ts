@@ -60,7 +60,7 @@ export interface CatalogFile {
 }
 
 export interface CatalogRequest extends CatalogFile {
-  /** The project; default the `id` in the catalog. */
+  /** The id of the project; default: the `id` in the catalog. */
   readonly project_id?: string | undefined
   /** Archives items of the listed stores that the catalog does not have; default false. */
   readonly archiveMissing?: boolean | undefined
@@ -81,11 +81,11 @@ export interface CatalogPlan {
   readonly updated: number
   readonly archived: number
   readonly restored: number
-  /** The number of items in the catalog that are already stored with these values. */
+  /** The number of items in the catalog that are already stored with the same values. */
   readonly unchanged: number
-  /** The number of active items that the catalog does not have, and that stay. */
+  /** The number of active items that the catalog lacks. They stay active. */
   readonly missing: number
-  /** Variables that are not set. Their stored secrets stay. */
+  /** Environment variables that are not set. The stored secrets stay unchanged. */
   readonly unset_variables: readonly string[]
   readonly changes: readonly PlannedChange[]
 }
@@ -254,7 +254,7 @@ function createPlanner(
       return changed
     },
 
-    /** Resolves to the store, stored or new; undefined for a bad one. */
+    /** Resolves to the stored or new store; undefined if it has a mistake. */
     async planStore(
       project: Project,
       stored: Store | undefined,
@@ -312,10 +312,9 @@ function createPlanner(
       isNew: boolean,
     ) {
       const listed = new Map<string, number>()
-      // The indexes of items that have a bad field but a good name, by name.
+      // By name, the index of each item that has a valid name but another bad field.
       const mistaken = new Map<string, number>()
-      // The fields that an item lacks but a new item must have, by the index of the item. Has only
-      // items that lack some.
+      // Required fields that an item lacks, by its index. They are a mistake only in a new item.
       const lacking = new Map<number, readonly string[]>()
       let index = -1
       for (const each of items) {
@@ -408,7 +407,7 @@ function within<T>(path: string, problems: ErrorDetail[], parse: () => T): T | u
   }
 }
 
-/** The fields of `after` that differ. */
+/** The fields of `after` that differ from `before`. */
 function differences(before: object, after: object): Differences {
   const found: Record<string, Differences[string]> = {}
   for (const [name, to] of Object.entries(after)) {
@@ -427,7 +426,7 @@ function differencesIn(
   secrets: readonly string[],
 ): Differences {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  // A secret is the same if it was only encrypted again.
+  // A secret that was only encrypted again counts as unchanged.
   const isSame = (name: string) =>
     isSameJson(before[name], after[name]) ||
     (secrets.includes(name) && [undefined, before[name]].includes(sent?.[name]))
@@ -448,7 +447,7 @@ function nameOf(item: unknown): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** Throws when there are problems. Those of a spreadsheet's items name its lines. */
+/** Throws when there are problems. Problems with items of a spreadsheet name the line. */
 function assertNoProblems(problems: readonly ErrorDetail[], lines: CatalogFile['lines']): void {
   if (problems.length === 0) return
   const lineOf = (store: string, item: string) => lines?.[Number(store)]?.[Number(item)] ?? 1

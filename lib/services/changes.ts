@@ -7,7 +7,7 @@ import { bodyOf, readMessages } from './events.ts'
 export interface ChangeEvent extends WebhookBody {
   readonly account_id: string
   readonly project_id: string
-  /** '' without a store. */
+  /** The store of the change; '' for a change without a store. */
   readonly store_id: string
 }
 
@@ -24,7 +24,7 @@ export interface Changes {
  */
 const POLL_MS = 1_000
 const PAGE = 100
-/** The messages about the refunds of an import are read in groups of this size. */
+/** The maximum number of messages about the refunds of an import to create at once. */
 const PARTS = 10
 
 /** Reads the audit log for listeners. Writes never wait for it. */

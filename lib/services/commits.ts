@@ -57,7 +57,7 @@ export function observeCommits(storage: Storage): { storage: Storage; commits: C
   }
   const methods = { ...Object.fromEntries(WRITES.map(observed)), openImport }
   return {
-    // All other methods are inherited.
+    // Inherits all other methods from `storage`.
     storage: Object.assign(Object.create(storage) as Storage, methods),
     commits: {
       on(listener) {

@@ -20,8 +20,8 @@ export interface Context {
   readonly sealer: Sealer
   readonly quotas: Quotas
   readonly commits: Commits
-  /** Milliseconds before each retry of a webhook message; the last one repeats. */
+  /** Milliseconds before each retry of a message. The last value applies to all further retries. */
   readonly retries: readonly number[]
-  /** Milliseconds after which a message is given up. */
+  /** The time in milliseconds after which a message is no longer retried. */
   readonly giveUpAfter: number
 }

@@ -12,8 +12,8 @@ import type { Context } from './context.ts'
 import { isStore, type Sealed, type Sealer, type SecretHolder, secretPlace } from './secrets.ts'
 
 /**
- * Returns the change of the webhook endpoint of a changed project or store. Returns none if the
- * configuration is the same.
+ * Returns the changes of webhook endpoints that a changed project or store causes: one, or none if
+ * its configuration is the same.
  */
 export function endpointWrites(
   context: Pick<Context, 'sealer' | 'now'>,
@@ -66,7 +66,7 @@ export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
   }
 }
 
-/** The `place` of an endpoint's secrets: see `Sealer`. */
+/** The `place` for which a `Sealer` encrypts the secrets of an endpoint. */
 export function placeOf({ account_id, project_id, store_id }: StoredEndpoint): string {
   const owner = store_id === '' ? project_id : `${account_id}/${store_id}`
   return `${owner}/webhook_secret`

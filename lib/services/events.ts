@@ -6,17 +6,14 @@ import type { MessageKey, NewMessage } from '../domain/message.ts'
 import type { WebhookBody } from '../domain/webhook.ts'
 import type { Refund, Storage } from '../storage/port.ts'
 
-/** The maximum size of a body in bytes. */
+/** The maximum size of a message body in bytes. */
 const BODY_BYTES = 64 * 1024
-/** The bytes that a body with refunds needs for everything else. */
+/** The bytes that a body with refunds needs besides the refunds. */
 const FRAME_BYTES = 1024
 const REFUNDS_PER_PART = 500
 
 interface ReadingLimits {
-  /**
-   * Where the previous reading of the entry ended: the number of its last part, and a cursor; ''
-   * for the first reading.
-   */
+  /** The `rest` that the previous call for the same entry returned; '' in the first call. */
   readonly rest: string
   /** The maximum number of messages to create; at least 1. */
   readonly messages: number
@@ -26,7 +23,7 @@ interface ReadingLimits {
 
 export interface EntryReading {
   readonly messages: readonly NewMessage[]
-  /** Where the next reading of the entry continues; '' if nothing follows. */
+  /** `<last part>:<cursor>`, where the next call continues; '' if the entry is complete. */
   readonly rest: string
   /** The number of pages of refunds that were read. */
   readonly pages: number
@@ -45,7 +42,7 @@ export async function readMessages(
 ): Promise<EntryReading> {
   const type = eventOf(entry)
   if (!type) return { messages: [], rest: '', pages: 0 }
-  // The id contains the time, because a copy of the database may give this `seq` to another entry.
+  // Contains the time, because a restored database may give the same `seq` to another entry.
   const webhook_id = `msg_${entry.seq}_${Date.parse(entry.at).toString(36)}`
   const message: NewMessage = { endpoint_id, sequence: entry.seq, part: 0, type, webhook_id }
   if (type === 'purchases.imported' && entry.data?.updated !== 0) {
@@ -82,7 +79,7 @@ async function readRefunds(
     const isAll = count === records.length
     if (isAll && next === undefined) return { messages, rest: '', pages: pages + 1 }
     after = isAll ? (next as string) : (records[count - 1] as Refund).cursor
-    await setImmediate() // yields, because the storage may answer without I/O
+    await setImmediate() // yields to the event loop, because the storage may answer without I/O
   }
 }
 
@@ -100,7 +97,7 @@ function refundData({ cursor: _, ...refund }: Refund): JsonObject {
   return { ...refund }
 }
 
-/** The number of the entry and the part that a `webhook-id` names; undefined for another text. */
+/** The numbers of the audit entry and part in a `webhook-id`; undefined for another text. */
 export function parseWebhookId(webhook_id: string): Omit<MessageKey, 'endpoint_id'> | undefined {
   const [, sequence, part = 0] =
     /^msg_(\d{1,15})_[\da-z]{1,12}(?:_(\d{1,9}))?$/.exec(webhook_id) ?? []

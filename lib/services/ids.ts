@@ -3,7 +3,7 @@ import type { TokenIssuer } from '../domain/session.ts'
 
 export type IdPrefix = 'acc' | 'prj' | 'str' | 'itm' | 'imp' | 'rec' | 'key'
 
-// Crockford's base 32, as in ULIDs. It is sorted by character code and has no look-alikes.
+// Crockford's base 32, as in ULIDs: sorted by character code, and without similar characters.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** Creates an id that sorts by time: prefix, 10 characters of Unix milliseconds, 80 random bits. */
@@ -52,13 +52,13 @@ export function createTokenId(watermark: number, issued_by: TokenIssuer): string
   return `${watermark}${mark}.${randomBytes(16).toString('base64url')}`
 }
 
-/** Reads the revocation watermark from a `jti`; undefined for a token of another tool. */
+/** Reads the revocation watermark from a `jti`; undefined if another program issued it. */
 export function watermarkInTokenId(jti: string): number | undefined {
   const watermark = /^(\d{1,15})a?\.[\w-]{22}$/.exec(jti)?.[1]
   return watermark === undefined ? undefined : Number(watermark)
 }
 
-/** Reads the issuer from a `jti`. For a token of another tool it is `public_key`. */
+/** Reads the issuer from a `jti`; `public_key` if another program issued the token. */
 export function issuerInTokenId(jti: string): TokenIssuer {
   return /^\d{1,15}a\.[\w-]{22}$/.test(jti) ? 'account' : 'public_key'
 }

@@ -12,8 +12,8 @@ import type { Context } from './context.ts'
 
 export interface Imports {
   /**
-   * One page of the finished imports into a store, in order of their start. Leaves out recorded
-   * purchases.
+   * One page of the finished imports into a store, in order of their start. Leaves out purchases
+   * that were recorded one by one.
    */
   list(account: Account, query: ImportQuery): Promise<ImportPage>
   /** All finished imports into a store, read page by page. */

@@ -17,7 +17,7 @@ export interface ImportSummary
 /** Loads the bytes of a file into an import. */
 export interface Loader {
   push(chunk: Uint8Array): Promise<void>
-  /** Throws `invalid_purchases` if a row had a mistake. For a bad header, `push` throws it. */
+  /** Throws `invalid_purchases` if a row had a mistake. `push` throws it for a bad header. */
   end(): Promise<ImportSummary>
   readonly rows: number
 }
@@ -30,12 +30,12 @@ export interface LoaderOptions {
 }
 
 const CHUNK_BYTES = 32 * 1024
-// 32 KiB may hold 11,000 bad rows. After a chunk with many of them, the loader yields to the event
-// loop and reads smaller chunks.
+// A chunk of 32 KiB may hold 11,000 bad rows. After a chunk with many of them, the loader yields to
+// the event loop and reads smaller chunks.
 const MANY_BAD_ROWS = 100
 const BAD_CHUNK_BYTES = 2 * 1024
 const SLICE_ROWS = 500
-// Limits the file's bytes, because parsed metadata like `[{},{},…]` takes 24 times as much memory.
+// Limits the bytes of a slice: parsed metadata like `[{},{},…]` takes 24 times as much memory.
 const SLICE_BYTES = 128 * 1024
 const LARGE_ROW_BYTES = 1024
 
@@ -101,10 +101,10 @@ export function createLoader(
     counts.rows += slice.length
     totals.add(slice)
     if (slice.length > 0) addResult(await staged.stage(slice))
-    if (isLarge) await setImmediate() // yields, because large rows take long
+    if (isLarge) await setImmediate() // yields to the event loop: large rows take long
   }
 
-  /** Stages bad rows only to find their other mistakes. The import will be aborted anyway. */
+  /** The import will fail. Stages the bad rows only to find further mistakes in them. */
   const stageBadRows = async () => {
     const rows = badRows.toStage()
     for (let start = 0; start < rows.length; start += SLICE_ROWS) {
@@ -191,7 +191,7 @@ function createTotals() {
   let latest: Group | undefined
 
   const groupOf = (status: PurchaseStatus, currency: string): Group => {
-    // Most rows have the status and currency of the row before. This saves 2 % of an import.
+    // Most rows repeat the last status and currency. Skipping the lookup saves 2 % of an import.
     if (latest?.status === status && latest.currency === currency) return latest
     const key = `${status} ${currency}`
     latest = groups.get(key) ?? { status, currency, rows: 0, sum: 0, big: 0n }

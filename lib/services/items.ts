@@ -83,7 +83,7 @@ export function createItems(context: Context): Items {
   const assertCursor = async (caller: Caller, store_id: string, cursor: string) => {
     const item = await storage.findItem(cursor)
     if (item?.store_id === store_id && reaches(caller, item)) return
-    await getNamedStore(storage, caller, store_id) // reports a wrong store_id first
+    await getNamedStore(storage, caller, store_id) // throws if the store_id is wrong
     throw invalidField('cursor', 'unknown', 'must be the next of the previous page')
   }
 
@@ -98,7 +98,7 @@ export function createItems(context: Context): Items {
     const about = { subject: id, project_id, store_id }
     const write = auditedWrite(context, account, action, about, options)
     const changed = await storage.updateItem(id, change, { ...write, describe: describeItemChange })
-    return changed as Item // items are never deleted
+    return changed as Item // always found, because items are never deleted
   }
 
   const items: Items = {
@@ -106,7 +106,7 @@ export function createItems(context: Context): Items {
       assertAccount(account)
       const { meta: metadata, ...rest } = parseNewItem(input)
       const fields = { ...rest, metadata }
-      // The record may be outdated, but only the ids of the store are used. They never change.
+      // The store's record may be outdated. Only its ids are used, and they never change.
       const find = () => getNamedStore(storage, account, fields.store_id)
       const store = await allowStale(storage, find)
       const item = {
@@ -212,7 +212,7 @@ export function createItems(context: Context): Items {
 /** The most pages that a search reads. Each has at most 1,000 items and 1 MiB of text. */
 const SEARCHED_PAGES = 10
 
-/** Finds items whose name or display name has this text, in upper or lower case. */
+/** Finds items whose name or display name contains `search`. Ignores case. */
 async function searchItems(
   read: (page: Page) => Promise<ItemPage>,
   search: string,

@@ -15,8 +15,8 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most =
       total++
       onMistake(mistake)
       first.push(mistake)
-      // `cut` sorts the mistakes by line: the storage finds some later than the parser, even in
-      // earlier lines.
+      // The mistakes are not in the order of lines, because the storage finds some of them later
+      // than the parser.
       if (first.length >= 20 * most) cut()
     },
     assertNone() {
@@ -30,9 +30,9 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most =
 }
 
 /**
- * Keeps bad rows until the end of the file. Only then does the storage check them. Otherwise it
- * would compare a later good row with a bad row of the same `transaction_id`, and report the good
- * row.
+ * Keeps bad rows until the end of the file, and only then gives them to the storage. If a bad row
+ * came first, the storage would compare a later good row of the same `transaction_id` with it, and
+ * report the good row.
  */
 export interface BadRows {
   /**
@@ -56,9 +56,8 @@ export function createBadRows(): BadRows {
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
-      // A row keeps its id only if all compared fields are good: the storage then compares it with
-      // the stored purchase of the same id. For a row without an id, it only checks that the SKU
-      // exists.
+      // If all compared fields are good, the storage compares the row with the stored purchase of
+      // the same id. Otherwise the row gets no id, and the storage only checks that the SKU exists.
       const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
       const transaction_id = isComparable ? purchase.transaction_id : ''
       // Copies the strings, because they keep the file's text around them in memory.
@@ -86,7 +85,7 @@ export function createBadRows(): BadRows {
 }
 
 interface WaitingRow extends NewPurchase {
-  /** '' if a compared field is bad: the storage then checks only the SKU. */
+  /** '' if a compared field is bad. Without an id, the storage checks only the SKU. */
   readonly transaction_id: string
   readonly mistakes: CellMistake[]
 }

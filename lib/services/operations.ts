@@ -35,9 +35,9 @@ export interface Operations {
   /** The state of this process's connection pool; undefined without a pool. */
   poolState(): PoolState | undefined
   /**
-   * Throws `master_key_mismatch` if any stored secret cannot be decrypted. New secrets would
-   * otherwise be encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB of
-   * configuration.
+   * Throws `master_key_mismatch` if a stored secret cannot be decrypted. Call it before storing new
+   * secrets, which would be encrypted with a wrong key. Checks the first 1,000 records, or 16 MiB
+   * of configuration.
    */
   assertSecretsOpen(): Promise<void>
   /** Checks the whole storage. Resolves to a list with one sentence for each problem. */
@@ -47,10 +47,9 @@ export interface Operations {
   /** Reads one page of the audit log, oldest entries first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
   /**
-   * Like `listAudit`, for a reader that follows the log: each page has a `next`, also the last one.
-   * A later call with it returns exactly the entries that follow, including those committed
-   * meanwhile. On PostgreSQL, an entry appears only after all transactions that began before its
-   * own have ended.
+   * Like `listAudit`, for a reader that follows the log. Even the last page has a `next`. As the
+   * `cursor` of a later call, it gives the entries that were committed since. On PostgreSQL, an
+   * entry appears only after all transactions that began before its own have ended.
    */
   followAudit(query: AuditQuery): Promise<FollowedAudit>
   /** Iterates over all entries of the audit log, and reads them page by page. */
@@ -76,7 +75,7 @@ export interface Operations {
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** Lists the secrets that no master key decrypts. */
   listUnreadableSecrets(): Promise<UnreadableSecret[]>
-  /** Deletes the secrets that no master key decrypts. Returns which ones these were. */
+  /** Deletes the secrets that no master key decrypts. Returns a list that identifies them. */
   dropUnreadableSecrets(options?: CallOptions): Promise<UnreadableSecret[]>
 }
 
@@ -84,16 +83,16 @@ export interface FollowedAudit {
   readonly entries: readonly AuditEntry[]
   /** The `cursor` of the next page. */
   readonly next: string
-  /** Whether this is currently the last page. */
+  /** Whether no further entries follow at present. */
   readonly isLast: boolean
 }
 
 export interface SealedSecrets {
-  /** Projects and stores whose secrets were unencrypted, or encrypted with an older key. */
+  /** The number of projects and stores whose secrets were encrypted with the newest key. */
   readonly sealed: number
-  /** Secrets that no master key decrypts. They stay unchanged. */
+  /** The number of secrets that no master key decrypts. They stay unchanged. */
   readonly unreadable: number
-  /** Idempotency records whose hashes were made without a key, or with an older one. */
+  /** The number of idempotency records whose hashes were renewed with the newest key. */
   readonly idempotency_records: number
 }
 
@@ -102,7 +101,7 @@ export interface ArchiveOptions
     Pick<ArchiveRequest, 'onProgress' | 'signal'> {}
 
 export interface RotationOptions extends CallOptions {
-  /** `others` drops all keys except the new one: after at most 5 s, no earlier token is valid. */
+  /** With `others`, drops all keys except the new one. Earlier tokens are invalid after 5 s. */
   readonly drop?: 'unneeded' | 'others'
 }
 
@@ -291,7 +290,7 @@ export function createOperations(context: Context): Operations {
 }
 
 const ARCHIVED_AFTER_MS = 3_600_000
-/** An endpoint that was stopped for longer than this does not hold back the archive. */
+/** An endpoint that was stopped for longer than this does not prevent archiving of entries. */
 const NEEDED_MS = 30 * 86_400_000
 
 /** `assertSecretsOpen` checks 1,000 records, or fewer large ones, because parsing takes time. */

@@ -26,19 +26,19 @@ export interface Outbox {
    * results of messages that another holder has claimed meanwhile.
    */
   settle(holder: string, results: readonly AttemptResult[]): Promise<void>
-  /** For a clean stop: ends all leases of a holder, and returns its messages without a result. */
+  /** For a clean stop: ends all leases of a holder. Its claimed messages become due at once. */
   release(holder: string): Promise<void>
   /**
-   * Calls the listener after this process has committed a change, at most once in a turn of the
-   * event loop. Returns a function that removes it.
+   * Calls the listener after this process has committed changes, at most once in an iteration of
+   * the event loop. Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void
   /**
-   * Counts endpoints and their lag, for metrics. Reads at most 1,000 endpoints and examines about
-   * 100,000 entries. The result may be 15 seconds old.
+   * Counts endpoints, and the changes that they have not received, for metrics. Reads at most 1,000
+   * endpoints and examines about 100,000 entries. The result may be 15 seconds old.
    */
   backlog(): Promise<Backlog>
-  /** Counts the endpoints with a URL that waits for the account, also active ones. */
+  /** Counts the endpoints, also active ones, with a URL that the account has not confirmed. */
   countUnconfirmed(): Promise<number>
   /** Whether any account has an endpoint. */
   hasEndpoints(): Promise<boolean>
@@ -51,7 +51,7 @@ export interface ClaimRequest {
   readonly except?: readonly string[] | undefined
   /** Accounts whose messages are not claimed, because the sender already has enough of them. */
   readonly exceptAccounts?: readonly string[] | undefined
-  /** The most messages that `claim` returns for one endpoint; default 100, 10 while it fails. */
+  /** The maximum number of messages for one endpoint; default 100. At most 10 if it is failing. */
   readonly limit?: number | undefined
   /** Milliseconds of the lease; default 45,000. */
   readonly lease?: number | undefined
@@ -60,11 +60,11 @@ export interface ClaimRequest {
 export interface Claim {
   readonly messages: readonly OutgoingMessage[]
   /**
-   * Milliseconds after the call of `claim` in which an attempt may start. Drop the messages that
-   * were not sent by then, or return them by `released`: another holder may get them.
+   * The time in milliseconds in which an attempt may start after the call of `claim`. Afterwards,
+   * drop the messages that were not sent or return them by `released`: another holder may get them.
    */
   readonly start_within: number
-  /** Milliseconds until `claim` may find more without a new change; 0 when there is more now. */
+  /** Milliseconds until `claim` may find more messages without a new change; 0 if it may now. */
   readonly next: number
 }
 
@@ -73,14 +73,14 @@ export interface OutgoingMessage {
   readonly account_id: string
   readonly endpoint_id: string
   readonly sequence: number
-  /** 0, or the number of the part. With the two fields above, identifies the message. */
+  /** 0, or the number of the part. `endpoint_id`, `sequence` and `part` identify the message. */
   readonly part: number
   /** The number of this attempt, from 1. */
   readonly attempt: number
   readonly url: string
-  /** Lower-case names: `content-type`, `webhook-id`, `webhook-timestamp`, `webhook-signature`. */
+  /** The headers `content-type`, `webhook-id`, `webhook-timestamp` and `webhook-signature`. */
   readonly headers: { readonly [name: string]: string }
-  /** JSON, at most 64 KiB. */
+  /** The body: JSON, at most 64 KiB. */
   readonly body: string
 }
 
@@ -95,7 +95,7 @@ export interface AttemptResult extends Pick<OutgoingMessage, 'endpoint_id' | 'se
    * at once or, if its endpoint is failing, after the first retry delay.
    */
   readonly released?: boolean | undefined
-  /** Milliseconds of `Retry-After`. The endpoint gets no message for so long, at most six hours. */
+  /** `Retry-After` in milliseconds, at most six hours. The endpoint gets no message meanwhile. */
   readonly retry_after?: number | undefined
   readonly duration_ms?: number | undefined
   /** The answer's text, cut to 4 KiB. Kept only for an answer that is not 2xx. */
@@ -108,18 +108,19 @@ const ENDPOINTS = 10
 const MESSAGES = 100
 const MESSAGES_OF_FAILING = 10
 /**
- * The most entries that one claim examines for the endpoint of a store. An index by store would skip
- * entries of other stores, but was 74 MB beside a log of 206 MB (10^6 entries), and adds 8.6 % to
- * the WAL of each create. PostgreSQL reads 200 entries in 0.5 ms without it.
+ * The maximum number of entries that one claim examines for the endpoint of a store. Most entries
+ * may concern other stores. An index by store would skip these, but takes 74 MB for a log of 206 MB
+ * (10^6 entries), and adds 8.6 % to the WAL of each create. Without the index, PostgreSQL reads 200
+ * entries in 0.5 ms.
  */
 const ENTRIES_OF_STORE = 200
 const CLAIM_BYTES = 8 * 1024 ** 2
 const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2
-/** The bodies that are read at the same time. Their reads share a version check. */
+/** The bodies that are read at once. Concurrent reads share a check of the database version. */
 const BODIES = 10
 /** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
 const REFUND_PAGES = 20
-/** The number of waiting messages at which an endpoint reads no further entries. */
+/** An endpoint with this many waiting messages reads no further audit entries. */
 const WAITING = 1_000
 const LOG_MS = 30 * 86_400_000
 const LOG_MESSAGES = 10_000
@@ -128,18 +129,17 @@ const NEXT_MS = 60_000
 
 export function createOutbox(context: Context): Outbox {
   const { storage, now, sealer, commits, retries, giveUpAfter } = context
-  /** The lease of each holder's last claim. */
+  /** The duration of the lease in each holder's last claim, in milliseconds. */
   const leases = new Map<string, number>()
   const turns = createTurns(storage)
-  /** The settled messages of each endpoint since its log was pruned. */
+  /** The number of results for each endpoint since its delivery log was last pruned. */
   const unpruned = new Map<string, number>()
 
-  /** Reads the entries that follow, and makes their messages. */
+  /** Reads the next audit entries of an endpoint, and creates their messages. */
   const read = async ({ endpoint, position, waiting }: LeasedEndpoint, most: number) => {
     const { endpoint_id, failing_since } = endpoint
     const limit = failing_since === undefined ? most : Math.min(most, MESSAGES_OF_FAILING)
     const room = Math.min(limit, WAITING - waiting)
-    // Most entries may concern other stores.
     const entryLimit = endpoint.store_id === '' ? room : ENTRIES_OF_STORE
     const entries = room > 0 ? await storage.listUnread(endpoint_id, entryLimit) : []
     const messages: NewMessage[] = []
@@ -176,7 +176,7 @@ export function createOutbox(context: Context): Outbox {
     await storage.updateEndpoint(endpoint_id, stopNow)
   }
 
-  /** Finds the entries of messages that were read before. */
+  /** Returns the audit entries of messages by number. Reads the entries that are not `known`. */
   const entriesOf = async (messages: readonly StoredMessage[], known: readonly NumberedEntry[]) => {
     const entries = new Map(known.map((entry) => [entry.seq, entry]))
     const missing = messages.map(({ sequence }) => sequence).filter((seq) => !entries.has(seq))
@@ -202,7 +202,7 @@ export function createOutbox(context: Context): Outbox {
     return { account_id, endpoint_id, sequence, part, attempt: attempts + 1, url, headers, body }
   }
 
-  /** Gives up messages whose data is gone, and returns those that do not fit into the claim. */
+  /** Gives up the messages of `gone`, which have no body, and releases those of `excess`. */
   const putBack = async (
     holder: string,
     lease: number,
@@ -282,7 +282,7 @@ export function createOutbox(context: Context): Outbox {
             }
           }
         }
-        await setImmediate() // yields, because the storage may answer at once
+        await setImmediate() // yields to the event loop, because the storage may answer without I/O
       }
       await putBack(holder, lease, gone, excess)
       const isMoreNow = isMore || excess.length > 0 || readings.some(({ hasMore }) => hasMore)

@@ -25,14 +25,14 @@ export interface Overview {
    */
   overview(account: Account, query: OverviewQuery): Promise<PurchaseOverview>
   /**
-   * The new and the returning buyers of a store. Keeps the result until a purchase changes. Then it
-   * resolves to that result once more, and counts again in the background. Ten million purchases
-   * take a minute. Throws `invalid_request` for an unknown store.
+   * Counts the new and the returning buyers of a store. The first call waits for the count, which
+   * takes a minute for ten million purchases. Later calls return the cached result. If a purchase
+   * has changed, they count again in the background. Throws `invalid_request` for an unknown store.
    */
   buyers(account: Account, query: BuyersQuery): Promise<Buyers>
 }
 
-/** Before the time of any purchase. */
+/** The default of `from`: earlier than any purchase. */
 const FIRST = Date.UTC(100, 0)
 const MOST_CURRENCIES = 50
 const MOST_COUNTS = 200
@@ -60,7 +60,7 @@ export function createOverview({ storage, now }: Context): Overview {
       const key = JSON.stringify([store.account_id, store_id, from])
       const count = counts.get(key) ?? {}
       counts.set(key, count)
-      // Reads the version before the purchases: a change in between only causes another count.
+      // Reads the version first: if a purchase changes meanwhile, the next call counts again.
       const version = await storage.findPurchaseVersion(store)
       if (count.found?.version === version) return { ...count.found.buyers, is_current: true }
       if (count.found) {
@@ -93,7 +93,7 @@ export function createOverview({ storage, now }: Context): Overview {
 
 type Counted = Omit<Buyers, 'is_current'>
 
-/** The buyers of a store since a time. */
+/** The latest count of a store's buyers, and the count that is running. */
 interface Count {
   found?: { readonly version: string; readonly buyers: Counted }
   running?: Promise<Counted> | undefined

@@ -14,9 +14,9 @@ export interface OwnedPage {
 /** The purchases of one SKU by one user, without pending, refunded and cancelled ones. */
 export interface OwnedItem {
   readonly sku: string
-  /** The sum of their quantities. */
+  /** The sum of the quantities of the purchases. */
   readonly quantity: number
-  /** ISO 8601, UTC. */
+  /** The time of the first purchase; ISO 8601, UTC. */
   readonly first_purchased_at: string
   readonly last_purchased_at: string
 }

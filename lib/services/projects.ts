@@ -109,7 +109,7 @@ export function createProjects(context: Context): Projects {
       assertScope(caller, 'projects:write')
       const change = parseProjectChange(input, isSession(caller) ? 'session' : 'account', platforms)
       const { account_id } = await getNamedProject(storage, caller, change.id, 'id')
-      // Checks the quota only for a new config. A stored secret may grow when it is encrypted.
+      // Without a new config, checks no quota: encryption alone may make the stored config larger.
       const quota = change.config && { account_id, config_bytes }
       const about = { subject: change.id, project_id: change.id }
       const write = auditedWrite(context, caller, 'project.update', about, options)
@@ -125,7 +125,7 @@ export function createProjects(context: Context): Projects {
         { ...write, endpoints, ...(quota && { quota }) },
       )
       if (!changed) throw new TillError('project_not_found', 'No project has this id')
-      // Returns the secret only if this caller sent it.
+      // Returns `webhook_secret` only if this caller sent it.
       const { webhook_secret } = change.config ?? {}
       const project = withoutProjectSecrets(changed)
       if (!webhook_secret) return project

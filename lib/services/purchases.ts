@@ -38,10 +38,10 @@ export interface Purchases extends Overview {
    */
   import(caller: Caller, request: ImportRequest, options?: CallOptions): Promise<ImportResult>
   /**
-   * Records one purchase, with the same rules as for a row of a file. A repeated `transaction_id`
-   * stores nothing new: it advances the status, or changes nothing. Throws `invalid_request` when
-   * its other fields differ, `store_inactive`, and `storage_unavailable` when an import under way
-   * has the same id.
+   * Records one purchase, with the same rules as for a row of a file. If the `transaction_id` is
+   * already stored, only advances the status or changes nothing. Throws `invalid_request` if
+   * another field differs, `store_inactive`, and `storage_unavailable` if a running import has the
+   * same id.
    */
   record(account: Account, input: PurchaseInput, options?: CallOptions): Promise<RecordedPurchase>
   /**
@@ -216,7 +216,7 @@ export function createPurchases(context: Context): Purchases {
 
 const MAX_WAIT_MS = 10 * 60_000
 
-/** `all` and `export` read so many purchases at once, which blocks the event loop for 4 ms. */
+/** The page size of `all` and `export`. Reading a page blocks the event loop for 4 ms. */
 const ALL_PAGE = 250
 
 /**

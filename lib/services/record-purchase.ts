@@ -29,8 +29,8 @@ export interface RecordedPurchase {
 
 const PAUSE_MS = 50
 /**
- * How long a call waits for an import. Most imports take less. A payment provider repeats its
- * webhook if the call fails.
+ * How long a call waits for a running import. Most imports take less. If the call fails, a payment
+ * provider sends its webhook again.
  */
 const MAX_WAIT_MS = 5_000
 

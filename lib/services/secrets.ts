@@ -30,16 +30,16 @@ export interface Sealer {
   /** Whether `open` can decrypt the secret. */
   opens(stored: string | Sealed, place: string): boolean
   /**
-   * Hashes a text with the newest key. Without the key, nobody can test guesses of the text. Uses
-   * SHA-256 if there is no master key.
+   * Hashes a text. With a master key, the hash is an HMAC, so only the holder of the key can test
+   * guesses of the text. Without a master key, it is SHA-256.
    */
   digest(text: string): string
   /**
-   * Hashes a digest again, with the newest key. Does not need the text. To compare the new digest
-   * with a text, `isDigest` needs the keys of the old digest too.
+   * Computes an HMAC of a digest with the newest key. Does not need the text. To verify the new
+   * digest, `isDigest` needs the keys of the old digest too.
    */
   renewDigest(digest: string): string
-  /** Whether this is a digest of the text, made with any of the keys or without one. */
+  /** Whether `digest` was made from the text, with any of the keys or without a key. */
   isDigest(digest: string, text: string): boolean
 }
 
@@ -130,8 +130,8 @@ export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): 
   const { config, names, place } = secretsOf(record)
   const renewed = names.flatMap((name) => {
     const stored = config[name]
-    // `names` has the secrets of all types of stores. In a store of another type, such a field may
-    // hold any JSON value.
+    // `names` has the secrets of all store types. In a store of another type, a field of the same
+    // name is no secret and may hold any JSON value.
     if (typeof stored !== 'string' && !isSealed(stored)) return []
     const secret = sealer.renew(stored, `${place}/${name}`)
     return secret === stored ? [] : [[name, secret]]
@@ -143,8 +143,7 @@ export function sealSecrets<T extends SecretHolder>(record: T, sealer: Sealer): 
 
 /**
  * Returns the record to store after a change, or `current` if nothing differs. If the caller sends
- * the stored secret again, its encrypted form stays: encrypting the same text again gives other
- * bytes.
+ * a stored secret again, keeps its ciphertext: encrypting it again would give other bytes.
  */
 export function changeSealed<T extends SecretHolder>(current: T, changed: T, sealer: Sealer): T {
   const { config, names, place } = secretsOf(current)
@@ -206,14 +205,14 @@ export function namesOfSecrets(record: SecretHolder): string[] {
   return names.filter((name) => config[name] !== undefined)
 }
 
-/** The place for which the `webhook_secret` of a record is encrypted. */
+/** The `place` for which a `Sealer` encrypts the `webhook_secret` of a record. */
 export function secretPlace(record: SecretHolder): string {
   return `${secretsOf(record).place}/webhook_secret`
 }
 
 const PROJECT_SECRETS = ['webhook_secret']
 
-/** The configuration, the names of its secrets, and the `place` to encrypt them for. */
+/** A record's configuration, the names of its secrets, and the `place` to encrypt them for. */
 function secretsOf(record: SecretHolder) {
   return isStore(record)
     ? {

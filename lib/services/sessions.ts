@@ -44,8 +44,8 @@ export interface InitializedSession {
 }
 
 /**
- * Sessions and tokens. `accessToken`, `init` and `token` verify the public key as
- * `projects.authenticate` does. With `lockdown`, their tokens have only the scope `items:read`.
+ * Opens sessions and issues tokens. `accessToken`, `init` and `token` verify the public key as
+ * `projects.authenticate` does. With `lockdown`, these three give only the scope `items:read`.
  */
 export interface Sessions {
   /** Issues a token of the project itself, without a user. */
@@ -114,9 +114,9 @@ export function createSessions(context: Context): Sessions {
   }
 
   /**
-   * Verifies the public key again after issuing the token. If the key was rotated and all tokens
-   * were revoked in between, the new token would still be valid: it has the new revocation
-   * watermark.
+   * Verifies the public key again after the token was issued. Meanwhile, the key may have been
+   * rotated and all tokens revoked. That revocation would not cover the new token, which has the
+   * new watermark.
    */
   const openSession = async (project: Project, subject: string): Promise<IssuedToken> => {
     const issued = await issue(project, subject)

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 
 /**
- * The header `webhook-signature` of Standard Webhooks 1.0: one `v1,` and the HMAC-SHA256 of
- * `id.timestamp.body` in base64 for each secret, separated by spaces.
+ * Returns the header `webhook-signature` of Standard Webhooks 1.0. For each secret, the header has
+ * `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64. Blanks separate the signatures.
  */
 export function signWebhook(
   secrets: readonly string[],

@@ -101,7 +101,7 @@ export function createStores(context: Context): Stores {
       const change = parseStoreChange(input, store.store_type)
       const about = { subject: store_id, project_id: store.project_id, store_id }
       const write = auditedWrite(context, account, 'store.update', about, options)
-      // Checks the quota only for a new config. A stored secret may grow when it is encrypted.
+      // Without a new config, checks no quota: encryption alone may make the stored config larger.
       const quota = change.store_config && { account_id: store.account_id, config_bytes }
       const endpoints: EndpointWrite[] = []
       const changed = await storage.updateStore(
@@ -113,7 +113,8 @@ export function createStores(context: Context): Stores {
         },
         { ...write, endpoints, ...(quota && { quota }) },
       )
-      return withSentSecrets(changed as Store, change.store_config) // stores are never deleted
+      // The store is always found, because stores are never deleted.
+      return withSentSecrets(changed as Store, change.store_config)
     },
 
     async get(caller, store_id) {

@@ -9,7 +9,7 @@ type TurnRequest = Omit<ReadyRequest, 'after' | 'examined'> & {
 interface Chosen {
   /** The endpoints to serve next: first one of each account, then another of each, and so on. */
   readonly endpoint_ids: readonly string[]
-  /** Whether others may be ready, too. */
+  /** Whether further endpoints may be ready. */
   readonly isMore: boolean
 }
 
@@ -25,8 +25,8 @@ export function createTurns(storage: Storage) {
   /** The account that was served last. */
   let last = ''
   /**
-   * For accounts whose next turn does not start at their first endpoint: the endpoint before the
-   * next turn.
+   * The endpoint after which the next turn of an account starts. An account that is missing here
+   * starts at its first endpoint.
    */
   const examined = new Map<string, string>()
 
@@ -48,14 +48,14 @@ export function createTurns(storage: Storage) {
         after = ''
       }
       if (isAround && after >= start) return { accounts, isMore: false }
-      await setImmediate() // yields, because the storage may answer without I/O
+      await setImmediate() // yields to the event loop, because the storage may answer without I/O
     }
     return { accounts, isMore: true }
   }
 
   /**
-   * Records where the next turn of an account starts. Returns whether the account has more
-   * endpoints.
+   * Stores where the next turn of an account starts. Returns whether further endpoints of the
+   * account may be ready.
    */
   const advance = ({ account_id, ...account }: ReadyAccount, served: number): boolean => {
     const { endpoint_ids } = account

@@ -28,7 +28,7 @@ export interface Users {
 }
 
 export interface EraseOptions extends CallOptions {
-  /** Deletes the purchases. Their transaction ids are kept and cannot be imported again. */
+  /** Whether to delete the purchases. Their transaction ids cannot be imported again. */
   readonly delete?: boolean | undefined
   /** Called after each batch with the number of purchases erased so far. */
   readonly onProgress?: ((purchases: number) => void) | undefined
@@ -43,7 +43,7 @@ export interface ErasedUser {
   readonly purchases: number
 }
 
-/** An export reads so many records at once. Other requests wait meanwhile. */
+/** The number of records that an export reads at once. Other requests wait meanwhile. */
 const EXPORT_PAGE = 200
 
 /** Erasing 100,000 purchases takes SQLite 5 s, and blocks the event loop for 0.1 s at most. */

@@ -42,15 +42,15 @@ export interface Webhooks {
   /** One page of the messages of an endpoint, newest first. The log keeps 30 days. */
   log(account: Account, query: WebhookLogQuery): Promise<WebhookLogPage>
   /**
-   * The request of a message in the log, as an attempt would send it now. Its records are those of
-   * now: an erased user does not appear. Throws `webhook_not_found` if the log has no such message.
+   * The request of a message in the log, as an attempt would send it now. Its records are current:
+   * an erased user does not appear. Throws `webhook_not_found` if the log has no such message.
    */
   getRequest(account: Account, delivery: WebhookDeliveryKey): Promise<WebhookRequest>
   /** Sends `webhook.test` to an endpoint. */
   test(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Sends all events again from a number or a time on, unless they were moved to an archive. May
-   * also send some older events.
+   * Sends all events again from `from` or `since` on, except those that were moved to an archive.
+   * May also send some older events.
    */
   replay(account: Account, request: WebhookReplay, options?: CallOptions): Promise<WebhookEndpoint>
   /** Stops deliveries. `resume` continues them where they stopped. */

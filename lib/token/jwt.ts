@@ -30,8 +30,8 @@ export function signToken(claims: Claims, key: SigningKey): string {
 }
 
 /**
- * Verifies a token, and returns its claims. Returns undefined for every failure, which discloses
- * nothing to an attacker. `expected.now` is in Unix seconds. A cached token skips parsing: only its
+ * Verifies a token, and returns its claims. Returns undefined for every failure: an attacker must
+ * not learn the reason. `expected.now` is in Unix seconds. A cached token skips parsing: only its
  * signature and times are verified. Throws a TypeError for an unusable key, never for a token.
  *
  * @example

@@ -7,7 +7,7 @@ import { decode, encode } from './segment.ts'
 /** A secret and its `kid`, which is in the header of each token that the key signs. */
 export interface SigningKey {
   readonly kid: string
-  /** At least 32 bytes, the size of the hash (RFC 7518 section 3.2). */
+  /** The secret: at least 32 bytes, the size of the hash (RFC 7518 section 3.2). */
   readonly secret: Uint8Array
 }
 
@@ -37,7 +37,7 @@ export interface PreparedKey {
   readonly seen: BoundedMap<Seen>
 }
 
-/** A cached token that was verified, without its signature. Its times are verified at each use. */
+/** A cached token. `input` is its text without signature. Its expiry is verified at each use. */
 interface Seen {
   readonly input: string
   readonly mac: string
@@ -65,7 +65,7 @@ export function prepare(key: SigningKey): PreparedKey {
   return prepared
 }
 
-/** Finds the key of a token by its whole header, or by the `kid` for a token of another tool. */
+/** Finds a token's key by the whole header, or by the `kid` if another program issued the token. */
 export function findKey(header: string, ring: readonly PreparedKey[]): PreparedKey | undefined {
   const ours = ring.find((key) => key.header === header)
   if (ours !== undefined) return ours
@@ -91,8 +91,8 @@ export function recall(input: string, ring: readonly PreparedKey[]): Seen | unde
 }
 
 /**
- * The cache key of a token: the end of its payload, which differs between tokens of tillkit. Using
- * the whole text takes 0.5 µs longer on Node 20.
+ * The cache key of a token: the end of its payload, in which tillkit's tokens differ. Using the
+ * whole text as the key would take 0.5 µs longer on Node 20.
  */
 function tailOf(input: string): string {
   return input.slice(-64)

@@ -8,16 +8,16 @@ import type { SigningKey } from './key.ts'
 /** The signing keys. One of them signs new tokens, and all verify tokens. */
 export interface Keyring {
   sign(claims: Claims): Promise<string>
-  /** Increases when a known key was dropped. */
+  /** A number that increases when this process finds that a key was dropped. */
   revision(): number
-  /** Reloads the keys if that is due. */
+  /** Reloads the keys if they were last loaded `HANDOVER_MS` ago or earlier. */
   refresh(): Promise<void> | undefined
   /** Verifies a token. `now` is in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
-   * Adds a key, which signs tokens after `HANDOVER_MS`. `unneeded` drops the keys that no valid
-   * token needs. `others` drops all other keys, after a leak: no earlier token is then valid after
-   * `HANDOVER_MS`. `replace` stores the change.
+   * Adds a key, which signs tokens after `HANDOVER_MS`. With `unneeded`, drops the keys that no
+   * valid token needs. With `others`, drops all other keys: after `HANDOVER_MS`, no earlier token
+   * is valid. `replace` stores the change.
    */
   rotate(
     drop: 'unneeded' | 'others',
@@ -36,7 +36,7 @@ export interface StoredKey extends SigningKey {
 export interface KeyStore {
   /** Lists the keys, oldest first. */
   list(): Promise<readonly StoredKey[]>
-  /** Adds a key if the store has none. */
+  /** Adds a key if the key store is empty. */
   insertFirst(key: StoredKey): Promise<void>
 }
 
@@ -53,15 +53,15 @@ export type ReplaceKeys = (
 export const MAX_LIFETIME = 86_400
 
 /**
- * Each process reloads the keys after this time, so dropped keys then verify nothing. A new key
- * signs only when it is this old: by then, all processes with the same clock know it.
+ * The time after which each process reloads the keys. Until then, it may still accept a dropped
+ * key. A new key signs only at this age, when all processes with the same clock have loaded it.
  */
 export const HANDOVER_MS = 5_000
 
 /**
- * The minimum number of milliseconds between two reloads that invalid tokens cause. A token may
- * seem invalid because this process does not know its key yet: the clock of the process that signed
- * it is ahead.
+ * The minimum number of milliseconds between two reloads that invalid tokens cause. A valid token
+ * seems invalid if this process has not loaded its key yet. This happens if the clock of the
+ * process that signed it is ahead.
  */
 const RELOAD_MS = 1_000
 
@@ -160,8 +160,8 @@ function createKey(now: number): StoredKey {
 }
 
 /**
- * Whether a reloaded key is a known one. The known object is then kept, because it has the token
- * cache.
+ * Whether a reloaded key equals a key in memory. The key in memory is then kept, because it has the
+ * token cache.
  */
 function isSame(a: StoredKey, b: StoredKey): boolean {
   return a.kid === b.kid && Buffer.compare(a.secret, b.secret) === 0

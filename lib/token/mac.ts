@@ -26,7 +26,7 @@ export function createMac(secret: Uint8Array, maxLength: number): (text: string)
 
   return (text) => {
     const length = inner.write(text, BLOCK)
-    // Hashes to a string: Node takes 0.3 µs for it, and 0.9 µs for a buffer.
+    // Gets the inner hash as a string: Node takes 0.3 µs for a string, and 0.9 µs for a buffer.
     outer.write(hash('sha256', inner.subarray(0, BLOCK + length), 'binary'), BLOCK, 'binary')
     return hash('sha256', outer, 'base64url')
   }
@@ -36,11 +36,11 @@ const given = Buffer.alloc(MAC_LENGTH)
 const wanted = Buffer.alloc(MAC_LENGTH)
 
 /**
- * Compares texts in constant time. Does not compare bytes: base64url has several encodings of the
- * same bytes.
+ * Compares MACs as base64url texts in constant time. Does not decode them, because several texts
+ * can give the same bytes.
  */
 export function isMac(text: string, mac: string): boolean {
   wanted.write(mac)
-  // Checks the length, because after a shorter text the buffer still has bytes of an earlier text.
+  // Checks the length: a shorter text leaves bytes of an earlier text in the buffer.
   return given.write(text) === MAC_LENGTH && timingSafeEqual(given, wanted)
 }
