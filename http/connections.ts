@@ -12,10 +12,10 @@ export interface Exchange {
 export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
- * Limits and counts the connections of a server, and tracks the latest exchange of each. After the
- * server has stopped listening, closes each connection after its next answer. It does not close
- * them while the server still listens: the clients would reconnect, and the kernel resets new
- * connections that are not yet accepted when listening ends.
+ * Limits and counts the connections of a server, and tracks the latest exchange of each connection.
+ * After the server has stopped listening, closes each connection after its next answer. If it
+ * closed them earlier, clients would reconnect, and the kernel would reset the new connections that
+ * are not accepted when the server stops listening.
  */
 export function watchConnections(
   server: Server,
@@ -25,8 +25,8 @@ export function watchConnections(
   const track = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     if (!server.listening) {
-      // Only the last of several pipelined answers may close the connection, or later ones are
-      // lost.
+      // Of several pipelined answers, only the last may close the connection: the answers after a
+      // close would be lost.
       const earlier = latest.get(socket)
       if (earlier) earlier.response.shouldKeepAlive = true
       response.shouldKeepAlive = false

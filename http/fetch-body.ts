@@ -30,8 +30,8 @@ export class FetchBody implements RequestBody {
   }
 
   /**
-   * Works like `receive` of a `node:http` body. The runtime limits how long a paused sender may
-   * wait.
+   * Works like `receive` of a `node:http` body. While `take` pauses the body, only the runtime can
+   * time out the client.
    */
   async receive(
     { bytes, timeout, isTimedByChunk = false }: BodyLimits,

@@ -85,7 +85,7 @@ function answer(type: string, body: Representation): Answer {
   return { body, headers }
 }
 
-/** Reads a text once. A failed read is repeated at the next request. */
+/** Calls `read` once, and caches the result. After an error, the next request calls it again. */
 function represent(name: string, read: () => Promise<string>): Promise<Representation> {
   const known = loaded.get(name)
   if (known) return known

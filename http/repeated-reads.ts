@@ -17,7 +17,7 @@ export interface RepeatedRead extends CacheableRead {
   readonly exchange: NodeExchange
   /** See `Till.together`. */
   readonly together: Together
-  /** The answer is correct only at this revision. */
+  /** The revision of the data at which the answer is correct. */
   readonly revision: number
 }
 
@@ -38,15 +38,13 @@ export interface RepeatedReads {
    */
   check(read: RepeatedRead, send: Send): void
   /**
-   * Returns the function that caches the answer of a request. Call it before the first read: it
-   * notes the current revision.
+   * Returns the function that caches the answer of a request. Call `recorder` before the first
+   * read, because it notes the current revision of the data.
    */
   recorder(exchange: NodeExchange): (read: CacheableRead) => void
 }
 
-/**
- * The maximum sizes of the two caches in bytes. The size of an answer includes its request target.
- */
+/** The maximum bytes of the token cache, and of the answer cache with its request targets. */
 const TOKEN_BYTES = 8 * 2 ** 20
 const ANSWER_BYTES = 16 * 2 ** 20
 
@@ -56,7 +54,7 @@ const ENTRY_BYTES = 512
 export function createRepeatedReads(revision: Revision): RepeatedReads {
   const callers = new BoundedMap<Sized<Session>>(TOKEN_BYTES, sizeOf)
   const answers = new BoundedMap<Sized<CacheableRead>>(ANSWER_BYTES, sizeOf)
-  /** The revision at which all entries are correct. */
+  /** The revision of the data at which all cached entries are correct. */
   let known = -1
   let batch: { readonly check: Promise<void>; readonly reads: RepeatedRead[] } | undefined
 
@@ -121,7 +119,7 @@ function sizeOf({ size }: Sized<unknown>): number {
   return size
 }
 
-/** All sessions of a project get the same answers from cached routes. */
+/** The cache key of an answer. Cached routes give all sessions of a project the same answers. */
 function keyOf({ project_id }: Session, url: string): string {
   return `${project_id} ${url}`
 }

@@ -23,8 +23,8 @@ export function sendReply(
   return undefined
 }
 
-// A list is faster, but middleware that replaces `writeHead` may know only objects (on-headers
-// before 1.1.0).
+// A list of headers is faster than an object. Middleware that replaces `writeHead` may know only
+// objects (on-headers before 1.1.0).
 function writeHead(
   response: ServerResponse,
   status: number,
