@@ -89,7 +89,7 @@ function assertOption(
 ) {
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined
   if (!spec) {
-    // For `-name`, the token's `name` would be only `n`.
+    // For `-name`, the parser finds an option `n`, so the error uses the typed text.
     const written = typed.split('=', 1)[0] ?? ''
     const meant = suggest(written.replace(/^-+/, ''), Object.keys(specs))
     throw new UsageError(`Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`)
@@ -105,8 +105,8 @@ function assertOption(
 }
 
 /**
- * Adds the default value to an option that is given without one: `parseArgs` has no optional
- * values.
+ * Adds the value `bare` to an option that is given without a value, because `parseArgs` has no
+ * options with an optional value.
  */
 function fillBare(args: readonly string[], specs: OptionSpecs): string[] {
   return args.map((arg, index) => {

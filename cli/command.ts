@@ -15,7 +15,7 @@ export interface OptionSpec {
   readonly required?: boolean
   /** The environment variable that is used when the option is left out. */
   readonly variable?: string
-  /** Finds the value of a required option that was given neither as an option nor as a variable. */
+  /** Finds a required value in the database when neither the option nor its variable gives one. */
   readonly findDefault?: (till: Till) => Promise<string>
   /** The option may be repeated. */
   readonly multiple?: boolean

@@ -91,7 +91,7 @@ const listOf = (text: string | undefined) => text?.split(',').map((each) => each
 function platformsOf(text: string | undefined): string[] | undefined {
   const names = listOf(text)
   const known: readonly string[] = PLATFORMS
-  // Rejects unknown names: a mistyped one would remove a platform from the allowed list.
+  // Rejects unknown names: a mistyped one would leave its platform out of the allowed list.
   if (names?.every((name) => known.includes(name)) ?? true) return names
   throw new UsageError(`TILLKIT_PLATFORMS must be some of ${PLATFORMS.join(', ')}`)
 }

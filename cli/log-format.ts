@@ -57,10 +57,10 @@ interface Formatted<T> {
 type Answer = Pick<LogEntry, 'level' | 'method' | 'route' | 'status'>
 type Caller = Pick<LogEntry, 'client' | 'account_id' | 'project_id'>
 
-/** The latest answer of each route. The number of routes is fixed. */
+/** Caches the last log values of each route, as JSON text. The number of routes is fixed. */
 const answers = new Map<string | null, Formatted<Answer>>()
 
-/** The members of an answer, and the name of the next one. */
+/** The JSON of the fields `level` to `status`, and the name of the next field, `ms`. */
 function answerOf({ level, method, route, status }: LogEntry): string {
   const known = answers.get(route)
   const last = known?.values
@@ -74,10 +74,10 @@ function answerOf({ level, method, route, status }: LogEntry): string {
 }
 
 const MAX_CLIENTS = 1_000
-/** The latest caller of each client address. The cache is emptied when full. */
+/** Caches the last formatted caller of each client address. The cache is emptied when full. */
 const callers = new Map<string, Formatted<Caller>>()
 
-/** The members of a caller, between the end of the request id and that of the entry. */
+/** The JSON of the caller's fields, between the request id's text and the end of the entry. */
 function callerOf({ client, account_id, project_id }: LogEntry): string {
   const known = callers.get(client)
   const last = known?.values

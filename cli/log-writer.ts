@@ -63,7 +63,7 @@ function createFileWrite(fd: number): Write {
   let isCut = false
   return (lines) => {
     const text = isCut ? `\n${lines}` : lines
-    const fits = 3 * text.length <= buffer.length // UTF-8 has at most 3 bytes for each unit
+    const fits = 3 * text.length <= buffer.length // UTF-8 takes at most 3 bytes a UTF-16 unit
     const bytes = fits ? buffer : Buffer.from(text)
     const end = fits ? buffer.write(text) : bytes.length
     let written = 0

@@ -5,7 +5,7 @@ import { json } from './option-values.ts'
 
 // The options that several commands share, grouped by use.
 
-/** The statuses that open or close a project or a store. Any other text is only stored. */
+/** The known statuses of projects and stores. Any other status is stored, but has no effect. */
 export const STATUSES = ['active', 'disabled', 'archived']
 const PURCHASE_STATUSES: readonly PurchaseStatus[] = [
   'purchased',

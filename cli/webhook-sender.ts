@@ -28,9 +28,9 @@ const NOTICE_MS = 20
 const RESTART_MS = 2_000
 
 /**
- * Sends webhooks in a separate thread, so that requests do not wait for them. Sends in this thread
- * if the storage is in memory, which other threads cannot read, or if the thread's file is not
- * compiled, because Node 20 runs no TypeScript in threads.
+ * Sends webhooks in a separate thread, so that requests do not wait for them. Uses the current
+ * thread in two cases: other threads cannot read a storage in memory, and Node 20 runs no
+ * uncompiled TypeScript in threads.
  */
 export function startSender(till: Till, { onError, ...data }: SenderOptions): WebhookSender {
   const file = new URL('./webhook-thread.js', import.meta.url)

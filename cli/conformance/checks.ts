@@ -12,7 +12,7 @@ export interface Check {
   readonly clause: string
   /** The error statuses that the check is about. */
   readonly statuses: readonly number[]
-  /** Whether the specification leaves this open. A mismatch is then a note, not a failure. */
+  /** Whether the specification allows other behaviour. A mismatch is then a note, not a failure. */
   readonly isOpen: boolean
   run(world: World): Promise<void>
 }
@@ -90,8 +90,8 @@ export function createTools({ number, request }: Pick<EndpointSpec, 'number' | '
     return world.call(number, applyTo(call, await resolve(changes, world)))
   }
   /**
-   * Creates a check. A `clause` like `: public_key` means that part of the section about this
-   * endpoint.
+   * Creates a check. A `clause` that begins with a colon, such as `: public_key`, is a part of the
+   * specification's section about the endpoint.
    */
   const check = (
     title: string,

@@ -50,7 +50,7 @@ export function createClient(options: ClientOptions): Send {
     const timer = AbortSignal.timeout(Math.min(timeout, timeLeft))
     const either = signal ? AbortSignal.any([signal, timer]) : timer
     try {
-      // A redirect could send the account key to another server.
+      // Does not follow redirects, which could send the account key to another server.
       const response = await fetch(target, { ...init, redirect: 'manual', signal: either })
       return { response, text: await readText(response) }
     } catch (cause) {

@@ -10,7 +10,7 @@ export function redact(text: string, secrets: Secrets): string {
   return redacted
 }
 
-/** Replaces secrets in a shell command, which has each of them inside single quotes. */
+/** Replaces secrets in a shell command, in which single quotes enclose each secret. */
 export function redactCommand(command: string, secrets: Secrets): string {
   const quoted = [...secrets].map(([secret, name]) => [secret, `'"${name}"'`] as const)
   return redact(command, new Map(quoted))
