@@ -22,7 +22,7 @@ function valuesOfOperand({ operand = '' }: Command): Values {
 interface Option {
   readonly name: string
   readonly help: string
-  /** The values of the option. Undefined for a flag. */
+  /** The values of the option. Undefined if the option needs no value. */
   readonly values: Values | undefined
 }
 
@@ -33,7 +33,7 @@ function completedOptions(command: Command): Option[] {
   })
 }
 
-/** Groups the options that take a value by the code that offers their values. */
+/** Groups the options that take a value by the shell code that completes the value. */
 function groupByValues(
   options: readonly Option[],
   format: (values: Values) => string,

@@ -58,7 +58,7 @@ export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
 
 /**
  * Reads the headers of a request that middleware may have changed. A header that the client
- * repeated stays null. HTTP/2 has `:authority` instead of `host`.
+ * repeated has the value null. HTTP/2 has `:authority` instead of `host`.
  */
 export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
   const sent = readHeaders(request)

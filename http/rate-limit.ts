@@ -7,7 +7,7 @@ export interface Consumption {
   readonly isAllowed: boolean
   /** How many more requests are allowed at this moment. */
   readonly remaining: number
-  /** Whole seconds until the bucket is full, or if refused, until the next request is allowed. */
+  /** Whole seconds until the bucket is full; after a refusal, until the next request is allowed. */
   readonly seconds: number
 }
 

@@ -27,14 +27,15 @@ type Send = (read: RepeatedRead, isCurrent: boolean) => void
  * Answers a read in one step when a request with the same target and the same token was answered
  * before. The steps of a first read cost 9 µs in promises and garbage (bench/read).
  *
- * Any change of the database or of the signing keys empties the caches. Each read waits for a
- * version check that begins after its arrival, so no answer is outdated.
+ * Any change of the database or of the signing keys empties the caches. Each read waits for a check
+ * for changes that begins after the read has arrived, so no answer is outdated.
  */
 export interface RepeatedReads {
   find(exchange: NodeExchange, together: Together): RepeatedRead | undefined
   /**
-   * Calls `send` after a version check. Reads of one turn of the event loop share it. `isCurrent`
-   * is false when something has changed, or when the check failed.
+   * Checks whether the cached data is current, then calls `send`. Reads of one turn of the event
+   * loop share the check. `isCurrent` is false when something has changed, or when the check
+   * failed.
    */
   check(read: RepeatedRead, send: Send): void
   /**

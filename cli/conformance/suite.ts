@@ -50,7 +50,7 @@ export interface Report {
   /** Whether all required checks ran and passed. */
   readonly conforms: boolean
   readonly counts: { readonly [O in Outcome]: number }
-  /** The beginning of the names of all records that the run left behind. */
+  /** The prefix of the names of all records that the run left behind. */
   readonly records: string
   /** Whether the run has restored the name, platform and config of the public key's project. */
   readonly restored: boolean

@@ -57,10 +57,9 @@ export interface Queues {
   full(): string[]
   /** The accounts that have used up their share of the messages. The next claim leaves them out. */
   fullAccounts(): string[]
-  /** Whether the endpoint's queue is full. */
   isFull(endpoint_id: string): boolean
   add(message: OutgoingMessage, deadline: number): void
-  /** The next message that may be sent, one of each endpoint in turn. */
+  /** The next message that may be sent, round-robin by endpoint. */
   next(): Turn | undefined
   /** Removes the messages of an endpoint that wait, and returns them. */
   drop(endpoint_id: string): OutgoingMessage[]
@@ -112,8 +111,8 @@ export function createQueues(): Queues {
     }
   }
   /**
-   * Whether an account may use more of a limit: yes, while it uses less than is left. One account
-   * alone can thus use half, and each of two a third. Some always remains for another account.
+   * An account may use more of a limit while it uses less than is still free. One account alone can
+   * therefore use half, and each of two a third. Some always remains for another account.
    */
   const isWithin = (usage: Usage, kind: keyof Usage, most: number) => usage[kind] < most - all[kind]
   const mayStart = (queue: Queue) => {

@@ -31,7 +31,7 @@ export interface OutgoingOptions {
   readonly allowPrivate?: boolean | undefined
   /** Milliseconds for the name lookup, the connection, the request and the answer together. */
   readonly timeout?: number | undefined
-  /** Resolves host names instead of DNS. The addresses are checked all the same. */
+  /** Resolves host names in place of DNS. The addresses are still checked. */
   readonly resolve?: Resolve | undefined
   /** Certificate authorities to trust instead of those that Node trusts, as PEM. */
   readonly ca?: string | undefined

@@ -31,7 +31,7 @@ export interface WebhookSenderOptions extends OutgoingOptions {
   readonly lease?: number | undefined
   /** Milliseconds for which `close` waits for requests in flight; default 5,000. */
   readonly closeTimeout?: number | undefined
-  /** Called once when the storage begins to fail. The sender continues by itself. */
+  /** Called once when the storage begins to fail. The sender then retries by itself. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
