@@ -60,7 +60,7 @@ export async function readRequest({ till, operand, options, io, env }: Catalog) 
       project_id: project,
       archiveMissing: options['archive-missing'],
       createStores: options['create-stores'],
-      type: options.type as ItemType | undefined, // the library validates it
+      type: options.type as ItemType | undefined, // the library validates the type
       env,
     }
     return { account, request }

@@ -69,7 +69,7 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly description?: string
   /** A command line that the help shows. */
   readonly example?: string
-  /** The placeholder of its only operand: `ID`, `FILE`. */
+  /** The placeholder of the only operand, such as `ID` or `FILE`. */
   readonly operand?: string
   /**
    * Whether to create a missing database. Most commands reject a missing one, because its path may

@@ -10,11 +10,11 @@ export interface Config {
   readonly host: string
   readonly port: string
   readonly tokenSecret: string | undefined
-  /** Milliseconds. */
+  /** The lifetime of a token in milliseconds. */
   readonly tokenLifetime: number | undefined
   readonly platforms: readonly string[] | undefined
   readonly corsOrigins: readonly string[]
-  /** Newest first. */
+  /** The master keys, newest first. */
   readonly masterKeys: readonly Uint8Array[]
   readonly lockdown: boolean
   readonly quotas: Quotas

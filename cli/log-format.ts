@@ -13,7 +13,7 @@ export type LogFormat = 'text' | 'json'
 /** A line of the log of `serve`, without the line break. */
 export function formatLogLine(entry: LogEntry | LogMessage, format: LogFormat): string {
   if (format === 'json') return 'message' in entry ? JSON.stringify(entry) : formatEntry(entry)
-  const time = entry.time.slice(11, 19) // UTC, as in JSON
+  const time = entry.time.slice(11, 19) // the time in UTC, as in the JSON format
   if ('message' in entry) return `${time}  ${entry.level}: ${formatValue(entry.message)}`
   const { status, method, route, ms, client, error } = entry
   const request = `${status}  ${method.padEnd(4)} ${route ?? '(unknown path)'}`

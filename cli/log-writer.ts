@@ -43,7 +43,7 @@ function createWrite(stream: OutputStream): Write {
   if (fd !== undefined && isFile(fd)) return createFileWrite(fd)
   return (text) => {
     if (stream.writableLength > MAX_UNREAD) return false
-    if (stream.writable) stream.write(text) // not writable if the reader has ended
+    if (stream.writable) stream.write(text) // the stream is not writable if its reader has ended
     return true
   }
 }

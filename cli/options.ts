@@ -112,7 +112,7 @@ export const SUMMARY_OPTIONS = {
   store: { value: 'ID', help: 'only this store; default all stores of the account' },
   by: {
     value: 'FIELDS',
-    parse: (text: string) => text.split(',') as SummaryKey[], // the library validates them
+    parse: (text: string) => text.split(',') as SummaryKey[], // validated by the library
     help: 'day, week or month, sku, currency, store; default month,sku,currency',
   },
   ...SELECTION_OPTIONS,
@@ -123,7 +123,7 @@ export function purchaseQuery(
   options: Invocation<typeof PURCHASE_OPTIONS>['options'],
 ): PurchaseQuery {
   const { store, user, sku, import: import_id, from, to } = options
-  const status = options.status as PurchaseStatus | undefined // the library validates it
+  const status = options.status as PurchaseStatus | undefined // validated by the library
   return { store_id: store, user_id: user, sku, status, import_id, from, to }
 }
 

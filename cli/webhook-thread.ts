@@ -12,7 +12,7 @@ import type { FromThread, ThreadData, ToThread } from './webhook-sender.ts'
 
 const REPORT_MS = 100
 
-process.removeAllListeners('warning') // the main thread has printed these
+process.removeAllListeners('warning') // the main thread prints the warnings
 lowerPriority()
 
 const port = parentPort as MessagePort

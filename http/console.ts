@@ -77,7 +77,7 @@ function answerOf(type: string, text: string): Answer {
 }
 
 function hasFiles(): boolean {
-  const { url } = import.meta // undefined in a CommonJS bundle
+  const { url } = import.meta // `url` is undefined in a CommonJS bundle
   return url !== undefined && existsSync(fileUrl('index.html'))
 }
 

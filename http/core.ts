@@ -91,7 +91,7 @@ export function createCore(till: Till, context: ServerContext): Core {
       // Counts the request by its address until the credential identifies the caller.
       const address = networkOf(exchange.client)
       if (addressLimit) consume(addressLimit, address, answer)
-      assertRoom(limit) // fails early, because verifying a credential is expensive
+      assertRoom(limit) // rejects early, because verifying a credential is expensive
       acquire(concurrency.verifications, address)
       try {
         const ask = hostAccount && (() => hostAccount(exchange))

@@ -35,7 +35,7 @@ const BUCKETS = 100_000
  */
 export function createRateLimiter(
   quota: number,
-  now: () => number = () => performance.now(), // the wall clock may jump
+  now: () => number = () => performance.now(), // a monotonic clock: the wall clock may jump
   buckets = BUCKETS,
 ): RateLimiter {
   const interval = WINDOW / quota

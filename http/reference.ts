@@ -96,7 +96,7 @@ function represent(name: string, read: () => Promise<string>): Promise<Represent
 }
 
 function hasAssets(): boolean {
-  const { url } = import.meta // undefined in a CommonJS bundle
+  const { url } = import.meta // `url` is undefined in a CommonJS bundle
   return url !== undefined && existsSync(assetUrl('swagger-ui-bundle.js'))
 }
 

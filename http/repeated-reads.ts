@@ -15,7 +15,7 @@ export interface CacheableRead {
 /** A request for which an earlier answer is known. */
 export interface RepeatedRead extends CacheableRead {
   readonly exchange: NodeExchange
-  /** See `Till.together`. */
+  /** The function of this request from `Till.together`. */
   readonly together: Together
   /** The revision of the data at which the answer is correct. */
   readonly revision: number

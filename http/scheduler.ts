@@ -36,6 +36,6 @@ function serveNext(): void {
   const [account, queue] = next
   queue.shift()?.()
   queues.delete(account)
-  if (queue.length > 0) queues.set(account, queue) // moves the account behind the others
+  if (queue.length > 0) queues.set(account, queue) // moves the account to the end
   if (queues.size > 0) schedule()
 }

@@ -8,7 +8,7 @@ import type { World } from './world.ts'
 /** One sentence of the specification, as a request and the expected answer. */
 export interface Check {
   readonly title: string
-  /** The part of the specification that has the sentence. */
+  /** The part of the specification that contains the sentence. */
   readonly clause: string
   /** The error statuses that the check is about. */
   readonly statuses: readonly number[]

@@ -3,7 +3,7 @@ export type Secrets = ReadonlyMap<string, string>
 
 const JWT = /\beyJ[\w-]+(\.[\w-]*){2,4}/g
 
-/** Replaces secrets and all tokens. */
+/** Replaces all secrets and tokens in a text by shell variables. */
 export function redact(text: string, secrets: Secrets): string {
   let redacted = text.replace(JWT, '$TOKEN')
   for (const [secret, name] of secrets) redacted = redacted.replaceAll(secret, () => name)

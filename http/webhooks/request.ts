@@ -230,7 +230,7 @@ function toAnswer({ statusCode: status = 0, headers }: IncomingMessage, body: Bu
 function decode(bytes: Buffer): string {
   if (bytes.length === 0) return ''
   const text = bytes.subarray(0, MAX_ANSWER).toString('utf8').replaceAll('\0', '\uFFFD')
-  // Cuts the text again: each malformed byte has become U+FFFD, which takes three bytes.
+  // Cuts the text to 4 KiB again: decoding turned each malformed byte into U+FFFD, of three bytes.
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(MAX_ANSWER))
   return text.slice(0, read)
 }
