@@ -21,7 +21,7 @@ export function parseArguments(
   if (given.help === true) return { options: given, operand: '' }
   const values = { ...defaultsOf(specs, environment), ...given }
   for (const [name, { value = '' }] of Object.entries(specs)) {
-    // Rejects an empty id: the shell variable that should contain it may not be set.
+    // Rejects an empty id, which usually comes from a shell variable that is not set.
     const isName = value === 'ID' || value === 'DB'
     if (isName && values[name] === '') throw new UsageError(`--${name} ${value} is empty`)
   }
@@ -62,7 +62,7 @@ function parseStrictly(
   })
   const options = Object.fromEntries(types)
   const filled = fillBare(args, specs)
-  // `strict: false`, because the errors of strict mode name the option only in their message.
+  // Does not use strict mode, because its errors name the option only in their message.
   const { values, positionals, tokens } = parseArgs({
     args: filled,
     options,

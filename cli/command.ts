@@ -67,7 +67,7 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly summary: string
   /** Sentences that the help shows after the summary. */
   readonly description?: string
-  /** A command line that the help shows. */
+  /** An example of a command line, for the help. */
   readonly example?: string
   /** The placeholder of the only operand, such as `ID` or `FILE`. */
   readonly operand?: string
@@ -83,7 +83,7 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
-  /** Opens no database: `till` is in memory. */
+  /** Whether the command needs no database. Its `till` is then in memory. */
   readonly needsNoDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>

@@ -81,7 +81,7 @@ export function readConfig(environment: Environment): Config {
 }
 
 const MAX_SECONDS = 30 * 86_400
-/** Whole seconds, as milliseconds. */
+/** Parses whole seconds. Returns milliseconds. */
 const seconds: ValueParser<number> = (text, name) => 1000 * wholeNumber(1, MAX_SECONDS)(text, name)
 const secondsList: ValueParser<number[]> = (text, name) =>
   text.split(',').map((each) => seconds(each.trim(), name))

@@ -41,7 +41,7 @@ function startOf(time: string): string {
   return latest.text
 }
 
-/** The texts of 0 to 99.9 ms: formatting such a number takes 0.1 µs. */
+/** The texts of the durations from 0 to 99.9 ms: formatting a number takes 0.1 µs. */
 const TENTHS = Array.from({ length: 1_000 }, (_, tenths) => String(tenths / 10))
 
 function formatMs(ms: number): string {

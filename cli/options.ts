@@ -54,7 +54,7 @@ export const PROJECT_OPTIONS = {
   ...PROJECT_OPTION,
 } as const satisfies OptionSpecs
 
-/** The account of `PROJECT_OPTIONS`: the named one, else the owner of the project. */
+/** The account that `--account` names, else the account that owns the project. */
 export function accountOf(
   till: Till,
   { account, project }: Invocation<typeof PROJECT_OPTIONS>['options'],

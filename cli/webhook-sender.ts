@@ -22,7 +22,7 @@ interface SenderOptions extends ThreadData {
   onError(error: unknown): void
 }
 
-/** The least milliseconds between two messages that tell the thread of changes. */
+/** The minimum milliseconds between two messages that report changes to the thread. */
 const NOTICE_MS = 20
 /** Milliseconds after which a thread that ended is started again. */
 const RESTART_MS = 2_000

@@ -50,7 +50,8 @@ export function watchConnections(
 
 /**
  * Returns a function to call periodically. It ends each connection that was idle since the last
- * call, and destroys it at the next call. The delay avoids resetting a request that is on its way.
+ * call, and destroys the connection at the next call. The delay avoids resetting a request that is
+ * on its way.
  */
 export function createIdleCloser(connections: Connections): () => void {
   let idle = new Map<Socket, number>()

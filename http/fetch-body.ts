@@ -78,8 +78,8 @@ export class FetchBody implements RequestBody {
   }
 
   /**
-   * Reads and discards the rest of a partly read body, so that the client gets the answer. Does
-   * nothing if no part of the body was read: the runtime then handles it.
+   * Reads and discards the rest of a partly read body, so that the client gets the answer. If no
+   * part of the body was read, does nothing: the runtime then handles the body.
    */
   async discardRest({ discardBytes, discardTimeout }: Limits): Promise<void> {
     const reader = this.#reader

@@ -67,7 +67,7 @@ const PARAMETER = new RegExp(
   `[ \\t]*;[ \\t]*(?:(${TOKEN})=(?:"((?:[^"\\\\]|\\\\.)*)"|(${TOKEN})))?`,
   'gsy',
 )
-/** RFC 2046 section 5.1.1: up to 70 bchars, the last of them not a space. */
+/** RFC 2046 section 5.1.1: up to 70 characters, the last of them not a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const OPENING = /^[ \t]*$/
 const CLOSING = /^--[ \t]*$/

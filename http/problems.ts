@@ -83,7 +83,7 @@ function problem(
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
 }
 
-/** The maximum characters of a text. Only texts that quote the client's input can be longer. */
+/** Texts are cut to this many characters. Only quotes of the client's input can be longer. */
 const MAX_TEXT = 1000
 
 /**

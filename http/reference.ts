@@ -9,7 +9,7 @@ import { route } from './routes.ts'
 
 /**
  * The routes of the reference page, which are served only when the page is enabled. Throws a
- * TypeError where its files are missing.
+ * TypeError when its files are missing.
  */
 export function createReferenceRoutes() {
   if (hasAssets()) return referenceRoutes
@@ -59,7 +59,7 @@ const ASSETS = new Map([
   ['swagger-ui.css', { type: 'text/css', read: () => readAsset('swagger-ui.css') }],
 ])
 
-/** Allows only this origin. Swagger UI embeds its icons as `data:` URLs. */
+/** The Content-Security-Policy of the page. Swagger UI embeds its icons as `data:` URLs. */
 const POLICY = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],

@@ -25,7 +25,7 @@ const READ_BYTES = 256 * 1024
 export async function createTemporaryFile(): Promise<TemporaryFile> {
   const path = join(tmpdir(), `tillkit-${randomUUID()}`)
   const file = await asUnavailable(open(path, 'wx+', 0o600))
-  // Windows cannot unlink an open file; there, `discard` does so.
+  // Windows cannot unlink an open file; there, `discard` unlinks it.
   const unlinked = await unlink(path).then(
     () => true,
     () => false,

@@ -35,7 +35,7 @@ export interface EndpointSpec {
   readonly optional?: readonly string[]
   /** Creates a request with an unusual text in one of its fields. */
   readonly unusual?: (text: string, world: World) => Promise<Call>
-  /** The checks that are special to the endpoint. */
+  /** The checks that only this endpoint has. */
   readonly checks?: (tools: Tools) => readonly Check[]
   /** The checks of recommended behaviour, which the specification leaves open. */
   readonly open?: (tools: Tools) => readonly Check[]

@@ -16,9 +16,9 @@ export interface Answer {
 export interface ClientOptions {
   /** The URL of the server, without a slash at the end. */
   readonly url: string
-  /** Milliseconds for one request. */
+  /** The time limit for one request, in milliseconds. */
   readonly timeout: number
-  /** Milliseconds for all requests. */
+  /** The time limit for all requests, in milliseconds. */
   readonly totalTime: number
   readonly maxRequests: number
   readonly signal?: AbortSignal | undefined

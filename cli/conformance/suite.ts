@@ -59,7 +59,7 @@ export interface Report {
 
 export interface SuiteOptions extends Keys {
   readonly url: string
-  /** Milliseconds for one request. */
+  /** The time limit for one request, in milliseconds. */
   readonly timeout: number
   /** The endpoints to check; default all. */
   readonly only?: readonly number[] | undefined

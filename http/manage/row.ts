@@ -8,7 +8,7 @@ import { type AnyRoute, route } from '../routes.ts'
 import { waitForTurn } from '../scheduler.ts'
 import type { ServerContext } from '../server-context.ts'
 
-/** A request of the management API, in the library's terms. */
+/** The input of a route of the management API: the caller and the parsed request. */
 export interface ManageCall {
   readonly till: Till
   readonly caller: KeyedAccount

@@ -2,7 +2,7 @@
 export interface Alarm {
   /** Ends the current wait. If there is none, the next wait ends at once. */
   ring(): void
-  /** Waits this many milliseconds, or until `ring`. */
+  /** Waits this many milliseconds, or until `ring` is called. */
   wait(milliseconds: number): Promise<void>
 }
 
