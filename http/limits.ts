@@ -22,7 +22,7 @@ export const limits = {
    * catalogs, the undo of an import and the erasure of a user.
    */
   reportsInFlight: 16,
-  /** Requests whose credential is being verified. The limits of reads and writes count them later. */
+  /** Requests whose credential is being verified. Other limits of requests count them later. */
   verificationsInFlight: 1_000,
   /**
    * The percentage of a limit on requests or memory that one account may use. For
