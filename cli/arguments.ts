@@ -21,7 +21,7 @@ export function parseArguments(
   if (given.help === true) return { options: given, operand: '' }
   const values = { ...defaultsOf(specs, environment), ...given }
   for (const [name, { value = '' }] of Object.entries(specs)) {
-    // Rejects an empty id: the shell variable that should contain it may not be set.
+    // Rejects an empty id, which usually comes from a shell variable that is not set.
     const isName = value === 'ID' || value === 'DB'
     if (isName && values[name] === '') throw new UsageError(`--${name} ${value} is empty`)
   }
@@ -62,7 +62,7 @@ function parseStrictly(
   })
   const options = Object.fromEntries(types)
   const filled = fillBare(args, specs)
-  // `strict: false`, because the errors of strict mode name the option only in their message.
+  // Does not use strict mode, because its errors name the option only in their message.
   const { values, positionals, tokens } = parseArgs({
     args: filled,
     options,
@@ -89,7 +89,7 @@ function assertOption(
 ) {
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined
   if (!spec) {
-    // For `-name`, the token's `name` would be only `n`.
+    // For `-name`, the parser finds an option `n`, so the error uses the typed text.
     const written = typed.split('=', 1)[0] ?? ''
     const meant = suggest(written.replace(/^-+/, ''), Object.keys(specs))
     throw new UsageError(`Unknown option '${written}'${meant ? `: did you mean --${meant}?` : ''}`)
@@ -105,8 +105,8 @@ function assertOption(
 }
 
 /**
- * Adds the default value to an option that is given without one: `parseArgs` has no optional
- * values.
+ * Adds the value `bare` to an option that is given without a value, because `parseArgs` has no
+ * options with an optional value.
  */
 function fillBare(args: readonly string[], specs: OptionSpecs): string[] {
   return args.map((arg, index) => {

@@ -15,7 +15,7 @@ export interface OptionSpec {
   readonly required?: boolean
   /** The environment variable that is used when the option is left out. */
   readonly variable?: string
-  /** Finds the value of a required option that was given neither as an option nor as a variable. */
+  /** Finds a required value in the database when neither the option nor its variable gives one. */
   readonly findDefault?: (till: Till) => Promise<string>
   /** The option may be repeated. */
   readonly multiple?: boolean
@@ -67,9 +67,9 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly summary: string
   /** Sentences that the help shows after the summary. */
   readonly description?: string
-  /** A command line that the help shows. */
+  /** An example of a command line, for the help. */
   readonly example?: string
-  /** The placeholder of its only operand: `ID`, `FILE`. */
+  /** The placeholder of the only operand, such as `ID` or `FILE`. */
   readonly operand?: string
   /**
    * Whether to create a missing database. Most commands reject a missing one, because its path may
@@ -83,7 +83,7 @@ export interface Command<O extends OptionSpecs = OptionSpecs> {
   readonly storesSecrets?: boolean
   /** The option that names the database instead of `--db`. */
   readonly databaseOption?: string
-  /** Opens no database: `till` is in memory. */
+  /** Whether the command needs no database. Its `till` is then in memory. */
   readonly needsNoDatabase?: boolean
   readonly options: O
   run(invocation: Invocation<O>): Promise<void>

@@ -22,7 +22,7 @@ function valuesOfOperand({ operand = '' }: Command): Values {
 interface Option {
   readonly name: string
   readonly help: string
-  /** The values of the option. Undefined for a flag. */
+  /** The values of the option. Undefined if the option needs no value. */
   readonly values: Values | undefined
 }
 
@@ -33,7 +33,7 @@ function completedOptions(command: Command): Option[] {
   })
 }
 
-/** Groups the options that take a value by the code that offers their values. */
+/** Groups the options that take a value by the shell code that completes the value. */
 function groupByValues(
   options: readonly Option[],
   format: (values: Values) => string,
@@ -47,7 +47,7 @@ function groupByValues(
   return [...groups]
 }
 
-/** Returns the words that may follow each beginning of a command, with their help texts. */
+/** Returns the possible next words, with their help texts, for each beginning of a command. */
 function nextWords(commands: readonly Command[]): Map<string, Map<string, string>> {
   const next = new Map<string, Map<string, string>>()
   for (const { name, summary } of commands) {

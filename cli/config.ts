@@ -10,11 +10,11 @@ export interface Config {
   readonly host: string
   readonly port: string
   readonly tokenSecret: string | undefined
-  /** Milliseconds. */
+  /** The lifetime of a token in milliseconds. */
   readonly tokenLifetime: number | undefined
   readonly platforms: readonly string[] | undefined
   readonly corsOrigins: readonly string[]
-  /** Newest first. */
+  /** The master keys, newest first. */
   readonly masterKeys: readonly Uint8Array[]
   readonly lockdown: boolean
   readonly quotas: Quotas
@@ -81,7 +81,7 @@ export function readConfig(environment: Environment): Config {
 }
 
 const MAX_SECONDS = 30 * 86_400
-/** Whole seconds, as milliseconds. */
+/** Parses whole seconds. Returns milliseconds. */
 const seconds: ValueParser<number> = (text, name) => 1000 * wholeNumber(1, MAX_SECONDS)(text, name)
 const secondsList: ValueParser<number[]> = (text, name) =>
   text.split(',').map((each) => seconds(each.trim(), name))
@@ -91,7 +91,7 @@ const listOf = (text: string | undefined) => text?.split(',').map((each) => each
 function platformsOf(text: string | undefined): string[] | undefined {
   const names = listOf(text)
   const known: readonly string[] = PLATFORMS
-  // Rejects unknown names: a mistyped one would remove a platform from the allowed list.
+  // Rejects unknown names: a mistyped one would leave its platform out of the allowed list.
   if (names?.every((name) => known.includes(name)) ?? true) return names
   throw new UsageError(`TILLKIT_PLATFORMS must be some of ${PLATFORMS.join(', ')}`)
 }

@@ -26,7 +26,7 @@ export function reportFailure(
   const options = command ? optionsOf(command) : {}
   const isMisuse = error instanceof UsageError || isInvalidOption(error, options)
   const code = isMisuse ? WRONG_USAGE : error instanceof Interrupted ? INTERRUPTED : FAILED
-  // A command that throws a CommandFailure has already written its JSON document to stdout.
+  // Prints no JSON document for a CommandFailure: the command has already printed one.
   const hasPrinted = error instanceof CommandFailure
   if (args.includes('--json') && !hasPrinted) {
     stdout.write(`${JSON.stringify(problemDocument(error), null, 2)}\n`)
@@ -41,7 +41,7 @@ export function reportFailure(
   return code
 }
 
-// The codes of mistakes that are in the input alone. Other codes depend on stored records.
+// The codes of mistakes in the input itself. Other mistakes depend on stored records too.
 const OPTION_CODES = ['required', 'invalid', 'unsupported']
 
 /** Whether all mistakes that the library found are in the command's options. */

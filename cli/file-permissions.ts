@@ -10,8 +10,8 @@ export function sharedMode(path: string): string | undefined {
 }
 
 /**
- * Adds the file's owner and a remedy to the error, if this user may not use the database. Explains
- * a missing file only when `create` is true.
+ * If this user may not use the database file, adds the file's owner and a remedy to the error. If
+ * the file is missing, does so only when `create` is true.
  */
 export function explainPermissions(error: unknown, path: string, create = false): unknown {
   if (!(error instanceof TillError) || error.code !== 'storage_unavailable') return error

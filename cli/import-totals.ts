@@ -1,7 +1,7 @@
 import { formatAmount, type ImportTotal } from '../lib/index.ts'
 import type { Output } from './output.ts'
 
-/** Prints the rows of an import by status and currency. */
+/** Prints the totals of an import, one line for each status and currency. */
 export function printTotals(output: Output, totals: readonly ImportTotal[]): void {
   const rows = totals.map(({ total, currency, ...group }) => ({
     ...group,

@@ -13,7 +13,7 @@ export type LogFormat = 'text' | 'json'
 /** A line of the log of `serve`, without the line break. */
 export function formatLogLine(entry: LogEntry | LogMessage, format: LogFormat): string {
   if (format === 'json') return 'message' in entry ? JSON.stringify(entry) : formatEntry(entry)
-  const time = entry.time.slice(11, 19) // UTC, as in JSON
+  const time = entry.time.slice(11, 19) // the time in UTC, as in the JSON format
   if ('message' in entry) return `${time}  ${entry.level}: ${formatValue(entry.message)}`
   const { status, method, route, ms, client, error } = entry
   const request = `${status}  ${method.padEnd(4)} ${route ?? '(unknown path)'}`
@@ -41,7 +41,7 @@ function startOf(time: string): string {
   return latest.text
 }
 
-/** The texts of 0 to 99.9 ms: formatting such a number takes 0.1 µs. */
+/** The texts of the durations from 0 to 99.9 ms: formatting a number takes 0.1 µs. */
 const TENTHS = Array.from({ length: 1_000 }, (_, tenths) => String(tenths / 10))
 
 function formatMs(ms: number): string {
@@ -57,10 +57,10 @@ interface Formatted<T> {
 type Answer = Pick<LogEntry, 'level' | 'method' | 'route' | 'status'>
 type Caller = Pick<LogEntry, 'client' | 'account_id' | 'project_id'>
 
-/** The latest answer of each route. The number of routes is fixed. */
+/** Caches the last log values of each route, as JSON text. The number of routes is fixed. */
 const answers = new Map<string | null, Formatted<Answer>>()
 
-/** The members of an answer, and the name of the next one. */
+/** The JSON of the fields `level` to `status`, and the name of the next field, `ms`. */
 function answerOf({ level, method, route, status }: LogEntry): string {
   const known = answers.get(route)
   const last = known?.values
@@ -74,10 +74,10 @@ function answerOf({ level, method, route, status }: LogEntry): string {
 }
 
 const MAX_CLIENTS = 1_000
-/** The latest caller of each client address. The cache is emptied when full. */
+/** Caches the last formatted caller of each client address. The cache is emptied when full. */
 const callers = new Map<string, Formatted<Caller>>()
 
-/** The members of a caller, between the end of the request id and that of the entry. */
+/** The JSON of the caller's fields, between the request id's text and the end of the entry. */
 function callerOf({ client, account_id, project_id }: LogEntry): string {
   const known = callers.get(client)
   const last = known?.values

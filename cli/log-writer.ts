@@ -43,7 +43,7 @@ function createWrite(stream: OutputStream): Write {
   if (fd !== undefined && isFile(fd)) return createFileWrite(fd)
   return (text) => {
     if (stream.writableLength > MAX_UNREAD) return false
-    if (stream.writable) stream.write(text) // not writable if the reader has ended
+    if (stream.writable) stream.write(text) // the stream is not writable if its reader has ended
     return true
   }
 }
@@ -54,7 +54,7 @@ function isFile(fd: number): boolean {
   return stats.isFile() || (stats.isCharacterDevice() && !isatty(fd))
 }
 
-/** Encoding into a new buffer for each write takes 0.15 µs per line more (bench/read). */
+/** Reuses one buffer: encoding each write into a new one takes 0.15 µs more a line (bench/read). */
 const BUFFER_BYTES = 256 * 1024
 
 /** Writes without Node's stream, which writes nothing more after an error such as a full disk. */
@@ -63,7 +63,7 @@ function createFileWrite(fd: number): Write {
   let isCut = false
   return (lines) => {
     const text = isCut ? `\n${lines}` : lines
-    const fits = 3 * text.length <= buffer.length // UTF-8 has at most 3 bytes for each unit
+    const fits = 3 * text.length <= buffer.length // UTF-8 takes at most 3 bytes a UTF-16 unit
     const bytes = fits ? buffer : Buffer.from(text)
     const end = fits ? buffer.write(text) : bytes.length
     let written = 0

@@ -22,5 +22,5 @@ process.removeAllListeners('warning').on('warning', (warning) => {
 
 run(process.argv.slice(2), process, process.env).then((code) => {
   process.exitCode = code
-  if (isWorker) process.disconnect() // else the channel to the parent keeps the worker alive
+  if (isWorker) process.disconnect() // an open channel to the parent would keep the worker alive
 })

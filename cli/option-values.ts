@@ -55,7 +55,7 @@ function readOptionFile(name: string, path: string): string {
   }
 }
 
-/** `FIELD=COLUMN`. */
+/** Parses the text `FIELD=COLUMN` into a pair. */
 export const pair: ValueParser<readonly [string, string]> = (text, name) => {
   const at = text.indexOf('=')
   if (at < 1 || at === text.length - 1) throw new UsageError(`${name} takes FIELD=COLUMN`)

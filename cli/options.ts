@@ -5,7 +5,7 @@ import { json } from './option-values.ts'
 
 // The options that several commands share, grouped by use.
 
-/** The statuses that open or close a project or a store. Any other text is only stored. */
+/** The known statuses of projects and stores. Any other status is stored, but has no effect. */
 export const STATUSES = ['active', 'disabled', 'archived']
 const PURCHASE_STATUSES: readonly PurchaseStatus[] = [
   'purchased',
@@ -54,7 +54,7 @@ export const PROJECT_OPTIONS = {
   ...PROJECT_OPTION,
 } as const satisfies OptionSpecs
 
-/** The account of `PROJECT_OPTIONS`: the named one, else the owner of the project. */
+/** The account that `--account` names, else the account that owns the project. */
 export function accountOf(
   till: Till,
   { account, project }: Invocation<typeof PROJECT_OPTIONS>['options'],
@@ -112,7 +112,7 @@ export const SUMMARY_OPTIONS = {
   store: { value: 'ID', help: 'only this store; default all stores of the account' },
   by: {
     value: 'FIELDS',
-    parse: (text: string) => text.split(',') as SummaryKey[], // the library validates them
+    parse: (text: string) => text.split(',') as SummaryKey[], // validated by the library
     help: 'day, week or month, sku, currency, store; default month,sku,currency',
   },
   ...SELECTION_OPTIONS,
@@ -123,7 +123,7 @@ export function purchaseQuery(
   options: Invocation<typeof PURCHASE_OPTIONS>['options'],
 ): PurchaseQuery {
   const { store, user, sku, import: import_id, from, to } = options
-  const status = options.status as PurchaseStatus | undefined // the library validates it
+  const status = options.status as PurchaseStatus | undefined // validated by the library
   return { store_id: store, user_id: user, sku, status, import_id, from, to }
 }
 

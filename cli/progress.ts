@@ -77,7 +77,7 @@ export function createElapsed(stream: OutputStream, text: string): Pick<StatusLi
   }
 }
 
-/** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; finished, `100%` and `in 4 s`. */
+/** `[#####     ]  45%  120,000 rows  240,000 rows/s  2 s left`; at the end, `100%` and `in 4 s`. */
 function formatProgress(
   { bytes, rows }: Done,
   total: number,

@@ -51,7 +51,7 @@ async function runCommand(command: Command, args: readonly string[], io: Io, env
   }
 }
 
-/** Adds the options whose values come from the database. */
+/** Adds the options that were left out and get their values from the database. */
 async function findDefaults(
   command: Command,
   options: ParsedArguments['options'],
@@ -72,7 +72,7 @@ function findCommand(args: readonly string[]): Command | undefined {
 function answerWithoutCommand(args: readonly string[]): string {
   const [first = 'help'] = args
   if (first === '--version') return version()
-  // Stops at the first option: a word after an option may be its value.
+  // Ignores the words after the first option, because they may be the values of options.
   const end = args.findIndex((each) => each.startsWith('-'))
   const words = end === -1 ? args : args.slice(0, end)
   if (first === 'help') return helpOf(words.slice(1))

@@ -25,8 +25,8 @@ export async function interruptible<T>(
 }
 
 /**
- * Resolves at the first SIGTERM or SIGINT. A second one ends the process at once, except in a
- * worker: there, the operating system and the parent may both send the first one.
+ * Resolves at the first SIGTERM or SIGINT. A second signal ends the process at once. A worker
+ * ignores a second signal, because the operating system and the parent may each send one.
  */
 export function stopSignal(io: Io, isWorker: boolean): Promise<void> {
   return new Promise((resolve) => {

@@ -47,7 +47,7 @@ export function createUnknownSkus(file: string) {
   }
 }
 
-/** Runs `work`. If it fails because no item is named `sku`, the error names the nearest one. */
+/** Runs `work`. If no item is named `sku`, adds the most similar name to the error. */
 export async function withSkuHint<T>(
   { till, account, store_id, sku }: SkuUse,
   work: () => Promise<T>,

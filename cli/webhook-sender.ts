@@ -22,7 +22,7 @@ interface SenderOptions extends ThreadData {
   onError(error: unknown): void
 }
 
-/** The least milliseconds between two messages that tell the thread of changes. */
+/** The minimum milliseconds between two messages that report changes to the thread. */
 const NOTICE_MS = 20
 /** Milliseconds after which a thread that ended is started again. */
 const RESTART_MS = 2_000
@@ -30,10 +30,10 @@ const RESTART_MS = 2_000
 const LOOK_MS = 1_000
 
 /**
- * Sends webhooks in a separate thread, so that requests do not wait for them. Starts the thread, which
- * takes 28 MiB of memory, when there is an endpoint. Sends in this thread
- * if the storage is in memory, which other threads cannot read, or if the thread's file is not
- * compiled, because Node 20 runs no TypeScript in threads.
+ * Sends webhooks in a separate thread, so that requests do not wait for them. The thread takes 28
+ * MiB of memory, and starts when there is a webhook endpoint. `startSender` uses the current thread
+ * in two cases: other threads cannot read a storage in memory, and Node 20 runs no uncompiled
+ * TypeScript in threads.
  */
 export function startSender(till: Till, { onError, ...data }: SenderOptions): WebhookSender {
   const file = new URL('./webhook-thread.js', import.meta.url)

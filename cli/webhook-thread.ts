@@ -12,7 +12,7 @@ import type { FromThread, ThreadData, ToThread } from './webhook-sender.ts'
 
 const REPORT_MS = 100
 
-process.removeAllListeners('warning') // the main thread has printed these
+process.removeAllListeners('warning') // the main thread prints the warnings
 lowerPriority()
 
 const port = parentPort as MessagePort
@@ -20,7 +20,7 @@ const { db, env, allowPrivate } = workerData as ThreadData
 const storage = await openStorage(db, { create: false })
 const till = createTill({ storage, ...tillOptions(readConfig(env)) })
 
-/** This thread makes no changes. Its listeners are called when the main thread reports one. */
+/** The main thread reports changes to these listeners. This thread itself makes none. */
 const listeners = new Set<() => void>()
 const onChange = (listener: () => void) => {
   listeners.add(listener)
@@ -55,7 +55,7 @@ port.on('message', async (message: ToThread) => {
 
 /**
  * Lets requests go first when all cores are busy. Only Linux has a priority for each thread. On two
- * saturated cores, reads beside the sender were 1.8 times as fast, and it sent 0.4 times as much.
+ * busy cores, this made reads 1.8 times as fast, and sending 0.4 times as fast.
  */
 function lowerPriority(): void {
   if (process.platform !== 'linux') return
@@ -63,6 +63,6 @@ function lowerPriority(): void {
     const thread = Number(basename(readlinkSync('/proc/thread-self')))
     setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // The process has a lower priority already, or there is no /proc.
+    // Ignored: the process has a lower priority already, or there is no /proc.
   }
 }

@@ -7,7 +7,7 @@ export const { isWorker } = cluster
 /** Worker processes that listen on the same port. */
 export interface WorkerPool {
   readonly port: number
-  /** Resolves when several workers in a row ended within `SHORT_LIFE_MS` of their start. */
+  /** Resolves when the pool gives up: several workers in a row ended right after their start. */
   readonly failed: Promise<void>
   /** Stops the workers gracefully, and resolves when all have ended. */
   stop(): Promise<void>
@@ -19,8 +19,8 @@ const MAX_SHORT_LIVES = 5
 
 /**
  * Runs this program with `args` in `count` workers. Replaces each worker that dies, and passes the
- * reason to `onDeath`. Starts the first worker alone. If it cannot listen, resolves to undefined;
- * its error is then printed only once.
+ * reason to `onDeath`. Starts the first worker alone, so that an error such as a port in use is
+ * printed only once. Resolves to undefined if the first worker cannot listen.
  */
 export async function startWorkerPool(
   count: number,

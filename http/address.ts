@@ -3,10 +3,10 @@ import { isIP, type Socket } from 'node:net'
 import type { RequestHeaders } from './headers.ts'
 
 /**
- * The address of a request's client. Behind `hops` trusted proxies, it is entry number `hops` of
- * X-Forwarded-For, counted from the right. The outermost trusted proxy wrote that entry; clients
- * can forge the entries to the left of it. If the list is shorter, the request bypassed the outer
- * proxies, and the first entry is the address.
+ * The address of a request's client. Each of `hops` trusted proxies appends an entry to
+ * X-Forwarded-For, so the client's address is entry number `hops` from the right. A client can
+ * forge the entries further left. If there are fewer entries, the first one is used; if there are
+ * none, the address of the connection.
  */
 export function clientAddress(
   { socket }: IncomingMessage,
@@ -62,8 +62,8 @@ const MAX_NETWORKS = 10_000
 const networks = new Map<string, string>()
 
 /**
- * The key by which the limits count an address: the IPv4 address, or the /64 network of an IPv6
- * one.
+ * The key under which rate limits and concurrency limits count an address: the IPv4 address, or the
+ * /64 network of an IPv6 address.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address

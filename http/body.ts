@@ -61,7 +61,7 @@ async function readJson<Body>(
   const bytes = await collect(body, limits, memory)
   if (empty && bytes.length === 0) return empty as Body
   if (bytes.length > LARGE_BYTES) {
-    await waitForTurn(memory.account) // parsing the largest body takes 20 ms
+    await waitForTurn(memory.account) // lets other requests run: parsing can take 20 ms
     if (body.hangUp) throw body.hangUp
   }
   return parseBytes(bytes, limits, memory) as Body
@@ -119,7 +119,7 @@ const TEXT_BYTES = 2
  */
 const LARGE_BYTES = 4 * 1024
 
-/** Throws 415 for another Content-Type or a Content-Encoding. The Content-Type may be missing. */
+/** Throws 415 if the Content-Type is present and not `wanted`, or if the body is compressed. */
 export function assertMediaType(body: RequestBody, wanted: string): void {
   const type = body.header('content-type')
   const coding = body.header('content-encoding') ?? 'identity'

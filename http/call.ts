@@ -3,7 +3,7 @@ import type { ResponseHeaders } from './problems.ts'
 import type { Representation, StreamedBody } from './representation.ts'
 import type { ServerContext } from './server-context.ts'
 
-/** The input of a handler: the verified caller, and the request in the library's terms. */
+/** The input of a route's handler: the till, the verified caller and the parsed request. */
 export interface Call<Caller, Body> {
   readonly till: Till
   readonly caller: Caller

@@ -5,7 +5,10 @@ import { overloaded, type TransportFault } from './problems.ts'
 /** The kinds of requests that have a concurrency limit. */
 export type RequestKind = 'reads' | 'writes' | 'uploads' | 'reports'
 
-/** Limits how many requests of one kind run at the same time, in total and for each owner. */
+/**
+ * Limits how many requests of one kind run at the same time, in total and for each owner. The owner
+ * of a request is its account or, until the account is known, its address.
+ */
 export interface ConcurrencyLimit {
   readonly size: number
   /**
@@ -45,7 +48,7 @@ export function createConcurrencyLimits(limits: Limits): ConcurrencyLimits {
     projects: new Map(),
     taken: 0,
     refused: 0,
-    // Created once, because creating an error with its stack takes microseconds.
+    // Creates the 503 errors only once: creating an error with its stack takes microseconds.
     full: overloaded(`Too many ${requests} are in flight; try again`, retryAfter),
     shareFull: overloaded(`This ${owner} has its share of the ${requests} in flight`, retryAfter),
   })
@@ -65,7 +68,7 @@ export function assertRoom(limit: ConcurrencyLimit): void {
   if (limit.taken >= limit.size) throw countRefusal(limit, limit.full)
 }
 
-/** Counts a request until `release`. Throws 503 when the limit, or a share of it, is used up. */
+/** Counts a request until `release`. Throws 503 when the limit or the caller's share is used up. */
 export function acquire(limit: ConcurrencyLimit, owner: string, project?: string): void {
   assertRoom(limit)
   const { owners, projects, share, projectShare } = limit
@@ -80,7 +83,7 @@ export function acquire(limit: ConcurrencyLimit, owner: string, project?: string
   limit.taken++
 }
 
-/** Like `acquire`, but returns false instead of throwing. For limits without a `projectShare`. */
+/** Like `acquire`, but returns false instead of throwing. Does not check `projectShare`. */
 export function tryAcquire(limit: ConcurrencyLimit, owner: string): boolean {
   if (!hasRoom(limit, owner)) return false
   acquire(limit, owner)
@@ -97,9 +100,9 @@ export function release(limit: ConcurrencyLimit, owner: string, project?: string
 const POLL_MS = 100
 
 /**
- * Does more work for a request whose answer has begun. `release` has already stopped counting the
- * request, so this waits until the limit has room again: the answer can no longer have the status
- * 503. Throws after `timeout` ms.
+ * Runs `work` for a request whose answer has begun. The status of the answer can no longer become
+ * 503, so this waits until the limit has room. Counts the request while `work` runs. Throws if the
+ * limit has no room within `timeout` ms.
  */
 export async function runWhenFree<T>(
   limit: ConcurrencyLimit,

@@ -12,10 +12,10 @@ export interface Exchange {
 export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
- * Limits and counts the connections of a server, and tracks the latest exchange of each. After the
- * server has stopped listening, closes each connection after its next answer. It does not close
- * them while the server still listens: the clients would reconnect, and the kernel resets new
- * connections that are not yet accepted when listening ends.
+ * Limits and counts the connections of a server, and tracks the latest exchange of each connection.
+ * After the server has stopped listening, closes each connection after its next answer. If it
+ * closed them earlier, clients would reconnect, and the kernel would reset the new connections that
+ * are not accepted when the server stops listening.
  */
 export function watchConnections(
   server: Server,
@@ -25,8 +25,8 @@ export function watchConnections(
   const track = (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     if (!server.listening) {
-      // Only the last of several pipelined answers may close the connection, or later ones are
-      // lost.
+      // Of several pipelined answers, only the last may close the connection: the answers after a
+      // close would be lost.
       const earlier = latest.get(socket)
       if (earlier) earlier.response.shouldKeepAlive = true
       response.shouldKeepAlive = false
@@ -50,7 +50,8 @@ export function watchConnections(
 
 /**
  * Returns a function to call periodically. It ends each connection that was idle since the last
- * call, and destroys it at the next call. The delay avoids resetting a request that is on its way.
+ * call, and destroys the connection at the next call. The delay avoids resetting a request that is
+ * on its way.
  */
 export function createIdleCloser(connections: Connections): () => void {
   let idle = new Map<Socket, number>()

@@ -16,7 +16,7 @@ const FILES: readonly (readonly [name: string, type: string])[] = [
   ['icon.svg', 'image/svg+xml'],
 ]
 
-/** Allows only files of this origin and requests to it. Allows no inline scripts or styles. */
+/** The Content-Security-Policy allows only this origin. It blocks inline scripts and styles. */
 const POLICY = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
@@ -32,15 +32,15 @@ const SECURITY = {
 }
 
 /**
- * Creates the routes of the browser console. Reads all its files now, and none at a request.
- * Throws a TypeError where they are missing.
+ * Creates the routes of the browser console. Reads all its files now, so that a request reads none.
+ * Throws a TypeError when the files are missing.
  */
 export function createConsoleRoutes() {
   if (!hasFiles()) throw new TypeError(MISSING)
   const html = readFile('index.html')
-  // A browser resolves the relative links of `/console` against `/`, so they need the prefix
-  // `console/`; those of `/console/` do not. Relative links also work below a mount path such as
-  // `/shop`.
+  // The links in the page are relative, so the console also works below a mount path like `/shop`.
+  // For the path `/console`, a browser resolves links against `/`, so this adds the prefix
+  // `console/`. For `/console/`, the links need no prefix.
   const page = answerOf('text/html', html.replaceAll('="./', '="console/'))
   const folder = answerOf('text/html', html)
   const files = new Map(FILES.map(([name, type]) => [name, answerOf(type, readFile(name))]))
@@ -77,7 +77,7 @@ function answerOf(type: string, text: string): Answer {
 }
 
 function hasFiles(): boolean {
-  const { url } = import.meta // undefined in a CommonJS bundle
+  const { url } = import.meta // `url` is undefined in a CommonJS bundle
   return url !== undefined && existsSync(fileUrl('index.html'))
 }
 

@@ -25,8 +25,8 @@ export interface Core {
   has(path: string): boolean
   /**
    * Answers a request. Throws an error that becomes a problem document. `together` runs calls of
-   * this request with a shared version check: see `Till.together`. `remember` is called with the
-   * answer of a read that may be cached.
+   * this request, which share one check whether the database has changed. `remember` is called with
+   * the answer of a read that may be cached.
    */
   respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
   /**
@@ -35,8 +35,8 @@ export interface Core {
    */
   repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
   /**
-   * Counts a repeated read in the concurrency limit while it waits for its version check. Returns
-   * false if the limit is reached.
+   * Counts a repeated read in the concurrency limit while the server checks that the cached answer
+   * is current. Returns false if the limit is reached.
    */
   acquireRead(read: CacheableRead): boolean
   releaseRead(read: CacheableRead): void
@@ -91,7 +91,7 @@ export function createCore(till: Till, context: ServerContext): Core {
       // Counts the request by its address until the credential identifies the caller.
       const address = networkOf(exchange.client)
       if (addressLimit) consume(addressLimit, address, answer)
-      assertRoom(limit) // fails early, because verifying a credential is expensive
+      assertRoom(limit) // rejects early, because verifying a credential is expensive
       acquire(concurrency.verifications, address)
       try {
         const ask = hostAccount && (() => hostAccount(exchange))
@@ -150,9 +150,8 @@ export function createCore(till: Till, context: ServerContext): Core {
   const answerOptions = (exchange: Exchange, onPath: readonly AnyRoute[]): Reply => {
     const wanted = exchange.header('access-control-request-method')
     const open = onPath.filter(({ credential }) => credential.isForBrowsers)
-    // Grants a preflight only for the methods of routes for browsers. Leaving the other methods out
-    // of `Access-Control-Allow-Methods` is not enough: browsers allow POST even if the list lacks
-    // it.
+    // Allows a preflight only if a route that browsers may call has the requested method. To leave
+    // POST out of `Access-Control-Allow-Methods` is not enough: browsers send it anyway.
     if (wanted && open.some(({ method }) => method === wanted || wanted === 'HEAD')) {
       cors?.permit(exchange.answer, exchange.headers.origin, methodsOf(open))
     }
@@ -184,5 +183,5 @@ function outsideOf(basePath: string): TransportFault {
 
 function ignore(): void {}
 
-/** The reservation for routes that read no body. */
+/** The memory reservation of routes that read no body: it does nothing. */
 const noMemory: Reservation = { account: '', reserve: ignore, release: ignore }

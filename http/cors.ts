@@ -2,7 +2,7 @@ import type { AnswerHeaders, HeaderValue } from './headers.ts'
 
 /** CORS: lets scripts of other origins call routes (Fetch Standard, section 3.2). */
 export interface Cors {
-  /** Adds the header that lets a script of this origin read the answer. */
+  /** Adds the header that lets scripts of `origin` read the answer, if the origin is allowed. */
   expose(answer: AnswerHeaders, origin: HeaderValue): void
   /** Answers a preflight request for a path that has `methods`. */
   permit(answer: AnswerHeaders, origin: HeaderValue, methods: string): void
@@ -55,6 +55,6 @@ export function isOrigin(text: string): boolean {
   if (text === '*') return true
   if (!/^[a-z][a-z\d+.-]*:\/\/[^\s/?#@,]+$/.test(text) || !URL.canParse(text)) return false
   const { origin } = new URL(text)
-  // For an app's own scheme, as in `app://shop`, `URL` has the origin 'null'.
+  // `URL` returns the origin 'null' for an app's own scheme, as in `app://shop`.
   return origin === text || origin === 'null'
 }

@@ -18,13 +18,13 @@ export interface Credential<Caller> {
   readonly scheme?: 'publicKey' | 'accountKey' | 'token'
   /** The scope that a token needs. */
   readonly scope?: Scope
-  /** How the limits count a caller. Missing if the routes of the credential have no limits. */
+  /** How rate limits and concurrency limits count a caller; missing for routes without limits. */
   readonly limitedBy?: LimitedBy<Caller>
   /** Whether a browser may hold this credential. CORS is enabled only for such routes. */
   readonly isForBrowsers: boolean
 }
 
-/** The keys under which the limits count a caller. */
+/** The keys under which rate limits and concurrency limits count a caller. */
 export interface LimitedBy<Caller> {
   /** The key of the caller's rate-limit bucket. */
   bucketOf(caller: Caller, address: string): string
@@ -94,10 +94,10 @@ export function bearer(scope: Scope): Credential<Session> {
   }
 }
 
-// The scheme is case-insensitive (RFC 9110 section 11.1). The library verifies the token.
+// `Bearer` is case-insensitive (RFC 9110 section 11.1). The library verifies the token.
 function tokenOf({ authorization }: RequestHeaders): string | undefined {
   if (!authorization) return undefined
-  // A shortcut for most tokens: it takes a tenth of the time of the regular expression.
+  // Most tokens do not need the regular expression, which takes ten times as long.
   if (authorization.startsWith('Bearer e')) return authorization.slice(7)
   return /^Bearer +(.+)$/i.exec(authorization)?.[1]
 }

@@ -14,11 +14,11 @@ export function mustEndLater(request: IncomingMessage, response: ServerResponse)
 }
 
 /**
- * Reads and discards the rest of the body of an answered request. The client can then read the
- * answer and send its next request. After `discardBytes`, stops reading and ends the server's side
- * of the connection; the client has until `discardTimeout` to read the answer. If the client waits
- * for `100 Continue`, ends the server's side at once. This loses no earlier answer of the
- * connection: `pipelining.ts` has sent them all.
+ * Reads and discards the rest of a request's body. The client can then read the answer and send its
+ * next request. After `discardBytes`, stops reading and ends the server's side of the connection.
+ * Disconnects a client whose body is incomplete after `discardTimeout`. If the client waits for
+ * `100 Continue`, ends the server's side at once. No answer is lost, because `pipelining.ts` has
+ * sent all earlier ones.
  */
 export function discardRest(
   request: IncomingMessage,

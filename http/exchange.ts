@@ -18,7 +18,7 @@ export interface Exchange {
   /** The account; set once the credential is verified. */
   account_id: string | undefined
   project_id: string | undefined
-  /** Returns a header that `headers` does not contain, because most requests do not need it. */
+  /** Returns a header that only a few routes need. `headers` has the others. */
   header(name: string): string | undefined
   openBody(): RequestBody
 }

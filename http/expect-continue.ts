@@ -9,8 +9,8 @@ const deferred = new WeakMap<IncomingMessage, Deferred>()
 
 /**
  * Delays `100 Continue` (RFC 9110 section 10.1.1) until a handler reads the body. If the handler
- * answers without reading it, the connection closes after the answer. The client may still send the
- * body, as Caddy does, and the server could not tell where the next request begins.
+ * answers without reading the body, the connection closes after the answer. Some clients, such as
+ * Caddy, send the body anyway, and the server could take it for the next request.
  */
 export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
   deferred.set(request, { response, shouldKeepAlive: response.shouldKeepAlive })

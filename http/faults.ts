@@ -15,7 +15,7 @@ export const faults = {
 
 export type FaultCode = keyof typeof faults
 
-/** The codes that HTTP adds to those of the library. */
+/** The error codes that HTTP adds to those of the library. */
 export type HttpErrorCode = FaultCode | 'internal_error'
 
 export function isFaultCode(code: string): code is FaultCode {

@@ -30,8 +30,8 @@ export class FetchBody implements RequestBody {
   }
 
   /**
-   * Works like `receive` of a `node:http` body. The runtime limits how long a paused sender may
-   * wait.
+   * Works like `receive` of a `node:http` body. While `take` pauses the body, only the runtime can
+   * time out the client.
    */
   async receive(
     { bytes, timeout, isTimedByChunk = false }: BodyLimits,
@@ -78,8 +78,8 @@ export class FetchBody implements RequestBody {
   }
 
   /**
-   * Reads and discards the rest of a partly read body, so that the client gets the answer. Does
-   * nothing if no part of the body was read: the runtime then handles it.
+   * Reads and discards the rest of a partly read body, so that the client gets the answer. If no
+   * part of the body was read, does nothing: the runtime then handles the body.
    */
   async discardRest({ discardBytes, discardTimeout }: Limits): Promise<void> {
     const reader = this.#reader

@@ -56,8 +56,8 @@ export function createFetchHandler(
 
     const finish = (status: number, failure?: unknown) => {
       if (!record) return
-      // When a client disconnects, some runtimes end its body as if it were complete. The error for
-      // that incomplete body is logged as a disconnection (499).
+      // When a client disconnects, some runtimes end the request's body as if it were complete. The
+      // error for the incomplete body is then logged as a disconnection (499).
       const isCut = request.signal.aborted && status < 500
       const isHangUp = failure !== undefined && (isCut || failure === exchange.body?.hangUp)
       const fault = !isHangUp && (status === 500 || hasCause(failure)) ? failure : undefined

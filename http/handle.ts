@@ -103,7 +103,7 @@ function createListener(
     finish(exchange, reply, failure)
   }
 
-  /** Must not throw: the reads that share the version check are answered in the same loop. */
+  /** Must not throw: an error would end the loop that answers the other waiting reads. */
   const afterCheck = (known: RepeatedRead, isCurrent: boolean) => {
     const { exchange, together } = known
     releaseRead(known)

@@ -58,7 +58,7 @@ export function readHeaders({ rawHeaders }: IncomingMessage): RequestHeaders {
 
 /**
  * Reads the headers of a request that middleware may have changed. A header that the client
- * repeated stays null. HTTP/2 has `:authority` instead of `host`.
+ * repeated has the value null. HTTP/2 has `:authority` instead of `host`.
  */
 export function readChangedHeaders(request: IncomingMessage): RequestHeaders {
   const sent = readHeaders(request)
@@ -97,7 +97,7 @@ export function assertHost({ httpVersion }: IncomingMessage, { host }: RequestHe
   throw new TransportFault('malformed_request', 'An HTTP/1.1 request needs exactly one Host header')
 }
 
-// Compares the length first: looking up lower-case names in a map takes 1.6 times as long.
+// Switches on the length: looking up the lower-case name in a map takes 1.6 times as long.
 function fieldOf(name: string): keyof RequestHeaders | undefined {
   switch (name.length) {
     case 4:

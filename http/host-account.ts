@@ -17,11 +17,12 @@ export function createHostAccount<Request>(
 ): ((exchange: Exchange) => Promise<Account>) | undefined {
   if (hook === undefined) return undefined
   return async (exchange) => {
-    // The application may identify the account by a cookie, which browsers also send for scripts of
-    // other origins.
+    // Refuses requests of other origins: browsers may add the cookie by which the application
+    // identifies the account.
     const site = exchange.header('sec-fetch-site')
     if (site === 'cross-site' || site === 'same-site') return till.accounts.authenticate('')
-    // Browsers send `application/json` for a script of another origin only after a CORS preflight.
+    // Requires `application/json`: browsers without `Sec-Fetch-Site` send it for a script of
+    // another origin only after a CORS preflight.
     assertJson(exchange)
     const account_id = await hook(exchange.request as Request)
     if (!account_id) return till.accounts.authenticate(undefined)

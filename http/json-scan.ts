@@ -57,7 +57,7 @@ function endOfString(bytes: Uint8Array, opening: number): number {
   return at
 }
 
-/** The class of all other bytes: numbers, `true`, `false` and `null`. */
+/** The kind of a byte in a number, `true`, `false` or `null`, and of all bytes not listed below. */
 const SCALAR = 0
 const BETWEEN = 1
 const QUOTE = 2

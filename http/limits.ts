@@ -5,8 +5,8 @@ const MAX_MEMORY = 512 * 1024 ** 2
 /** All limits of the server. Times are in milliseconds, sizes in bytes. */
 export const limits = {
   /**
-   * Open connections; further ones are closed at once. Each takes about 6 KiB. The server answers
-   * 20,000 simultaneous requests within two seconds.
+   * Open connections; further ones are closed at once. Each takes about 6 KiB. If all of them send
+   * a request at once, the server answers within two seconds.
    */
   connections: 20_000,
   /**
@@ -22,11 +22,11 @@ export const limits = {
    * catalogs, the undo of an import and the erasure of a user.
    */
   reportsInFlight: 16,
-  /** Requests whose credential is being verified. The limits above do not count them yet. */
+  /** Requests whose credential is being verified. Other limits of requests count them later. */
   verificationsInFlight: 1_000,
   /**
-   * The percentage of each limit above that one account may use. For `verificationsInFlight`, it is
-   * the percentage that one address may use.
+   * The percentage of a limit on requests or memory that one account may use. For
+   * `verificationsInFlight`, it is the percentage that one address may use.
    */
   accountShare: 50,
   /**
@@ -60,15 +60,15 @@ export const limits = {
   uploadMemory: 4 * 1024 ** 2,
   /**
    * Bytes of memory for bodies, parsed values, imports and unsent answers: half of the heap, at
-   * most 512 MiB. Requests may use half of it; further ones get 503. When all of it is used, the
-   * clients with the most unsent bytes are disconnected.
+   * most 512 MiB. Requests may use half of these bytes; further requests get 503. When all bytes
+   * are used, the clients with the most unsent bytes are disconnected.
    */
   memoryBytes: Math.min(MAX_MEMORY, getHeapStatistics().heap_size_limit / 2),
   /** The maximum bytes of a problem document. Errors that do not fit are left out. */
   problemBytes: 64 * 1024,
   /**
-   * The maximum bytes of a problem document with more than 100 errors, as of an import in the
-   * management API.
+   * The maximum bytes of a problem document with more than 100 errors, such as that of an import in
+   * the management API.
    */
   reportBytes: 256 * 1024,
   /** Milliseconds for a whole request, including a slow upload. */
@@ -76,8 +76,8 @@ export const limits = {
   /** Milliseconds for which a client may read nothing of its answer. */
   answerTimeout: 30_000,
   /**
-   * Milliseconds before the server closes an idle connection. Most proxies close theirs after 60 s,
-   * and the proxy must be first: a request that it sends while the server closes is lost.
+   * Milliseconds before the server closes an idle connection. This is longer than the 60 s after
+   * which most proxies close theirs: if the server closes first, a request on its way is lost.
    */
   keepAliveTimeout: 75_000,
   /**

@@ -74,7 +74,7 @@ function writeTo(log: (entry: LogEntry) => unknown, entry: LogEntry): void {
 
 function entryOf(outcome: Outcome): LogEntry {
   const { method, route, status, ms, request_id, client, account_id, project_id, fault } = outcome
-  // Assigns the optional fields, because spreading or rest fields take 0.5 µs more (bench/read).
+  // Assigns each optional field, because spreading or rest fields take 0.5 µs more (bench/read).
   const entry: { -readonly [F in keyof LogEntry]: LogEntry[F] } = {
     time: formatTime(Date.now()),
     level: fault === undefined ? 'info' : 'error',

@@ -19,9 +19,9 @@ export interface Reservation {
 /**
  * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
  * the budget; further ones get 503. Unsent answers may use the rest, called the send budget. When
- * that is used up, the clients with the most unsent bytes are disconnected. Slow readers therefore
- * never block requests. Clients that send slowly cause no disconnection as long as all unsent
- * answers fit into half of the budget.
+ * the send budget is used up, the clients with the most unsent bytes are disconnected. Slow readers
+ * therefore never block requests. Requests never disconnect a reader while all unsent answers fit
+ * into half of the budget.
  */
 export interface MemoryBudget {
   /** The number of requests refused for lack of memory. */
@@ -49,8 +49,8 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   let refused = 0
   const answers = createUnsentAnswers()
 
-  // Frees a sixteenth of the budget more than needed, to be called rarely: each call sorts all
-  // clients.
+  // Disconnects more clients than needed, until a sixteenth of the budget is free. Otherwise almost
+  // every request would sort all clients.
   const makeRoom = () => {
     if (reserved + answers.bytes > bytes) answers.disconnectUntil((bytes * 15) / 16 - reserved)
   }
@@ -91,7 +91,7 @@ export function createMemoryBudget(bytes: number, accountShare: number): MemoryB
   }
 }
 
-// Created once, because creating an error with its stack takes microseconds.
+// Creates the 503 errors only once: creating an error with its stack takes microseconds.
 const full = overloaded('Requests take too much memory; try again')
 const shareFull = overloaded('This account has its share of the memory for requests')
 

@@ -43,7 +43,7 @@ export interface ImportCounts {
   readonly updated: number
 }
 
-/** Values that other modules keep and the metrics report. */
+/** The parts of a server whose current state the metrics report. */
 export interface Gauges {
   readonly concurrency: ConcurrencyLimits
   readonly memory: MemoryBudget

@@ -45,7 +45,7 @@ export interface MultipartHandlers {
 }
 
 export interface MultipartLimits {
-  /** The maximum number of bytes from a delimiter to the data of its part; default 64 KiB. */
+  /** The maximum bytes of the header lines of a part; default 64 KiB. */
   readonly maxHeaderBytes?: number
   /** The maximum number of parts in a body; default 20. */
   readonly maxParts?: number
@@ -62,12 +62,12 @@ export interface MultipartParser {
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const FIELD = new RegExp(`^(${TOKEN}):([\\t -~\\x80-\\xff]*)$`)
-/** RFC 9110 section 5.6.6: OWS ";" OWS [ parameter ] */
+/** A parameter of a header value, with the semicolon before it (RFC 9110 section 5.6.6). */
 const PARAMETER = new RegExp(
   `[ \\t]*;[ \\t]*(?:(${TOKEN})=(?:"((?:[^"\\\\]|\\\\.)*)"|(${TOKEN})))?`,
   'gsy',
 )
-/** RFC 2046 section 5.1.1: up to 70 bchars, the last of them not a space. */
+/** RFC 2046 section 5.1.1: up to 70 characters, the last of them not a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const OPENING = /^[ \t]*$/
 const CLOSING = /^--[ \t]*$/
@@ -106,8 +106,8 @@ export function createMultipartParser(
   let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
   // How many bytes at the end of the input match the beginning of the delimiter.
   let matched = CRLF.length
-  // How many of the matched bytes are not data if the match fails. The CRLF that ends a header is
-  // not data, but it may begin a delimiter.
+  // How many of the matched bytes are not data, even if no delimiter follows. The CRLF that ends a
+  // header is not data, but it may begin a delimiter.
   let consumed = CRLF.length
   let line = ''
   let header: string[] = []
@@ -148,8 +148,8 @@ export function createMultipartParser(
     return matched > 0 ? continueMatch(bytes, at) : search(bytes, at)
   }
 
-  // Compares the next bytes with the rest of the delimiter. If they differ, the search goes on
-  // behind the matched bytes: these contain no second CR, with which another match would begin.
+  // Compares the next bytes with the rest of the delimiter. After a mismatch, the search goes on
+  // behind the matched bytes. They contain no second CR, so no match can begin inside them.
   function continueMatch(bytes: Buffer, from: number): number {
     let at = from
     while (at < bytes.length && bytes[at] === delimiter[matched]) {
@@ -157,8 +157,8 @@ export function createMultipartParser(
       if (++matched === delimiter.length) return endPart(at)
     }
     if (at === bytes.length) return at
-    // The matched bytes were data. Emits them from a copy of the delimiter, because a handler may
-    // write into its chunk.
+    // The matched bytes were data. Emits a copy of the delimiter's bytes, because a handler may
+    // write into the chunk that it gets.
     emit(Buffer.from(delimiter.subarray(consumed, matched)))
     matched = consumed = 0
     return at
@@ -260,7 +260,7 @@ function parseFields(lines: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** The parameters after the type; undefined if the value is malformed or of another type. */
+/** The parameters of a header value; undefined if it is malformed or does not begin with `type`. */
 function parseParameters(value: string, type: string): Map<string, string> | undefined {
   const text = value.trim()
   if (text.slice(0, type.length).toLowerCase() !== type) return undefined

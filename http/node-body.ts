@@ -34,7 +34,7 @@ export class NodeBody implements RequestBody {
   }
 }
 
-/** The value of a header. Node joins repeated ones, or keeps the first. */
+/** The value of a header. Node joins the values of a repeated header, or keeps the first. */
 export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
   const value = headers[name]
   return Array.isArray(value) ? value.join() : value

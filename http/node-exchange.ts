@@ -17,8 +17,8 @@ export class NodeExchange implements Exchange {
   readonly request_id: string
   readonly client: string
   /**
-   * The request target, as a cache key. Undefined behind Express and Connect: they may have removed
-   * a prefix from it.
+   * The request target, as a cache key. Undefined if Express or Connect calls the handler: they may
+   * have removed a prefix from the target.
    */
   readonly url: string | undefined
   /** The start time by `performance.now`; 0 if neither a log nor metrics use it. */

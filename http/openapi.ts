@@ -8,8 +8,8 @@ import { represent } from './representation.ts'
 import { metricsRoute, route, routes } from './routes.ts'
 
 /**
- * Caches the documents by prefix and option. Bounded, because the client chooses a part of a prefix
- * like `/:shop`.
+ * Caches the documents by prefix and by the option `manage`. The size is bounded, because clients
+ * can choose a part of a prefix like `/:shop`.
  */
 const served = new BoundedMap<OpenApiDocument>(8)
 

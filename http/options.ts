@@ -15,9 +15,9 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly basePath?: string | undefined
   /**
    * Returns the id of the account that the embedding application has authenticated by its own
-   * means, such as a session cookie; undefined for none. Called for a request without an account
-   * key to a route that needs one. Requests of browsers from other origins get 401 instead, and
-   * bodies must have the Content-Type `application/json`.
+   * means, such as a session cookie; undefined for none. Called when a request needs an account key
+   * but has none, except in the management API. Browser requests from other origins get 401
+   * instead, and bodies must have the Content-Type `application/json`.
    */
   readonly authenticateAccount?: AccountHook<Request> | undefined
   readonly limits?: Partial<Limits>
@@ -74,7 +74,7 @@ const rules: { readonly [O in keyof Required<HandlerOptions>]: Rule } = {
 
 const limitRules = Object.fromEntries(Object.keys(limits).map((name) => [name, limit]))
 
-/** Throws a TypeError for an unknown or wrong option: a misspelt limit would not protect. */
+/** Throws a TypeError for an unknown or wrong option: a misspelt limit would have no effect. */
 export function assertOptions<Request>(options: HandlerOptions<Request>): void {
   if (!isObject(options)) throw new TypeError('the options must be an object')
   assertAll('option', options, rules)

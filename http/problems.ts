@@ -20,7 +20,8 @@ export function overloaded(message: string, retryAfter = '1'): TransportFault {
 
 export type ResponseHeaders = { readonly [name: string]: string }
 
-// Each 401 needs a challenge (RFC 9110 section 11.6.1), for bearer tokens as in RFC 6750 section 3.
+// Each 401 needs a challenge in `WWW-Authenticate` (RFC 9110 section 11.6.1). RFC 6750 section 3
+// defines the challenges for bearer tokens.
 const headersOf: { readonly [code: string]: ResponseHeaders } = {
   account_key_required: { 'www-authenticate': 'AccountKey realm="tillkit"' },
   token_required: { 'www-authenticate': 'Bearer realm="tillkit"' },
@@ -82,7 +83,7 @@ function problem(
   return { status, headers, body: errors.length > 0 ? { ...body, errors } : body }
 }
 
-/** Longer texts are cut to this many characters. Only texts that quote the client can be longer. */
+/** Texts are cut to this many characters. Only quotes of the client's input can be longer. */
 const MAX_TEXT = 1000
 
 /**
@@ -90,7 +91,7 @@ const MAX_TEXT = 1000
  * shown.
  */
 function fit(body: Problem['body'], bytes: number): Problem['body'] {
-  // True for most bodies; the code below takes ten times as long.
+  // Most bodies are short. The code for long bodies takes ten times as long.
   if (textLength(body) <= MAX_TEXT) return body
   const { errors = [], ...rest } = body
   const detail = excerpt(rest.detail, MAX_TEXT)
@@ -108,7 +109,7 @@ function fit(body: Problem['body'], bytes: number): Problem['body'] {
   return { ...rest, detail: note, errors: shown }
 }
 
-/** The total number of characters of the texts that may quote the client. */
+/** The total number of characters of the texts that may quote the client's input. */
 function textLength({ detail, errors = [] }: Problem['body']): number {
   let length = detail.length
   for (const { field = '', column = '', code, message } of errors) {

@@ -66,8 +66,8 @@ function delayMetric(): Family {
 }
 
 /**
- * The counts of file descriptors, on Linux only. Several workers report the highest count and the
- * lowest limit.
+ * The counts of file descriptors, on Linux only. The metrics of several workers show the highest
+ * count and the lowest limit.
  */
 function fileMetrics(): Family[] {
   try {

@@ -2,7 +2,7 @@
 export interface Sample {
   readonly labels?: { readonly [name: string]: string | number }
   readonly value: number
-  /** The end of the metric's name, for a histogram: `_bucket`, `_sum` or `_count`. */
+  /** For a histogram, the suffix of the metric's name: `_bucket`, `_sum` or `_count`. */
   readonly suffix?: string
 }
 

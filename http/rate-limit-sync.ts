@@ -7,8 +7,8 @@ import type { RateLimit } from './rate-limit.ts'
 const SYNC_MS = 1_000
 
 /**
- * The longest plausible wait. The storage demands a longer one only when a clock was set back. That
- * wait is ignored.
+ * The longest plausible wait. If a clock was set back, the storage may return a longer wait, which
+ * is ignored.
  */
 const MAX_WAIT_MS = 600_000
 
@@ -51,7 +51,7 @@ export function synchronizeRateLimits(
     for (;;) {
       await setTimeout(SYNC_MS, undefined, { ref: false })
       if (!isRunning) return
-      await synchronize().catch(() => {}) // ignored: requests report the failing storage
+      await synchronize().catch(() => {}) // ignored: requests that fail report the error
     }
   }
   run()

@@ -7,7 +7,7 @@ export interface Consumption {
   readonly isAllowed: boolean
   /** How many more requests are allowed at this moment. */
   readonly remaining: number
-  /** Whole seconds until the bucket is full, or if refused, until the next request is allowed. */
+  /** Whole seconds until the bucket is full; after a refusal, until the next request is allowed. */
   readonly seconds: number
 }
 
@@ -35,7 +35,7 @@ const BUCKETS = 100_000
  */
 export function createRateLimiter(
   quota: number,
-  now: () => number = () => performance.now(), // the wall clock may jump
+  now: () => number = () => performance.now(), // a monotonic clock: the wall clock may jump
   buckets = BUCKETS,
 ): RateLimiter {
   const interval = WINDOW / quota
@@ -48,8 +48,8 @@ export function createRateLimiter(
       const excess = before + interval - time - WINDOW
       const isAllowed = excess <= TOLERANCE
       const after = isAllowed ? before + interval : before
-      // Also for a refused key: the map drops the keys that were not set for the longest time, and a
-      // dropped key could send requests again at once.
+      // Sets the key of a refused request too. The map drops the keys that were set the longest
+      // ago, and a client with a dropped key could send requests again at once.
       fullAt.set(key, after)
       if (!isAllowed) return { isAllowed, remaining: 0, seconds: secondsOf(excess) }
       const remaining = Math.floor((WINDOW - after + time) / interval + TOLERANCE)
@@ -97,7 +97,7 @@ export function consume(limit: RateLimit, key: string, answer: AnswerHeaders): v
   const { isAllowed, remaining, seconds } = limiter.consume(key)
   addToList(answer, 'ratelimit-policy', policy)
   addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  // Counts a refused request as 0, so that the next synchronization reads this key's bucket too.
+  // Adds 0 for a refused request, so that the next synchronization reads this key's bucket too.
   unshared?.set(key, (unshared.get(key) ?? 0) + (isAllowed ? 1 : 0))
   if (isAllowed) return
   limit.refused++

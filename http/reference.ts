@@ -9,7 +9,7 @@ import { route } from './routes.ts'
 
 /**
  * The routes of the reference page, which are served only when the page is enabled. Throws a
- * TypeError where its files are missing.
+ * TypeError when its files are missing.
  */
 export function createReferenceRoutes() {
   if (hasAssets()) return referenceRoutes
@@ -59,7 +59,7 @@ const ASSETS = new Map([
   ['swagger-ui.css', { type: 'text/css', read: () => readAsset('swagger-ui.css') }],
 ])
 
-/** Allows only this origin. Swagger UI embeds its icons as `data:` URLs. */
+/** The Content-Security-Policy of the page. Swagger UI embeds its icons as `data:` URLs. */
 const POLICY = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],
@@ -85,7 +85,7 @@ function answer(type: string, body: Representation): Answer {
   return { body, headers }
 }
 
-/** Reads a text once. A failed read is repeated at the next request. */
+/** Calls `read` once, and caches the result. After an error, the next request calls it again. */
 function represent(name: string, read: () => Promise<string>): Promise<Representation> {
   const known = loaded.get(name)
   if (known) return known
@@ -96,7 +96,7 @@ function represent(name: string, read: () => Promise<string>): Promise<Represent
 }
 
 function hasAssets(): boolean {
-  const { url } = import.meta // undefined in a CommonJS bundle
+  const { url } = import.meta // `url` is undefined in a CommonJS bundle
   return url !== undefined && existsSync(assetUrl('swagger-ui-bundle.js'))
 }
 

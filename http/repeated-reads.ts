@@ -15,9 +15,9 @@ export interface CacheableRead {
 /** A request for which an earlier answer is known. */
 export interface RepeatedRead extends CacheableRead {
   readonly exchange: NodeExchange
-  /** See `Till.together`. */
+  /** The function of this request from `Till.together`. */
   readonly together: Together
-  /** The answer is correct only at this revision. */
+  /** The revision of the data at which the answer is correct. */
   readonly revision: number
 }
 
@@ -27,26 +27,25 @@ type Send = (read: RepeatedRead, isCurrent: boolean) => void
  * Answers a read in one step when a request with the same target and the same token was answered
  * before. The steps of a first read cost 9 µs in promises and garbage (bench/read).
  *
- * Any change of the database or of the signing keys empties the caches. Each read waits for a
- * version check that begins after its arrival, so no answer is outdated.
+ * Any change of the database or of the signing keys empties the caches. Each read waits for a check
+ * for changes that begins after the read has arrived, so no answer is outdated.
  */
 export interface RepeatedReads {
   find(exchange: NodeExchange, together: Together): RepeatedRead | undefined
   /**
-   * Calls `send` after a version check. Reads of one turn of the event loop share it. `isCurrent`
-   * is false when something has changed, or when the check failed.
+   * Checks whether the cached data is current, then calls `send`. Reads of one turn of the event
+   * loop share the check. `isCurrent` is false when something has changed, or when the check
+   * failed.
    */
   check(read: RepeatedRead, send: Send): void
   /**
-   * Returns the function that caches the answer of a request. Call it before the first read: it
-   * notes the current revision.
+   * Returns the function that caches the answer of a request. Call `recorder` before the first
+   * read, because it notes the current revision of the data.
    */
   recorder(exchange: NodeExchange): (read: CacheableRead) => void
 }
 
-/**
- * The maximum sizes of the two caches in bytes. The size of an answer includes its request target.
- */
+/** The maximum bytes of the token cache, and of the answer cache with its request targets. */
 const TOKEN_BYTES = 8 * 2 ** 20
 const ANSWER_BYTES = 16 * 2 ** 20
 
@@ -56,7 +55,7 @@ const ENTRY_BYTES = 512
 export function createRepeatedReads(revision: Revision): RepeatedReads {
   const callers = new BoundedMap<Sized<Session>>(TOKEN_BYTES, sizeOf)
   const answers = new BoundedMap<Sized<CacheableRead>>(ANSWER_BYTES, sizeOf)
-  /** The revision at which all entries are correct. */
+  /** The revision of the data at which all cached entries are correct. */
   let known = -1
   let batch: { readonly check: Promise<void>; readonly reads: RepeatedRead[] } | undefined
 
@@ -121,7 +120,7 @@ function sizeOf({ size }: Sized<unknown>): number {
   return size
 }
 
-/** All sessions of a project get the same answers from cached routes. */
+/** The cache key of an answer. Cached routes give all sessions of a project the same answers. */
 function keyOf({ project_id }: Session, url: string): string {
   return `${project_id} ${url}`
 }

@@ -8,7 +8,7 @@ import { isFresh, Representation, StreamedBody } from './representation.ts'
 /** A whole answer, for `node:http` or for fetch. */
 export interface Reply {
   readonly status: number
-  /** Header names and values in turn. */
+  /** Header names and values, alternating. */
   readonly headers: readonly (string | number)[]
   /** If this is a buffer, other replies may send the same buffer. */
   readonly content: Buffer | string | undefined
@@ -79,8 +79,7 @@ export function reply(
 const REVALIDATE = 'private, no-cache'
 const NO_STORE = { 'cache-control': 'no-store' }
 
-// This answer is the most frequent. Its list of headers takes 0.6 µs less than an object would
-// (bench/read).
+// A list of headers takes 0.6 µs less than an object (bench/read). Most answers have these headers.
 function representationHeaders({ length, etag }: Representation, request_id: string) {
   return [
     'content-type',

@@ -10,7 +10,7 @@ export class Representation {
   readonly length: number
   readonly etag: string
 
-  /** `more` is text outside the body, such as a header, that must also change the etag. */
+  /** The etag covers `text` and `more`: text outside the body, such as a header. */
   constructor(text: string, more = '') {
     const bytes = Buffer.from(text)
     this.content = bytes.length < 4096 ? text : bytes
@@ -20,8 +20,8 @@ export class Representation {
 }
 
 /**
- * A body that is created in chunks while it is sent, with its strong validator. Without a
- * validator, no cache may store the answer.
+ * A body that is created in chunks while it is sent, with its strong validator. An answer without a
+ * validator is sent with `Cache-Control: no-store`.
  */
 export class StreamedBody {
   readonly chunks: AsyncIterable<Buffer>

@@ -3,9 +3,9 @@ const queues = new Map<string, (() => void)[]>()
 let isScheduled = false
 
 /**
- * Resolves when the caller may do work that takes some milliseconds. Each turn of the event loop
- * has one such caller, round-robin by account. Otherwise a thousand callers in one turn would block
- * all other requests.
+ * Resolves when the caller may do work that takes some milliseconds. In each turn of the event
+ * loop, one caller works, round-robin by account. If a thousand callers worked in one turn, they
+ * would block all other requests.
  */
 export function waitForTurn(account: string): Promise<void> {
   return new Promise((resolve) => {
@@ -16,7 +16,7 @@ export function waitForTurn(account: string): Promise<void> {
   })
 }
 
-/** Takes the current turn unless another caller has taken it or waits. Returns whether it did. */
+/** Takes this turn of the event loop. Returns false if another caller has it or waits for it. */
 export function tryTakeTurn(): boolean {
   if (isScheduled) return false
   schedule()
@@ -36,6 +36,6 @@ function serveNext(): void {
   const [account, queue] = next
   queue.shift()?.()
   queues.delete(account)
-  if (queue.length > 0) queues.set(account, queue) // moves the account behind the others
+  if (queue.length > 0) queues.set(account, queue) // moves the account to the end
   if (queues.size > 0) schedule()
 }

@@ -23,8 +23,8 @@ export function sendReply(
   return undefined
 }
 
-// A list is faster, but middleware that replaces `writeHead` may know only objects (on-headers
-// before 1.1.0).
+// A list of headers is faster than an object. Middleware that replaces `writeHead` may know only
+// objects (on-headers before 1.1.0).
 function writeHead(
   response: ServerResponse,
   status: number,
@@ -69,7 +69,7 @@ async function sendStream(
  */
 async function drainOrClose({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
   if (socket.destroyed) return
-  socket.setMaxListeners(0) // each pipelined response may add a listener
+  socket.setMaxListeners(0) // no warning: each pipelined response may add a listener
   const controller = new AbortController()
   const { signal } = controller
   try {
@@ -105,7 +105,7 @@ function setAnswerTimeout(
   response: ServerResponse,
   limits: Limits,
 ): void {
-  if (!socket.setTimeout) return // not a real connection: `inject` of Fastify
+  if (!socket.setTimeout) return // not a real socket, as in Fastify's `inject`
   response.setTimeout(limits.answerTimeout, () => socket.destroy())
   // Removes the timeout: the next request on this connection may take longer.
   response.prependOnceListener('finish', () => socket.setTimeout(0))

@@ -36,7 +36,7 @@ export interface ServerContext {
   readonly record: Recorder
 }
 
-/** Throws a TypeError for an unknown or wrong option: a misspelt limit would not protect. */
+/** Throws a TypeError for an unknown or wrong option: a misspelt limit would have no effect. */
 export function createServerContext<Request>(
   till: Till,
   options: HandlerOptions<Request>,

@@ -34,7 +34,7 @@ export interface RunningServer extends AsyncDisposable {
 export async function serve(till: Till, options: ServeOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 3000, shareRateLimits = false, ...handlerOptions } = options
   const context = createServerContext(till, handlerOptions)
-  // Node would take a text as the path of a local socket to listen on.
+  // Rejects a string: Node would take it as the path of a local socket.
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new TypeError('the option port must be a whole number from 0 to 65535')
   }
@@ -47,7 +47,7 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
       requestTimeout: limits.requestTimeout,
       keepAliveTimeout: limits.keepAliveTimeout,
       connectionsCheckingInterval: 1_000,
-      requireHostHeader: false, // the handler checks it, and sends a problem document
+      requireHostHeader: false, // the handler checks the header, and sends a problem document
     },
     handler,
   )
@@ -61,8 +61,8 @@ export async function serve(till: Till, options: ServeOptions = {}): Promise<Run
     handler(request, response)
   })
   server.on('checkExpectation', handler) // Node would answer 417 without a problem document
-  // `server.close` calls this method, which would cut off unfinished answers, and requests that are
-  // on their way. `stop` closes idle connections instead.
+  // `server.close` calls `closeIdleConnections`, which would cut off unfinished answers and
+  // requests that are on their way. `stop` closes idle connections instead.
   server.closeIdleConnections = () => {}
   await listen(server, port, host)
   const stopSync = shareRateLimits

@@ -15,8 +15,8 @@ interface MountedRequest {
 }
 
 /**
- * Parses the target of a request. Express and Connect may have removed a prefix from it; the prefix
- * may include the base path.
+ * Parses the target of a request. Express and Connect may have removed a prefix from `url`. The
+ * prefix may include the base path, so the base path is looked up in `originalUrl`.
  */
 export function targetOf(request: MountedRequest, basePath: string): Target {
   const { url = '/', originalUrl } = request
@@ -32,8 +32,7 @@ export function targetOf(request: MountedRequest, basePath: string): Target {
 /** Throws a TypeError if Express has mounted the handler at a path outside of its `basePath`. */
 function assertMount(mount: unknown, basePath: string): void {
   if (typeof mount !== 'string' || mount === '' || mount === basePath) return
-  // Ignores case, as Express does. Otherwise a client could cause this error by its spelling of the
-  // path.
+  // Ignores case, as Express does. Otherwise a client that writes `/SHOP` could cause this error.
   const [outer, inner] = [`${mount}/`.toLowerCase(), `${basePath}/`.toLowerCase()]
   if (outer.startsWith(inner) || inner.startsWith(outer)) return
   throw new TypeError(
@@ -48,7 +47,7 @@ export function below(basePath: string, { path, query }: Target): Target {
   return { prefix: basePath, path: path === '*' ? path : '', query }
 }
 
-/** Parses a request target. Not `new URL`, which throws for "//" and normalizes other targets. */
+/** Parses a target without `new URL`, which throws for "//" and normalizes other targets. */
 export function parseTarget(target: string): Target {
   const origin = target.startsWith('/') ? '' : originOf(target)
   const mark = target.indexOf('?', origin.length)
@@ -67,8 +66,8 @@ export function isBasePath(value: unknown): boolean {
   return typeof value === 'string' && (value === '' || PATH.test(value))
 }
 
-// The prefix that the framework has removed; '' if it is malformed. The client chooses the path,
-// and the `Link` header contains the prefix.
+// The prefix that the framework has removed; '' if it is malformed. The client can choose parts of
+// the prefix, and the `Link` header contains it.
 function removedPrefix({ url = '/', baseUrl }: MountedRequest, originalUrl: string): string {
   const removed = originalUrl.endsWith(url) ? originalUrl.slice(0, -url.length) : ''
   const prefix = typeof baseUrl === 'string' ? baseUrl : removed

@@ -7,7 +7,7 @@ import { createTemporaryFile, type TemporaryFile } from './temporary-file.ts'
 
 /** A received multipart form. */
 export interface Upload {
-  /** The form's other parts, as text. */
+  /** The parts other than `file`, as text. */
   readonly fields: ReadonlyMap<string, string>
   /** The content of the part `file`; undefined if the form has none. */
   readonly file: AsyncIterable<Uint8Array> | undefined

@@ -4,7 +4,7 @@ let version: string | undefined
 
 /** The version of tillkit. The build replaces this function by one that returns a constant. */
 export function readVersion(): string {
-  // The manifest is one directory above the source, and two above the compiled file of a test.
+  // `package.json` is one directory above the source, and two above the compiled file of a test.
   const depth = import.meta.url.endsWith('.ts') ? '..' : '../..'
   version ??= versionIn(new URL(`${depth}/package.json`, import.meta.url))
   return version

@@ -84,7 +84,7 @@ export const conformance = command({
 
 const QUIET_MS = 1_000
 
-/** Runs the suite. On a terminal, shows the current check once a second has passed. */
+/** Runs the suite. On a terminal, shows the current check after the first second. */
 async function runWithProgress(options: SuiteOptions, io: Io): Promise<Report> {
   const line = createStatusLine(io.stderr)
   const started = performance.now()

@@ -31,7 +31,7 @@ export const itemCreate = command({
       name: options.name,
       display_name: options['display-name'],
       price: options.price,
-      type: options.type as ItemType, // the library validates it
+      type: options.type as ItemType, // the library validates the type
       description: options.description,
       meta: options.meta,
     })

@@ -24,7 +24,7 @@ export const purchasesExport = command({
     const csv = till.purchases.export(account, purchaseQuery(options))
     if (!file) return pipeline(csv, io.stdout, { end: false })
     const line = createStatusLine(io.stderr)
-    let purchases = -1 // the first chunk is the header
+    let purchases = -1 // the first chunk is the header, not a purchase
     const counted = async function* () {
       for await (const chunk of csv) {
         purchases++

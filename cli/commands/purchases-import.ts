@@ -46,8 +46,8 @@ export const purchasesImport = command({
     const map = options.map && Object.fromEntries(options.map)
     const report =
       options.report === undefined ? undefined : createErrorReport(io, operand, options.report, db)
-    // Text output names each unknown SKU once, JSON each row. Naming an SKU once takes a second
-    // read of the file, which standard input does not allow.
+    // Text output names each unknown SKU once, which takes a second read of the file. JSON output
+    // names the SKU of each row. So does an import from standard input, which cannot be read twice.
     const unknown = output.json || operand === '-' ? undefined : createUnknownSkus(operand)
     const account = await till.accounts.get(options.account)
     const progress = createProgress(io.stderr, size)
@@ -79,8 +79,8 @@ export const purchasesImport = command({
         if (!signal.aborted) await report?.write()
       }
     })
-    // Completes the index of users for imports of version 0.1.0, whose rows reads must otherwise
-    // scan. New imports complete it themselves.
+    // Completes the index of users for purchases that version 0.1.0 imported. Without the index,
+    // reads by user scan these purchases. Newer imports update the index themselves.
     await storage.indexUsers?.()
   },
 })

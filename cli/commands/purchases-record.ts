@@ -33,7 +33,7 @@ export const purchasesRecord = command({
       quantity: options.quantity,
       price: options.price,
       currency: options.currency,
-      status: options.status as PurchaseStatus | undefined, // the library validates it
+      status: options.status as PurchaseStatus | undefined, // the library validates the status
       metadata: options.metadata,
     }
     const record = () => till.purchases.record(account, purchase)

@@ -11,7 +11,7 @@ export const purchasesSummary = command({
   async run({ till, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const { store, user, by, sku, import: import_id, from, to } = options
-    const status = options.status as PurchaseStatus | undefined // the library validates it
+    const status = options.status as PurchaseStatus | undefined // validated by the library
     const query = { store_id: store, user_id: user, by, sku, status, import_id, from, to }
     const elapsed = createElapsed(io.stderr, 'Reading purchases')
     const summary = await till.purchases.summarize(account, query).finally(elapsed.end)

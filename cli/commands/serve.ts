@@ -230,7 +230,7 @@ async function startWorkers(
   const pool = await startWorkerPool(workers, [...others, '--no-webhooks'], onDeath)
   if (!pool) {
     await webhooks?.close()
-    throw new CommandFailure('') // the worker has printed the reason
+    throw new CommandFailure('') // the worker has already printed the reason
   }
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${pool.port}`,

@@ -28,7 +28,7 @@ export const storeCreate = command({
     const store = await till.stores.create(account, {
       project_id: options.project,
       store_id: options.store,
-      store_type: options.type as StoreType, // the library validates it
+      store_type: options.type as StoreType, // the library validates the type
       is_sandbox: options.sandbox,
       status: options.status,
       store_config: options.config,

@@ -26,7 +26,7 @@ export const tokenIssue = command({
     const token = {
       project_id: options.project,
       user_id: options.user,
-      scopes: options.scope as Scope[] | undefined, // the library validates them
+      scopes: options.scope as Scope[] | undefined, // the library validates the scopes
       lifetime: options.lifetime && options.lifetime * 1000,
     }
     const account = await accountOf(till, options)

@@ -31,7 +31,7 @@ export const usersErase = command({
   },
 })
 
-/** Asks on a terminal. Throws unless the answer is the user's id. */
+/** Asks for the user's id on a terminal. Throws unless the answer is that id. */
 async function confirm(io: Io, user_id: string): Promise<void> {
   const { isTTY } = io.stdin as { readonly isTTY?: boolean }
   if (!isTTY || !io.stderr.isTTY) {

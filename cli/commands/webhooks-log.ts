@@ -18,7 +18,7 @@ export const webhooksLog = command({
   async run({ till, operand: endpoint_id, options, output, io }) {
     const account = await till.accounts.get(options.account)
     const { limit, cursor } = options
-    const state = options.state as WebhookDeliveryState | undefined // the library validates it
+    const state = options.state as WebhookDeliveryState | undefined // validated by the library
     const page = await till.webhooks.log(account, { endpoint_id, state, limit, cursor })
     if (output.json) return output.record(page)
     output.table(

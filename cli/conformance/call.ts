@@ -8,9 +8,9 @@ export interface Credential {
 
 /** The parts of a request that differ between requests to one endpoint. */
 export interface Call {
-  /** The id in the path of endpoint 6. */
+  /** The item id in the path of endpoint 6. */
   readonly item_id?: string
-  /** `?store_id=main`. */
+  /** The query string, such as `?store_id=main`. */
   readonly query?: string
   readonly json?: unknown
   /** A body that is sent as JSON without being valid JSON. */

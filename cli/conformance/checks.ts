@@ -8,11 +8,11 @@ import type { World } from './world.ts'
 /** One sentence of the specification, as a request and the expected answer. */
 export interface Check {
   readonly title: string
-  /** The part of the specification that has the sentence. */
+  /** The part of the specification that contains the sentence. */
   readonly clause: string
   /** The error statuses that the check is about. */
   readonly statuses: readonly number[]
-  /** Whether the specification leaves this open. A mismatch is then a note, not a failure. */
+  /** Whether the specification allows other behaviour. A mismatch is then a note, not a failure. */
   readonly isOpen: boolean
   run(world: World): Promise<void>
 }
@@ -35,7 +35,7 @@ export interface EndpointSpec {
   readonly optional?: readonly string[]
   /** Creates a request with an unusual text in one of its fields. */
   readonly unusual?: (text: string, world: World) => Promise<Call>
-  /** The checks that are special to the endpoint. */
+  /** The checks that only this endpoint has. */
   readonly checks?: (tools: Tools) => readonly Check[]
   /** The checks of recommended behaviour, which the specification leaves open. */
   readonly open?: (tools: Tools) => readonly Check[]
@@ -90,8 +90,8 @@ export function createTools({ number, request }: Pick<EndpointSpec, 'number' | '
     return world.call(number, applyTo(call, await resolve(changes, world)))
   }
   /**
-   * Creates a check. A `clause` like `: public_key` means that part of the section about this
-   * endpoint.
+   * Creates a check. A `clause` that begins with a colon, such as `: public_key`, is a part of the
+   * specification's section about the endpoint.
    */
   const check = (
     title: string,

@@ -16,9 +16,9 @@ export interface Answer {
 export interface ClientOptions {
   /** The URL of the server, without a slash at the end. */
   readonly url: string
-  /** Milliseconds for one request. */
+  /** The time limit for one request, in milliseconds. */
   readonly timeout: number
-  /** Milliseconds for all requests. */
+  /** The time limit for all requests, in milliseconds. */
   readonly totalTime: number
   readonly maxRequests: number
   readonly signal?: AbortSignal | undefined
@@ -50,7 +50,7 @@ export function createClient(options: ClientOptions): Send {
     const timer = AbortSignal.timeout(Math.min(timeout, timeLeft))
     const either = signal ? AbortSignal.any([signal, timer]) : timer
     try {
-      // A redirect could send the account key to another server.
+      // Does not follow redirects, which could send the account key to another server.
       const response = await fetch(target, { ...init, redirect: 'manual', signal: either })
       return { response, text: await readText(response) }
     } catch (cause) {

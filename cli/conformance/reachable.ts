@@ -24,7 +24,7 @@ export async function assertReachable(world: World, url: string): Promise<void> 
         'Check --public-key, and that --url is the part before /api/v1',
     )
   }
-  // Empty requests create nothing. With a valid key, they are refused with 400.
+  // Empty requests create nothing: with a valid key, the server refuses them with 400.
   const creating: EndpointNumber[] = [4, 8, 10]
   const { answers } = await settle(creating.map((number) => call(number, { json: {} })))
   if (answers.length === 3 && answers.every(({ status }) => status === 401)) {

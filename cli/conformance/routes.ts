@@ -6,7 +6,7 @@ export const ROUTES = {
   4: route('POST', '/api/v1/items', 'account key', [400, 401, 500]),
   5: route('GET', '/api/v1/items', 'token', [400, 401, 500]),
   6: route('GET', '/api/v1/items/{item_id}', 'token', [400, 401, 404]),
-  // Only rule 4 of the authentication names a status for the import.
+  // In the specification, only rule 4 of the authentication names a status for the import.
   7: route('POST', '/api/v1/purchases/import', 'token', [401]),
   8: route('POST', '/api/v1/projects', 'account key', [400, 401, 500]),
   9: route('PUT', '/api/v1/projects', 'token', [400, 401, 500]),
@@ -15,7 +15,7 @@ export const ROUTES = {
 
 export type EndpointNumber = keyof typeof ROUTES
 
-/** The statuses and headers of a credential. `refusal` is the status without a valid one. */
+/** The statuses and headers of a credential. `refusal` is the status without a valid credential. */
 export const CREDENTIALS = {
   'public key': { header: 'x-public-project-key', prefix: '', shown: '$PUBLIC_KEY', refusal: 400 },
   'account key': { header: 'x-account-key', prefix: '', shown: '$ACCOUNT_KEY', refusal: 401 },

@@ -50,7 +50,7 @@ export interface Report {
   /** Whether all required checks ran and passed. */
   readonly conforms: boolean
   readonly counts: { readonly [O in Outcome]: number }
-  /** The beginning of the names of all records that the run left behind. */
+  /** The prefix of the names of all records that the run left behind. */
   readonly records: string
   /** Whether the run has restored the name, platform and config of the public key's project. */
   readonly restored: boolean
@@ -59,7 +59,7 @@ export interface Report {
 
 export interface SuiteOptions extends Keys {
   readonly url: string
-  /** Milliseconds for one request. */
+  /** The time limit for one request, in milliseconds. */
   readonly timeout: number
   /** The endpoints to check; default all. */
   readonly only?: readonly number[] | undefined
@@ -85,7 +85,7 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
       checks.push(...(await checkEndpoint(endpoint, world, onProgress)))
     }
   } finally {
-    // Omits the signal, so that an interrupted run restores the project too.
+    // Sends without the abort signal, so that an interrupted run restores the project too.
     restored = await world.restore(createClient({ ...limits, totalTime: timeout }))
   }
   const count = (outcome: Outcome) => checks.filter((each) => each.outcome === outcome).length
@@ -112,7 +112,7 @@ async function checkEndpoint(
     const add = (finding: Partial<Finding> & Pick<Finding, 'outcome'>) =>
       findings.push({ endpoint: number, title, clause, ...finding })
     try {
-      // Does not wait for a second timeout of the same endpoint.
+      // Skips the rest of an endpoint's checks after a timeout, because each could take as long.
       if (isSilent) throw new NotRun(`endpoint ${number} does not answer`)
       await check.run(world)
       add({ outcome: 'passed' })

@@ -14,7 +14,7 @@ export interface Keys {
 export type World = ReturnType<typeof createWorld>
 
 export function createWorld(send: Send, { public_key, account_key }: Keys) {
-  /** The beginning of the names of all records of this run. */
+  /** The prefix of the names of all records of this run. */
   const prefix = `conformance_${Date.now().toString(36)}${randomBytes(3).toString('hex')}`
   const secrets = new Map([
     [account_key, '$ACCOUNT_KEY'],

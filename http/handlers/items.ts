@@ -34,7 +34,7 @@ export async function listItems({
   context,
 }: Call<Session, undefined>): Promise<Answer> {
   const { limit = MAX_PAGE, cursor } = query
-  const asked = { store_id: query.store_id as string, limit, cursor } // the library checks it
+  const asked = { store_id: query.store_id as string, limit, cursor } // validated by the library
   const list = await till.items.list(caller, asked)
   const { items, next, revision } = list
   if (next === undefined) return { body: represent(items, listDto) }
@@ -94,8 +94,8 @@ interface Chunk {
 
 /**
  * Yields the JSON of the whole list, page by page. The first page has `length` items. Each page is
- * formatted in its own turn of the event loop. `first` is undefined if another request had taken
- * the turn: the first page was then dropped to save memory, and is read again here.
+ * formatted in its own turn of the event loop. `first` is undefined if other work came first: the
+ * handler then dropped the first page to save memory, and this reads the page again.
  */
 async function* chunksOf(
   account: string,
@@ -107,9 +107,10 @@ async function* chunksOf(
     await waitForTurn(account)
     return chunkOf(opening, await read(cursor, limit))
   }
-  // Uses the same limit as the first read, which put this page into the cache.
+  // Uses the same limit as the handler's read, so that the page comes from the cache.
   let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
-  // The first page has 1,000 items or 1 MiB, and takes up to 80 ms. Other requests wait meanwhile.
+  // Later pages have an eighth of the items. The first page has up to 1,000 items or 1 MiB.
+  // Formatting it takes up to 80 ms, and other requests wait meanwhile.
   const limit = Math.ceil(length / 8)
   yield chunk.bytes
   while (chunk.next !== undefined) {

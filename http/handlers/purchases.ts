@@ -35,7 +35,7 @@ export async function importPurchases({
 
 const PARTS = ['file', 'store_id', 'dry_run', 'preset']
 
-// Rejects misspelt field names. Unknown fields are ignored, so `dryrun=true` would store purchases.
+// Rejects misspelt field names: if `dryrun=true` were ignored, the import would store purchases.
 export function assertSpelling(
   fields: ReadonlyMap<string, string>,
   parts: readonly string[],

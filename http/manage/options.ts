@@ -1,8 +1,7 @@
 import { TillError } from '../../lib/index.ts'
 
 /**
- * The error for an invalid option that has another name in the library: the library's own error
- * would use that other name.
+ * Creates the error for an invalid option. The library's error would name the option differently.
  */
 export function invalidOption(field: string, message: string): TillError {
   const details = [{ field, code: 'invalid', message }]

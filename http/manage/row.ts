@@ -8,7 +8,7 @@ import { type AnyRoute, route } from '../routes.ts'
 import { waitForTurn } from '../scheduler.ts'
 import type { ServerContext } from '../server-context.ts'
 
-/** A request of the management API, in the library's terms. */
+/** The input of a route of the management API: the caller and the parsed request. */
 export interface ManageCall {
   readonly till: Till
   readonly caller: KeyedAccount
@@ -33,9 +33,8 @@ interface Description extends RouteDescription {
 const BASE = '/manage/v1'
 
 /**
- * An account key. Other routes for accounts also accept an account that the embedding application
- * has authenticated. These do not: the application may use cookies, which browsers also send for
- * other sites.
+ * An account key. Unlike `accountKey`, refuses an account that the embedding application has
+ * authenticated: the application may use cookies, which browsers also send for other sites.
  */
 export const keyOnly: Credential<KeyedAccount> = {
   ...(accountKey as Credential<KeyedAccount>),
@@ -78,7 +77,7 @@ export function streamRow(
     const { till, caller, params, query, body, options, context } = call
     const decoded = decodedParams(params)
     fields ??= schema ? fieldsOf(schema) : []
-    // The library calls the id of an item `id`.
+    // The library's name for `item_id` is `id`.
     const { item_id: id, ...others } = decoded
     const path = id === undefined ? others : { ...others, id }
     const picked = isRead ? pickFields(query, fields, convert) : pickFields(body, fields)
@@ -93,7 +92,7 @@ export function streamRow(
 
 const INVALID = 'invalid_request' as const
 
-/** A page of 1,000 records takes 10 to 80 ms. */
+/** Larger pages wait for a turn of the event loop: 1,000 records take 10 to 80 ms. */
 const LARGE_PAGE = 100
 
 type AnyCall = Call<KeyedAccount, { readonly [field: string]: unknown }>
@@ -131,7 +130,7 @@ function pickFields(
   return Object.fromEntries(entries)
 }
 
-/** Converts a text of the query where the library takes another type. */
+/** Converts a text of the query to the array or boolean that the library takes. */
 function convert(value: unknown, type: unknown): unknown {
   if (type === 'array') return String(value).split(',')
   return type === 'boolean' && (value === 'true' || value === 'false') ? value === 'true' : value

@@ -10,8 +10,8 @@ const statuses = { purchased: count, pending: count, refunded: count, cancelled:
 const digits = { type: 'string', pattern: '^[0-9]+$' }
 
 /**
- * Creates the schemas of the management API. Unlike the answers of the ten endpoints, these answers
- * may lack some fields.
+ * Creates the schemas of the management API. Its answers may lack some fields; those of the ten
+ * endpoints never do.
  */
 export function createManagedSchemas() {
   const { records } = createSchemas()

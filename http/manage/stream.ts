@@ -14,7 +14,7 @@ export async function streamFile(
   chunks: AsyncIterable<string>,
 ): Promise<Answer> {
   const source = chunks[Symbol.asyncIterator]()
-  const first = await source.next() // an error still becomes a problem document
+  const first = await source.next() // before the headers: an error becomes a problem document
   const next = async () => {
     await waitForTurn(caller.account_id)
     const { reports } = concurrency

@@ -14,7 +14,7 @@ export interface RouteDescription {
   readonly body?: SchemaName
   /** The schema of the answer with status 200. */
   readonly answer: SchemaName
-  /** Further headers of that answer. */
+  /** Further headers of the answer with status 200. */
   readonly headers?: readonly HeaderName[]
   /** Whether the answer has an ETag, and answers `If-None-Match` with 304. */
   readonly isCached?: true

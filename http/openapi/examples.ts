@@ -75,7 +75,7 @@ export type ProblemCode = ErrorCode | HttpErrorCode
 
 const problems = new Map<ProblemCode, Problem>()
 
-/** The answer for this error, as the server creates it. */
+/** The problem document for this error code, as the server creates it. */
 export function exampleProblem(code: ProblemCode): Problem {
   const known = problems.get(code)
   if (known) return known

@@ -1,8 +1,8 @@
-/** A wait that others can end early. */
+/** A pause that another function can end early. */
 export interface Alarm {
-  /** Ends the current wait, or else the next one. */
+  /** Ends the current wait. If there is none, the next wait ends at once. */
   ring(): void
-  /** Waits this many milliseconds, or until `ring`. */
+  /** Waits this many milliseconds, or until `ring` is called. */
   wait(milliseconds: number): Promise<void>
 }
 

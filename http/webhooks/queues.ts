@@ -5,15 +5,15 @@ import type { OutgoingMessage } from '../../lib/index.ts'
 const ENDPOINT_IN_FLIGHT = 10
 const IN_FLIGHT = 500
 /**
- * The maximum number of requests in flight to endpoints whose last request got no answer, at most
- * one to each. Such a request may take the whole timeout. Without the limit, such requests would
- * delay the messages to other endpoints.
+ * The maximum number of requests in flight to failing endpoints, whose last request got no answer.
+ * Each failing endpoint gets one request at a time, which may take the whole timeout. Without this
+ * limit, such requests would delay the messages to other endpoints.
  */
 const FAILING_IN_FLIGHT = IN_FLIGHT / 2
 
-/** The length at which an endpoint's queue is full: the next claim then leaves the endpoint out. */
+/** The length of a full queue of an endpoint. The sender claims no messages for a full queue. */
 const ENOUGH = 100
-/** The messages and bytes in all queues at which the sender stops claiming messages. */
+/** The sender claims no more messages when all queues together have this many messages or bytes. */
 const MAX_MESSAGES = 2_000
 const MAX_BYTES = 16 * 1024 ** 2
 /** The maximum number of endpoints whose state, failing or not, is remembered. */
@@ -36,14 +36,15 @@ interface Usage {
 
 interface QueuedMessage {
   readonly message: OutgoingMessage
-  /** The time by which its request must start, as `performance.now()`. */
+  /** The time by which the request for the message must start, as `performance.now()`. */
   readonly deadline: number
 }
 
-/** A message whose turn it is. The caller must call `finish` once. */
+/** A message that may be sent now. The caller must call `finish` once. */
 export interface Turn extends QueuedMessage {
   /**
-   * Ends the turn. `hasAnswered` says whether the endpoint answered; undefined if nothing was sent.
+   * Ends the sending. `hasAnswered` says whether the endpoint answered; undefined if nothing was
+   * sent.
    */
   finish(hasAnswered?: boolean): void
 }
@@ -56,10 +57,9 @@ export interface Queues {
   full(): string[]
   /** The accounts that have used up their share of the messages. The next claim leaves them out. */
   fullAccounts(): string[]
-  /** Whether the endpoint's queue is full. */
   isFull(endpoint_id: string): boolean
   add(message: OutgoingMessage, deadline: number): void
-  /** The next message that may be sent, one of each endpoint in turn. */
+  /** The next message that may be sent, round-robin by endpoint. */
   next(): Turn | undefined
   /** Removes the messages of an endpoint that wait, and returns them. */
   drop(endpoint_id: string): OutgoingMessage[]
@@ -68,7 +68,7 @@ export interface Queues {
 
 export function createQueues(): Queues {
   const queues = new Map<string, Queue>()
-  /** The queues that may send, in the order of their turns. */
+  /** The queues with a message that their endpoint may get now, in round-robin order. */
   const ready = new Set<Queue>()
   const failing = new BoundedMap<boolean>(MAX_ENDPOINTS)
   const all = noUsage()
@@ -111,8 +111,8 @@ export function createQueues(): Queues {
     }
   }
   /**
-   * Whether an account may use more of a limit: yes, while it uses less than is left. One account
-   * alone can thus use half, and each of two a third. Some always remains for another account.
+   * An account may use more of a limit while it uses less than is still free. One account alone can
+   * therefore use half, and each of two a third. Some always remains for another account.
    */
   const isWithin = (usage: Usage, kind: keyof Usage, most: number) => usage[kind] < most - all[kind]
   const mayStart = (queue: Queue) => {

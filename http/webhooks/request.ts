@@ -31,7 +31,7 @@ export interface OutgoingOptions {
   readonly allowPrivate?: boolean | undefined
   /** Milliseconds for the name lookup, the connection, the request and the answer together. */
   readonly timeout?: number | undefined
-  /** Resolves host names instead of DNS. The addresses are checked all the same. */
+  /** Resolves host names in place of DNS. The addresses are still checked. */
   readonly resolve?: Resolve | undefined
   /** Certificate authorities to trust instead of those that Node trusts, as PEM. */
   readonly ca?: string | undefined
@@ -45,7 +45,7 @@ export interface OutgoingRequest {
 
 export interface Answer {
   readonly status: number
-  /** The first 4 KiB of the body. */
+  /** The first 4 KiB of the answer's body. */
   readonly answer: string
   /** The milliseconds that `Retry-After` asks to wait; ignored with a status of 2xx. */
   readonly retry_after?: number
@@ -107,11 +107,11 @@ export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
   }
 }
 
-/** Ends a request early. An `AbortController` took a quarter of the CPU time of a request. */
+/** Ends a request early. An `AbortController` would take a quarter of the request's CPU time. */
 interface Stop {
   readonly failure: RequestFailure | undefined
   now(failure: RequestFailure): void
-  /** Replaces the listener. It is called at once if the request was stopped before. */
+  /** Replaces the listener. If the request is already stopped, calls the new listener at once. */
   listen(listener: (failure: RequestFailure) => void): void
 }
 
@@ -137,7 +137,7 @@ function stopLate(stop: Stop): void {
   stop.now(new RequestFailure('timeout', 'No answer in time'))
 }
 
-/** A target, and the part of a request that is the same for all messages to it. */
+/** A target, and the data of a request that are the same for all messages to the target. */
 interface Receiver {
   readonly isTls: boolean
   readonly headers: readonly string[]
@@ -230,7 +230,7 @@ function toAnswer({ statusCode: status = 0, headers }: IncomingMessage, body: Bu
 function decode(bytes: Buffer): string {
   if (bytes.length === 0) return ''
   const text = bytes.subarray(0, MAX_ANSWER).toString('utf8').replaceAll('\0', '\uFFFD')
-  // Cuts the text again: each malformed byte has become U+FFFD, which takes three bytes.
+  // Cuts the text to 4 KiB again: decoding turned each malformed byte into U+FFFD, of three bytes.
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(MAX_ANSWER))
   return text.slice(0, read)
 }

@@ -5,10 +5,10 @@ import { BoundedMap } from '../../lib/bounded-map.ts'
 export type Resolve = (hostname: string) => Promise<readonly string[]>
 
 /**
- * Resolves names with c-ares, because `dns.lookup` occupies a thread that files and compression
- * need too: a few slow name servers would block the whole process. With `useSystem`, names that
- * DNS does not know are looked up in the hosts file and in search domains, one at a time.
- * `servers` replaces the name servers of the system, for tests.
+ * Resolves names with c-ares. `dns.lookup` would occupy a thread that files and compression need
+ * too, so a few slow name servers would block the whole process. With `useSystem`, names that DNS
+ * does not know are looked up in the hosts file and in search domains, one at a time. `servers`
+ * replaces the name servers of the system, for tests.
  */
 export function createResolver(useSystem: boolean, servers?: readonly string[]): Resolve {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
@@ -20,7 +20,7 @@ export function createResolver(useSystem: boolean, servers?: readonly string[]):
     return found.then((all) => all.map(({ address }) => address))
   }
   return async (hostname) => {
-    if (/(^|\.)localhost\.?$/.test(hostname)) return ['127.0.0.1', '::1'] // RFC 6761
+    if (/(^|\.)localhost\.?$/.test(hostname)) return ['127.0.0.1', '::1'] // loopback: RFC 6761
     const answers = await Promise.allSettled([
       resolver.resolve4(hostname),
       resolver.resolve6(hostname),

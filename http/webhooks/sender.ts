@@ -8,14 +8,14 @@ import { type Answer, createOutgoing, type OutgoingOptions } from './request.ts'
 import { createSettlement } from './settlement.ts'
 
 /**
- * The least time between two claims, in milliseconds. After each claim without messages it doubles,
- * up to `IDLE_INTERVAL`.
+ * The shortest pause between two claims of messages, in milliseconds. It doubles after each claim
+ * that returns no message, up to `IDLE_INTERVAL`.
  */
 const MIN_INTERVAL = 20
 const IDLE_INTERVAL = 250
-/** Milliseconds to wait after a claim that failed. */
+/** Milliseconds to wait after the storage has failed to claim messages. */
 const RETRY_INTERVAL = 2_000
-/** An endpoint that takes longer gets one request at a time, like one that does not answer. */
+/** Answer times above this many milliseconds limit an endpoint to one request at a time. */
 const SLOW_MS = 2_000
 
 export interface WebhookSenderOptions extends OutgoingOptions {
@@ -31,7 +31,7 @@ export interface WebhookSenderOptions extends OutgoingOptions {
   readonly lease?: number | undefined
   /** Milliseconds for which `close` waits for requests in flight; default 5,000. */
   readonly closeTimeout?: number | undefined
-  /** Called once when the storage begins to fail. The sender continues by itself. */
+  /** Called once when the storage begins to fail. The sender then retries by itself. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
@@ -179,7 +179,7 @@ function resultOf(outcome: Outcome): DeliveryResult {
   return kind in NO_RESULTS ? (kind as DeliveryResult) : 'other'
 }
 
-/** Whether to send this endpoint nothing more for now: it gave no answer, 410 or `Retry-After`. */
+/** Whether to stop sending to the endpoint for now: it gave no answer, 410 or `Retry-After`. */
 function isUnavailable(outcome: Outcome): boolean {
   if (outcome instanceof RequestFailure) return true
   return outcome.status === 410 || outcome.retry_after !== undefined

@@ -2,14 +2,14 @@ import { setTimeout } from 'node:timers/promises'
 import type { AttemptResult } from '../../lib/index.ts'
 
 /**
- * Milliseconds between two batches. Each batch is one commit. With 25, a message took a tenth more
- * CPU time. Messages without a stored result are sent again after a crash.
+ * Milliseconds between two batches of results. Each batch is one commit. With 25 ms, each message
+ * took a tenth more CPU time. After a crash, messages without a stored result are sent again.
  */
 const INTERVAL_MS = 100
 /** Milliseconds before a batch that the storage did not accept is written again. */
 const RETRY_MS = 1_000
 const MAX_BATCH = 500
-/** With this many results that are not yet written, the sender claims no more messages. */
+/** The sender claims no more messages while this many results are not yet written. */
 const MAX_RESULTS = 1_000
 
 /** Collects results and writes them in batches, one batch at a time. */
@@ -28,7 +28,7 @@ export function createSettlement(
   const closing = new AbortController()
   let running: Promise<void> | undefined
   const pause = (milliseconds: number) =>
-    // `close` aborts the wait.
+    // `close` ends the pause early.
     setTimeout(milliseconds, undefined, { signal: closing.signal }).catch(() => {})
 
   const run = async () => {

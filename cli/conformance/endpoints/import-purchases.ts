@@ -2,7 +2,7 @@ import { expectStatus } from '../checks.ts'
 import { boolean, record } from '../shape.ts'
 import { endpoint } from '../standard.ts'
 
-/** Any error of the caller: the specification lists no statuses for the import. */
+/** The statuses with which a server may refuse an import: the specification lists none. */
 const REFUSALS = [400, 404, 409, 413, 415, 422]
 
 export const purchaseImport = endpoint({

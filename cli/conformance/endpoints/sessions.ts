@@ -70,7 +70,7 @@ async function expectAgreement(
   const left = Number(valueAt(answer.body, ...path, 'expires_in_seconds')) * 1000
   const now = Date.parse(answer.headers.get('date') ?? '') || Date.now()
   const difference = Math.abs(at - now - left)
-  // If the values have other types, the check of the answer's fields reports that.
+  // A field that is missing or has another type gives NaN. Another check reports such a field.
   const isNear = Number.isNaN(difference) || difference <= TOLERANCE_MS
   expect(isNear, 'expires_at and expires_in_seconds within 60 s', answer)
 }
@@ -86,7 +86,7 @@ export function opensBearerEndpoints(
     const query = `?store_id=${await store()}`
     const answer = await call(number, number === 1 ? {} : { json: newSession() })
     const token = valueAt(answer.body, ...path)
-    // The check of the answer's fields reports a missing token.
+    // Another check reports a missing token.
     if (typeof token !== 'string') return
     expectSuccess(await call(5, { query, credential: { value: token, shown: '$TOKEN' } }))
   })
