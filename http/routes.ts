@@ -24,7 +24,7 @@ export const routes = [
   route('POST', `${AUTH}/init`, publicKey, json, init, {
     id: 'initSession',
     summary: 'Open a session of a user',
-    description: 'The answer has the stores that are neither `disabled` nor `archived`.',
+    description: 'The answer has the stores of the project that are not `disabled` or `archived`.',
     body: 'SessionRequest',
     answer: 'InitializedSession',
   }),
@@ -86,8 +86,8 @@ export const routes = [
     id: 'updateProject',
     summary: 'Change the project of the token',
     description:
-      'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If it ' +
-      'has the same `webhook_url` and no `webhook_secret`, the stored `webhook_secret` stays.',
+      'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If the ' +
+      '`webhook_url` is the same, the stored `webhook_secret` stays unless you send another secret.',
     body: 'ProjectChange',
     answer: 'Project',
     errors: ['quota_exceeded'],

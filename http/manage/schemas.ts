@@ -53,8 +53,7 @@ export function createManagedSchemas() {
         ...catalogFields,
         digest: {
           ...text,
-          description:
-            'The `digest` of a plan. If the catalog has changed since the plan, the request fails.',
+          description: 'The `digest` of a plan. The request fails if the catalog has changed.',
         },
       }),
       required: ['catalog'],
@@ -63,8 +62,7 @@ export function createManagedSchemas() {
     WebhookConfirmation: optional({
       url: {
         ...text,
-        description:
-          'The URL to confirm. If another URL waits for confirmation, the request fails.',
+        description: 'The URL to confirm. The request fails if another URL is unconfirmed.',
       },
     }),
     ListQuery: inputs.ListQuery,
@@ -208,8 +206,7 @@ const catalogFields = {
   catalog: { ...object, description: 'A catalog: see docs/catalog.md.' },
   archive_missing: {
     ...{ ...flag, default: false },
-    description:
-      'Whether to archive items that the catalog lacks, in the stores that the catalog lists.',
+    description: 'Whether to archive items that are missing from a store in the catalog.',
   },
   create_stores: {
     ...{ ...flag, default: false },
@@ -228,14 +225,10 @@ const importForm = {
     },
     preset: {
       ...text,
-      description:
-        'The vendor format of the file. Required only if tillkit does not recognise the header line.',
+      description: 'The vendor format, required only if tillkit does not recognise the file.',
     },
     price_unit: { enum: ['minor', 'major'], default: 'minor' },
-    map: {
-      ...text,
-      description: 'A JSON object that maps fields to columns: `{"sku":"Article"}`.',
-    },
+    map: { ...text, description: 'JSON that maps fields to columns: `{"sku":"Article"}`.' },
   },
   required: ['file'],
 }

@@ -46,8 +46,7 @@ export function createBodySchemas() {
         preset: {
           type: 'string',
           enum: PRESET_NAMES,
-          description:
-            'The vendor format of the file. Required only if tillkit does not recognise the header line.',
+          description: 'The vendor format, required only if tillkit does not recognise the file.',
         },
       },
       required: ['file', 'store_id'],

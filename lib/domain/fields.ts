@@ -324,10 +324,7 @@ const MAX_BYTES = 64 * 1024
  * keeps unchanged.
  */
 export const freeForm: Rule<JsonObject> = withSchema(
-  {
-    type: 'object',
-    description: `At most ${MAX_BYTES / 1024} KiB of JSON, nested at most ${MAX_DEPTH} levels deep.`,
-  },
+  { type: 'object', description: `Up to ${MAX_BYTES / 1024} KiB and ${MAX_DEPTH} nested levels.` },
   (value, field, problems) => {
     const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
     if (message) problems.push({ field, code: 'invalid', message })
