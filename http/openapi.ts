@@ -16,7 +16,7 @@ const served = new BoundedMap<OpenApiDocument>(8)
 /** `GET /openapi.json`: the document, which is built at the first request. */
 export const openApiRoute = route('GET', '/openapi.json', anyone, noBody, getOpenApi, {
   id: 'getOpenApi',
-  summary: 'Return this document',
+  summary: 'Return the OpenAPI document',
   answer: 'Document',
   isCached: true,
 })

@@ -24,7 +24,7 @@ export const routes = [
   route('POST', `${AUTH}/init`, publicKey, json, init, {
     id: 'initSession',
     summary: 'Open a session of a user',
-    description: 'The answer has the stores that are neither `disabled` nor `archived`.',
+    description: 'The answer has the stores of the project that are not `disabled` or `archived`.',
     body: 'SessionRequest',
     answer: 'InitializedSession',
   }),
@@ -45,7 +45,7 @@ export const routes = [
     id: 'listItems',
     summary: 'List the items of a store',
     description:
-      'The items are in order of creation, without archived ones. Without `limit`, the answer ' +
+      'The items are in order of creation, without archived items. Without `limit`, the answer ' +
       'has all items. With `limit`, the answer has one page, and a `Link` to the next page.',
     query: 'ItemQuery',
     answer: 'ItemList',
@@ -56,7 +56,7 @@ export const routes = [
   route('GET', '/api/v1/items/:item_id', bearer('items:read'), noBody, getItem, {
     id: 'getItem',
     summary: 'Read one item',
-    description: 'Also returns an archived item.',
+    description: 'The endpoint returns archived items too.',
     answer: 'Item',
     isCached: true,
     errors: ['invalid_request', 'item_not_found'],
@@ -65,8 +65,8 @@ export const routes = [
     id: 'importPurchases',
     summary: 'Import a purchase file',
     description:
-      'Imports all rows of the file or none. You can send a file again: rows that are already ' +
-      'stored are skipped. Imports into the same store run one after the other.',
+      'The server imports all rows of the file or none. You can send a file again: the server ' +
+      'skips stored rows. Imports into the same store run one after the other.',
     body: 'ImportForm',
     answer: 'ImportResult',
     headers: ['Import-Id', 'Import-Rows', 'Import-Skipped', 'Import-Updated'],
@@ -86,8 +86,8 @@ export const routes = [
     id: 'updateProject',
     summary: 'Change the project of the token',
     description:
-      'Changes only the fields that the body has. `config` is replaced as a whole, but a stored ' +
-      '`webhook_secret` stays if the new `config` has none.',
+      'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If the ' +
+      '`webhook_url` is the same, the stored `webhook_secret` stays unless you send another secret.',
     body: 'ProjectChange',
     answer: 'Project',
     errors: ['quota_exceeded'],

@@ -24,7 +24,7 @@ const WEBHOOK_ACTIONS = {
 export const manageRoutes = [
   row('GET /account', async ({ caller: { key_id: _, ...account } }) => account, {
     id: 'getAccount',
-    summary: 'Read the account of the key',
+    summary: 'Read the account that the key belongs to',
     answer: 'Account',
   }),
   row(
@@ -36,7 +36,7 @@ export const manageRoutes = [
     },
     {
       id: 'listKeys',
-      summary: 'List the keys of the account, also revoked ones',
+      summary: 'List the keys of the account, including revoked keys',
       query: 'ListQuery',
       answer: 'AccountKeyPage',
     },
@@ -44,7 +44,7 @@ export const manageRoutes = [
   row('POST /keys', ({ till, caller, options }) => till.accounts.addKey(caller, options), {
     id: 'addKey',
     summary: 'Add a key to the account',
-    description: 'Only this answer has the `account_key`. The endpoint ignores `Idempotency-Key`.',
+    description: 'The `account_key` cannot be read later. The endpoint ignores `Idempotency-Key`.',
     answer: 'NewAccountKey',
   }),
   row(
@@ -105,7 +105,7 @@ export const manageRoutes = [
     },
     {
       id: 'changeProject',
-      summary: 'Change the fields of a project that are sent',
+      summary: 'Change the given fields of a project',
       body: 'ManagedProjectChange',
       answer: 'ManagedProject',
       errors: ['quota_exceeded'],
@@ -155,7 +155,7 @@ export const manageRoutes = [
     },
     {
       id: 'changeStore',
-      summary: 'Change the fields of a store that are sent',
+      summary: 'Change the given fields of a store',
       body: 'ManagedStoreChange',
       answer: 'ManagedStore',
       errors: ['quota_exceeded'],
@@ -195,8 +195,8 @@ export const manageRoutes = [
   ),
   row('PATCH /items/:item_id', run('items', 'update'), {
     id: 'changeItem',
-    summary: 'Change the fields of an item that are sent',
-    description: 'If the body has a `version` and the item has another one, the answer is 409.',
+    summary: 'Change the given fields of an item',
+    description: 'If the `version` in the body is not the version of the item, the answer is 409.',
     body: 'ManagedItemChange',
     answer: 'ManagedItem',
     errors: ['item_not_found', 'version_conflict'],
@@ -204,8 +204,7 @@ export const manageRoutes = [
   row('GET /items/:item_id/history', run('items', 'history'), {
     id: 'getItemHistory',
     summary: 'List the changes of an item, newest first',
-    description:
-      'If a change includes the price, `data` of its entry has the old and the new price.',
+    description: 'The entry of a price change has the old and the new price in its field `data`.',
     query: 'ListQuery',
     answer: 'AuditPage',
     errors: ['item_not_found'],
@@ -217,7 +216,7 @@ export const manageRoutes = [
     },
     {
       id: 'archiveItem',
-      summary: 'Take an item out of the list of its store',
+      summary: 'Archive an item, so that lists leave it out',
       answer: 'ManagedItem',
       errors: ['item_not_found'],
     },
@@ -229,7 +228,7 @@ export const manageRoutes = [
     },
     {
       id: 'restoreItem',
-      summary: 'Put an archived item back into the list',
+      summary: 'Restore an archived item, so that lists have it again',
       answer: 'ManagedItem',
       errors: ['item_not_found'],
     },
@@ -244,7 +243,7 @@ export const manageRoutes = [
     {
       id: 'exportCatalog',
       summary: 'Export a project with its stores and items as a catalog file',
-      description: 'Instead of a secret, the file has the name of an environment variable.',
+      description: 'In place of each secret, the file has the name of an environment variable.',
       answer: 'CatalogFile',
       headers: ['Content-Disposition'],
       kind: 'reports',
@@ -294,14 +293,14 @@ export const manageRoutes = [
     id: 'recordPurchase',
     summary: 'Record one purchase',
     description:
-      'A repeated `transaction_id` advances the status of the purchase, or changes nothing.',
+      'A request with a stored `transaction_id` can only advance the status of that purchase.',
     body: 'ManagedPurchaseInput',
     answer: 'RecordedPurchase',
     errors: ['store_inactive'],
   }),
   row('GET /stores/:store_id/owned', run('purchases', 'owned'), {
     id: 'listOwned',
-    summary: 'List what a user owns',
+    summary: 'List the items that a user owns',
     query: 'OwnedQuery',
     answer: 'OwnedPage',
   }),
@@ -322,7 +321,7 @@ export const manageRoutes = [
     id: 'getOverview',
     summary: 'Read the totals of a store by period and by SKU',
     description:
-      'While many purchases are still to be counted, `figures` is missing: ask again. `from` is the first day in UTC.',
+      'While the server counts new purchases, `figures` is missing: repeat the request later. `from` is the first day of the period, in UTC.',
     query: 'OverviewQuery',
     answer: 'PurchaseOverview',
     kind: 'reports',
@@ -331,7 +330,7 @@ export const manageRoutes = [
     id: 'getBuyers',
     summary: 'Count the new and the returning buyers of a store',
     description:
-      'If `is_current` is false, purchases have changed since `read_at`, and the buyers are counted again: ask again. `from` is the first day in UTC.',
+      'If `is_current` is false, the counts are from the time `read_at`, and the server is counting again: repeat the request later. `from` is the first day of the period, in UTC.',
     query: 'BuyersQuery',
     answer: 'Buyers',
     kind: 'reports',
@@ -347,7 +346,7 @@ export const manageRoutes = [
     id: 'createImport',
     summary: 'Import a purchase file',
     description:
-      'Like `POST /api/v1/purchases/import`. An error lists up to 1,000 mistakes of the file.',
+      'Works like `POST /api/v1/purchases/import`, but the answer lists up to 1,000 mistakes.',
     body: 'ManagedImportForm',
     answer: 'ManagedImport',
     errors: ['invalid_purchases', 'store_inactive'],
@@ -430,9 +429,9 @@ export const manageRoutes = [
   }),
   row('GET /webhooks/:endpoint_id/deliveries/:webhook_id', run('webhooks', 'getRequest'), {
     id: 'getDeliveryRequest',
-    summary: 'Read the request of a message as an attempt would send it now',
+    summary: 'Read the HTTP request that would deliver a message now',
     description:
-      'Without the signature, and without a `body` if the event is no longer kept. It shows records as they are now.',
+      'The request has no signature, and no `body` if the event is no longer stored. It shows the current state of the records.',
     answer: 'WebhookRequest',
     errors: ['webhook_not_found'],
   }),
@@ -452,7 +451,7 @@ export const manageRoutes = [
   ),
   row('POST /webhooks/:endpoint_id/replay', run('webhooks', 'replay'), {
     id: 'replayWebhook',
-    summary: 'Send all events again, from a `sequence` number or a time on',
+    summary: 'Send again the events since a `sequence` number or a time',
     body: 'WebhookReplay',
     answer: 'WebhookEndpoint',
     errors: ['webhook_not_found'],
@@ -465,7 +464,7 @@ export const manageRoutes = [
     },
     {
       id: 'confirmWebhook',
-      summary: 'Activate the URL that a session set',
+      summary: 'Activate a webhook URL that was set with a token',
       body: 'WebhookConfirmation',
       answer: 'WebhookEndpoint',
       errors: ['webhook_not_found'],

@@ -30,7 +30,7 @@ export function createManagedSchemas() {
         store_config: {
           ...object,
           description:
-            'Replaces the stored object. A secret that is left out stays; `null` removes it.',
+            'Replaces the stored object. Secrets that are not in the new object stay, but a changed `webhook_url` removes the stored `webhook_secret`. `null` removes a secret.',
         },
       },
     },
@@ -44,7 +44,7 @@ export function createManagedSchemas() {
     KeyRotation: optional({
       grace_period: {
         ...{ type: 'integer', minimum: 0, maximum: MAX_GRACE_MS, default: 86_400_000 },
-        description: 'Milliseconds for which the former key still works.',
+        description: 'Milliseconds for which former public keys still work.',
       },
     }),
     CatalogRequest: { ...optional(catalogFields), required: ['catalog'] },
@@ -53,7 +53,7 @@ export function createManagedSchemas() {
         ...catalogFields,
         digest: {
           ...text,
-          description: 'The `digest` of a plan. Fails if the catalog has changed since that plan.',
+          description: 'The `digest` of a plan. The request fails if the catalog has changed.',
         },
       }),
       required: ['catalog'],
@@ -62,7 +62,7 @@ export function createManagedSchemas() {
     WebhookConfirmation: optional({
       url: {
         ...text,
-        description: 'The URL to confirm. Fails if another URL is waiting for confirmation.',
+        description: 'The URL to confirm. The request fails if another URL is unconfirmed.',
       },
     }),
     ListQuery: inputs.ListQuery,
@@ -189,7 +189,7 @@ export function createManagedSchemas() {
     WebhookRequest: record(
       {
         ...{ endpoint_id: text, webhook_id: text, url: text, body: text },
-        headers: { ...object, description: 'Without `webhook-signature`.' },
+        headers: { ...object, description: 'All headers except `webhook-signature`.' },
       },
       'body',
     ),
@@ -206,7 +206,7 @@ const catalogFields = {
   catalog: { ...object, description: 'A catalog: see docs/catalog.md.' },
   archive_missing: {
     ...{ ...flag, default: false },
-    description: 'Whether to archive the items of listed stores that are not in the catalog.',
+    description: 'Whether to archive items that are missing from a store in the catalog.',
   },
   create_stores: {
     ...{ ...flag, default: false },
@@ -225,10 +225,10 @@ const importForm = {
     },
     preset: {
       ...text,
-      description: 'The name of the vendor format, if tillkit does not recognise the header line.',
+      description: 'The vendor format, required only if tillkit does not recognise the file.',
     },
     price_unit: { enum: ['minor', 'major'], default: 'minor' },
-    map: { ...text, description: 'A JSON object with the name of the column for each field.' },
+    map: { ...text, description: 'JSON that maps fields to columns: `{"sku":"Article"}`.' },
   },
   required: ['file'],
 }

@@ -60,13 +60,13 @@ const DESCRIPTION = `The commerce API of tillkit.
 - A 200 answer has exactly the fields of its schema. No field is null or missing.
 - Unknown fields of a request are ignored.
 - Strings are well-formed Unicode without U+0000. Lengths count code points.
-- An unknown path is 404 \`route_not_found\`. Another method is 405 \`method_not_allowed\` with an
-  \`Allow\` header. Every GET path answers HEAD, and every path answers OPTIONS.
-- A record of someone else gets the same answer as one that does not exist.`
+- An unknown path gets 404 \`route_not_found\`. A method that the path does not have gets 405
+  \`method_not_allowed\`. Every GET path answers HEAD, and every path answers OPTIONS.
+- For a record of another account, the answer is the same as for an unknown record.`
 
 const MANAGE_DESCRIPTION = `
-- The routes below \`/manage/v1\` exist only with the option \`--console\`. They may change between
-  minor versions. A field that does not apply is missing from their answers.`
+- Routes below \`/manage/v1\` exist only if the server runs with \`--console\`. Minor versions may
+  change these routes. Their answers leave out fields that do not apply.`
 
 const securitySchemes = {
   publicKey: {

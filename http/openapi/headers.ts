@@ -11,7 +11,7 @@ export const responseHeaders = {
   ETag: {
     required: true,
     description:
-      'Identifies this answer. Sent back as `If-None-Match`, it gets 304 if nothing changed.',
+      'Identifies the content of an answer. Send it as `If-None-Match` to get 304 if nothing changed.',
     schema: { type: 'string', pattern: '^"[\\w-]+"$' },
   },
   Link: {
@@ -34,7 +34,7 @@ export const responseHeaders = {
     schema: text,
   },
   'RateLimit-Policy': {
-    description: 'The rate limits. Present if the operator has set any.',
+    description: 'The rate limits. Present if the operator has set rate limits.',
     schema: text,
   },
   'Content-Disposition': { required: true, description: 'The name of the file.', schema: text },

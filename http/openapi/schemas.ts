@@ -46,8 +46,7 @@ export function createBodySchemas() {
         preset: {
           type: 'string',
           enum: PRESET_NAMES,
-          description:
-            'The name of the vendor format, if tillkit does not recognise the header line.',
+          description: 'The vendor format, required only if tillkit does not recognise the file.',
         },
       },
       required: ['file', 'store_id'],
@@ -105,7 +104,7 @@ const problem = {
     detail: { type: 'string', description: 'An explanation for people.' },
     code: { type: 'string', description: 'The error code, for programs.' },
     request_id: text,
-    errors: { type: 'array', items: detail, description: 'The first 100 mistakes.' },
+    errors: { type: 'array', items: detail, description: 'The first 100 mistakes in the request.' },
   }),
   required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
   description: 'An error (RFC 9457).',

@@ -230,7 +230,7 @@ export const linkUrl = rule(
   (value): value is string =>
     isText(value) && /^(?!(javascript|data|vbscript):)./.test(protocolOf(value) ?? ''),
   'must be an absolute URL',
-  { type: 'string', format: 'uri', description: 'An absolute URL, also of an app: `myapp:paid`.' },
+  { type: 'string', format: 'uri', description: 'An absolute URL, such as `myapp:paid`.' },
 )
 
 export const currency = pattern(/^[A-Z]{3}$/, 'must be a currency code of three capitals: USD')
@@ -324,7 +324,7 @@ const MAX_BYTES = 64 * 1024
  * keeps unchanged.
  */
 export const freeForm: Rule<JsonObject> = withSchema(
-  { type: 'object', description: `At most ${MAX_BYTES / 1024} KiB as JSON, ${MAX_DEPTH} levels.` },
+  { type: 'object', description: `Up to ${MAX_BYTES / 1024} KiB and ${MAX_DEPTH} nested levels.` },
   (value, field, problems) => {
     const message = isObject(value) ? freeFormProblem(value) : 'must be an object'
     if (message) problems.push({ field, code: 'invalid', message })

@@ -84,7 +84,7 @@ export const price = withSchema<number>(
   {
     type: 'string',
     pattern: '^[0-9]{1,32}$',
-    description: 'Minor currency units, up to 2^53−1: `"499"` for 4.99.',
+    description: 'Minor currency units, up to 2^53−1: `"499"` for 4.99 USD.',
   },
   (value, field, problems) => {
     const amount = parseMinorUnits(value)

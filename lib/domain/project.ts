@@ -83,7 +83,7 @@ const changedConfigKeys = {
 }
 
 export const newProjectFields: Fields<Complete<NewProject>> = {
-  account_id: required(note('The account of the key.', text(1, 64))),
+  account_id: required(note('The account that the key belongs to.', text(1, 64))),
   name: required(text(1, 255)),
   bundle_id: required(bundleId),
   platform: required(oneOf<string>(PLATFORMS)),
@@ -101,7 +101,7 @@ export function parseNewProject(
 
 /** The fields that a session may change. */
 export const projectChangeFields: Fields<Given<Omit<ProjectChange, 'status'>>> = {
-  id: required(note('The project of the token.', text(1, 64))),
+  id: required(note('The project that the token belongs to.', text(1, 64))),
   name: optional(text(1, 255)),
   platform: optional(oneOf<string>(PLATFORMS)),
   config: optional(config(changedConfigKeys)),
