@@ -49,8 +49,8 @@ export interface TableOptions {
    */
   readonly unique?: string
   /**
-   * A foreign key: `column` holds the `seq` of a row in `table`. The `fields` of the record
-   * identify that row.
+   * A foreign key: `column` holds the `seq` of the row in `table` that has the same values as the
+   * record in the columns `fields`.
    */
   readonly reference?: {
     readonly column: string
@@ -81,8 +81,8 @@ export function table<R>(
     return values.join(', ')
   }
 
-  // This loop takes 0.4 µs per row more than an object literal would. The driver takes 3 µs per row
-  // (better-sqlite3).
+  // For each row, this loop takes 0.4 µs longer than an object literal that names all fields. The
+  // driver takes 3 µs (better-sqlite3).
   const readInto = <Known extends object>(record: Known, row: Row) => {
     const result = record as Record<string, unknown>
     for (let i = 0; i < names.length; i++) {

@@ -98,9 +98,9 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
- * Returns the size of the cache. There is no cache while a copy is written, because its writes
- * leave no audit entries. There is none for a URL with several hosts either, unless it selects the
- * primary: the others may be replicas.
+ * Returns the size of the cache. While a copy is written, there is no cache, because the writes of
+ * a copy leave no audit entries. For a URL with several hosts there is none either, unless it
+ * selects the primary: the other hosts may be replicas.
  */
 function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES, forCopy }: PostgresOptions): number {
   const [address = '', query] = url.split('?')

@@ -4,19 +4,19 @@ import type { Page, RecordPage } from './page.ts'
 import type { StoreKey } from './stores.ts'
 
 /**
- * Methods that only copies use. An insertion keeps the order of its records. An insertion that
- * repeats an earlier one adds nothing, or throws `storage_unavailable`.
+ * Methods that only `copyStorage` uses. An insertion keeps the order of its records. Inserting the
+ * same records again adds nothing, or throws `storage_unavailable`.
  */
 export interface CopyMethods {
   /**
-   * Marks an empty storage as an unfinished copy until `endCopy`. While marked, it opens only with
-   * `forCopy`. Resolves to false and sets no mark if the storage has records without such a mark.
+   * Marks an empty storage as an unfinished copy until `endCopy`. A marked storage opens only with
+   * `forCopy`. Resolves to whether it is marked: a storage that already has records is not.
    */
   beginCopy(): Promise<boolean>
   endCopy(): Promise<void>
   /**
-   * Lists the finished imports of all stores, also undone ones, and the imports that hold a
-   * recorded purchase.
+   * Lists the finished imports of all stores, including undone imports and the imports that
+   * `recordPurchase` created for single purchases.
    */
   listAllImports(page: Page): Promise<RecordPage<StoredImport>>
   insertImports(imports: readonly StoredImport[]): Promise<void>
@@ -26,8 +26,8 @@ export interface CopyMethods {
   listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>
   insertStatusChanges(changes: readonly StatusChange[]): Promise<void>
   /**
-   * For each pair of imports, lists how many rows of the earlier one the later one skipped as
-   * already present. Leaves out undone imports.
+   * For each pair of imports, lists how many rows the later import skipped because the earlier one
+   * had added them. Leaves out undone imports.
    */
   listOverlaps(page: Page): Promise<RecordPage<ImportOverlap>>
   insertOverlaps(overlaps: readonly ImportOverlap[]): Promise<void>
@@ -43,7 +43,7 @@ export interface StatusChange {
   readonly after: PurchaseStatus
 }
 
-/** How many rows of an earlier import a later import skipped. */
+/** How many rows an import skipped because an earlier import had added them. */
 export interface ImportOverlap {
   readonly import_id: string
   readonly earlier_id: string

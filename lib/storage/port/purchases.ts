@@ -11,8 +11,7 @@ export interface PurchaseMethods {
   /**
    * Records one purchase as an import of its own, whose `import_id` begins with `rec_`. Inserts the
    * purchase, or updates the status of a stored one. Any other outcome changes no purchase. If the
-   * outcome is `skipped` and an import of a file has added the purchase, the undo of that import
-   * then needs `force`.
+   * outcome is `skipped`, undoing the file import that added the purchase then needs `force`.
    */
   recordPurchase(
     store: StoreKey,
@@ -21,13 +20,13 @@ export interface PurchaseMethods {
     write?: WriteOptions,
   ): Promise<RecordedRow>
   /**
-   * Lists what a user owns, in order of SKU: the purchases with the status `purchased`. The cursor
-   * is the last SKU.
+   * Lists the purchases of a user with the status `purchased`: one row for each SKU, sorted by SKU.
+   * The cursor is the last SKU.
    */
   listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
   /**
-   * Indexes the users of purchases that an earlier version imported; newer versions do so during
-   * the import. Reads are correct without it, but slower. Missing in a storage that needs no such
+   * Completes the index of users, which lacks the purchases that an earlier version of tillkit
+   * imported. Reads are correct without this call, but slower. Missing in a storage without such an
    * index.
    */
   indexUsers?(): Promise<void>
@@ -41,8 +40,8 @@ export interface PurchaseMethods {
   listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
   /**
    * Removes the rows that a finished import added, and restores the statuses that it changed. The
-   * import must have been committed with details. All reads see the undo at once. Resolves to
-   * undefined while an import into the store runs. Does nothing when the import was undone before.
+   * import must have been committed with `details`. All reads see the undo at once. Resolves to
+   * undefined while an import into the store runs. Does nothing if the import is already undone.
    */
   undoImport(
     store: StoreKey,
@@ -50,9 +49,9 @@ export interface PurchaseMethods {
     write?: WriteOptions,
   ): Promise<UndoOutcome | undefined>
   /**
-   * Lists the purchases of a store that match the filter, in the order of import. A filter by other
-   * fields than `user_id` and `import_id` examines at most `examine` purchases. The page may then
-   * have fewer than `limit`, or none, and still a `next`.
+   * Lists the purchases of a store that match the filter, in the order of import. If no index fits
+   * the filter, a page examines at most `examine` purchases. Such a page may have fewer than
+   * `limit` purchases, even none, although `next` is set.
    */
   listPurchases(
     store: StoreKey,
@@ -74,13 +73,13 @@ export interface PurchaseMethods {
     most?: MostGroups,
   ): Promise<PurchaseSummary[]>
   /**
-   * Reads the totals of a store, all of the same moment. Resolves to the number of purchases that
-   * are still to be counted while they are many, and counts them in the background.
+   * Reads the totals of a store, all of the same moment. If many purchases are not counted yet,
+   * counts them in the background, and resolves to their number.
    */
   readTotals(store: StoreKey, query: TotalsQuery): Promise<StoreTotals | number>
   /**
-   * Counts all purchases of a store for its totals. Reads are correct without it. Missing where
-   * each read counts them.
+   * Adds all purchases of a store to its stored totals. Reads are correct without this call.
+   * Missing in a storage without stored totals.
    */
   completeTotals?(store: StoreKey): Promise<void>
   /** Returns a text that changes with each change of the store's visible purchases. */
@@ -98,14 +97,14 @@ export interface TotalsQuery {
 }
 
 export interface StoreTotals {
-  /** By currency, since `from`. Those with the most purchases of status `purchased` come first. */
+  /** By currency, since `from`. Currencies with the most `purchased` purchases come first. */
   readonly currencies: readonly PurchaseTotal[]
   /**
-   * By period and currency, since `from`. Sorted by both. Has the first `MOST_CHARTS` currencies.
-   * Ends after `MOST_PERIODS` and one more.
+   * By period and currency, since `from`, sorted by both. Contains only the first `MOST_CHARTS`
+   * currencies, and at most `MOST_PERIODS` + 1 records.
    */
   readonly periods: readonly PurchaseTotal[]
-  /** By SKU and currency, since `month`: the 100 with the most purchases of status `purchased`. */
+  /** By SKU and currency, since `month`: the 100 totals with the most `purchased` purchases. */
   readonly items: readonly PurchaseTotal[]
 }
 
@@ -123,30 +122,30 @@ export interface MostGroups {
 export interface PurchaseImport {
   /** Adds rows after all earlier ones. A later call may report the outcome of these rows. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
-  /** Ends the staging. Reports the outcome of all rows not yet reported. */
+  /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
   finish(): Promise<StagedRows>
   /** Makes all rows visible. Call `finish` first. An import without `details` cannot be undone. */
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
   /**
-   * Erases stored purchases of the store, all at once. A row of a later import with the same
-   * transaction id never restores them. Resolves to the number of erased purchases. Call it only on
-   * an import without rows.
+   * Erases stored purchases of a user, all at once. A later import that contains the same
+   * transaction ids does not restore them. Resolves to the number of erased purchases. Call it only
+   * on an import without rows.
    */
   erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
 
 /**
- * The outcome of staged rows. `compareRepeat` decides about a row whose `transaction_id` is already
- * stored.
+ * The outcome of staged rows. If the `transaction_id` of a row is already stored, `compareRepeat`
+ * decides the outcome of the row.
  */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
-  /** The lines whose SKU is no item of the store. These rows are not added. */
+  /** The lines whose SKU is not an item of the store. These rows are not added. */
   readonly unknown: readonly number[]
 }
 
@@ -157,28 +156,28 @@ export interface StoredPurchasePage {
 }
 
 /**
- * The outcome of a recorded purchase. `compareRepeat` decides if its `transaction_id` is already
- * stored.
+ * The outcome of a recorded purchase. If its `transaction_id` is already stored, `compareRepeat`
+ * decides the outcome.
  */
 export type RecordedRow =
   | {
       readonly outcome: 'added' | 'updated' | 'skipped'
-      /** The purchase as it is stored now. Absent when it was deleted with its user. */
+      /** The purchase as it is stored now. Missing if it was deleted when its user was erased. */
       readonly purchase?: StoredPurchase
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** The SKU is not an item of the store. */
   | { readonly outcome: 'unknown' }
   /**
-   * A running import contains the same `transaction_id`, or has left no free number for this
-   * purchase.
+   * A running import contains the same `transaction_id`, or recorded purchases have used all `seq`
+   * that it left free for them.
    */
   | { readonly outcome: 'busy' }
 
 /** The purchases of one SKU by one user. */
 export interface OwnedRow {
   readonly sku: string
-  /** The sum of their quantities. */
+  /** The sum of the quantities of these purchases. */
   readonly quantity: number
   /** Unix milliseconds. */
   readonly first_purchased_at: number
@@ -193,8 +192,9 @@ export interface ImportUndo {
 }
 
 /**
- * `changed`: later imports changed `rows` of the affected rows. `skipped`: later imports skipped
- * them as already present, and `force` is not set. Only the outcome `undone` has written anything.
+ * `changed`: later imports changed `rows` of the affected purchases. `skipped`: later imports
+ * skipped `rows` rows that this import had added, and `force` is not set. Only the outcome `undone`
+ * means that data was changed.
  */
 export type UndoOutcome =
   | { readonly outcome: 'undone' }
@@ -203,7 +203,7 @@ export type UndoOutcome =
 /** A purchase whose user was erased. */
 export interface ErasedPurchase {
   readonly transaction_id: string
-  /** Whether the purchase was deleted. A later row with its transaction id is skipped. */
+  /** Whether the whole purchase was deleted. Later rows with its transaction id are skipped. */
   readonly is_deleted: boolean
 }
 

@@ -12,8 +12,9 @@ import { clearAbandonedImports } from './leases.ts'
 
 /**
  * Locks the running import, then the store. The commit of an import uses the same order, which
- * prevents a deadlock. Meanwhile, the running import cannot write a block, because that locks its
- * row too. No other import can start, because that locks the store.
+ * prevents a deadlock. Until this transaction ends, the running import cannot write a block,
+ * because a block needs the lock of the import. No other import can start, because its row needs
+ * the lock of the store.
  */
 export async function recordPurchase(
   db: Database,
