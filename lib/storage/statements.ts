@@ -65,7 +65,7 @@ export const COUNT_USAGE = `
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
 /**
- * When a recorded purchase repeats one from a file, counts it as a skipped row of that file's
+ * Counts a recorded purchase that repeats one of an imported file as a skipped row of that file's
  * import.
  */
 export const SKIP_RECORDING = `
@@ -112,6 +112,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row if the database was ever used. */
+/** Finds a row unless the database was never used. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

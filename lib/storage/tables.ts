@@ -98,7 +98,7 @@ export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbo
 
 type StoreIds = 'account_id' | 'project_id' | 'store_id'
 
-/** A row refers to its store by number instead of the store's ids. */
+/** A row of an item. A number refers to its store in place of the store's ids. */
 interface ItemRow extends Omit<Item, StoreIds> {
   /** The random id of the latest change, for the revision of a list. */
   readonly changed?: string
@@ -201,7 +201,7 @@ export function purchaseColumns(status: string): string {
     .join(', ')
 }
 
-/** A column for any JSON value. NULL is the absence of the field. */
+/** A column for any JSON value. NULL means that the record lacks the field. */
 function anyJson<T>(): Column<T | undefined> {
   return {
     type: 'json',

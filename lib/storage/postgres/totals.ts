@@ -29,9 +29,7 @@ const TOTALS: TotalsDialect = {
   values: ['p.price'],
 }
 
-/**
- * Reads the totals of a store. If too many purchases are missing there, resolves to their number.
- */
+/** Reads the totals of a store, or resolves to the number of purchases that they still lack. */
 export async function readTotals(
   db: Database,
   { account_id, store_id }: StoreKey,

@@ -223,7 +223,7 @@ function translated<T>(work: () => T): T {
   }
 }
 
-// Ignores failures: on a full disk, SQLite has already rolled back.
+// Ignores failures: after some errors, such as a full disk, SQLite has already rolled back.
 function rollback(driver: SqliteDriver): void {
   try {
     driver.exec('ROLLBACK')

@@ -16,7 +16,7 @@ export async function openTotalsWriter(db: Connection): Promise<TotalsWriter> {
   return thread ?? { add: (store) => addHere(db, store), end: async () => {} }
 }
 
-/** Adds a slice in this thread. Then pauses for as long, to let other work run. */
+/** Adds a slice in this thread, then pauses for the same time to let other work run. */
 async function addHere(db: Connection, store: number): Promise<boolean> {
   const start = performance.now()
   const isMore = await db.lazyTransaction(() => addToTotals(db, store, MAIN_ROWS))
@@ -55,7 +55,7 @@ async function startWriter(db: Connection, path: string): Promise<TotalsWriter |
     return nextMessage()
   }
   try {
-    await nextMessage() // the thread is ready
+    await nextMessage() // resolves when the thread is ready
   } catch {
     return undefined // Node 20 runs no TypeScript in threads, even with tsx
   }
