@@ -74,7 +74,7 @@ const INSERT = `
     (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
-/** Keeps the lease of an import under way, and runs its steps. */
+/** Keeps the lease of a running import or undo, and runs its steps. */
 export function createSlices(db: Connection, row: ImportRow) {
   const { seq } = row
   // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
@@ -129,8 +129,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
       }),
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slices.run(() => staging.append(rows))]
-      // Indexes only until the block is no longer full, because `rows` stay in memory meanwhile. V8
-      // moves objects that live long to its old generation, and then later rows with them (bench/:
+      // Indexes only until the block is no longer full, because `rows` stay in memory until the
+      // end. V8 moves long-lived objects to its old generation, and later rows with them (bench/:
       // 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)
@@ -151,8 +151,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
         recordWrite(db, write)
       })
       slices.release()
-      // Ignores failures, because the import is already committed: the next import applies the
-      // changes.
+      // Ignores failures, because the import is already committed. The next import then applies the
+      // status changes.
       await applyChanges(db).catch(() => {})
     },
     abort: () => slices.abort(),
