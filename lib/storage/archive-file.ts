@@ -31,7 +31,7 @@ export function openArchiveFile(path: string): ArchiveFile {
   let end: { readonly size: number; readonly seq: number } | undefined
   let lines: Iterator<string | undefined> | undefined
 
-  /** Whether the file already has this line. Reads on from where the previous search stopped. */
+  /** Whether the file already has a line. Searches on from the end of the previous search. */
   const holds = ({ seq }: NumberedEntry, written: string): boolean => {
     lines ??= linesOf(fd)
     for (;;) {
@@ -78,7 +78,7 @@ function begin(fd: number, path: string): { size: number; seq: number } {
   if (stat.uid !== (process.getuid?.() ?? stat.uid))
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')
-  // One chunk is enough to find the last line, because an entry is much shorter.
+  // One chunk is enough to find the last line, because an entry is much shorter than a chunk.
   const start = Math.max(0, stat.size - CHUNK_BYTES)
   const tail = Buffer.alloc(stat.size - start)
   readSync(fd, tail, 0, tail.length, start)
@@ -116,7 +116,7 @@ function isEntry(line: string): boolean {
   }
 }
 
-/** Yields the complete lines, then undefined. Continues when the file has grown. */
+/** Yields the complete lines, then undefined. A later call continues with added lines. */
 function* linesOf(fd: number): Generator<string | undefined> {
   const chunk = Buffer.alloc(CHUNK_BYTES)
   let rest = Buffer.alloc(0)

@@ -26,7 +26,7 @@ const BATCH = 2_000
 /**
  * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is not
  * older than `before`. Deletes a batch from the log only after an fsync of the file. If the process
- * crashes between the two, the next run finds the batch in the file and deletes it from the log.
+ * crashes after the fsync, the next run finds the batch in the file and deletes it from the log.
  */
 export async function archiveInto(
   { before, file, write = {}, stopped_before = 0, onProgress, signal }: ArchiveRequest,
@@ -54,8 +54,8 @@ export async function archiveInto(
 /**
  * Returns the entries of a page that are to be archived, and the cursor of the next page. The
  * archive ends before the first entry that is not older than `before`, or that a webhook endpoint
- * has not delivered. If a clock was changed, entries after that one may be older than `before`.
- * They stay in the log, because the sequence numbers in a file must ascend.
+ * has not delivered. If a clock was changed, later entries may be older than `before`. They stay in
+ * the log, because the sequence numbers in a file must ascend.
  */
 export function splitPage(
   entries: readonly NumberedEntry[],

@@ -36,8 +36,8 @@ export const WRITES = [
 ] as const satisfies readonly (keyof Storage)[]
 
 /**
- * The maximum number of further version checks after the first one of an event loop turn. A request
- * needs fewer. A longer series of reads continues in the next turn.
+ * The maximum number of version checks that follow the first one in a turn of the event loop. A
+ * request needs fewer. A longer series of reads continues in the next turn.
  */
 const CHECKS_PER_TURN = 8
 
@@ -203,7 +203,7 @@ export function sizeOf(key: string, value: unknown): number {
  * Freezes a value deeply. Returns an upper estimate of its bytes in memory, based on measurements
  * of 64-bit Node 20 and 26. The estimate includes the JSON text of an HTTP response, which callers
  * may cache for the value. The length of that text alone would be far too low. A value has at most
- * 32 levels.
+ * 32 levels of nesting.
  */
 function freeze(value: unknown): number {
   if (typeof value !== 'object' || value === null) return bytesOf(value)

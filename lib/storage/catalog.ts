@@ -74,7 +74,7 @@ export function catalogReads(db: Reader): Pick<CatalogMethods, 'findCatalogState
   }
 }
 
-/** The length at which a page ends, in characters. A page blocks other requests for 1 to 6 ms. */
+/** A page ends at this text length, in characters. It blocks other requests for 1 to 6 ms. */
 export const CATALOG_PAGE_TEXT = 64 * 1024
 
 /** Makes a page of items from rows of `PAGE_OF_CATALOG_ITEMS`. */

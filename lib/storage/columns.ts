@@ -12,7 +12,7 @@ export interface Column<T> {
   readonly type: string
   /** Converts the stored value of either database to the value of the field. */
   read(stored: unknown): T
-  /** Converts the value of the field for SQLite. Missing where SQLite stores the value as it is. */
+  /** Converts the value of the field for SQLite. Missing if SQLite stores the value as it is. */
   toSqlite?(value: T): PlainValue
 }
 

@@ -19,7 +19,8 @@ export function catalogPages(storage: Storage, store: StoreKey) {
   let limit = CATALOG_PAGE
   return pagesOf(async (page) => {
     const read = await storage.listCatalogItems(store, { ...page, limit })
-    // Large items end a page early. A lower limit keeps PostgreSQL from sending unused rows.
+    // Large items end a page early. A lower limit for the next page then keeps PostgreSQL from
+    // sending rows that are not used.
     limit = Math.min(CATALOG_PAGE, 2 * read.records.length)
     return read
   })

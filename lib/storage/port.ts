@@ -63,8 +63,9 @@ export interface Storage
   together?(): Together
   /**
    * Calls `work`. Reads that `work` begins synchronously may return cached records without a
-   * version check. Use it only if the following write verifies the records itself, or uses only
-   * fields that never change. Missing unless a version check costs a round trip.
+   * version check. Use it only for records that the caller's write verifies again in its
+   * transaction, or for fields that never change. Missing unless a version check costs a round
+   * trip.
    */
   allowStale?<T>(work: () => T): T
   /** Helps callers to cache answers. Missing in a storage without version checks. */
@@ -114,8 +115,8 @@ export interface BucketMethods {
   /**
    * Consumes tokens from buckets for rate limits that servers share. Each cost is the time in which
    * a bucket regains the consumed tokens. `elapsed` is the time since the previous call of this
-   * server. Resolves to the time until each bucket is full; it is negative if the bucket was full
-   * before now. All times are in milliseconds. A crash may lose the buckets.
+   * server. Resolves to the time until each bucket is full, which is negative if the bucket is
+   * already full. All times are in milliseconds. A crash may lose the buckets.
    */
   consumeBuckets(costs: BucketTimes, elapsed: number): Promise<BucketTimes>
 }

@@ -36,8 +36,8 @@ export function recordedDetails(
 }
 
 /**
- * How many `seq` an import leaves free before its first row. Purchases that are recorded during the
- * import use them, and are therefore listed before the rows of the import.
+ * How many sequence numbers an import leaves free before its first row. Purchases that are recorded
+ * during the import use them, and are therefore listed before the rows of the import.
  */
 export const RECORDED_GAP = 2 ** 16
 

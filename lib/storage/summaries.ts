@@ -10,7 +10,7 @@ export interface SummaryDialect {
   /** Stores `s` and their visible purchases `p`. */
   readonly from: string
   readonly status: string
-  /** The columns of the sums of `p.price` in a group of purchases with the same status. */
+  /** The SQL for the sums of `p.price` in a group of purchases with the same status. */
   readonly sums: string
   /** The exact total of all prices with a status, from the columns of `sums`, as text. */
   total(status: number): string
@@ -42,7 +42,7 @@ export function summaryStatement(
     day: periodOf('day'),
     week: periodOf('week'),
     month: periodOf('month'),
-    // In one store, groups by the number of the item, which sorts faster than its name (bench/: 0.7
+    // In one store, groups by the `seq` of the item, which sorts faster than its name (bench/: 0.7
     // of the time).
     sku: isOneStore ? 'p.item' : 't.name',
     currency: 'p.currency',

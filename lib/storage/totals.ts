@@ -15,7 +15,7 @@ export type Kind = typeof DAYS | typeof MONTHS
 
 /** An overview reads up to this many purchases that are not in the totals yet. */
 export const MOST_READ = 20_000
-/** From this many purchases on, an overview starts to add them to the totals. */
+/** If the totals lack more purchases than this, an overview starts to add them. */
 export const FEW_READ = 1_000
 
 const DAY = 86_400_000
@@ -65,7 +65,7 @@ export function addition(dialect: TotalsDialect, kind: Kind, number: string, fro
       ${added.map((column) => `${column} = t.${column} + excluded.${column}`).join(', ')}`
 }
 
-/** A part of the visible purchases: the SQL that selects it, and its values. */
+/** Purchases to add to the stored totals, or to subtract from them. `from` selects them. */
 export interface Part {
   readonly from: string
   /** The SQL of 1 for rows to add, and of -1 for rows to subtract; default 1. */

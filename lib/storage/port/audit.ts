@@ -6,7 +6,7 @@ import type { UserKey } from './tokens.ts'
 import type { WriteOptions } from './write.ts'
 
 export interface AuditMethods {
-  /** Checks the conditions of an authority for a call that writes nothing. Throws if one fails. */
+  /** Verifies the authority of a call that writes nothing. Throws if it does not hold. */
   verifyAuthority(authority: Authority): Promise<void>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
   /**

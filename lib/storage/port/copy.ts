@@ -10,7 +10,8 @@ import type { StoreKey } from './stores.ts'
 export interface CopyMethods {
   /**
    * Marks an empty storage as an unfinished copy until `endCopy`. A marked storage opens only with
-   * `forCopy`. Resolves to whether it is marked: a storage that already has records is not.
+   * `forCopy`. Does not mark a storage that already has records. Resolves to whether the storage is
+   * marked now, by this call or an earlier one.
    */
   beginCopy(): Promise<boolean>
   endCopy(): Promise<void>
@@ -20,7 +21,7 @@ export interface CopyMethods {
    */
   listAllImports(page: Page): Promise<RecordPage<StoredImport>>
   insertImports(imports: readonly StoredImport[]): Promise<void>
-  /** Adds purchases of existing imports. The purchases of one import follow each other. */
+  /** Adds purchases to existing imports. Purchases of the same import must follow each other. */
   insertPurchases(store: StoreKey, purchases: readonly StoredPurchase[]): Promise<void>
   /** Lists the status changes of all imports that are not undone. */
   listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>

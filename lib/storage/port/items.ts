@@ -69,7 +69,7 @@ export interface CatalogItemChange
     Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
   /** The time since which the item is archived. Null makes the item active again. */
   readonly archived_at?: string | null
-  /** The fields in which this item's audit entry differs from that of the whole catalog. */
+  /** The fields in which this item's audit entry differs from the entry of the whole catalog. */
   readonly audit?: Partial<AuditEntry>
 }
 
@@ -83,7 +83,7 @@ export interface CatalogChanges {
   readonly project?: Project | undefined
   readonly newStores: readonly Store[]
   readonly stores: readonly Store[]
-  /** Each attempt to write iterates over it once. */
+  /** Must be repeatable: each attempt to write iterates over all items. */
   readonly newItems: Iterable<Item>
   readonly items: Iterable<CatalogItemChange>
 }

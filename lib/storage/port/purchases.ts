@@ -30,12 +30,12 @@ export interface PurchaseMethods {
    * index.
    */
   indexUsers?(): Promise<void>
-  /** Starts an import into a store. Resolves to undefined while another import into it runs. */
+  /** Starts an import. Resolves to undefined while another import into the same store runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Finds a finished import into a store of the account. */
   findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
   /**
-   * Lists the finished imports into a store in order of their start, without recorded purchases.
+   * Lists the finished imports into a store in order of their start. Leaves out recorded purchases.
    */
   listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
   /**
@@ -60,7 +60,7 @@ export interface PurchaseMethods {
   ): Promise<StoredPurchasePage>
   /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
   listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
-  /** Marks purchases as erased, for a copy. */
+  /** Marks purchases as erased, for `copyStorage`. */
   insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
   /**
    * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
@@ -73,7 +73,7 @@ export interface PurchaseMethods {
     most?: MostGroups,
   ): Promise<PurchaseSummary[]>
   /**
-   * Reads the totals of a store, all of the same moment. If many purchases are not counted yet,
+   * Reads the totals of a store, all from the same moment. If many purchases are not counted yet,
    * counts them in the background, and resolves to their number.
    */
   readTotals(store: StoreKey, query: TotalsQuery): Promise<StoreTotals | number>
@@ -84,27 +84,27 @@ export interface PurchaseMethods {
   completeTotals?(store: StoreKey): Promise<void>
   /** Returns a text that changes with each change of the store's visible purchases. */
   findPurchaseVersion(store: StoreKey): Promise<string>
-  /** Counts the buyers in each currency since a time, sorted by currency. */
+  /** Counts the new and the returning buyers since a time for each currency, sorted by currency. */
   countBuyers(store: StoreKey, from: number): Promise<BuyerCount[]>
 }
 
 export interface TotalsQuery {
-  /** The start of the first day, in Unix milliseconds. */
+  /** The time from which the totals begin, the start of a day, in Unix milliseconds. */
   readonly from: number
-  /** The start of the month of the first day, in Unix milliseconds. */
+  /** The start of the month that contains `from`, in Unix milliseconds. */
   readonly month: number
   readonly by: Period
 }
 
 export interface StoreTotals {
-  /** By currency, since `from`. Currencies with the most `purchased` purchases come first. */
+  /** Totals by currency, since `from`. The currency with the most `purchased` ones comes first. */
   readonly currencies: readonly PurchaseTotal[]
   /**
-   * By period and currency, since `from`, sorted by both. Contains only the first `MOST_CHARTS`
-   * currencies, and at most `MOST_PERIODS` + 1 records.
+   * Totals by period and currency, since `from`, sorted by both. Contains only the first
+   * `MOST_CHARTS` currencies, and at most `MOST_PERIODS` + 1 totals.
    */
   readonly periods: readonly PurchaseTotal[]
-  /** By SKU and currency, since `month`: the 100 totals with the most `purchased` purchases. */
+  /** Totals by SKU and currency, since `month`: the 100 with the most `purchased` purchases. */
   readonly items: readonly PurchaseTotal[]
 }
 
@@ -116,8 +116,8 @@ export interface MostGroups {
 }
 
 /**
- * A running import. `commit` makes all its rows visible at once. Between two calls it holds no
- * lock, and it shares no transaction with other writes.
+ * A running import. `commit` makes all its rows visible at once. Between two calls, the import
+ * holds no lock. It shares no transaction with other writes.
  */
 export interface PurchaseImport {
   /** Adds rows after all earlier ones. A later call may report the outcome of these rows. */
@@ -129,8 +129,8 @@ export interface PurchaseImport {
   /** Discards all staged rows. */
   abort(): Promise<void>
   /**
-   * Erases stored purchases of a user, all at once. A later import that contains the same
-   * transaction ids does not restore them. Resolves to the number of erased purchases. Call it only
+   * Erases stored purchases of a user, all at once. A later import with the same transaction ids
+   * does not restore them or their user. Resolves to the number of erased purchases. Call it only
    * on an import without rows.
    */
   erase(erasure: Erasure, write?: WriteOptions): Promise<number>
@@ -145,7 +145,7 @@ export interface StagedRows {
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
-  /** The lines whose SKU is not an item of the store. These rows are not added. */
+  /** The numbers of the lines whose SKU is not an item of the store. Their rows are not added. */
   readonly unknown: readonly number[]
 }
 
@@ -169,8 +169,8 @@ export type RecordedRow =
   /** The SKU is not an item of the store. */
   | { readonly outcome: 'unknown' }
   /**
-   * A running import contains the same `transaction_id`, or recorded purchases have used all `seq`
-   * that it left free for them.
+   * A running import contains the same `transaction_id`, or the sequence numbers that it left free
+   * for recorded purchases are used up.
    */
   | { readonly outcome: 'busy' }
 
@@ -179,7 +179,7 @@ export interface OwnedRow {
   readonly sku: string
   /** The sum of the quantities of these purchases. */
   readonly quantity: number
-  /** Unix milliseconds. */
+  /** The time of the first of these purchases, in Unix milliseconds. */
   readonly first_purchased_at: number
   readonly last_purchased_at: number
 }
@@ -187,7 +187,7 @@ export interface OwnedRow {
 export interface ImportUndo {
   readonly import_id: string
   readonly undone_at: string
-  /** Whether to remove rows that later imports skipped as already present. */
+  /** Whether to undo the import although later imports skipped rows that it had added. */
   readonly force: boolean
 }
 
@@ -211,6 +211,6 @@ export interface ErasedPurchase {
 export interface Erasure {
   readonly user_id: string
   readonly transaction_ids: readonly string[]
-  /** Whether to delete the purchases. Otherwise they lose only user and metadata. */
+  /** Whether to delete the purchases. Otherwise, only their user and metadata are deleted. */
   readonly deletes: boolean
 }

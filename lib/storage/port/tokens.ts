@@ -27,7 +27,7 @@ export interface TokenMethods {
    * above the highest earlier watermark of the same tokens if that is more.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
-  /** Raises a revocation watermark to this value, for `copyStorage`. Never lowers a stored one. */
+  /** Raises a revocation watermark to a value. Never lowers a stored one. For `copyStorage`. */
   insertWatermark(watermark: Watermark): Promise<void>
   /**
    * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A

@@ -17,7 +17,7 @@ export interface WebhookMethods {
   findEndpoint(endpoint_id: string): Promise<StoredEndpoint | undefined>
   /** Lists endpoints of all accounts, of one, or of one project, sorted by id. */
   listEndpoints(owner: EndpointsOf, page: Page): Promise<RecordPage<StoredEndpoint>>
-  /** Replaces an endpoint by the result of `change`. Resolves to undefined if there is none. */
+  /** Replaces an endpoint by the result of `change`. Resolves to undefined if it does not exist. */
   updateEndpoint(
     endpoint_id: string,
     change: (current: StoredEndpoint) => StoredEndpoint,
@@ -144,7 +144,7 @@ export interface ReadyRequest {
   /** Endpoints and accounts to leave out. */
   readonly except: readonly string[]
   readonly exceptAccounts: readonly string[]
-  /** Examines the accounts whose ids follow this one. */
+  /** Examines only accounts with ids greater than this one. */
   readonly after: string
   /** By account id: the last endpoint that an earlier call examined. Continues after it. */
   readonly examined: ReadonlyMap<string, string>
@@ -166,10 +166,10 @@ export interface ReadyAccount {
 
 export interface LeaseRequest {
   readonly holder: string
-  /** Milliseconds. */
+  /** The duration of the lease in milliseconds. */
   readonly lease: number
   readonly now: number
-  /** The most waiting messages to count. */
+  /** The maximum number of waiting messages to count. */
   readonly most: number
   readonly endpoint_ids: readonly string[]
 }
@@ -214,9 +214,7 @@ export interface TakeRequest {
   }[]
 }
 
-/**
- * Returns the endpoint and its messages with the results of their attempts. Must be synchronous.
- */
+/** Returns the endpoint and messages with the results of the deliveries. Must be synchronous. */
 export type SettleMessages = (
   endpoint: StoredEndpoint,
   messages: readonly StoredMessage[],

@@ -32,9 +32,7 @@ export interface UpdateOptions<R> extends WriteOptions {
   readonly describe?: (before: R, after: R) => JsonObject
 }
 
-/**
- * The maximum usage after a change. A change beyond it throws `quota_exceeded` and writes nothing.
- */
+/** The maximum usage. A change that would exceed it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
   /** The project whose stores count for the quota. */

@@ -218,7 +218,7 @@ export function auditMethods(db: Database): AuditMethods {
   }
 }
 
-// All transactions with ids below the snapshot's xmin have ended: no entry can follow there.
+// All transactions with ids below the snapshot's xmin have ended and write no more entries.
 const PAGE_OF_SETTLED = `
   SELECT seq, xid::text AS xid, ${AUDIT.list} FROM audit a
   WHERE (a.xid, a.seq) > (CAST(CAST(? AS text) AS xid8), CAST(? AS bigint))

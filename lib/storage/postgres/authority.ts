@@ -69,7 +69,7 @@ export const lockOf = {
   store: ({ account_id, store_id }: StoreKey) => `store ${account_id} ${store_id}`,
 }
 
-/** An arbitrary number for all of these advisory locks: the letters "auth". */
+/** An arbitrary number for the advisory locks of authorities: the letters "auth". */
 const LOCK_CLASS = 0x61757468
 
 // Names with the same hash share one lock.

@@ -83,7 +83,7 @@ export function catalogMethods(db: Database): CatalogMethods {
 }
 
 // A concurrent `updateStore` waits for this lock until the commit. A concurrent change of an item
-// does not wait; the statements for items detect it by its version or its name.
+// does not wait. The statements for items detect it, because they compare versions and names.
 const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR NO KEY UPDATE'
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, { array: JSON_TEXT })

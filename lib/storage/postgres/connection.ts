@@ -64,8 +64,8 @@ export function databaseOn(pool: Pool): Database {
       throw error
     }
   }
-  // Runs the statement on a connection of its own. On a shared one, other reads would wait for the
-  // locks and the disk of this statement.
+  // Runs the statement on a connection of its own. On a shared connection, reads would have to wait
+  // while this statement waits for locks or for the disk.
   const run: Connection['run'] = (...statement) =>
     retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {

@@ -22,10 +22,9 @@ const MANY_ROWS = 10_000
 export const COMMIT_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Starts an import. Writes its rows directly into `purchases`, block by block. Their `seq` is
- * higher than that of the store's last visible purchase, so they are invisible until the commit
- * raises that number. No lock is held between blocks. A unique index on `imports` allows one import
- * into a store at a time.
+ * Starts an import. Writes its rows directly into `purchases`, block by block. Their `seq` is above
+ * `last_purchase` of the store, so they are invisible. The commit raises `last_purchase`. No lock
+ * is held between blocks. A unique index on `imports` allows one import into a store at a time.
  */
 export async function openImport(
   db: Database,
@@ -96,7 +95,7 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
           await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
           await tx.run(COMMIT, first + 1, last, lease.import)
           if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
-          // Verifies the authority last, because revocations then wait for the commit, and the
+          // Verifies the authority last: from then on, revocations wait for the commit, and the
           // statements before may take minutes.
           await verifyAuthority(tx, write.authority)
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)

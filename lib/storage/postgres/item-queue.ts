@@ -7,7 +7,7 @@ import { FIND_LOCKED_KEY, lockOf } from './authority.ts'
 import type { Database } from './connection.ts'
 import { insertionOfMany } from './statements.ts'
 
-/** Inserts an item and its audit entry if an account key is valid. Resolves to whether it did. */
+/** Inserts an item and its audit entry. Resolves to false for a taken name or a revoked key. */
 export type InsertUnderKey = (item: Item, audit: AuditEntry) => Promise<boolean>
 
 interface Waiting {
@@ -47,7 +47,7 @@ export function createItemQueue(db: Database): (key_id: string) => InsertUnderKe
       const inserted = new Set(rows.map(({ id }) => id))
       for (const { item, resolve } of batch) resolve(inserted.has(item.id))
     } catch (error) {
-      // A TillError, such as that of a revoked key, concerns all items. Any other error may come
+      // A TillError, such as `storage_unavailable`, concerns all items. Any other error may come
       // from one item, so each item is then inserted alone.
       if (error instanceof TillError) for (const { reject } of batch) reject(error)
       else for (const each of batch) await insertOne(key_id, each)

@@ -10,7 +10,7 @@ export interface Lease {
   /** The `seq` of the import. */
   readonly import: number
   readonly store: number
-  /** The name of the owner. Each new owner writes a new name. */
+  /** A random name of the owner. Each new owner writes a new name. */
   readonly owner: string
 }
 

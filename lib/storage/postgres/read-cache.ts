@@ -9,7 +9,7 @@ type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 export interface PostgresCache {
   readonly storage: Storage
-  /** Drops all results and the version, after a connection was lost. */
+  /** Drops all results and the known version. Call it after a connection was lost. */
   forget(): void
 }
 
@@ -103,7 +103,7 @@ export function createPostgresCache(
     return done
   }
 
-  /** Resolves after a check that was sent after the time `since`. Only one check runs at a time. */
+  /** Resolves after a check that was sent later than `since`. Only one check runs at a time. */
   const checkAfter = (since: number): Promise<void> => {
     if (running && running.at > since) return running.done
     next ??= new Promise((resolve, reject) => {

@@ -151,7 +151,7 @@ async function insertRow(
 }
 
 /**
- * Takes the store's next number for a purchase, unless a row of a running import already has it.
+ * Takes the next `seq` for a purchase of a store, unless a row of a running import already has it.
  */
 const NEXT_PURCHASE = `
   UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (

@@ -510,7 +510,7 @@ export const MIGRATIONS: readonly string[] = [
 ]
 
 /**
- * Adds purchases to the totals, or subtracts them by `sign` -1, if the totals contain their `seq`.
+ * Adds purchases to the totals (`sign` 1) or subtracts them (-1), if the totals cover their `seq`.
  */
 function totalChange(purchases: string, condition = 'AND i.undone_at IS NULL'): string {
   const day = '((p.purchased_at + 86400000000000) / 86400000 - 1000000)'

@@ -12,7 +12,7 @@ import { addOverlaps, compareEntries, type Entry, findKnown, stageChanges } from
 /**
  * Writes the rows of one import in blocks, each in its own transaction. Collects the next block
  * meanwhile, so a slow client occupies no connection. Writes two blocks at the same time if they
- * have no `transaction_id` in common, because each connection uses only one core of the database.
+ * have no `transaction_id` in common, because the server uses only one core for each connection.
  */
 export interface Staging {
   /** Adds rows. Resolves to the outcome of earlier blocks that it waited for. */
@@ -43,7 +43,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   const itemsOf = createItemLookup(db, lease.store)
   let block: Entry[] = []
   let blockChars = 0
-  /** Oldest first. */
+  /** The blocks that are being written, oldest first. */
   const writes: Write[] = []
   let last = lastPurchase
   let expectsRepeats = false
@@ -67,7 +67,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     return results
   }
 
-  /** Whether a block may be written beside another one. Only while the pool has no other work. */
+  /** Whether a block may be written beside another one: only while the pool has no other work. */
   const mayStart = (ids: ReadonlySet<string>): boolean => {
     const { size, inUse } = db.poolState()
     const isPoolFree = inUse <= 1 && size >= LEAST_POOL
@@ -87,8 +87,8 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     const end = last
     const entries = await withoutDeleted(sent)
     const result = await writeBlock(entries, first)
-    // Each row had a number, but skipped rows do not need theirs. The next block may use the
-    // numbers that are left, unless a later block has already taken the following ones.
+    // Each row has reserved a `seq`, but skipped rows do not need theirs. The next block may use
+    // the unused ones, unless a later block has already reserved those that follow.
     if (last === end) last = first - 1 + result.added
     return { ...result, skipped: result.skipped + sent.length - entries.length }
   }

@@ -58,7 +58,7 @@ async function tryThread<T>(
       if (hasBegun) reject(translateSqliteError(error))
       else resolve(undefined)
     })
-    worker.on('exit', () => resolve(found)) // ignored after `reject`
+    worker.on('exit', () => resolve(found)) // `resolve` has no effect after `reject`
   })
 }
 

@@ -21,7 +21,7 @@ export function writeBackup(db: Connection, path: string): void {
 }
 
 // Creates an empty file that only this user may read, because the copy holds signing keys. SQLite
-// accepts an empty file, but would create one that all users may read.
+// accepts the empty file. Without it, SQLite would create a file that all users may read.
 function createPrivately(path: string, target: string): void {
   try {
     closeSync(openSync(target, 'wx', 0o600))

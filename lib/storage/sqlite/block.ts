@@ -71,7 +71,7 @@ export function createBlock(): Block {
   }
 }
 
-/** A key of 4 characters of 7 bits and a 24-bit index of its entry fit into a double exactly. */
+/** A double holds 52 bits exactly: 4 characters of 7 bits, then the 24-bit index of the entry. */
 const PLACES = 2 ** 24
 const SYMBOLS = 2 ** 7
 const CHARACTERS = 4

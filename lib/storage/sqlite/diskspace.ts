@@ -46,7 +46,7 @@ export async function makeDiskSpace(db: Connection): Promise<number> {
 function spareBytes(path: string): number {
   const { bavail, bsize, blocks } = statfsSync(path)
   const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  // The WAL counts too, because a checkpoint may enlarge the file by the size of the WAL.
+  // The reserve includes the size of the WAL, by which a checkpoint may enlarge the file.
   const reserve = wal + Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_PART)
   return bavail * bsize - reserve
 }

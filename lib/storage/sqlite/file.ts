@@ -108,7 +108,7 @@ async function migrate(db: Connection): Promise<void> {
 
 /** The file's number of migrations. Throws for a file of another program or a newer tillkit. */
 function versionOf(db: Connection): number {
-  // Looks for tables before it reads the id, because another process may migrate an empty file.
+  // Looks for tables before it reads the id: another process may migrate an empty file in between.
   const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id

@@ -26,9 +26,9 @@ import { createStaging } from './staging.ts'
 const HEARTBEAT_MS = 5_000
 
 /**
- * Starts an import. It writes rows directly into `purchases`, slice by slice. They stay invisible
- * while the import has an owner. No lock is held between slices, and the commit changes only one
- * row. A unique index on `imports` allows one import into a store at a time.
+ * Starts an import. Writes its rows directly into `purchases`, slice by slice. The rows are
+ * invisible while the import has an owner. No lock is held between slices, and the commit changes
+ * only one row. A unique index on `imports` allows one import into a store at a time.
  */
 export async function openImport(
   db: Connection,
@@ -129,8 +129,8 @@ function createImport(db: Connection, row: ImportRow): PurchaseImport {
       }),
     async stage(rows: readonly NewPurchase[]) {
       const results = [await slices.run(() => staging.append(rows))]
-      // Indexes only until the block is no longer full, because `rows` stay in memory until the
-      // end. V8 moves long-lived objects to its old generation, and later rows with them (bench/:
+      // Indexes only until the block is no longer full, because `rows` stay in memory until `stage`
+      // ends. V8 moves long-lived objects to its old generation, and later rows with them (bench/:
       // 25 MiB).
       while (staging.isBlockFull) results.push(await index())
       return sumStaged(results)

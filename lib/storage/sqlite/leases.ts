@@ -252,7 +252,7 @@ interface DeletedRow {
 const FIND_PURCHASES = `
   SELECT seq, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
   ORDER BY seq LIMIT ?`
-// Keeps the transaction ids of erased purchases: importing the same file restores no users.
+// Keeps the ids of erased purchases, so importing their file again does not restore the users.
 const KEEP_ERASED = `
   UPDATE transactions SET purchase = 0 WHERE store = ? AND transaction_id = ? AND purchase = ?
     AND (store, transaction_id) IN (SELECT store, transaction_id FROM erased_purchases)`

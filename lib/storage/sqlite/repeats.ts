@@ -46,8 +46,8 @@ export function compareEntries(
 }
 
 /**
- * Deletes the appended rows that are equal to stored purchases. Uses few statements, because if a
- * file is imported again, all its rows are equal. `compareRepeat` decides about the other rows.
+ * Deletes the appended rows that are equal to stored purchases. Uses few statements, because all
+ * rows of a file that is imported again are equal. `compareRepeat` decides about the other rows.
  */
 function deleteIdentical(
   db: Connection,

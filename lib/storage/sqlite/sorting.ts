@@ -9,10 +9,10 @@ export interface Sorting {
 /** The maximum length of a part of the array that one step sorts. */
 const PART = 4_096
 
-/** Sorts by incremental quicksort. The least numbers are sorted after a few steps. */
+/** Sorts by incremental quicksort. The lowest numbers are sorted after a few steps. */
 export function createSorting(numbers: Float64Array): Sorting {
   let sorted = 0
-  /** The ends of the parts that are not sorted. The last one belongs to the first part. */
+  /** The ends of the parts that are not sorted. The last end belongs to the first part. */
   const ends = [numbers.length]
 
   return {

@@ -107,8 +107,8 @@ export function createStaging(
   }
 }
 
-// OR FAIL saves the statement journal, to which SQLite copies each page before the statement changes
-// it (bench/: 0.95 of an import's CPU). After an error, the caller rolls back the whole transaction.
+// OR FAIL avoids the statement journal, into which SQLite copies each page before a change (bench/:
+// an import needs 0.95 of the CPU). After an error, the caller rolls back the whole transaction.
 const INDEX_APPENDED = `
   INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
   SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ON CONFLICT DO NOTHING`

@@ -9,7 +9,7 @@ export const THREAD_ROWS = 20_000
 const MAIN_ROWS = 1_000
 const YOUNG_MB = 4
 
-/** Opens a writer that works in a thread, or in this one where threads are not available. */
+/** Opens a writer that works in a thread, or in this thread if no other one can be started. */
 export async function openTotalsWriter(db: Connection): Promise<TotalsWriter> {
   const path = db.find('PRAGMA database_list')?.file as string
   const thread = path === '' ? undefined : await startWriter(db, path)

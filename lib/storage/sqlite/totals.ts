@@ -89,8 +89,8 @@ const PARTS: readonly Part[] = [
 const statementBy = (by: Period) => totalsStatement(TOTALS, by, storedTotals, PARTS)
 
 /**
- * Adds the next purchases of a store to the totals, `most` at most. Call it in a transaction.
- * Returns false when none are left.
+ * Adds up to `most` further purchases of a store to the totals. Call it in a transaction. Returns
+ * false when none are left.
  */
 export function addToTotals(db: Connection, store: number, most: number): boolean {
   const next = db.find(FIND_NEXT, store) as unknown as Next | undefined
@@ -127,7 +127,7 @@ const ADD_ROWS = KINDS.map((kind) =>
   addition(TOTALS, kind, '?', 'purchases p WHERE p.seq BETWEEN ? AND ? AND p.import = ?'),
 ) as [string, string]
 
-/** Those of the next imports that are recorded purchases. */
+/** Selects the recorded purchases among the next imports to add. */
 const RECORDED = `(
   SELECT i.seq FROM (SELECT i.seq, i.import_id FROM imports i WHERE ${UNTOTALLED} LIMIT ?) i
   WHERE ${IS_RECORDING})`

@@ -10,7 +10,7 @@ const SLICE_ROWS = 2_000
 /**
  * Undoes an import. Stages the previous statuses as the changes of a second import, slice by slice.
  * Then one transaction commits the second import, and gives the undone import an owner, which hides
- * its rows. They are deleted afterwards, here or by the cleanup of abandoned imports.
+ * its rows. The rows are deleted afterwards, by this call or by the cleanup.
  */
 export async function undoImport(
   db: Connection,

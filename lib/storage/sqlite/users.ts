@@ -39,7 +39,7 @@ export interface UserBlock {
 const BLOCK_ROWS = 1_000_000
 const ROWS_A_STATEMENT = 64
 
-/** The user's key of 31 bits and a 22-bit index of the entry fit into a double exactly. */
+/** A double holds 53 bits exactly: 31 of the user's key, then the 22-bit index of the entry. */
 const PLACES = 2 ** 22
 
 export function createUserBlock(db: Connection, store: number): UserBlock {
@@ -103,7 +103,7 @@ function insertion(rows: number, verifies: boolean): string {
 
 const HAS_USER = 'EXISTS (SELECT 1 FROM purchases WHERE seq = column2 AND user_id IS NOT NULL)'
 
-/** Call it for each purchase that is deleted or loses its user. */
+/** Removes a purchase from the index, because it is deleted or loses its user. */
 export function deleteUserEntry(
   db: Connection,
   store: number,

@@ -5,7 +5,7 @@ import type { Page } from '../port.ts'
 import { MESSAGES, numberedEntry } from '../tables.ts'
 import { all, find, fragmentsOf, type Program, run, type WebhookDialect } from './dialect.ts'
 
-/** The delivery log, and the entries of the audit log that endpoints need. */
+/** The methods for the delivery log, and for the audit entries that endpoints need. */
 export function logPrograms(dialect: WebhookDialect) {
   const { messageColumns, entryColumns, isWaiting, isUnread } = fragmentsOf(dialect)
   const sqlOfMessages = (condition: string) => `
