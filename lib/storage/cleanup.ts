@@ -35,7 +35,7 @@ export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup
     while (!(await clear(pause).catch(() => false))) await wait(RETRY_MS)
   }
 
-  const ended = run().catch(() => {}) // a stop rejects the current pause
+  const ended = run().catch(() => {}) // stopping the cleanup rejects its pause
   return {
     async stop() {
       stopping.abort()

@@ -143,7 +143,7 @@ export function text<T extends string = string>(): Column<T> {
   return { type: 'text', read: (stored) => stored as T }
 }
 
-/** NULL means that the record lacks the field. */
+/** A column whose NULL means that the record lacks the field. */
 export function optional<T>({ read, ...column }: Column<T>): Column<T | undefined> {
   return {
     ...(column as Column<T | undefined>),

@@ -108,7 +108,7 @@ function createCounter(onProgress: CopyProgress) {
   }
 }
 
-/** Throws unless the target's accounts are the first accounts of the source. */
+/** Throws if the target has other accounts than an interrupted copy of the source would have. */
 async function assertPrefix(from: Storage, to: Storage): Promise<void> {
   const source = recordsOf((page) => from.listAccounts(page))
   for await (const { account_id } of recordsOf((page) => to.listAccounts(page))) {

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 
-/** Calls fsync on a directory. Before that, a crash may lose a new or renamed file in it. */
+/** Calls fsync on a directory, so that a crash does not lose a new or renamed file in it. */
 export function syncFolder(folder: string): void {
   let fd: number | undefined
   try {

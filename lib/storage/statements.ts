@@ -56,7 +56,7 @@ export function byArchived(statement: (condition: string) => string) {
   return (value: boolean | undefined) => (value === undefined ? all : value ? archived : active)
 }
 
-/** Counts projects and stores no further than their limits. */
+/** Reads the usage of an account. Counts projects and stores only up to given limits. */
 export const COUNT_USAGE = `
   SELECT config_bytes,
     (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,

@@ -7,12 +7,12 @@ import type { MostGroups, StoresOfAccount } from './port.ts'
 
 /** The expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
-  /** Stores `s` and their visible purchases `p`. */
+  /** The SQL from FROM on. It joins stores `s` with their visible purchases `p`. */
   readonly from: string
   readonly status: string
   /** The SQL for the sums of `p.price` in a group of purchases with the same status. */
   readonly sums: string
-  /** The exact total of all prices with a status, from the columns of `sums`, as text. */
+  /** The SQL for the exact total of all prices with a status, as text. Adds up `sums`. */
   total(status: number): string
   /** Returns the period of a time in Unix seconds as text. */
   periodOf(period: Period, seconds: string): string

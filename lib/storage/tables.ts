@@ -231,7 +231,7 @@ export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
   finished_at: optional(text()),
 })
 
-/** Reads an import from its row and the ids of its store. */
+/** Reads an import with the ids of its store from a row. */
 export function storedImport(row: Row): StoredImport {
   return { ...importRecord(row), account_id: row.account_id as string }
 }

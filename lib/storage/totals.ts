@@ -5,9 +5,9 @@ import { type SummaryDialect, totalOf, totalsOf } from './summaries.ts'
 
 /**
  * The table `purchase_totals` holds counts and sums of purchases: by day (kind 0), and by month and
- * item (kind 1). It is filled after the imports, when an overview is read. Triggers then change it
- * in the transactions that change or delete these purchases. Each read adds the purchases that are
- * not in it yet.
+ * item (kind 1). Reading an overview fills the table with the purchases of finished imports.
+ * Triggers then change it in the transactions that change or delete these purchases. Each overview
+ * also adds up the purchases that are not in the table yet.
  */
 export const DAYS = 0
 export const MONTHS = 1
@@ -68,7 +68,7 @@ export function addition(dialect: TotalsDialect, kind: Kind, number: string, fro
 /** Purchases to add to the stored totals, or to subtract from them. `from` selects them. */
 export interface Part {
   readonly from: string
-  /** The SQL of 1 for rows to add, and of -1 for rows to subtract; default 1. */
+  /** `1` to add the rows to the totals, `-1` to subtract them; default `1`. */
   readonly sign?: string
 }
 

@@ -63,7 +63,7 @@ const EFFECTS: Record<AuditAction, Effect> = {
   'secrets.seal': 'secrets',
   'secrets.drop': 'secrets',
   'audit.archive': 'nothing',
-  // each record that a catalog changes has its own audit entry
+  // the catalog's entry itself changes nothing: each changed record has an entry of its own
   'catalog.apply': 'nothing',
   'users.export': 'nothing',
   'users.erase': 'tokens',

@@ -85,7 +85,7 @@ async function recordRow(
   return { outcome: 'updated', purchase: { ...stored, status: row.status } }
 }
 
-/** `is_deleted` is null for a purchase that was not erased. */
+/** Finds an item by its SKU. `is_deleted` is null if the purchase was not erased. */
 const FIND_ITEM = `
   SELECT seq, (SELECT is_deleted FROM erased_purchases e
     WHERE e.store = items.store AND e.transaction_id = ?) AS is_deleted

@@ -28,7 +28,7 @@ export interface Change {
 }
 
 export interface Checked {
-  /** Undefined on a replica: its data may be older than a write that was already acknowledged. */
+  /** Undefined on a replica, whose data may be older than a write that was already acknowledged. */
   readonly version: Version | undefined
   /** The changes since the previous version; undefined if not all of them are known. */
   readonly changes: readonly Change[] | undefined

@@ -223,7 +223,8 @@ function translated<T>(work: () => T): T {
   }
 }
 
-// Ignores failures: after some errors, such as a full disk, SQLite has already rolled back.
+// Ignores a failed ROLLBACK: after some errors, such as a full disk, SQLite has already rolled
+// back.
 function rollback(driver: SqliteDriver): void {
   try {
     driver.exec('ROLLBACK')

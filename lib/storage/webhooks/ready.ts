@@ -14,7 +14,8 @@ export function readyPrograms(dialect: WebhookDialect) {
   const { isSettled, order, clock } = dialect
   const { isWaiting, isUnread, countWaiting } = fragmentsOf(dialect)
   const unread = `FROM audit a WHERE ${isUnread} AND ${isSettled}`
-  // Compares with NULL, because in EXISTS PostgreSQL ignores ORDER BY and may scan the whole log.
+  // Uses `(SELECT …) IS NOT NULL`: in EXISTS, PostgreSQL ignores ORDER BY, and may scan the whole
+  // log.
   const hasUnread = `CASE WHEN e.store_id = ''
     THEN (SELECT 1 ${unread} ORDER BY ${order} LIMIT 1) IS NOT NULL
     ELSE EXISTS (
