@@ -22,8 +22,8 @@ export interface ArchiveFile {
 }
 
 /**
- * Opens or creates an archive file with mode 0600. Does not read or change its content before the
- * first call of `keep`. The caller of `keep` must hold a lock that excludes other archive runs.
+ * Opens or creates an archive file. Only the method `keep` reads or changes its content. Call
+ * `keep` while you hold a lock that excludes other archive runs.
  */
 export function openArchiveFile(path: string): ArchiveFile {
   const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
@@ -31,7 +31,7 @@ export function openArchiveFile(path: string): ArchiveFile {
   let end: { readonly size: number; readonly seq: number } | undefined
   let lines: Iterator<string | undefined> | undefined
 
-  /** Whether the file already has this line. Reads on from where the previous search stopped. */
+  /** Whether the file already has a line. Searches on from the end of the previous search. */
   const holds = ({ seq }: NumberedEntry, written: string): boolean => {
     lines ??= linesOf(fd)
     for (;;) {
@@ -57,7 +57,7 @@ export function openArchiveFile(path: string): ArchiveFile {
       }
     }
     size += writeAll(fd, fresh)
-    fsyncSync(fd) // this also covers lines that an interrupted run wrote without fsync
+    fsyncSync(fd) // also makes the lines of an interrupted run durable
     end = { size, seq }
   }
 
@@ -73,12 +73,12 @@ const CHUNK_BYTES = 64 * 1024
 function begin(fd: number, path: string): { size: number; seq: number } {
   const stat = fstatSync(fd)
   if (!stat.isFile()) throw refusal(path, 'it is not a file')
-  // Mode 0600 is not enough: another user who owns the file could still open it. With a second hard
-  // link, this path may be another name of an unrelated file.
+  // The owner of a file can always open it, whatever its mode is. A file with a second hard link
+  // may be an unrelated file that somebody has linked to this path.
   if (stat.uid !== (process.getuid?.() ?? stat.uid))
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')
-  // One chunk is enough to find the last line, because an entry is much shorter.
+  // One chunk is enough to find the last line, because an entry is much shorter than a chunk.
   const start = Math.max(0, stat.size - CHUNK_BYTES)
   const tail = Buffer.alloc(stat.size - start)
   readSync(fd, tail, 0, tail.length, start)
@@ -92,7 +92,7 @@ function begin(fd: number, path: string): { size: number; seq: number } {
   fchmodSync(fd, 0o600)
   syncFolder(dirname(path))
   if (rest === '') return { size: stat.size, seq }
-  // A crash or a full disk has cut the last line. Keeps the line if it lacks only its line end.
+  // After a crash or on a full disk, the last line may be incomplete. Completes or deletes it.
   if (isEntry(rest)) {
     return { size: stat.size + writeAll(fd, '\n'), seq: seqOf(rest, path) }
   }
@@ -116,7 +116,7 @@ function isEntry(line: string): boolean {
   }
 }
 
-/** Yields the complete lines, and undefined at the end. The file may grow between two calls. */
+/** Yields the complete lines, then undefined. A later call continues with added lines. */
 function* linesOf(fd: number): Generator<string | undefined> {
   const chunk = Buffer.alloc(CHUNK_BYTES)
   let rest = Buffer.alloc(0)

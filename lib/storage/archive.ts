@@ -4,17 +4,17 @@ import { pagesOf } from './pages.ts'
 import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 
 /**
- * Moves the old entries of one page out of the audit log, in one transaction that excludes other
- * archive runs. In the transaction, calls `keep` with the entries, deletes them from the log, and
- * writes the audit entry of `write`.
+ * Archives the old entries of one page of the audit log, in one transaction that excludes other
+ * archive runs. Calls `keep` with these entries, deletes them from the log, and inserts the audit
+ * entry of `write`.
  */
 export type ArchivePage = (step: {
   readonly before: string
   readonly page: Page
   readonly keep: (entries: readonly NumberedEntry[]) => void
   /**
-   * Unix milliseconds. The entries that an endpoint has not delivered stay in the log, unless the
-   * endpoint was stopped before this time.
+   * Unix milliseconds. Entries that a webhook endpoint has not delivered stay in the log, unless
+   * the endpoint was stopped before this time.
    */
   readonly stopped_before: number
   readonly write: WriteOptions
@@ -25,8 +25,8 @@ const BATCH = 2_000
 
 /**
  * Moves old audit entries to a file as JSON lines, in batches. Stops at the first entry that is not
- * older than `before`. A batch is deleted from the log only after an fsync of the file. After a
- * crash in between, the next run finds the batch in the file and only deletes it.
+ * older than `before`. Deletes a batch from the log only after an fsync of the file. If the process
+ * crashes after the fsync, the next run finds the batch in the file and deletes it from the log.
  */
 export async function archiveInto(
   { before, file, write = {}, stopped_before = 0, onProgress, signal }: ArchiveRequest,
@@ -54,8 +54,8 @@ export async function archiveInto(
 /**
  * Returns the entries of a page that are to be archived, and the cursor of the next page. The
  * archive ends before the first entry that is not older than `before`, or that a webhook endpoint
- * has not delivered. If a clock was changed, older entries may follow this one. They stay in the
- * log, because the sequence numbers in a file must ascend.
+ * has not delivered. If a clock was changed, later entries may be older than `before`. They stay in
+ * the log, because the sequence numbers in a file must ascend.
  */
 export function splitPage(
   entries: readonly NumberedEntry[],

@@ -15,8 +15,8 @@ export const READS = [
 ] as const satisfies readonly (keyof Storage)[]
 
 /**
- * The methods that change results of `READS`, and therefore clear the cache. An import changes no
- * such result.
+ * The methods that change results of `READS`. Each of them clears the cache. Imports are missing,
+ * because they change no results of `READS`.
  */
 export const WRITES = [
   'insertAccount',
@@ -36,23 +36,25 @@ export const WRITES = [
 ] as const satisfies readonly (keyof Storage)[]
 
 /**
- * In one turn of the event loop, at most this many version checks follow the first one. A request
- * needs fewer. A longer loop of reads continues in the next turn.
+ * The maximum number of version checks that follow the first one in a turn of the event loop. A
+ * request needs fewer. A longer series of reads continues in the next turn.
  */
 const CHECKS_PER_TURN = 8
 
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 /**
- * Adds a read cache of at most `bytes` to a storage. It never returns an outdated result, because
- * each read first checks the database version. `readVersion` returns another value after each
- * commit of another connection.
+ * Adds a read cache of at most `bytes` to a storage. Each read first compares the result of
+ * `readVersion` with the previous one, and clears the cache if they differ. A read therefore never
+ * returns an outdated result. `readVersion` must return another value after each commit of another
+ * connection.
  *
- * Reads in the same turn of the event loop share one version check, which takes as long as a small
- * read. With one check for each read, 64 connections that read a list got half the throughput.
+ * Reads in the same turn of the event loop share one version check, because a check takes as long
+ * as a small read. With one check for each read, 64 connections that read a list had half the
+ * throughput.
  *
- * Records are frozen, and a cached record is always the same object. Callers may use it as a cache
- * key.
+ * Records are frozen, and a cached record is always the same object. A caller may use this object
+ * as the key of its own cache.
  */
 export function createReadCache(
   storage: Storage,
@@ -81,13 +83,13 @@ export function createReadCache(
   }
 
   /**
-   * Resolves after a version check that starts after the call. With an earlier check, a read could
-   * miss a commit that another connection made since that check.
+   * Resolves after a version check that starts after the call. An earlier check is not enough,
+   * because another connection may have committed since then.
    *
-   * The first check of a turn runs in `setImmediate`, after the parsing of all requests that have
-   * arrived. Further checks run in `process.nextTick`, until the turn ends. They serve reads that
-   * need the result of an earlier read. Running each check in its own turn would take a tenth more
-   * CPU time per request.
+   * The first check of a turn runs in `setImmediate`, when all requests that have arrived are
+   * parsed. Further checks of the same turn run in `process.nextTick`. They serve reads that need
+   * the result of an earlier read. Running each check in its own turn would take a tenth more CPU
+   * time per request.
    */
   const checkVersion = () => {
     checking ??= new Promise((resolve, reject) => {
@@ -132,7 +134,7 @@ export function createReadCache(
     }
   }
 
-  /** Shares one read between simultaneous reads of the same key that is not cached. */
+  /** Reads a result that is not cached. Simultaneous reads with the same key share one read. */
   const readOnce = (key: string, read: () => Promise<unknown>) => {
     const known = pending.get(key)
     if (known) return known
@@ -163,9 +165,9 @@ export function createReadCache(
 }
 
 /**
- * Stands in the cache for a page, other than the first, that was read only once. The second read
- * caches the page itself. Otherwise one client that reads a long list would fill the cache with
- * pages that nobody reads again.
+ * A placeholder that is cached after the first read of a page. The second read caches the page
+ * itself. Otherwise one client that reads a long list would fill the cache with pages that nobody
+ * reads again. The first page of a list is cached at once.
  */
 export const READ_ONCE = Symbol('read once')
 
@@ -198,10 +200,10 @@ export function sizeOf(key: string, value: unknown): number {
 }
 
 /**
- * Freezes a value deeply. Returns an upper estimate of its bytes in memory. The estimate includes
- * the JSON text of an HTTP response, which callers may cache for the value. The figures are
- * measured on Node 20 and 26, 64 bits. The length of the JSON is a bad estimate: three characters
- * may take 67 bytes. The depth is at most 32.
+ * Freezes a value deeply. Returns an upper estimate of its bytes in memory, based on measurements
+ * of 64-bit Node 20 and 26. The estimate includes the JSON text of an HTTP response, which callers
+ * may cache for the value. The length of that text alone would be far too low. A value has at most
+ * 32 levels of nesting.
  */
 function freeze(value: unknown): number {
   if (typeof value !== 'object' || value === null) return bytesOf(value)

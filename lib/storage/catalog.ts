@@ -33,7 +33,7 @@ const STATE_OF_STORES = `
 
 export const STATE_QUERY = { project: FIND_PROJECT, stores: STATE_OF_STORES } as const
 
-/** The values by which `stateOf` notices a change of a store's items. */
+/** Four values of a store, of which at least one differs after each change of its items. */
 export interface ItemsState {
   readonly items: number
   readonly newest: string | null
@@ -54,7 +54,7 @@ export function stateOf(
     .digest('hex')
 }
 
-/** Like `stateOf`, from the rows of `STATE_QUERY`. */
+/** Returns the same digest as `stateOf`, from the rows of `STATE_QUERY`. */
 export function stateOfRows(project: Row, stores: readonly Row[]): string {
   const states = stores.map((row) => {
     const { newest = null, latest = null } = row as unknown as ItemsState
@@ -74,10 +74,10 @@ export function catalogReads(db: Reader): Pick<CatalogMethods, 'findCatalogState
   }
 }
 
-/** Other requests wait meanwhile: reading and formatting so much JSON takes 1 to 6 ms. */
+/** A page ends at this text length, in characters. It blocks other requests for 1 to 6 ms. */
 export const CATALOG_PAGE_TEXT = 64 * 1024
 
-/** A page of the rows of `PAGE_OF_CATALOG_ITEMS`. */
+/** Makes a page of items from rows of `PAGE_OF_CATALOG_ITEMS`. */
 export function catalogPage(rows: Iterable<Row>, page: Page): RecordPage<Item> {
   return recordPage(
     rows,
@@ -95,8 +95,8 @@ function textOf({ description, metadata }: Row): number {
 }
 
 /**
- * A batch of records and their audit entries, as JSON arrays. Keeps the JSON compressed: that of
- * 100,000 items takes 3 MiB instead of 30 (bench/catalog.mjs).
+ * A batch of records and their audit entries, as JSON arrays. Keeps the JSON compressed: for
+ * 100,000 items, it takes 3 MiB instead of 30 (bench/catalog.mjs).
  */
 export class Batch<T> {
   readonly first: T
@@ -127,7 +127,7 @@ const compress = (values: readonly unknown[]) =>
 // to apply a catalog with 100,000 new items (bench/catalog.mjs).
 const BATCH = 200
 
-/** How to write a record. A batch has only records for which `ownerOf` returns the same value. */
+/** How to write a record. All records of a batch have the same owner, such as their store. */
 export interface BatchOptions<T> {
   readonly rowOf: (record: T) => unknown
   readonly entriesOf: (record: T) => readonly unknown[]
@@ -135,8 +135,8 @@ export interface BatchOptions<T> {
 }
 
 /**
- * Cuts the records of a catalog into batches. Call it before the transaction that writes them, to
- * keep that short.
+ * Cuts the records of a catalog into batches. Call this before the transaction that writes them,
+ * because it takes long.
  */
 export function batchesOf<T>(
   records: Iterable<T>,
@@ -160,7 +160,7 @@ export function batchesOf<T>(
   return batches
 }
 
-/** The error for a catalog that another write has changed meanwhile. */
+/** The error for a catalog that another write has changed since the plan was made. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }

@@ -16,9 +16,9 @@ const RETRY_MS = 30_000
 const MAX_PAUSE_MS = 1_000
 
 /**
- * Runs `clear` in the background every 30 s until it resolves to true. Each pause is as long as the
- * slice of work before it, so the cleanup is active at most half of the time. An error is not
- * reported, because the rows to delete are invisible; the next run tries again.
+ * Runs `clear` in the background every 30 s until it resolves to true. `clear` calls `pause` after
+ * each slice of work. The pause is as long as the slice, but at most 1 s. Ignores errors, because
+ * the rows to delete are invisible and the next run tries again.
  */
 export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup {
   const stopping = new AbortController()
@@ -35,7 +35,7 @@ export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup
     while (!(await clear(pause).catch(() => false))) await wait(RETRY_MS)
   }
 
-  const ended = run().catch(() => {}) // the pause rejects when the cleanup is stopped
+  const ended = run().catch(() => {}) // stopping the cleanup rejects its pause
   return {
     async stop() {
       stopping.abort()

@@ -12,7 +12,7 @@ export interface Column<T> {
   readonly type: string
   /** Converts the stored value of either database to the value of the field. */
   read(stored: unknown): T
-  /** Converts the value of the field for SQLite. Missing where SQLite stores the value as it is. */
+  /** Converts the value of the field for SQLite. Missing if SQLite stores the value as it is. */
   toSqlite?(value: T): PlainValue
 }
 
@@ -49,8 +49,8 @@ export interface TableOptions {
    */
   readonly unique?: string
   /**
-   * A foreign key: `column` holds the `seq` of a row in `table`. The `fields` of the record
-   * identify that row.
+   * A foreign key: `column` holds the `seq` of the row in `table` that has the same values as the
+   * record in the columns `fields`.
    */
   readonly reference?: {
     readonly column: string
@@ -81,8 +81,8 @@ export function table<R>(
     return values.join(', ')
   }
 
-  // This loop takes 0.4 µs per row more than an object literal would. The driver takes 3 µs per row
-  // (better-sqlite3).
+  // For each row, this loop takes 0.4 µs longer than an object literal that names all fields. The
+  // driver takes 3 µs (better-sqlite3).
   const readInto = <Known extends object>(record: Known, row: Row) => {
     const result = record as Record<string, unknown>
     for (let i = 0; i < names.length; i++) {
@@ -143,7 +143,7 @@ export function text<T extends string = string>(): Column<T> {
   return { type: 'text', read: (stored) => stored as T }
 }
 
-/** NULL means that the record lacks the field. */
+/** A column whose NULL means that the record lacks the field. */
 export function optional<T>({ read, ...column }: Column<T>): Column<T | undefined> {
   return {
     ...(column as Column<T | undefined>),

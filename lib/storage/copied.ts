@@ -24,7 +24,7 @@ export function byImport(purchases: readonly StoredPurchase[]): ImportGroup[] {
   return groups
 }
 
-/** The error for a purchase that another copy has added meanwhile. */
+/** The error for a purchase that another process has copied into the same target. */
 export function copiedTwice(): TillError {
   return new TillError('storage_unavailable', 'Another copy writes into the same target')
 }

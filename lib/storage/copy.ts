@@ -14,15 +14,15 @@ export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: 
 const noProgress: CopyProgress = () => {}
 
 /**
- * Copies all records from one storage into an empty one, and compares both by checksum. Until the
- * comparison succeeds, the target is marked as unfinished and opens only with `forCopy`.
+ * Copies all records from one storage into an empty one, and compares the two storages by checksum.
+ * Until the checksums are equal, the target is marked as unfinished and opens only with `forCopy`.
  *
  * Continues an interrupted copy, and skips the records that the target already has. If the target
  * is a finished copy, only compares. Copies neither expired idempotency records nor the delivery
  * logs of webhooks.
  *
- * Throws `storage_unavailable` when the two differ, for example after a write during the copy.
- * Throws `invalid_request` when the target holds other records.
+ * Throws `storage_unavailable` when the checksums differ, for example after a write during the
+ * copy. Throws `invalid_request` when the target holds other records.
  */
 export async function copyStorage(
   from: Storage,
@@ -33,7 +33,7 @@ export async function copyStorage(
   await assertPrefix(from, to)
   const isBegun = await to.beginCopy()
   if (isBegun) await copyAll(from, to, onProgress, now)
-  // Takes both inventories in parallel: one waits for its database while the other computes.
+  // Reads both storages in parallel: while one waits for its database, the other is hashed.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),
@@ -108,7 +108,7 @@ function createCounter(onProgress: CopyProgress) {
   }
 }
 
-/** Throws unless the target's accounts are the first accounts of the source. */
+/** Throws if the target has other accounts than an interrupted copy of the source would have. */
 async function assertPrefix(from: Storage, to: Storage): Promise<void> {
   const source = recordsOf((page) => from.listAccounts(page))
   for await (const { account_id } of recordsOf((page) => to.listAccounts(page))) {
@@ -258,8 +258,8 @@ interface CopiedList<T> {
 }
 
 /**
- * Copies the records of a list. Both storages list them in the same order, so it skips as many as
- * the target already has.
+ * Copies the records of a list. Both storages list them in the same order, so the copy skips as
+ * many records as the target already has.
  */
 async function copyList<T>(
   { from, to, count }: Context,
@@ -291,8 +291,8 @@ async function copySigningKeys(from: Storage, to: Storage): Promise<void> {
 }
 
 /**
- * The times of audit entries may be out of order, because clocks differ. A copied endpoint
- * therefore starts a minute before its position, and may send some messages again.
+ * The times of audit entries may be out of order, because clocks differ. A copied webhook endpoint
+ * therefore starts a minute before its first unread entry, and may send some messages again.
  */
 const OVERLAP_MS = 60_000
 

@@ -2,15 +2,15 @@ import { PURCHASE_STATUSES, type StoredPurchase } from '../domain/purchase.ts'
 import type { PurchaseFilter } from '../domain/query.ts'
 
 /**
- * Whether no index finds the purchases that match this filter. The list then reads purchases that
- * do not match, too.
+ * Whether a list with this filter must examine purchases that do not match it, because there is no
+ * index for the filter.
  */
 export function isScan({ sku, status, from, to, user_id }: PurchaseFilter): boolean {
   return user_id === undefined && [sku, status, from, to].some((each) => each !== undefined)
 }
 
 interface Condition {
-  /** The SQL of the comparison, without its right-hand operand. */
+  /** The SQL of a comparison up to its operator, such as `p.user_id =`. */
   readonly sql: string
   readonly value: string | number
 }

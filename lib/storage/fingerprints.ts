@@ -4,8 +4,8 @@ type Row = { readonly [column: string]: unknown }
 export const FIRST_IDEMPOTENCY_RECORD = '["",""]'
 
 /**
- * Replaces the fingerprint (the hash of the request) of each idempotency record by the result of
- * `change`. Returns only the rows that differ then.
+ * Calls `change` with the fingerprint (the hash of the request) of each idempotency record. Returns
+ * the records whose fingerprint changes, with the new fingerprint.
  */
 export function changedFingerprints(rows: readonly Row[], change: (fingerprint: string) => string) {
   return rows.flatMap((row) => {

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 
-/** Calls fsync on a directory. A new or renamed file in it may be lost in a crash before that. */
+/** Calls fsync on a directory, so that a crash does not lose a new or renamed file in it. */
 export function syncFolder(folder: string): void {
   let fd: number | undefined
   try {

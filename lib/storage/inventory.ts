@@ -10,7 +10,7 @@ export interface Inventory {
 
 /**
  * Counts all records of a storage, and computes their checksum. Ignores idempotency records that
- * have expired at `now`. Calls `onCount` with each new count of a kind.
+ * have expired at `now`. Reports the progress of each kind of records to `onCount`.
  */
 export async function takeInventory(
   storage: Storage,
@@ -56,8 +56,8 @@ export async function takeInventory(
       }
     }
   }
-  // Adds up the checksums of the records, so that their order does not matter. Storages list
-  // imports, and what belongs to them, in different orders.
+  // Adds up the checksums of the records, because a sum does not depend on their order. Storages
+  // list imports, status changes and overlaps in different orders.
   const addUnordered = async (
     kind: string,
     list: (page: Page) => Promise<RecordPage<object>>,

@@ -13,7 +13,7 @@ const PAUSE_MS = 50
 
 /**
  * Starts an import after the running one in the same store has ended. Throws `storage_unavailable`
- * after waiting for `patience` milliseconds, and the signal's reason when it aborts.
+ * after waiting for `patience` milliseconds, or the reason of the signal if it aborts.
  */
 export function openImport(
   storage: Storage,

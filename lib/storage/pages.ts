@@ -12,14 +12,15 @@ export function purchasePages(storage: Storage, store: StoreKey) {
 const CATALOG_PAGE = 100
 
 /**
- * Reads all items of a store, page by page, with archived ones. Pages are small, because other
- * requests wait meanwhile.
+ * Reads all items of a store, page by page, including archived ones. Pages are small, because
+ * reading a page blocks other requests.
  */
 export function catalogPages(storage: Storage, store: StoreKey) {
   let limit = CATALOG_PAGE
   return pagesOf(async (page) => {
     const read = await storage.listCatalogItems(store, { ...page, limit })
-    // Large items end a page early. PostgreSQL would send the rest of the rows for nothing.
+    // Large items end a page early. A lower limit for the next page then keeps PostgreSQL from
+    // sending rows that are not used.
     limit = Math.min(CATALOG_PAGE, 2 * read.records.length)
     return read
   })

@@ -27,8 +27,8 @@ export type * from './port/write.ts'
  * record: it may be frozen or shared.
  *
  * A method throws `storage_unavailable` while the database cannot be used: locked, full or
- * unreachable. A write with an `authority` verifies its conditions. If one is not met, it throws
- * the error of `assertAuthority`.
+ * unreachable. A write with an `authority` first verifies it. If the authority does not hold, the
+ * write throws the error of `assertAuthority`.
  */
 export interface Storage
   extends AccountMethods,
@@ -57,33 +57,34 @@ export interface Storage
   /** Returns the state of the connection pool. Missing without a pool. */
   poolState?(): PoolState
   /**
-   * Begins a request: returns the function that runs its calls, see `Till.together`. Missing unless
-   * a version check costs a round trip.
+   * Begins a request. Returns a function that runs the calls of this request: see `Till.together`.
+   * Missing unless a version check costs a round trip.
    */
   together?(): Together
   /**
    * Calls `work`. Reads that `work` begins synchronously may return cached records without a
-   * version check. Use it only if the write verifies these records in its own transaction, or needs
-   * only fields that never change. Missing unless a version check costs a round trip.
+   * version check. Use it only for records that the caller's write verifies again in its
+   * transaction, or for fields that never change. Missing unless a version check costs a round
+   * trip.
    */
   allowStale?<T>(work: () => T): T
-  /** Missing in a storage without version checks. */
+  /** Helps callers to cache answers. Missing in a storage without version checks. */
   readonly revision?: Revision
   close(): Promise<void>
 }
 
 /**
- * Calls `work`. The reads that `work` begins synchronously may be as old as the request: see
- * `Till.together`.
+ * Calls `work`. Reads that `work` begins synchronously may return data from the start of the
+ * request: see `Till.together`.
  */
 export type Together = <T>(work: () => T) => T
 
 /**
- * Tells whether an answer that the caller cached is still correct: it is while `current` returns
- * the same number after a `check`.
+ * Tells whether a cached answer is still correct. It is if `current`, called after a `check`,
+ * returns the same number as before the answer was read.
  */
 export interface Revision {
-  /** A counter. If data that can be cached has changed, it is higher after the next `check`. */
+  /** A counter. After a change of data that can be cached, the next `check` increases it. */
   current(): number
   /** Resolves after a version check that begins after the call. */
   check(): Promise<void>
@@ -112,15 +113,15 @@ export interface PoolState {
 
 export interface BucketMethods {
   /**
-   * Consumes from the token buckets of rate limits that servers share. Each cost is the time in
-   * which the bucket refills by the consumed amount. `elapsed` is the time since the previous call
-   * of this server. Resolves to the time until each bucket is full, which is negative if the bucket
-   * is already full. All times are in milliseconds. A crash may lose the buckets.
+   * Consumes tokens from buckets for rate limits that servers share. Each cost is the time in which
+   * a bucket regains the consumed tokens. `elapsed` is the time since the previous call of this
+   * server. Resolves to the time until each bucket is full, which is negative if the bucket is
+   * already full. All times are in milliseconds. A crash may lose the buckets.
    */
   consumeBuckets(costs: BucketTimes, elapsed: number): Promise<BucketTimes>
 }
 
-/** A time in milliseconds for each bucket. */
+/** By the name of a bucket: its cost, or the time until it is full, in milliseconds. */
 export type BucketTimes = ReadonlyMap<string, number>
 
 /**

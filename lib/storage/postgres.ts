@@ -63,7 +63,7 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const {
     max: size = inUrlOr('max', 10),
     poolTimeout = 5_000,
-    // In the URL, these two timeouts are in seconds, as in postgres.js.
+    // `connect_timeout` and `idle_timeout` in the URL are in seconds, as in postgres.js.
     connectTimeout = 1000 * inUrlOr('connect_timeout', 5),
     statementTimeout = inUrlOr('statement_timeout', 10_000),
     idleTimeout = 1000 * inUrlOr('idle_timeout', 60),
@@ -72,8 +72,8 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
   const settings = {
     max: 1,
     connect_timeout: connectTimeout / 1000,
-    // Disables these timeouts of postgres.js, which may close a connection within a transaction.
-    // Our own pool closes idle connections.
+    // Disables these timeouts, with which postgres.js may close a connection within a transaction.
+    // The pool of tillkit closes idle connections itself.
     idle_timeout: 0,
     max_lifetime: 0,
     fetch_types: false,
@@ -98,9 +98,9 @@ async function connect(url: string, options: PostgresOptions): Promise<Database>
 const CACHE_BYTES = 32 * 2 ** 20
 
 /**
- * Returns the size of the cache. There is no cache while a copy is written, because its writes
- * leave no audit entries. There is none for a URL with several hosts either, unless it selects the
- * primary: the others may be replicas.
+ * Returns the size of the cache. While a copy is written, there is no cache, because the writes of
+ * a copy leave no audit entries. For a URL with several hosts there is none either, unless it
+ * selects the primary: the other hosts may be replicas.
  */
 function cacheBytesOf(url: string, { cacheBytes = CACHE_BYTES, forCopy }: PostgresOptions): number {
   const [address = '', query] = url.split('?')

@@ -6,10 +6,10 @@ import type { Page, UserKey } from './port.ts'
 import { numberedEntry } from './tables.ts'
 
 /**
- * The pseudonym that replaces the id of an erased user. Revoked tokens must stay revoked: their
- * watermark is stored under the pseudonym, which is a hash and can therefore be computed from the
- * `user_id` in a token. A project id is random, so a user has another pseudonym in each project.
- * Anybody who knows the project id and the user id can compute the pseudonym.
+ * The pseudonym that replaces the id of an erased user: a hash of the project id and the user id.
+ * The user's revocation watermark is stored under it. Revoked tokens stay revoked, because the
+ * pseudonym can be computed from the `user_id` in a token. A project id is random, so a user has
+ * another pseudonym in each project. Anybody who knows both ids can compute the pseudonym.
  */
 export function pseudonymOf({ project_id, user_id }: UserKey): string {
   const hash = createHash('sha256').update(`${project_id}\n${user_id}`).digest('base64url')
@@ -38,8 +38,8 @@ export function entriesOf(user: UserKey) {
 }
 
 /**
- * The texts by which an entry names a user. An entry of a token names the token's `jti`, which may
- * be the user id in a token of another tool.
+ * The texts by which an entry names a user. The actor of a token is `token:` and its `jti`. In a
+ * token of another tool, the `jti` may be the user id.
  */
 function namesOf({ project_id, user_id }: UserKey): Names {
   return { actor: `token:${user_id}`, subject: `${project_id}/${user_id}` }

@@ -11,7 +11,7 @@ export function grows(before: JsonObject, after: JsonObject): boolean {
   return bytesOf(after) > bytesOf(before)
 }
 
-/** The usage of an account after a change. Contains only the numbers that have a quota. */
+/** The usage of an account after a change. Contains only the counts to compare with a quota. */
 export interface Usage {
   readonly projects?: number
   readonly stores?: number
@@ -25,7 +25,7 @@ const MESSAGES: Record<keyof Usage, (limit: string) => string> = {
     `The config and store_config of an account may have at most ${limit} bytes together`,
 }
 
-/** Throws `quota_exceeded` for the first number above its quota. */
+/** Throws `quota_exceeded` for the first count above its quota. */
 export function assertWithin(usage: Usage, quota: Usage): void {
   for (const [name, message] of Object.entries(MESSAGES)) {
     const used = usage[name as keyof Usage]

@@ -157,7 +157,7 @@ export function itemReads(db: Reader): Pick<ItemMethods, 'findItem' | 'findItemB
 
 type ImportReads = 'findImport' | 'listImports'
 
-/** Reads finished imports `i`; `created_at` is the expression for the time of their start. */
+/** Reads finished imports. `created_at` is the SQL for the time at which import `i` started. */
 export function importReads(db: Reader, created_at: string): Pick<PurchaseMethods, ImportReads> {
   const finished = finishedImports(created_at)
   const find = `${finished} AND s.account_id = ? AND i.import_id = ?`
@@ -220,14 +220,14 @@ export function copyReads(
   }
 }
 
-// Does not cast the `?`: with casts, SQLite would use only the first column of the index.
+// The `?` have no casts: with casts, SQLite would use only the first column of the index.
 function pageOfPairs(columns: string): string {
   return `AND (${columns}) > (?, ?) ORDER BY ${columns} LIMIT ?`
 }
 
 /**
- * Makes a page of the rows that `purchaseColumns` selects. `lastExamined` is the number of the last
- * purchase that was examined, if others follow.
+ * Makes a page of the rows that `purchaseColumns` selects. `lastExamined` is the `seq` of the last
+ * purchase that the query examined, if there are further purchases.
  */
 export function purchasePage(
   rows: readonly Row[],
@@ -259,7 +259,7 @@ export function erasedPurchaseReads(db: Reader): Pick<PurchaseMethods, 'listEras
 const watermarksFrom = (operator: '>' | '>=') => `
   SELECT ${WATERMARKS.list} FROM ${WATERMARKS.name} WHERE project_id = ? AND user_id ${operator} ?
   ORDER BY user_id LIMIT ?`
-// Uses `>=`, because the watermark for all users has the user id ''.
+// The first page uses `>=`, because '' is the user id of the watermark for all users.
 const FIRST_WATERMARKS = watermarksFrom('>=')
 const NEXT_WATERMARKS = watermarksFrom('>')
 

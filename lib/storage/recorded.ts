@@ -3,8 +3,8 @@ import type { NewPurchase, StoredPurchase } from '../domain/purchase.ts'
 import type { WriteOptions } from './port.ts'
 
 /**
- * Whether an import `i` is a recorded purchase. The id of such an import begins with `rec_`, and
- * lists leave it out.
+ * Whether import `i` is a single recorded purchase. The id of such an import begins with `rec_`,
+ * and lists of imports leave it out.
  */
 export const IS_RECORDING = "substr(i.import_id, 1, 4) = 'rec_'"
 
@@ -36,8 +36,8 @@ export function recordedDetails(
 }
 
 /**
- * How many numbers an import leaves free in front of its rows when it begins. Purchases that are
- * recorded meanwhile take them, so that they are listed before the rows of the import.
+ * How many sequence numbers an import leaves free before its first row. Purchases that are recorded
+ * during the import use them, and are therefore listed before the rows of the import.
  */
 export const RECORDED_GAP = 2 ** 16
 

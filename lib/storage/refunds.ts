@@ -6,21 +6,18 @@ import type { Page, RecordPage, Refund } from './port.ts'
 const REFUND_STATUSES: readonly PurchaseStatus[] = ['refunded', 'cancelled']
 const REFUND_CODES = REFUND_STATUSES.map((each) => PURCHASE_STATUSES.indexOf(each))
 
-/** Whether a status revokes a purchase: refunded or cancelled. */
+/** Whether a status is refunded or cancelled. */
 export function isRefundStatus(status: PurchaseStatus): boolean {
   return REFUND_STATUSES.includes(status)
 }
 
-/** Whether the column `after` has the code of `refunded` or `cancelled`. */
+/** The SQL for whether the column `after` holds the number of `refunded` or `cancelled`. */
 export const IS_REFUND = `after IN (${REFUND_CODES.join(', ')})`
 
 /** The most changes of an import that one page examines. */
 export const EXAMINED_REFUNDS = 5_000
 
-/**
- * Makes a refund from a row of a query. Its column `status` has the number that the database stores
- * for a status.
- */
+/** Makes a refund from a row of a query. The column `status` holds the number of the status. */
 export function refundOf({ purchase, transaction_id, user_id, sku, status }: Row): Refund {
   return {
     cursor: String(purchase),

@@ -55,7 +55,7 @@ export async function openSqliteStorage(
  * Returns a function that reads the version of the cached tables. Triggers increase a counter with
  * each change of these tables. `data_version` changes with each commit of another connection, even
  * one that changed only other tables. The function reads the counter only when `data_version` has
- * changed. Reading the counter alone each time would cost a third more.
+ * changed. Reading the counter at each call would cost a third more.
  */
 function createVersion(db: Connection): () => number {
   let commits: unknown

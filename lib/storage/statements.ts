@@ -56,7 +56,7 @@ export function byArchived(statement: (condition: string) => string) {
   return (value: boolean | undefined) => (value === undefined ? all : value ? archived : active)
 }
 
-/** Counts projects and stores no further than their limits. */
+/** Reads the usage of an account. Counts projects and stores only up to given limits. */
 export const COUNT_USAGE = `
   SELECT config_bytes,
     (SELECT count(*) FROM (SELECT 1 FROM projects WHERE account_id = ? LIMIT ?) p) AS projects,
@@ -65,7 +65,7 @@ export const COUNT_USAGE = `
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
 /**
- * When a recorded purchase repeats one from a file, counts it as a skipped row of that file's
+ * Counts a recorded purchase that repeats one of an imported file as a skipped row of that file's
  * import.
  */
 export const SKIP_RECORDING = `
@@ -112,6 +112,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row if the database was ever used. */
+/** Finds a row unless the database was never used. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

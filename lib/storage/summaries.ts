@@ -7,12 +7,12 @@ import type { MostGroups, StoresOfAccount } from './port.ts'
 
 /** The expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
-  /** Stores `s` and their visible purchases `p`. */
+  /** The SQL from FROM on. It joins stores `s` with their visible purchases `p`. */
   readonly from: string
   readonly status: string
-  /** The columns of the sums of `p.price` in a group of purchases with the same status. */
+  /** The SQL for the sums of `p.price` in a group of purchases with the same status. */
   readonly sums: string
-  /** The exact total of these columns over the groups with a status, as text. */
+  /** The SQL for the exact total of all prices with a status, as text. Adds up `sums`. */
   total(status: number): string
   /** Returns the period of a time in Unix seconds as text. */
   periodOf(period: Period, seconds: string): string
@@ -24,7 +24,7 @@ interface Statement {
 }
 
 /**
- * Returns the statement of a summary. `summaryOf` reads its rows. Groups by status too, and then
+ * Returns the statement of a summary, whose rows `summaryOf` reads. Groups by status too, then
  * merges the statuses of each group into one row. For a million rows, this takes 0.85 of the time
  * of counts and sums that each filter by status (bench/).
  */
@@ -42,7 +42,7 @@ export function summaryStatement(
     day: periodOf('day'),
     week: periodOf('week'),
     month: periodOf('month'),
-    // In one store, groups by the number of the item, which sorts faster than its name (bench/: 0.7
+    // In one store, groups by the `seq` of the item, which sorts faster than its name (bench/: 0.7
     // of the time).
     sku: isOneStore ? 'p.item' : 't.name',
     currency: 'p.currency',
@@ -79,7 +79,7 @@ export function summaryStatement(
   }
 }
 
-/** The columns that `totalOf` reads, for a group of rows with a `status` and `purchases`. */
+/** The SQL columns for `totalOf`, from rows with the columns `status` and `purchases`. */
 export function totalsOf({ total }: SummaryDialect): string {
   return `${sumOf('purchases', 0)} AS purchased, ${sumOf('purchases', 1)} AS pending,
       ${sumOf('purchases', 2)} AS refunded, ${sumOf('purchases', 3)} AS cancelled,
@@ -111,8 +111,8 @@ export function totalOf<Group extends object>(group: Group, row: Row) {
 }
 
 /**
- * The SQL that counts the buyers of a store in each currency. Its values are three times the
- * first time of the period, the account and the store.
+ * The SQL that counts the buyers of a store in each currency. Its values are the start of the
+ * period (three times), the account and the store.
  */
 export function buyersStatement({ from, status }: SummaryDialect): string {
   return `
@@ -135,7 +135,7 @@ export function buyerCounts(rows: readonly Row[]): BuyerCount[] {
     .filter((each) => each.new + each.returning > 0)
 }
 
-/** Amounts of different currencies are never added. */
+/** Adds the currency to the groups, because amounts of different currencies are never added. */
 export function groupsOf(by: readonly SummaryKey[]): readonly SummaryKey[] {
   return by.includes('currency') ? by : [...by, 'currency']
 }

@@ -98,13 +98,13 @@ export const STORE_SUMMARIES = pick(STORES, 'store_id', 'store_type', 'is_sandbo
 
 type StoreIds = 'account_id' | 'project_id' | 'store_id'
 
-/** A row refers to its store by number instead of the store's ids. */
+/** A row of an item. It refers to its store by `seq`, not by the ids of the store. */
 interface ItemRow extends Omit<Item, StoreIds> {
-  /** The random id of the latest change, for the revision of a list. */
+  /** The random id of the item's latest change. The revision of a list contains it. */
   readonly changed?: string
 }
 
-/** All columns, for writes. */
+/** All columns of an item, for writes. */
 export const ITEM_ROWS = table<ItemRow>(
   'items',
   {
@@ -201,7 +201,7 @@ export function purchaseColumns(status: string): string {
     .join(', ')
 }
 
-/** A column for any JSON value. NULL is the absence of the field. */
+/** A column for any JSON value. NULL means that the record lacks the field. */
 function anyJson<T>(): Column<T | undefined> {
   return {
     type: 'json',
@@ -231,7 +231,7 @@ export const IMPORT_DETAILS = table<Partial<ImportDetails>>('imports', {
   finished_at: optional(text()),
 })
 
-/** Reads an import from its row and the ids of its store. */
+/** Reads an import with the ids of its store from a row. */
 export function storedImport(row: Row): StoredImport {
   return { ...importRecord(row), account_id: row.account_id as string }
 }
@@ -294,9 +294,7 @@ export const WATERMARKS = table<Watermark>('token_bounds', {
   not_after: integer,
 })
 
-/**
- * The table is still named `receipts`, so that servers of older versions can run beside newer ones.
- */
+/** The table is still named `receipts`, so that older servers can write idempotency records too. */
 export const IDEMPOTENCY_RECORDS = table<IdempotencyRecord>('receipts', {
   account_id: text(),
   key: text(),

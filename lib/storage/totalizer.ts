@@ -2,9 +2,9 @@ import { setTimeout } from 'node:timers/promises'
 
 /** Adds the purchases of stores to the totals in the background. */
 export interface Totalizer {
-  /** Starts the work for a store, unless it is under way. */
+  /** Starts to add the purchases of a store, unless that is under way. */
   wake(store: number): void
-  /** Does the work for a store now. */
+  /** Adds the purchases of a store. Resolves when all are added. */
   run(store: number): Promise<void>
   stop(): Promise<void>
 }
@@ -16,7 +16,7 @@ export interface TotalsWriter {
   end(): Promise<void>
 }
 
-/** Between two slices. Writes that wait for the lock then get it. */
+/** The pause between two slices, in which waiting writes get the lock. */
 const PAUSE_MS = 10
 
 export function createTotalizer(open: () => Promise<TotalsWriter>): Totalizer {
@@ -27,7 +27,7 @@ export function createTotalizer(open: () => Promise<TotalsWriter>): Totalizer {
   const work = async () => {
     const writer = await open()
     try {
-      // The stores take turns, so that a small one does not wait for a large one.
+      // Adds one slice of each store in turn, so that a small store does not wait for a large one.
       while (waiting.size > 0) {
         for (const store of waiting) {
           if (isStopped) return

@@ -5,9 +5,9 @@ import { type SummaryDialect, totalOf, totalsOf } from './summaries.ts'
 
 /**
  * The table `purchase_totals` holds counts and sums of purchases: by day (kind 0), and by month and
- * item (kind 1). It is filled after the imports, when an overview is read. Triggers then change it
- * in the transactions that change or delete these purchases. Each read adds the purchases that are
- * not in it yet.
+ * item (kind 1). Reading an overview fills the table with the purchases of finished imports.
+ * Triggers then change it in the transactions that change or delete these purchases. Each overview
+ * also adds up the purchases that are not in the table yet.
  */
 export const DAYS = 0
 export const MONTHS = 1
@@ -15,37 +15,37 @@ export type Kind = typeof DAYS | typeof MONTHS
 
 /** An overview reads up to this many purchases that are not in the totals yet. */
 export const MOST_READ = 20_000
-/** From this many purchases on, an overview starts to add them to the totals. */
+/** If the totals lack more purchases than this, an overview starts to add them. */
 export const FEW_READ = 1_000
 
 const DAY = 86_400_000
 
-/** The day of a time in Unix milliseconds, counted from 1970. The shift makes all times positive. */
+/** The SQL for the day of a time, counted from 1970. `SHIFT` avoids a negative dividend. */
 const dayOf = (time: string) => `((${time} + ${SHIFT * DAY}) / ${DAY} - ${SHIFT})`
 const SHIFT = 1_000_000
 
-/** The dialect of the statements that write and read totals. */
+/** The SQL for totals that differs between the databases. */
 export interface TotalsDialect extends SummaryDialect {
-  /** The first day of the month of a day; both counted from 1970. */
+  /** The first day of the month of a day. Days are counted from 1970. */
   monthOf(day: string): string
-  /** The value of a store's number. */
+  /** The SQL for the value of a store's `seq`. */
   readonly store: string
-  /** The columns of `purchase_totals` that `sums` of a summary reads. */
+  /** The columns of `purchase_totals` that `sums` adds up. */
   readonly columns: readonly string[]
-  /** The values of these columns for a purchase `p`. */
+  /** The SQL for the values of these columns, from a purchase `p`. */
   readonly values: readonly string[]
 }
 
-/** The columns `start` and `item` of the totals of a kind, for a purchase `p`. */
+/** The SQL for the columns `start` and `item` of a kind of totals, from a purchase `p`. */
 function groupOf({ monthOf }: TotalsDialect, kind: Kind): readonly [string, string] {
   const day = dayOf('p.purchased_at')
   return kind === DAYS ? [day, '0'] : [monthOf(day), 'p.item']
 }
 
 /**
- * The SQL to add purchases `p` of one store to the totals of a kind. `number` is the SQL of the
- * number of their import, 0 for recorded purchases. `from` is the SQL after FROM, which selects
- * them. The first value is the store.
+ * The SQL to add purchases `p` of one store to the totals of a kind. `from` is the SQL after FROM
+ * that selects the purchases. `number` is the SQL for the `seq` of their import, or 0 for recorded
+ * purchases. The first value is the store.
  */
 export function addition(dialect: TotalsDialect, kind: Kind, number: string, from: string): string {
   const { columns, values, sums } = dialect
@@ -65,17 +65,17 @@ export function addition(dialect: TotalsDialect, kind: Kind, number: string, fro
       ${added.map((column) => `${column} = t.${column} + excluded.${column}`).join(', ')}`
 }
 
-/** A part of the visible purchases: the SQL that selects it, and its values. */
+/** Purchases to add to the stored totals, or to subtract from them. `from` selects them. */
 export interface Part {
   readonly from: string
-  /** How many purchases each row counts for. */
+  /** `1` to add the rows to the totals, `-1` to subtract them; default `1`. */
   readonly sign?: string
 }
 
 /**
- * The SQL that reads the totals of a store. `stored` is the SQL after FROM that selects the visible
- * totals `t` of a kind, with one value: the first day. `parts` select the other visible purchases
- * `p`, with one value: the first time.
+ * The SQL that reads the totals of a store. `stored` returns the SQL after FROM that selects the
+ * visible totals `t` of a kind from a first day on. `parts` select further rows of purchases `p`
+ * to add or subtract, from a first time on.
  */
 export function totalsStatement(
   dialect: TotalsDialect,
@@ -120,7 +120,7 @@ export function totalsStatement(
 
 export const MOST_ITEMS = 100
 
-/** The rows of a currency in the result of `totalsStatement`. */
+/** The `kind` of the rows for currencies in the result of `totalsStatement`. */
 const CURRENCIES = 2
 
 /** Reads the rows of `totalsStatement`. */

@@ -21,8 +21,8 @@ export function newChange(): string {
 }
 
 /**
- * The row to write for a copied item. `changed` is not copied: an item that was ever changed gets a
- * new random one.
+ * The row to write for a copied item. A copy does not include `changed`: an item that was ever
+ * changed gets a new random value.
  */
 export function copiedItem(item: Item): Item & { readonly changed?: string } {
   return item.version === 1 ? item : { ...item, changed: newChange() }

@@ -87,9 +87,7 @@ export function catalogMethods(state: State): CatalogMethods {
   }
 }
 
-/**
- * Adds the configurations to their account's usage, or throws `quota_exceeded` and adds nothing.
- */
+/** Adds the sizes of the configurations to their account's usage, or throws `quota_exceeded`. */
 function countUsage(
   state: State,
   { project_id, newStores, stores }: Pick<CatalogChanges, 'project_id' | 'newStores' | 'stores'>,

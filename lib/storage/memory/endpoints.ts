@@ -7,7 +7,7 @@ export interface KeptEndpoint {
   endpoint: StoredEndpoint
   /** The `seq` of the last audit entry that was read for this endpoint. */
   position: number
-  /** How far the entry after `position` was read; see `LogPosition`. */
+  /** A cursor within the entry after `position`, if only a part of that entry was read. */
   rest: string
   holder?: string | undefined
   leaseUntil: number
@@ -40,8 +40,8 @@ export function writeEndpoints(state: EndpointRecords, writes: readonly Endpoint
 }
 
 /**
- * The `seq` of the first audit entry that a webhook endpoint still needs. The archive ends before
- * it.
+ * The `seq` of the first audit entry that a webhook endpoint has not delivered. The archive ends
+ * before this entry.
  */
 export function findNeeded(
   { endpoints, messages, audit }: EndpointRecords,

@@ -59,8 +59,8 @@ export interface KeptImport {
   /** The statuses that the import changed, by transaction id. */
   readonly changes: Map<string, KeptChange>
   /**
-   * For each earlier import, by its id: how many of its rows this import skipped as already
-   * present.
+   * The numbers of rows that this import skipped because an earlier import had added them, by the
+   * id of the earlier import.
    */
   readonly overlaps: Map<string, number>
 }
@@ -68,8 +68,8 @@ export interface KeptImport {
 export type KeptChange = Pick<StatusChange, 'before' | 'after'>
 
 /**
- * A purchase with its metadata as JSON in a buffer. As parsed objects, `[{},{},…]` would take 24
- * times the memory of its text. With buffers, four imports of 31 MiB take 250 MiB instead of 545
+ * A purchase with its metadata as JSON in a buffer. Parsed metadata such as `[{},{},…]` would take
+ * 24 times the memory of its text. With buffers, four imports of 31 MiB take 250 MiB instead of 545
  * MiB.
  */
 export type KeptPurchase = Omit<StoredPurchase, 'metadata'> & { readonly metadata: Buffer }
@@ -98,9 +98,9 @@ export function createState() {
     audit: [] as NumberedEntry[],
     lastSeq: 0,
     endpoints: new Map<string, KeptEndpoint>(),
-    /** The key consists of the endpoint, the sequence number and the part of a message. */
+    /** Webhook messages by the key that `keyOf` returns. */
     messages: new Map<string, StoredMessage>(),
-    /** The number of bytes of configuration that each account has stored. */
+    /** The bytes of all project and store configurations, by account id. */
     configBytes: new Map<string, number>(),
     isUnfinished: false,
 
@@ -122,7 +122,7 @@ export function createState() {
       return Math.max(0, ...found.map((watermark) => watermark?.not_after ?? 0))
     },
 
-    /** Throws if a condition is not met. Call it before any change: nothing is rolled back. */
+    /** Throws if the authority does not hold. Call it first: changes cannot be rolled back. */
     verify(authority: Authority | undefined): void {
       if (!authority) return
       const { key_id, token, store } = authority
@@ -135,7 +135,7 @@ export function createState() {
       })
     },
 
-    /** Writes the audit entry, the endpoints and the idempotency record of a change. */
+    /** Writes the audit entry, the webhook endpoints and the idempotency record of a change. */
     recordWrite({ audit, idempotency, endpoints = [] }: WriteOptions): void {
       if (audit) state.audit.push({ seq: ++state.lastSeq, ...audit })
       writeEndpoints(state, endpoints)
@@ -148,8 +148,8 @@ export function createState() {
     },
 
     /**
-     * Runs `insert` unless the idempotency key was used. `insert` returns false if the name is
-     * taken.
+     * Runs `insert` unless the idempotency key was used. `insert` returns false, and inserts
+     * nothing, if another record has the same name.
      */
     insertOnce(write: WriteOptions, insert: () => boolean): Insertion {
       state.verify(write.authority)
@@ -161,7 +161,7 @@ export function createState() {
       return 'inserted'
     },
 
-    /** Adds a configuration to its account's usage, or throws `quota_exceeded` and adds nothing. */
+    /** Adds the size of a configuration to its account's usage, or throws `quota_exceeded`. */
     countConfig(
       account_id: string,
       quota: Quota | undefined,

@@ -157,8 +157,7 @@ export function webhookMethods(state: State): WebhookMethods {
     },
     async listMessages(id, wanted, { limit, after }) {
       const all = messagesOf(id).filter((each) => (wanted ?? each.state) === each.state)
-      // The list begins with the newest message. Its cursor is the number of messages that are
-      // left.
+      // The list begins with the newest message. Its cursor is the number of older messages.
       const end = after === undefined ? all.length : Number(after)
       const start = Math.max(0, end - limit)
       const records = structuredClone(all.slice(start, end).reverse())

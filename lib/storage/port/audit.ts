@@ -6,7 +6,7 @@ import type { UserKey } from './tokens.ts'
 import type { WriteOptions } from './write.ts'
 
 export interface AuditMethods {
-  /** Checks the conditions of an authority for a call that writes nothing. Throws if one fails. */
+  /** Verifies the authority of a call that writes nothing. Throws if it does not hold. */
   verifyAuthority(authority: Authority): Promise<void>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
   /**
@@ -24,8 +24,8 @@ export interface AuditMethods {
    */
   listIdempotencyRecords(account_id: string, page: Page): Promise<RecordPage<IdempotencyRecord>>
   /**
-   * Deletes the idempotency record of `key`. Inserts another one for the same account, unless its
-   * key is in use.
+   * Deletes the idempotency record of `key`. Inserts the record `by`, unless its own key is already
+   * in use.
    */
   replaceIdempotencyRecord(key: string, by: IdempotencyRecord, write?: WriteOptions): Promise<void>
   /** Lists the audit log of one account or of all, oldest entries first. */

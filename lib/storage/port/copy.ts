@@ -4,30 +4,31 @@ import type { Page, RecordPage } from './page.ts'
 import type { StoreKey } from './stores.ts'
 
 /**
- * Methods that only copies use. An insertion keeps the order of its records. An insertion that
- * repeats an earlier one adds nothing, or throws `storage_unavailable`.
+ * Methods that only `copyStorage` uses. An insertion keeps the order of its records. Inserting the
+ * same records again adds nothing, or throws `storage_unavailable`.
  */
 export interface CopyMethods {
   /**
-   * Marks an empty storage as an unfinished copy until `endCopy`. While marked, it opens only with
-   * `forCopy`. Resolves to false and sets no mark if the storage has records without such a mark.
+   * Marks an empty storage as an unfinished copy until `endCopy`. A marked storage opens only with
+   * `forCopy`. Does not mark a storage that already has records. Resolves to whether the storage is
+   * marked now, by this call or an earlier one.
    */
   beginCopy(): Promise<boolean>
   endCopy(): Promise<void>
   /**
-   * Lists the finished imports of all stores, also undone ones, and the imports that hold a
-   * recorded purchase.
+   * Lists the finished imports of all stores, including undone imports and the imports that
+   * `recordPurchase` created for single purchases.
    */
   listAllImports(page: Page): Promise<RecordPage<StoredImport>>
   insertImports(imports: readonly StoredImport[]): Promise<void>
-  /** Adds purchases of existing imports. The purchases of one import follow each other. */
+  /** Adds purchases to existing imports. Purchases of the same import must follow each other. */
   insertPurchases(store: StoreKey, purchases: readonly StoredPurchase[]): Promise<void>
   /** Lists the status changes of all imports that are not undone. */
   listStatusChanges(page: Page): Promise<RecordPage<StatusChange>>
   insertStatusChanges(changes: readonly StatusChange[]): Promise<void>
   /**
-   * For each pair of imports, lists how many rows of the earlier one the later one skipped as
-   * already present. Leaves out undone imports.
+   * For each pair of imports, lists how many rows the later import skipped because the earlier one
+   * had added them. Leaves out undone imports.
    */
   listOverlaps(page: Page): Promise<RecordPage<ImportOverlap>>
   insertOverlaps(overlaps: readonly ImportOverlap[]): Promise<void>
@@ -43,7 +44,7 @@ export interface StatusChange {
   readonly after: PurchaseStatus
 }
 
-/** How many rows of an earlier import a later import skipped. */
+/** How many rows an import skipped because an earlier import had added them. */
 export interface ImportOverlap {
   readonly import_id: string
   readonly earlier_id: string

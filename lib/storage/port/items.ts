@@ -14,8 +14,8 @@ export interface ItemMethods {
   findItem(id: string): Promise<Item | undefined>
   findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
   /**
-   * Replaces an item by the result of `change`, like `updateProject`. Also adds 1 to the item's
-   * `version`.
+   * Replaces an item by the result of `change`, under the rules of `updateProject`. Also adds 1 to
+   * the item's `version`.
    */
   updateItem(
     id: string,
@@ -39,7 +39,7 @@ export interface ItemPage {
   readonly next?: string
   /**
    * A text that changes with every change of an item in the store. Correct only on the first page.
-   * Its items may be newer than the revision, but never older.
+   * The items of the page may be newer than the revision, but never older.
    */
   readonly revision: string
 }
@@ -56,20 +56,20 @@ export interface CatalogMethods {
    */
   listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
   /**
-   * Writes all changes in one transaction, with an audit entry for each changed record besides that
-   * of `write`. Throws `catalog_changed`, and writes nothing, when the state of the project is not
-   * `state`, or a new name is taken.
+   * Writes all changes in one transaction. Each changed record gets an audit entry, in addition to
+   * the entry of `write`. Throws `catalog_changed`, and writes nothing, if the digest of the
+   * catalog is no longer `state`, or if a new name is taken.
    */
   applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
 
-/** The new values of an item, and the version that they replace. */
+/** The new values of an item. `version` is the version that they replace. */
 export interface CatalogItemChange
   extends Pick<Item, 'id' | 'version'>,
     Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
-  /** Null restores the item. */
+  /** The time since which the item is archived. Null makes the item active again. */
   readonly archived_at?: string | null
-  /** The fields of this item's audit entry that differ from the audit entry of the write. */
+  /** The fields in which this item's audit entry differs from the entry of the whole catalog. */
   readonly audit?: Partial<AuditEntry>
 }
 
@@ -79,11 +79,11 @@ export interface CatalogChanges {
   readonly state: string
   /** A random id for this change of the items. It begins with the time, so ids sort by time. */
   readonly change_id: string
-  /** Absent when the project itself does not change. */
+  /** Missing if the project itself does not change. */
   readonly project?: Project | undefined
   readonly newStores: readonly Store[]
   readonly stores: readonly Store[]
-  /** Iterated once in each attempt to write. */
+  /** Must be repeatable: each attempt to write iterates over all items. */
   readonly newItems: Iterable<Item>
   readonly items: Iterable<CatalogItemChange>
 }

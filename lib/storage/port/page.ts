@@ -4,7 +4,7 @@ export interface Page {
   readonly after?: string
 }
 
-/** A page of a list with a filter. */
+/** A page to read from a list with a filter. */
 export interface FilteredPage extends Page {
   /** The maximum number of records to examine; default 10,000. */
   readonly examine?: number

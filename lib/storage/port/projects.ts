@@ -19,8 +19,8 @@ export interface ProjectMethods {
     write?: WriteOptions,
   ): Promise<Project | undefined>
   /**
-   * Replaces the public key of a project, and makes the previous one a former key. The older former
-   * keys expire at `former_until` at the latest.
+   * Replaces the public key of a project. The replaced key becomes a former key. No former key is
+   * valid after `former_until`.
    */
   rotatePublicKey(project_id: string, rotation: KeyRotation, write?: WriteOptions): Promise<void>
   findFormerPublicKey(public_key: string): Promise<FormerPublicKey | undefined>

@@ -11,8 +11,7 @@ export interface PurchaseMethods {
   /**
    * Records one purchase as an import of its own, whose `import_id` begins with `rec_`. Inserts the
    * purchase, or updates the status of a stored one. Any other outcome changes no purchase. If the
-   * outcome is `skipped` and an import of a file has added the purchase, the undo of that import
-   * then needs `force`.
+   * outcome is `skipped`, undoing the file import that added the purchase then needs `force`.
    */
   recordPurchase(
     store: StoreKey,
@@ -21,28 +20,28 @@ export interface PurchaseMethods {
     write?: WriteOptions,
   ): Promise<RecordedRow>
   /**
-   * Lists what a user owns, in order of SKU: the purchases with the status `purchased`. The cursor
-   * is the last SKU.
+   * Lists the purchases of a user with the status `purchased`: one row for each SKU, sorted by SKU.
+   * The cursor is the last SKU.
    */
   listOwned(store: StoreKey, user_id: string, page: Page): Promise<RecordPage<OwnedRow>>
   /**
-   * Indexes the users of purchases that an earlier version imported; newer versions do so during
-   * the import. Reads are correct without it, but slower. Missing in a storage that needs no such
+   * Completes the index of users, which lacks the purchases that an earlier version of tillkit
+   * imported. Reads are correct without this call, but slower. Missing in a storage without such an
    * index.
    */
   indexUsers?(): Promise<void>
-  /** Starts an import into a store. Resolves to undefined while another import into it runs. */
+  /** Starts an import. Resolves to undefined while another import into the same store runs. */
   openImport(store: StoreKey, import_id: string): Promise<PurchaseImport | undefined>
   /** Finds a finished import into a store of the account. */
   findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
   /**
-   * Lists the finished imports into a store in order of their start, without recorded purchases.
+   * Lists the finished imports into a store in order of their start. Leaves out recorded purchases.
    */
   listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
   /**
    * Removes the rows that a finished import added, and restores the statuses that it changed. The
-   * import must have been committed with details. All reads see the undo at once. Resolves to
-   * undefined while an import into the store runs. Does nothing when the import was undone before.
+   * import must have been committed with `details`. All reads see the undo at once. Resolves to
+   * undefined while an import into the store runs. Does nothing if the import is already undone.
    */
   undoImport(
     store: StoreKey,
@@ -50,9 +49,9 @@ export interface PurchaseMethods {
     write?: WriteOptions,
   ): Promise<UndoOutcome | undefined>
   /**
-   * Lists the purchases of a store that match the filter, in the order of import. A filter by other
-   * fields than `user_id` and `import_id` examines at most `examine` purchases. The page may then
-   * have fewer than `limit`, or none, and still a `next`.
+   * Lists the purchases of a store that match the filter, in the order of import. If no index fits
+   * the filter, a page examines at most `examine` purchases. Such a page may have fewer than
+   * `limit` purchases, even none, although `next` is set.
    */
   listPurchases(
     store: StoreKey,
@@ -61,7 +60,7 @@ export interface PurchaseMethods {
   ): Promise<StoredPurchasePage>
   /** Lists the erased purchases of a store, sorted by the UTF-8 bytes of their transaction ids. */
   listErasedPurchases(store: StoreKey, page: Page): Promise<RecordPage<ErasedPurchase>>
-  /** Marks purchases as erased, for a copy. */
+  /** Marks purchases as erased, for `copyStorage`. */
   insertErasedPurchases(store: StoreKey, erased: readonly ErasedPurchase[]): Promise<void>
   /**
    * Summarizes the purchases that match the filter, sorted by the fields of `by`. All sums are
@@ -74,38 +73,38 @@ export interface PurchaseMethods {
     most?: MostGroups,
   ): Promise<PurchaseSummary[]>
   /**
-   * Reads the totals of a store, all of the same moment. Resolves to the number of purchases that
-   * are still to be counted while they are many, and counts them in the background.
+   * Reads the totals of a store, all from the same moment. If many purchases are not counted yet,
+   * counts them in the background, and resolves to their number.
    */
   readTotals(store: StoreKey, query: TotalsQuery): Promise<StoreTotals | number>
   /**
-   * Counts all purchases of a store for its totals. Reads are correct without it. Missing where
-   * each read counts them.
+   * Adds all purchases of a store to its stored totals. Reads are correct without this call.
+   * Missing in a storage without stored totals.
    */
   completeTotals?(store: StoreKey): Promise<void>
   /** Returns a text that changes with each change of the store's visible purchases. */
   findPurchaseVersion(store: StoreKey): Promise<string>
-  /** Counts the buyers in each currency since a time, sorted by currency. */
+  /** Counts the new and the returning buyers since a time for each currency, sorted by currency. */
   countBuyers(store: StoreKey, from: number): Promise<BuyerCount[]>
 }
 
 export interface TotalsQuery {
-  /** The start of the first day, in Unix milliseconds. */
+  /** The time from which the totals begin, the start of a day, in Unix milliseconds. */
   readonly from: number
-  /** The start of the month of the first day, in Unix milliseconds. */
+  /** The start of the month that contains `from`, in Unix milliseconds. */
   readonly month: number
   readonly by: Period
 }
 
 export interface StoreTotals {
-  /** By currency, since `from`. Those with the most purchases of status `purchased` come first. */
+  /** Totals by currency, since `from`. The currency with the most `purchased` ones comes first. */
   readonly currencies: readonly PurchaseTotal[]
   /**
-   * By period and currency, since `from`. Sorted by both. Has the first `MOST_CHARTS` currencies.
-   * Ends after `MOST_PERIODS` and one more.
+   * Totals by period and currency, since `from`, sorted by both. Contains only the first
+   * `MOST_CHARTS` currencies, and at most `MOST_PERIODS` + 1 totals.
    */
   readonly periods: readonly PurchaseTotal[]
-  /** By SKU and currency, since `month`: the 100 with the most purchases of status `purchased`. */
+  /** Totals by SKU and currency, since `month`: the 100 with the most `purchased` purchases. */
   readonly items: readonly PurchaseTotal[]
 }
 
@@ -117,36 +116,36 @@ export interface MostGroups {
 }
 
 /**
- * A running import. `commit` makes all its rows visible at once. Between two calls it holds no
- * lock, and it shares no transaction with other writes.
+ * A running import. `commit` makes all its rows visible at once. Between two calls, the import
+ * holds no lock. It shares no transaction with other writes.
  */
 export interface PurchaseImport {
   /** Adds rows after all earlier ones. A later call may report the outcome of these rows. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
-  /** Ends the staging. Reports the outcome of all rows not yet reported. */
+  /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
   finish(): Promise<StagedRows>
   /** Makes all rows visible. Call `finish` first. An import without `details` cannot be undone. */
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
   /**
-   * Erases stored purchases of the store, all at once. A row of a later import with the same
-   * transaction id never restores them. Resolves to the number of erased purchases. Call it only on
-   * an import without rows.
+   * Erases stored purchases of a user, all at once. A later import with the same transaction ids
+   * does not restore them or their user. Resolves to the number of erased purchases. Call it only
+   * on an import without rows.
    */
   erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
 
 /**
- * The outcome of staged rows. `compareRepeat` decides about a row whose `transaction_id` is already
- * stored.
+ * The outcome of staged rows. If the `transaction_id` of a row is already stored, `compareRepeat`
+ * decides the outcome of the row.
  */
 export interface StagedRows {
   readonly added: number
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
-  /** The lines whose SKU is no item of the store. These rows are not added. */
+  /** The numbers of the lines whose SKU is not an item of the store. Their rows are not added. */
   readonly unknown: readonly number[]
 }
 
@@ -157,30 +156,30 @@ export interface StoredPurchasePage {
 }
 
 /**
- * The outcome of a recorded purchase. `compareRepeat` decides if its `transaction_id` is already
- * stored.
+ * The outcome of a recorded purchase. If its `transaction_id` is already stored, `compareRepeat`
+ * decides the outcome.
  */
 export type RecordedRow =
   | {
       readonly outcome: 'added' | 'updated' | 'skipped'
-      /** The purchase as it is stored now. Absent when it was deleted with its user. */
+      /** The purchase as it is stored now. Missing if it was deleted when its user was erased. */
       readonly purchase?: StoredPurchase
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
   /** The SKU is not an item of the store. */
   | { readonly outcome: 'unknown' }
   /**
-   * A running import contains the same `transaction_id`, or has left no free number for this
-   * purchase.
+   * A running import contains the same `transaction_id`, or the sequence numbers that it left free
+   * for recorded purchases are used up.
    */
   | { readonly outcome: 'busy' }
 
 /** The purchases of one SKU by one user. */
 export interface OwnedRow {
   readonly sku: string
-  /** The sum of their quantities. */
+  /** The sum of the quantities of these purchases. */
   readonly quantity: number
-  /** Unix milliseconds. */
+  /** The time of the first of these purchases, in Unix milliseconds. */
   readonly first_purchased_at: number
   readonly last_purchased_at: number
 }
@@ -188,13 +187,14 @@ export interface OwnedRow {
 export interface ImportUndo {
   readonly import_id: string
   readonly undone_at: string
-  /** Whether to remove rows that later imports skipped as already present. */
+  /** Whether to undo the import although later imports skipped rows that it had added. */
   readonly force: boolean
 }
 
 /**
- * `changed`: later imports changed `rows` of the affected rows. `skipped`: later imports skipped
- * them as already present, and `force` is not set. Only the outcome `undone` has written anything.
+ * `changed`: later imports changed `rows` of the affected purchases. `skipped`: later imports
+ * skipped `rows` rows that this import had added, and `force` is not set. Only the outcome `undone`
+ * means that data was changed.
  */
 export type UndoOutcome =
   | { readonly outcome: 'undone' }
@@ -203,7 +203,7 @@ export type UndoOutcome =
 /** A purchase whose user was erased. */
 export interface ErasedPurchase {
   readonly transaction_id: string
-  /** Whether the purchase was deleted. A later row with its transaction id is skipped. */
+  /** Whether the whole purchase was deleted. Later rows with its transaction id are skipped. */
   readonly is_deleted: boolean
 }
 
@@ -211,6 +211,6 @@ export interface ErasedPurchase {
 export interface Erasure {
   readonly user_id: string
   readonly transaction_ids: readonly string[]
-  /** Whether to delete the purchases. Otherwise they lose only user and metadata. */
+  /** Whether to delete the purchases. Otherwise, only their user and metadata are deleted. */
   readonly deletes: boolean
 }

@@ -5,13 +5,13 @@ import type { Insertion, WriteOptions } from './write.ts'
 export interface StoreMethods {
   /** Inserts a store. Resolves to `taken` if the account has a store with this `store_id`. */
   insertStore(store: Store, write?: WriteOptions): Promise<Insertion>
-  /** Finds a store. With a `project_id`, finds and reads only a store of that project. */
+  /** Finds a store. With a `project_id`, the store must be in that project. */
   findStore(account_id: string, store_id: string, project_id?: string): Promise<Store | undefined>
   /** Lists the stores of a project in order of creation. A page of large configs ends early. */
   listStores(project_id: string, page: Page): Promise<RecordPage<Store>>
   /** Lists the stores of a project like `listStores`, but without reading their configurations. */
   listStoreSummaries(project_id: string, page: Page): Promise<RecordPage<StoreSummary>>
-  /** Replaces a store by the result of `change`, like `updateProject`. */
+  /** Replaces a store by the result of `change`, under the rules of `updateProject`. */
   updateStore(
     store: StoreKey,
     change: (current: Store) => Store,
@@ -22,7 +22,7 @@ export interface StoreMethods {
 /** Identifies a store, whose `store_id` is unique only within its account. */
 export type StoreKey = Pick<Store, 'account_id' | 'store_id'>
 
-/** One store of an account, or all of them. */
+/** Selects one store of an account, or all its stores. */
 export type StoresOfAccount = Pick<Store, 'account_id'> & { readonly store_id?: string | undefined }
 
 /** Identifies a store. If `project_id` is given, the store must be in that project. */

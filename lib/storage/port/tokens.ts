@@ -23,11 +23,11 @@ export interface TokenMethods {
   ): Promise<readonly string[]>
 
   /**
-   * Raises the revocation watermark of a project or of one of its users to the time `at`, and at
-   * least by one above each earlier watermark of the same tokens.
+   * Raises the revocation watermark of a project or of one of its users to the time `at`, or to 1
+   * above the highest earlier watermark of the same tokens if that is more.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
-  /** Raises a revocation watermark to this value, for `copyStorage`. Never lowers a stored one. */
+  /** Raises a revocation watermark to a value. Never lowers a stored one. For `copyStorage`. */
   insertWatermark(watermark: Watermark): Promise<void>
   /**
    * Finds the higher of the revocation watermarks of a project and its user; 0 if there is none. A

@@ -10,14 +10,14 @@ import type { WriteOptions } from './write.ts'
 /**
  * Webhook endpoints and their messages. Each endpoint has a position in the audit log. The entries
  * after the position are unread. Reading an entry inserts its messages and moves the position, in
- * one transaction. A crash of the machine may lose the last state of deliveries. Messages are then
- * sent again.
+ * one transaction. A crash of the machine may lose the results of the latest deliveries. The
+ * messages are then sent again.
  */
 export interface WebhookMethods {
   findEndpoint(endpoint_id: string): Promise<StoredEndpoint | undefined>
   /** Lists endpoints of all accounts, of one, or of one project, sorted by id. */
   listEndpoints(owner: EndpointsOf, page: Page): Promise<RecordPage<StoredEndpoint>>
-  /** Replaces an endpoint by the result of `change`. Resolves to undefined if there is none. */
+  /** Replaces an endpoint by the result of `change`. Resolves to undefined if it does not exist. */
   updateEndpoint(
     endpoint_id: string,
     change: (current: StoredEndpoint) => StoredEndpoint,
@@ -42,13 +42,13 @@ export interface WebhookMethods {
    */
   findReady(request: ReadyRequest): Promise<ReadyPage>
   /**
-   * Leases the active ones of the given endpoints to the holder, except those that another holder
+   * Leases the given endpoints to the holder, except inactive ones and those that another holder
    * has leased. The storage's own clock decides when a lease ends.
    */
   leaseEndpoints(request: LeaseRequest): Promise<LeasedEndpoint[]>
   /**
-   * Lists the first unread entries of the endpoint's project. Stops where a transaction that is
-   * still open could insert an earlier entry.
+   * Lists the first unread entries of the endpoint's project. Leaves out an entry if an open
+   * transaction could still insert another one before it.
    */
   listUnread(endpoint_id: string, limit: number): Promise<NumberedEntry[]>
   /**
@@ -57,9 +57,9 @@ export interface WebhookMethods {
    */
   takeMessages(request: TakeRequest): Promise<StoredMessage[]>
   /**
-   * Replaces the messages with these keys that the holder has, and their endpoints, by the results
-   * of `settle`. Ignores messages that another holder has. Renews the leases for `lease`
-   * milliseconds.
+   * Calls `settle` with each endpoint and those of its messages in `keys` that the holder has, and
+   * stores the results. Ignores messages that another holder has. Renews the leases of the
+   * endpoints for `lease` milliseconds.
    */
   settleMessages(
     holder: string,
@@ -91,9 +91,9 @@ export interface WebhookMethods {
    */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
-   * Lists the purchases that an import moved to refunded or cancelled, in a fixed order. Examines
-   * at most 5,000 of its changes, and may return none with a `next`. An undo of the import deletes
-   * the list.
+   * Lists the purchases whose status an import changed to refunded or cancelled, in a fixed order.
+   * A page examines at most 5,000 status changes, and may be empty although `next` is set. After an
+   * undo of the import, the list is empty.
    */
   listRefunds(import_id: string, page: Page): Promise<RecordPage<Refund>>
   /**
@@ -110,8 +110,8 @@ export interface EndpointsOf {
 
 export interface EndpointMove {
   /**
-   * The new position: after the newest entry, or before the entry with this number. A number never
-   * moves the position forward.
+   * The new position: after the newest entry, or before the entry with this `seq`. A `seq` can move
+   * the position only back.
    */
   readonly to?: 'newest' | number | undefined
   /** Whether all waiting messages become due now. */
@@ -128,11 +128,11 @@ export interface EndpointLag {
   /** The number of entries and messages that were examined. */
   readonly examined: number
   /**
-   * The number of the first entry that is unread or has a waiting message. Without one, the number
-   * that the next entry will have. If more entries are unread than `most`, possibly a lower number.
+   * The `seq` of the first entry that is unread or has a waiting message. Without such an entry,
+   * the `seq` that the next entry will have. May be too low if more than `most` entries are unread.
    */
   readonly cursor: number
-  /** The time of the entry at `cursor`; missing if nothing is unread or waiting. */
+  /** The time of the entry at `cursor`; missing if no entry is unread and no message waits. */
   readonly at?: string
 }
 
@@ -144,9 +144,9 @@ export interface ReadyRequest {
   /** Endpoints and accounts to leave out. */
   readonly except: readonly string[]
   readonly exceptAccounts: readonly string[]
-  /** Examines the accounts whose ids follow this one. */
+  /** Examines only accounts with ids greater than this one. */
   readonly after: string
-  /** For some accounts, by id: an endpoint. Examines only the endpoints that follow it. */
+  /** By account id: the last endpoint that an earlier call examined. Continues after it. */
   readonly examined: ReadonlyMap<string, string>
 }
 
@@ -160,27 +160,27 @@ export interface ReadyAccount {
   readonly account_id: string
   /** The account's endpoints with something to send, sorted by id. */
   readonly endpoint_ids: readonly string[]
-  /** The last endpoint that was examined; missing if no further ones follow. */
+  /** The last endpoint that was examined; missing if the account has no further endpoints. */
   readonly examined?: string
 }
 
 export interface LeaseRequest {
   readonly holder: string
-  /** Milliseconds. */
+  /** The duration of the lease in milliseconds. */
   readonly lease: number
   readonly now: number
-  /** The most waiting messages to count. */
+  /** The maximum number of waiting messages to count. */
   readonly most: number
   readonly endpoint_ids: readonly string[]
 }
 
 /** A position in the audit log. */
 export interface LogPosition {
-  /** The number of the last entry that was read completely. */
+  /** The `seq` of the last entry that was read completely. */
   readonly seq: number
   /**
-   * How far the next entry was read; '' if it was not begun. An import with many refunds is read in
-   * several steps.
+   * A cursor within the next entry, if only a part of it was read; otherwise ''. An import with
+   * many refunds is read in several steps.
    */
   readonly rest: string
 }
@@ -199,13 +199,13 @@ export interface TakeRequest {
   readonly endpoints: readonly {
     readonly endpoint_id: string
     /**
-     * The position before the entries that were read. If it has changed meanwhile, no message is
-     * inserted.
+     * The position after which the entries were read. If the endpoint's position has changed since,
+     * no message is inserted.
      */
     readonly position: LogPosition
     /**
-     * The new position, and in `entry` the number of the last entry that was read. Missing if no
-     * entry was read.
+     * The position after the entries that were read. `entry` is the `seq` of the last of them.
+     * Missing if no entry was read.
      */
     readonly read?: (LogPosition & { readonly entry: number }) | undefined
     readonly messages: readonly NewMessage[]
@@ -214,9 +214,7 @@ export interface TakeRequest {
   }[]
 }
 
-/**
- * Returns the endpoint and its messages with the results of their attempts. Must be synchronous.
- */
+/** Returns the endpoint and messages with the results of the deliveries. Must be synchronous. */
 export type SettleMessages = (
   endpoint: StoredEndpoint,
   messages: readonly StoredMessage[],

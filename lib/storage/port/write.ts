@@ -7,9 +7,9 @@ import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 /** The checks and additional writes in the transaction of a change. */
 export interface WriteOptions {
   /**
-   * The caller's conditions, which are verified again in the transaction of the change. If one
-   * fails, the change throws the error of `assertAuthority` and writes nothing. A revocation waits
-   * for the changes that were verified before it.
+   * The caller's authority, which the transaction of the change verifies again. If it does not
+   * hold, the change throws the error of `assertAuthority` and writes nothing. A revocation waits
+   * for the transactions that have already verified the authority.
    */
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
@@ -32,9 +32,7 @@ export interface UpdateOptions<R> extends WriteOptions {
   readonly describe?: (before: R, after: R) => JsonObject
 }
 
-/**
- * The maximum usage after a change. A change beyond it throws `quota_exceeded` and writes nothing.
- */
+/** The maximum usage. A change that would exceed it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
   /** The project whose stores count for the quota. */

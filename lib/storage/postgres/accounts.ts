@@ -26,7 +26,8 @@ export function accountMethods(db: Database): AccountMethods {
     },
     revokeAccountKey(account_id, key_id, revoked_at, write = {}) {
       return db.transaction(async (tx) => {
-        // Locks the rows in the order of their ids. If two keys revoke each other, one waits.
+        // Locks keys in the order of their ids, so that keys that revoke each other do not
+        // deadlock.
         const acting = write.authority?.key_id ?? key_id
         await lockAuthority(tx, undefined, lockOf.key(key_id), lockOf.key(acting))
         await tx.all(LOCK_KEYS, key_id, acting)

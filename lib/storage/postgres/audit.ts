@@ -32,8 +32,8 @@ import { insertionOfMany } from './statements.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
- * already. Throws if the caller's authority does not hold. Calls `insert` when only the account key
- * must be verified.
+ * already. Throws if the caller's authority does not hold. Calls `insert` for a write that has no
+ * other condition than an account key.
  */
 export async function insertOnce<R>(
   db: Database,
@@ -46,7 +46,7 @@ export async function insertOnce<R>(
   const isPlain = !idempotency && !quota && endpoints.length === 0
   if (isPlain && !authority?.token && !authority?.store) {
     if (await insert()) return 'inserted'
-    // Nothing was inserted. Throws if the account key was revoked; otherwise the name is taken.
+    // Nothing was inserted: the account key was revoked, and this throws, or the name is taken.
     await db.transaction((tx) => verifyAuthority(tx, authority))
     return 'taken'
   }
@@ -65,8 +65,8 @@ export async function insertOnce<R>(
 
 /**
  * Verifies the account key, inserts a record and writes its audit entry in one statement, to save
- * round trips. A revocation locks the key's row. If this statement waits for that lock, it then
- * sees that the key is revoked.
+ * round trips. A revocation locks the key's row. If this statement has to wait for that lock, it
+ * reads the row again and finds that the key is revoked.
  */
 export async function insertAudited<R>(
   on: Connection,
@@ -218,7 +218,7 @@ export function auditMethods(db: Database): AuditMethods {
   }
 }
 
-// All transactions below the snapshot's xmin have ended.
+// All transactions with ids below the snapshot's xmin have ended and write no more entries.
 const PAGE_OF_SETTLED = `
   SELECT seq, xid::text AS xid, ${AUDIT.list} FROM audit a
   WHERE (a.xid, a.seq) > (CAST(CAST(? AS text) AS xid8), CAST(? AS bigint))
@@ -250,9 +250,8 @@ async function archivePage(
 }
 
 /**
- * The archive leaves entries of the last hour in the log. Other servers find changes of cached data
- * by their entries, at most a minute later. The age is measured by the database's clock, as in
- * their version checks.
+ * Entries of the last hour stay in the log, because other servers find changes of cached data by
+ * them, up to a minute after the change. The database's clock measures the age of entries.
  */
 const IS_TOO_LATE = `
   SELECT 1 WHERE ?::timestamptz > now() - interval '1 hour'`

@@ -6,16 +6,16 @@ import { FIND_KEY, FIND_PROJECT_STATUS, FIND_STORE_STATUS, FIND_WATERMARK } from
 import type { Transaction } from './connection.ts'
 
 /**
- * Throws if an authority does not hold. Nobody can revoke it until the transaction ends: its rows
- * are locked FOR SHARE, and a revocation locks the same row exclusively. Both first take the
- * advisory lock of `lockAuthority`.
+ * Throws if an authority does not hold. Until the transaction ends, nobody can revoke it: the rows
+ * of its key, project and store are locked FOR SHARE, and a revocation needs an exclusive lock.
+ * Both first take the advisory locks of `lockAuthority`.
  *
  * The statements are sent together, in one round trip. The server runs them in this order, each
- * with its own snapshot. The watermark is therefore read after the lock on the project was granted.
- * A single statement would read the watermark from before it waited for the lock.
+ * with its own snapshot. It therefore reads the watermark after the project was locked. A single
+ * statement would read with a snapshot from before the wait for that lock.
  *
- * A change that updates one of these rows must lock it exclusively before it calls this function.
- * If two changes first locked the row FOR SHARE, they would wait for each other.
+ * A change of one of these rows must lock the row exclusively before it calls this function. If two
+ * changes first locked the row FOR SHARE, they would deadlock.
  */
 export async function verifyAuthority(
   tx: Transaction,
@@ -42,12 +42,12 @@ export async function verifyAuthority(
  * Takes advisory locks: a shared one for each record of an authority, and an exclusive one for each
  * name in `changed`.
  *
- * Row locks are not fair: a FOR SHARE request overtakes a FOR UPDATE that waits. Under a steady
- * stream of writers, a revocation would wait until its statement timeout. Advisory locks are
- * granted in the order of the requests.
+ * Row locks are not fair: a FOR SHARE request overtakes a waiting FOR UPDATE. With row locks alone,
+ * a steady stream of writers could delay a revocation until its statement timeout. Advisory locks
+ * are granted in the order of the requests.
  *
- * Takes the locks in the order of their numbers, which prevents deadlocks. Call it before any row
- * is locked. Otherwise, another transaction could have one of these locks and wait for that row.
+ * Takes the locks in ascending order of their numbers, to prevent deadlocks. Call it before any row
+ * is locked: another transaction could hold one of these locks and wait for that row.
  */
 export function lockAuthority(
   tx: Transaction,
@@ -69,10 +69,10 @@ export const lockOf = {
   store: ({ account_id, store_id }: StoreKey) => `store ${account_id} ${store_id}`,
 }
 
-/** An arbitrary number for all of these advisory locks: the letters "auth". */
+/** An arbitrary number for the advisory locks of authorities: the letters "auth". */
 const LOCK_CLASS = 0x61757468
 
-// Two names may have the same hash; the statement then takes the lock once.
+// Names with the same hash share one lock.
 const LOCK = `
   SELECT CASE WHEN is_exclusive THEN pg_advisory_xact_lock(${LOCK_CLASS}, number)
     ELSE pg_advisory_xact_lock_shared(${LOCK_CLASS}, number) END
@@ -83,9 +83,8 @@ const LOCK = `
     GROUP BY number ORDER BY number) AS locks`
 
 /**
- * Finds a key by its id. First takes the advisory lock of the key, then the row lock. The
- * statement's snapshot is older than its wait for the locks, but FOR SHARE reads a changed row
- * again.
+ * Finds a key by its id. First takes the advisory lock of the key, then the row lock. If the
+ * statement waits, its snapshot becomes outdated, but FOR SHARE then reads a changed row again.
  */
 export const FIND_LOCKED_KEY = `
   SELECT 1 FROM account_keys

@@ -12,8 +12,8 @@ const CONSUME = `
     SET full_at = excluded.full_at + greatest(known.full_at - (${NOW} - $2::float8), 0)
   RETURNING bucket, full_at - ${NOW} AS wait`
 
-// Deletes at most `$1` expired buckets. The caller passes more than the number of buckets that it
-// has added, so the table does not grow. Skips those that another server has locked.
+// Deletes at most `$1` expired buckets, except those that another server has locked. The caller
+// passes twice the number of buckets that it has consumed from, so the table does not grow.
 const CLEAR = `
   DELETE FROM rate_buckets WHERE bucket IN (
     SELECT bucket FROM rate_buckets WHERE full_at < ${NOW}

@@ -82,9 +82,8 @@ export function catalogMethods(db: Database): CatalogMethods {
   }
 }
 
-// While this lock is held, a concurrent `insertStore` or `updateStore` waits: the stores do not
-// change before the commit. A concurrent change of an item does not wait. The statements detect it,
-// because they compare versions and names.
+// A concurrent `updateStore` waits for this lock until the commit. A concurrent change of an item
+// does not wait. The statements for items detect it, because they compare versions and names.
 const LOCK_STORES = 'SELECT 1 FROM stores WHERE project_id = ? ORDER BY seq FOR NO KEY UPDATE'
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS, { array: JSON_TEXT })

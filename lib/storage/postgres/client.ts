@@ -4,7 +4,7 @@ import { isConnectionLost, type PostgresClient } from './drivers.ts'
 export interface Client {
   /** Sends a statement. */
   send<T>(statement: (sql: PostgresClient) => PromiseLike<T>): Promise<T>
-  /** Closes the connection: `now`, or after the answers to all sent statements. */
+  /** Closes the connection: `now`, or when all sent statements have answers. */
   lose(when?: 'now'): void
   /** Waits up to 5 s for the running statements, then closes the connection. */
   end(): Promise<void>
@@ -12,8 +12,8 @@ export interface Client {
   /** The number of statements on the connection that have no answer yet. */
   readonly pending: number
   /**
-   * For how many milliseconds the connection has been silent: since the last answer, or since the
-   * first statement after a time without pending ones.
+   * For how many milliseconds the connection has been silent: since the last answer, or since a
+   * statement was sent while no other one was pending.
    */
   readonly quiet: number
   /** The number of single statements that currently share the connection. */
@@ -38,8 +38,8 @@ export function openClient(
 
   const client: Client = {
     async send(statement) {
-      // Does not use a lost connection again. postgres.js would open a new one, and run the rest of
-      // a transaction there, outside of any transaction.
+      // Does not use a lost connection again: postgres.js would open a new connection and run the
+      // rest of a transaction there without BEGIN.
       if (isLost) throw Object.assign(new Error('connection lost'), { code: 'CONNECTION_CLOSED' })
       if (pending++ === 0) heardAt = Date.now()
       try {

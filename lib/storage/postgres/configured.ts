@@ -10,9 +10,9 @@ import type { Database } from './connection.ts'
 const MEASURED = 32
 
 /**
- * The SQL for a page of an owner's records, and for one more, which shows that another page
- * follows. `text_before` does not count the previous record: the record after a full page is
- * therefore still selected.
+ * The SQL for a page of an owner's records, and for one more record, which shows that another page
+ * follows. The text of the previous record is not part of `text_before`. The query therefore also
+ * selects the record after a full page.
  */
 export function configuredQuery<R>(table: Table<R>, owner: string, config: string): string {
   return `SELECT * FROM (

@@ -64,8 +64,8 @@ export function databaseOn(pool: Pool): Database {
       throw error
     }
   }
-  // Runs the statement on a connection of its own. On a shared one, other reads would wait for the
-  // locks and the disk of this statement.
+  // Runs the statement on a connection of its own. On a shared connection, reads would have to wait
+  // while this statement waits for locks or for the disk.
   const run: Connection['run'] = (...statement) =>
     retried(() => pool.reserve((client) => connectionOn(client).run(...statement)))
   return {
@@ -114,8 +114,8 @@ async function inTransaction<T>(
     exec: async (sql) => void (await exec(sql)),
     copy: (into, lines) => client.send((driver) => copyInto(driver, into, lines)),
   }
-  // Does not use the default isolation level of the database, which may be another one: after it
-  // has waited for a lock, a statement must see what others have committed.
+  // Does not rely on the default isolation level of the database. After the wait for a lock, a
+  // statement must see the changes that other transactions have committed.
   await exec('BEGIN ISOLATION LEVEL READ COMMITTED')
   try {
     if (limits) {
@@ -126,7 +126,7 @@ async function inTransaction<T>(
     await exec(ending)
     return result
   } catch (error) {
-    // Closes the connection if the rollback fails, because its state is unknown.
+    // If the rollback fails, closes the connection, because its transaction may still be open.
     await exec('ROLLBACK').catch(() => client.lose('now'))
     throw error
   }

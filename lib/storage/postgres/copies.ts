@@ -21,7 +21,7 @@ export function copyMethods(db: Database): CopyMethods {
     ...copyReads(db, CREATED_AT, 'p.store = c.store AND p.seq = c.purchase'),
     beginCopy() {
       return db.transaction(async (tx) => {
-        // Waits for other transactions that write these tables: their rows are not visible until
+        // Waits for transactions that write these tables, because their rows are invisible until
         // they commit.
         await tx.exec('LOCK TABLE accounts, signing_keys, audit, unfinished_copy IN EXCLUSIVE MODE')
         if (await tx.find(FIND_UNFINISHED)) return true

@@ -26,9 +26,9 @@ export async function copyInto(
 }
 
 /**
- * Rejects with the server's error for a COPY. In postgres.js (3.4.9) the query already resolves
- * when the stream opens, so a later rejection of the query is lost. If a COPY fails after the end
- * of its input, the stream stays open.
+ * Rejects with the server's error for a COPY. In postgres.js (3.4.9), the promise of the query
+ * resolves as soon as the stream opens, so it does not report later errors. The stream reports none
+ * either if a COPY fails after the end of its input: it just stays open.
  */
 function failureOf(query: PostgresQuery): Promise<never> {
   // postgres.js calls the undocumented method `reject` when the query fails.
@@ -40,7 +40,7 @@ function failureOf(query: PostgresQuery): Promise<never> {
       reject(error)
     }
   })
-  failed.catch(() => {}) // if the stream never opens, the query rejects itself
+  failed.catch(() => {}) // prevents an unhandled rejection if the stream never opens
   return failed
 }
 

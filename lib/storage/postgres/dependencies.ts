@@ -27,8 +27,8 @@ const DEPENDENCIES: Dependencies = {
 }
 
 /**
- * Returns the names of the data in a result, the most specific first. A change of data with one of
- * these names outdates the result.
+ * Returns the names of the data from which a result was read, the most specific name first. A
+ * change of data with one of these names makes the result outdated.
  */
 export function dependenciesOf(
   name: CachedRead,
@@ -63,7 +63,7 @@ const EFFECTS: Record<AuditAction, Effect> = {
   'secrets.seal': 'secrets',
   'secrets.drop': 'secrets',
   'audit.archive': 'nothing',
-  // each record that a catalog changes has an entry of its own
+  // the catalog's entry itself changes nothing: each changed record has an entry of its own
   'catalog.apply': 'nothing',
   'users.export': 'nothing',
   'users.erase': 'tokens',
@@ -75,9 +75,9 @@ const EFFECTS: Record<AuditAction, Effect> = {
 }
 
 /**
- * Returns the names of the data that a change alters. Returns undefined if that is unknown: for an
+ * Returns the names of the data that a change alters. Returns undefined if they are unknown: for an
  * action of a newer version, and for an entry without ids. Servers of version 0.1, which may still
- * run during an upgrade, write such entries.
+ * run during an upgrade, write entries without ids.
  */
 export function namesOfChange(change: Change): readonly string[] | undefined {
   const { action, account_id, project_id, store_id, subject } = change

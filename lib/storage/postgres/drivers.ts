@@ -33,7 +33,7 @@ export interface PostgresQuery extends PromiseLike<PostgresRows> {
 }
 
 export type PostgresRows = Row[] & { readonly count: number }
-/** A row. An int8 is a string in it: see `numberOf`. */
+/** A row. Values of the type int8 are strings in it: see `numberOf`. */
 export type Row = Record<string, unknown>
 /** A value of a statement. An object is sent as JSON. */
 export type PostgresValue = string | number | boolean | null | Uint8Array | object
@@ -73,8 +73,8 @@ export function translatePostgresError(error: unknown): unknown {
 }
 
 /**
- * The driver's message, even if the error is translated. A refused connection has no message:
- * returns its code.
+ * The driver's message, even if the error is translated. Returns the error code if there is no
+ * message, as for a refused connection.
  */
 export function reasonOf(error: unknown): string {
   const { message, code, cause } = error as { message: string; code: string; cause?: unknown }

@@ -4,8 +4,8 @@ import type { Connection } from './connection.ts'
 
 /**
  * Audit entries are not committed in the order of `seq`: a transaction may take number 10, and
- * commit after another one that took 11. A position is therefore a pair `(xid, seq)`. Below the
- * `xmin` of the current snapshot, all transactions have ended.
+ * commit after another one that took 11. A position is therefore a pair `(xid, seq)`. All
+ * transactions with an `xid` below the `xmin` of the current snapshot have ended.
  */
 const DIALECT: WebhookDialect = {
   clock: '(extract(epoch FROM clock_timestamp()) * 1000)::bigint',
@@ -13,8 +13,8 @@ const DIALECT: WebhookDialect = {
     OR (NOT pg_visible_in_snapshot(a.xid, e.started) AND a.xid <> e.started_by))`,
   isSettled: 'a.xid < pg_snapshot_xmin(pg_current_snapshot())',
   order: 'a.xid, a.seq',
-  // The LATERAL join keeps the planner from a scan of the whole log: it expects a third of the log
-  // to be unread.
+  // The planner expects that a third of the log is unread. The LATERAL join keeps it from scanning
+  // the whole log.
   unread: (condition) => `
     (SELECT * FROM webhook_endpoints WHERE endpoint_id = ?) e CROSS JOIN LATERAL (
       SELECT * FROM audit a WHERE ${condition} ORDER BY a.xid, a.seq LIMIT ?) a
@@ -22,7 +22,7 @@ const DIALECT: WebhookDialect = {
   setXid: 'read_xid = a.xid,',
   isBack: '(a.xid, a.seq - 1) <= (e.read_xid, e.read_seq)',
   setBack: 'started = NULL, started_by = NULL,',
-  // The position before all entries of transactions that are open.
+  // The position before all entries of open transactions.
   setNewest: `read_xid = pg_snapshot_xmin(pg_current_snapshot()), read_seq = 0,
     started = pg_current_snapshot(), started_by = pg_current_xact_id()`,
   lock: ' FOR UPDATE',
@@ -56,8 +56,8 @@ export function writeEndpoints(on: Connection, writes: readonly EndpointWrite[])
 }
 
 /**
- * Finds the `seq` of the first audit entry that a webhook endpoint still needs. The archive ends
- * before it.
+ * Finds the `seq` of the first audit entry that a webhook endpoint has not delivered. The archive
+ * ends before this entry.
  */
 export function findNeeded(on: Connection, stopped_before: number): Promise<number | undefined> {
   return execute(on, programs.findNeeded(stopped_before))

@@ -39,7 +39,7 @@ const REMOVE_USER = `
   UPDATE purchases SET user_id = NULL, metadata = NULL WHERE store = ? AND seq IN ${LIST}`
 const DELETE_CHANGES = `DELETE FROM status_changes WHERE store = ? AND purchase IN ${LIST}`
 
-/** Marks purchases as erased, for a copy. */
+/** Marks purchases as erased, for `copyStorage`. */
 export async function markErased(
   on: Connection,
   { account_id, store_id }: StoreKey,
@@ -54,7 +54,7 @@ export async function hasErased(on: Connection, store: number): Promise<boolean>
   )
 }
 
-/** Finds which of these transaction ids belong to deleted purchases. */
+/** Finds which of the given transaction ids belong to deleted purchases. */
 export async function findDeleted(
   on: Connection,
   store: number,

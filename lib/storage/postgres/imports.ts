@@ -22,10 +22,9 @@ const MANY_ROWS = 10_000
 export const COMMIT_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Starts an import. It writes rows directly into `purchases`, block by block. They get higher
- * numbers than the store's last visible purchase, so they stay invisible. No lock is held between
- * blocks, and the commit changes only that number. A unique index on `imports` allows one import
- * into a store at a time.
+ * Starts an import. Writes its rows directly into `purchases`, block by block. Their `seq` is above
+ * `last_purchase` of the store, so they are invisible. The commit raises `last_purchase`. No lock
+ * is held between blocks. A unique index on `imports` allows one import into a store at a time.
  */
 export async function openImport(
   db: Database,
@@ -96,8 +95,8 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
           await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
           await tx.run(COMMIT, first + 1, last, lease.import)
           if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
-          // Verifies the authority last. Revocations wait for its locks, and the statements before
-          // may take minutes.
+          // Verifies the authority last: from then on, revocations wait for the commit, and the
+          // statements before may take minutes.
           await verifyAuthority(tx, write.authority)
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
           await recordWrite(tx, write)
@@ -135,9 +134,9 @@ const APPLY_CHANGES = `
   UPDATE purchases p SET status = c.status FROM purchase_changes c
   WHERE c.store = ? AND p.store = c.store AND p.seq = c.purchase`
 
-// Updates the planner's statistics. The server does so by itself only after a minute or more. Until
-// then, it uses plans for a smaller table, which would scan the whole table. Ignores failures,
-// because the import is already committed.
+// Updates the planner's statistics. The server itself updates them only after a minute or more.
+// Until then, its plans are for a smaller table, and scan all purchases. Ignores failures, because
+// the import is already committed.
 async function analyze(db: Database): Promise<void> {
   await db.run('ANALYZE purchases').catch(() => {})
 }

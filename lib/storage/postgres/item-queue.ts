@@ -7,9 +7,7 @@ import { FIND_LOCKED_KEY, lockOf } from './authority.ts'
 import type { Database } from './connection.ts'
 import { insertionOfMany } from './statements.ts'
 
-/**
- * Inserts an item under an account key, with its audit entry. Resolves to whether it was inserted.
- */
+/** Inserts an item and its audit entry. Resolves to false for a taken name or a revoked key. */
 export type InsertUnderKey = (item: Item, audit: AuditEntry) => Promise<boolean>
 
 interface Waiting {
@@ -24,13 +22,13 @@ const BATCH = 64
 
 /**
  * Inserts items with few statements. While a statement for an account key runs, further items of
- * that key wait. The next statement inserts all of them, verifies the key once and commits once. An
- * item that has to wait for no other is sent at once.
+ * that key wait. The next statement inserts all of them, verifies the key once and commits once. If
+ * no statement runs, an item is sent at once.
  */
 export function createItemQueue(db: Database): (key_id: string) => InsertUnderKey {
   const queues = new Map<string, Waiting[]>()
 
-  /** For a single item, this takes 0.7 of the CPU time of the statement for several items. */
+  /** A statement for a single item takes 0.7 of the CPU time of one for several items. */
   const insertOne = async (key_id: string, { item, audit, resolve, reject }: Waiting) => {
     try {
       resolve(await insertAudited(db, { audit, authority: { key_id } }, ITEM_ROWS, item))
@@ -49,8 +47,8 @@ export function createItemQueue(db: Database): (key_id: string) => InsertUnderKe
       const inserted = new Set(rows.map(({ id }) => id))
       for (const { item, resolve } of batch) resolve(inserted.has(item.id))
     } catch (error) {
-      // A TillError concerns all items: the key was revoked, for example. Any other error may come
-      // from one of them, so each is then inserted alone.
+      // A TillError, such as `storage_unavailable`, concerns all items. Any other error may come
+      // from one item, so each item is then inserted alone.
       if (error instanceof TillError) for (const { reject } of batch) reject(error)
       else for (const each of batch) await insertOne(key_id, each)
     }

@@ -44,7 +44,7 @@ export function itemMethods(db: Database): ItemMethods {
       const sql = pageOfItems(archived)
       const rows = await db.all(sql, account_id, store_id, after, limit + 1, project_id)
       if (rows.length === 0) throw storeNotFound()
-      // A store without items on this page gives one row without an item.
+      // If the page has no items, the query returns one row with the store only.
       const found = rows.filter(({ id }) => id !== null)
       const { taken, ...further } = fillPage(found, limit, ({ text }) => text as number)
       const items = taken.map((row) => itemRecord(row))
@@ -55,12 +55,13 @@ export function itemMethods(db: Database): ItemMethods {
 
 const INSERT_ITEMS = insertionOfMany(ITEM_ROWS)
 
-// The revision differs after each change of the store's items. `items` is their count. The greatest
-// `seq` would not do: of two concurrent insertions, the one with the smaller `seq` may commit
-// later. The sum `versions` counts updates. `newest` and `changed` are random ids, which make the
-// revision unique even after a backup was restored. Computing it takes long for a large store, so
-// only the first page has a correct one. `text_before` does not count the previous item: the item
-// after a full page is therefore still selected, and shows that another page follows.
+// The revision differs after each change of the store's items: `items` counts insertions, and the
+// sum `versions` counts updates. The greatest `seq` cannot replace the count: of two concurrent
+// insertions, the one with the smaller `seq` may commit later. `newest` and `changed` are random
+// ids, which make the revision unique even after a backup was restored. Computing the revision
+// takes long for a large store, so it is correct only on the first page. The text of the previous
+// item is not part of `text_before`. The query therefore also selects the item after a full page,
+// which shows that another page follows.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.names.map((name) => `i.${name}`).join(', ')}, text,

@@ -10,7 +10,7 @@ export interface Lease {
   /** The `seq` of the import. */
   readonly import: number
   readonly store: number
-  /** The name of the owner. Each new owner writes a new name. */
+  /** A random name of the owner. Each new owner writes a new name. */
   readonly owner: string
 }
 
@@ -39,7 +39,7 @@ export async function findLastPurchase(db: Database, { store }: Lease): Promise<
 }
 
 /**
- * Deletes abandoned imports. Resolves to false if others are running: they may be abandoned later.
+ * Deletes abandoned imports. Resolves to false if other imports run, which may be abandoned later.
  */
 export async function clearAbandonedImports(db: Database, pause: Pause): Promise<boolean> {
   const rows = await db.all(
@@ -111,7 +111,7 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   })
 }
 
-/** Finds the range of an import's rows. Those of an import under way are not visible yet. */
+/** Finds the range of an import's rows. Uncommitted rows follow the last visible purchase. */
 const FIND_ROWS = `
   SELECT i.undone_at IS NOT NULL AS is_undone, p.first, p.last
   FROM imports i JOIN stores s ON s.seq = i.store CROSS JOIN LATERAL (

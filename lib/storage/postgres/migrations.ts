@@ -25,7 +25,7 @@ export async function migrate(db: Database): Promise<void> {
 
 /** The number of migrations that the schema has. Throws if a newer tillkit has migrated it. */
 async function versionOf(on: Connection): Promise<number> {
-  // Does not use to_regclass: it may return the result from before the wait for the lock.
+  // Does not use to_regclass: after the wait for the lock, it may return an outdated result.
   const table = await on.find(
     `SELECT 1 FROM pg_tables
      WHERE schemaname = current_schema() AND tablename = 'tillkit_migrations'`,

@@ -6,10 +6,10 @@ import type { PostgresClient } from './drivers.ts'
 export interface PoolOptions {
   readonly size: number
   /**
-   * The most single statements that run on one connection at the same time. 1 behind pgbouncer in
-   * transaction mode: after an answer, pgbouncer (1.18) gives the connection to another client,
-   * even if it has already forwarded the Parse and Describe of our next statement. The other client
-   * would get their answers.
+   * The maximum number of single statements that run on one connection at the same time. It must be
+   * 1 behind pgbouncer in transaction mode. After an answer, pgbouncer (1.18) gives the connection
+   * to another client, even if it has already forwarded the Parse and Describe messages of our next
+   * statement. The other client would get the answers to these messages.
    */
   readonly pipeline: number
   /** Milliseconds that work may wait for a connection. */
@@ -21,7 +21,7 @@ export interface PoolOptions {
 }
 
 /**
- * A connection pool. Each connection is a postgres.js client that has one connection. The pool of
+ * A connection pool. Each connection is a postgres.js client with a single connection. The pool of
  * postgres.js (3.4.9) is not used. If a transaction continues after its connection was lost, that
  * pool ends the process by an exception in a timer. It may also hang when it reopens a lost
  * connection that had unsent bytes.
@@ -37,7 +37,7 @@ export interface Pool {
   close(): Promise<void>
 }
 
-/** Work on a connection. It must send its first statement before it returns, to keep the order. */
+/** Work on a connection. Sends its first statement synchronously, to keep the order of the work. */
 type Work<T> = (client: Client) => Promise<T>
 type Mode = 'share' | 'reserve'
 
@@ -48,7 +48,7 @@ export function createPool(
   { size, pipeline, wait, patience, idle }: PoolOptions,
 ): Pool {
   const clients = new Set<Client>()
-  // Keeps one connection for single statements, which then never wait for an import.
+  // Keeps one connection for single statements, so they never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
   let isClosed = false
@@ -110,8 +110,9 @@ export function createPool(
     return client ? run(client) : queue.wait(mode, run)
   }
 
-  // Detects servers that hang and networks that drop packets. A connection is closed if two
-  // inspections in a row find it silent. After only one, this process itself may have been blocked.
+  // Detects servers that hang and networks that drop packets. Closes a connection if two
+  // inspections in a row find it silent. A single such inspection may mean that this process itself
+  // was blocked.
   const inspect = () => {
     for (const client of clients) {
       const isSilent = client.pending > 0 && client.quiet > client.patience
@@ -157,7 +158,7 @@ interface Waiter {
 function createQueue(limit: number, acquire: (mode: Mode) => Client | undefined) {
   const waiting = new Set<Waiter>()
   return {
-    /** Waits for a connection. Runs `work` in the turn of the event loop in which it is free. */
+    /** Waits for a free connection, then runs `work` in the same turn of the event loop. */
     wait: <T>(mode: Mode, work: Work<T>) =>
       new Promise<T>((resolve, reject) => {
         const remove = () => {

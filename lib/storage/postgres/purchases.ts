@@ -17,8 +17,8 @@ export const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"
 const COLUMNS = purchaseColumns(STATUS)
 
 /**
- * The range of an import's rows. An import of an earlier version has no range, so this covers all
- * rows.
+ * Limits `p` to the range of an import's rows. If an import has no range, because an earlier
+ * version wrote it, the condition allows all rows.
  */
 const WITHIN_IMPORT = `
   AND p.seq >= (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE import_id = ?)

@@ -6,9 +6,9 @@ import { COUNT_USAGE } from '../statements.ts'
 import type { Connection } from './connection.ts'
 
 /**
- * Throws `quota_exceeded` if the account exceeds its quota after a change. A trigger counts the
- * configuration of a new record and locks the account's row. Each of several concurrent changes
- * therefore counts the ones before it.
+ * Throws `quota_exceeded` if the account exceeds its quota after a change. A trigger adds the bytes
+ * of a configuration to the account's row, and thereby locks the row. Concurrent changes wait for
+ * each other there, so each of them counts the previous ones.
  */
 export async function assertQuota(on: Connection, quota: Quota | undefined): Promise<void> {
   if (!quota) return

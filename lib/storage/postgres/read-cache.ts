@@ -9,17 +9,17 @@ type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 export interface PostgresCache {
   readonly storage: Storage
-  /** Drops all results and the version, after a connection was lost. */
+  /** Drops all results and the known version. Call it after a connection was lost. */
   forget(): void
 }
 
 /**
- * Adds a read cache of at most `bytes` to a storage on a database server. It never returns an
- * outdated result: before it returns a cached one, a version check that was sent after the call
- * finds that nothing has changed it.
+ * Adds a read cache of at most `bytes` to a storage on a database server. A call returns a cached
+ * result only if a version check that was sent after the call finds no change of the result. The
+ * cache therefore never returns an outdated result.
  *
- * Calls in the same turn of the event loop share a version check. A result that is not cached needs
- * no check, because it is read from the database. Equal calls in one turn share this read.
+ * Calls in the same turn of the event loop share a version check. A result that is not cached is
+ * read from the database, without a version check. Equal calls in one turn share this read.
  */
 export function createPostgresCache(
   storage: Storage,
@@ -29,13 +29,11 @@ export function createPostgresCache(
   const cache = new BoundedMap<Entry>(bytes, ({ size }) => size)
   const pending = new Map<string, Pending>()
   const rests = createRests()
-  /**
-   * The number of changes that version checks have found. It also identifies the latest of them.
-   */
+  /** The number of changes that version checks have found. The latest change has this number. */
   let changes = 0
   /**
    * For each name of data (see `dependenciesOf`), the number of its latest change. `allChangedAt`
-   * is the number of the latest change of everything.
+   * is the number at which the whole cache was last cleared.
    */
   const changedAt = new Map<string, number>()
   let allChangedAt = 0
@@ -52,9 +50,9 @@ export function createPostgresCache(
   let wroteAt = 0
   let running: { readonly at: number; readonly done: Promise<void> } | undefined
   let next: Promise<void> | undefined
-  /** The `clock` at the start of the request whose reads are being called; see `together`. */
+  /** The `clock` at the start of a request, while `together` runs calls of that request. */
   let requestedAt: number | undefined
-  /** Whether reads are being called within `allowStale`. */
+  /** Whether `allowStale` currently runs its `work`. */
   let isStaleAllowed = false
 
   const clear = () => {
@@ -105,7 +103,7 @@ export function createPostgresCache(
     return done
   }
 
-  /** Resolves after a check that is sent after `since`. At most one check runs at a time. */
+  /** Resolves after a check that was sent later than `since`. Only one check runs at a time. */
   const checkAfter = (since: number): Promise<void> => {
     if (running && running.at > since) return running.done
     next ??= new Promise((resolve, reject) => {
@@ -140,7 +138,7 @@ export function createPostgresCache(
             rests.hit(name)
             return found
           }
-          if (!pending.has(key)) rests.miss(name) // a shared read is counted once
+          if (!pending.has(key)) rests.miss(name) // counts a shared read only once
         }
       }
       if (!version) checkAfter(since).catch(() => {})
@@ -161,8 +159,8 @@ export function createPostgresCache(
   }
 
   /**
-   * Shares one read between equal calls in the same turn. With `together`, a call also shares a
-   * read that was sent after its request began.
+   * Shares one read between equal calls in the same turn. Within `together`, a call also shares a
+   * read that was sent after the start of its request.
    */
   const share = (key: string, since: number, work: () => Promise<unknown>) => {
     const known = pending.get(key)
@@ -183,8 +181,8 @@ export function createPostgresCache(
   }
 
   /**
-   * Wraps a method that writes. Reads that follow wait for a version check, which finds the write
-   * by its audit entry. A write without an entry empties the cache.
+   * Wraps a method that writes. Later reads wait for a version check, which finds the write by its
+   * audit entry. A write without an audit entry empties the cache.
    */
   const noting = (name: (typeof WRITES)[number]): Method => {
     const method = storage[name] as Method
@@ -238,13 +236,13 @@ interface Entry {
 }
 
 interface Pending {
-  /** The `clock` at which the read was sent; infinite before that. */
+  /** The `clock` when the read was sent; infinite until the read is sent. */
   at: number
   result: Promise<unknown> | undefined
 }
 
 /**
- * The maximum number of names in `changedAt`, which take about 1 MB. With more, the cache is
- * emptied.
+ * The maximum number of names in `changedAt`, which take about 1 MB. Above it, the cache is
+ * cleared.
  */
 const MOST_NAMES = 10_000

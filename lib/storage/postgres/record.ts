@@ -12,8 +12,9 @@ import { clearAbandonedImports } from './leases.ts'
 
 /**
  * Locks the running import, then the store. The commit of an import uses the same order, which
- * prevents a deadlock. Meanwhile, the running import cannot write a block, because that locks its
- * row too. No other import can start, because that locks the store.
+ * prevents a deadlock. Until this transaction ends, the running import cannot write a block,
+ * because a block needs the lock of the import. No other import can start, because its row needs
+ * the lock of the store.
  */
 export async function recordPurchase(
   db: Database,
@@ -84,7 +85,7 @@ async function recordRow(
   return { outcome: 'updated', purchase: { ...stored, status: row.status } }
 }
 
-/** `is_deleted` is null for a purchase that was not erased. */
+/** Finds an item by its SKU. `is_deleted` is null if the purchase was not erased. */
 const FIND_ITEM = `
   SELECT seq, (SELECT is_deleted FROM erased_purchases e
     WHERE e.store = items.store AND e.transaction_id = ?) AS is_deleted
@@ -150,7 +151,7 @@ async function insertRow(
 }
 
 /**
- * Takes the store's next number for a purchase, unless a row of a running import already has it.
+ * Takes the next `seq` for a purchase of a store, unless a row of a running import already has it.
  */
 const NEXT_PURCHASE = `
   UPDATE stores s SET last_purchase = last_purchase + 1 WHERE seq = ? AND NOT EXISTS (

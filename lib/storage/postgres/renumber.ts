@@ -2,7 +2,7 @@ import type { Database } from './connection.ts'
 
 const TIMEOUT_MS = 10 * 60_000
 
-// Whether a transaction id comes from another server: this server has not reached it yet.
+// Whether a transaction id comes from another server: this server has not assigned it yet.
 const IS_FOREIGN = 'xid >= pg_snapshot_xmax(pg_current_snapshot())'
 
 const FIND_FOREIGN = `
@@ -10,8 +10,8 @@ const FIND_FOREIGN = `
   UNION ALL SELECT 1 FROM webhook_endpoints WHERE read_${IS_FOREIGN} LIMIT 1`
 
 /**
- * Moves each position that has a transaction id of another server. The new position is just before
- * the first entry that the endpoint has not read.
+ * Moves each webhook endpoint whose position has a transaction id of another server to just before
+ * the first entry that it has not read.
  */
 const MOVE_POSITIONS = `
   UPDATE webhook_endpoints e SET read_xid = pg_current_xact_id(), read_rest = '',
@@ -23,8 +23,8 @@ const RENUMBER = `UPDATE audit SET xid = pg_current_xact_id() WHERE ${IS_FOREIGN
 
 /**
  * Gives the audit entries of a restored dump the id of the current transaction. A dump keeps the
- * transaction ids of the server that wrote it. Readers would wait until this server reaches these
- * ids. An endpoint may receive some messages again.
+ * transaction ids of the server that wrote it. Without this change, readers would wait until this
+ * server reaches those ids. A webhook endpoint may receive some messages again.
  */
 export async function renumberRestored(db: Database): Promise<void> {
   if (!(await db.find(FIND_FOREIGN))) return

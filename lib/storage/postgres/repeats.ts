@@ -13,9 +13,7 @@ import type { Connection } from './connection.ts'
 import type { Row } from './drivers.ts'
 import type { Lease } from './leases.ts'
 
-/**
- * A row to write. `sku` holds the `seq` of the item, not its name: both are unique within a store.
- */
+/** A row to write. `sku` holds the `seq` of the item, which identifies it within a store. */
 export interface Entry extends PurchaseIdentity {
   readonly line: number
   readonly transaction_id: string
@@ -27,7 +25,7 @@ export interface Entry extends PurchaseIdentity {
 interface Known {
   readonly seq: number
   readonly import: number
-  /** Whether the running import added it, so it is still invisible. */
+  /** Whether the running import added the purchase, which is therefore still invisible. */
   readonly isOwn: boolean
   identity: StoredIdentity
 }
@@ -82,8 +80,8 @@ interface Comparison {
   readonly fresh: readonly Entry[]
   readonly changes: readonly Change[]
   /**
-   * For each earlier import, by its `seq`: how many of its rows this import skipped as already
-   * present.
+   * The numbers of rows that this import skipped because an earlier import had added them, by the
+   * `seq` of the earlier import.
    */
   readonly overlaps: ReadonlyMap<number, number>
 }
@@ -125,7 +123,7 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
   return { result, fresh: [...fresh.values()], changes: [...changes.values()], overlaps }
 }
 
-/** Stages new statuses for the commit. Rows of the same import are changed in place. */
+/** Stages new statuses for the commit. Changes rows of this import at once: they are invisible. */
 export async function stageChanges(
   on: Connection,
   { store }: Lease,
@@ -151,8 +149,8 @@ const STAGE_STATUSES = `
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
 
 /**
- * Adds up how many rows of each earlier import this one skips. Sorts the earlier imports: two
- * blocks that lock the same rows in different orders would deadlock.
+ * Adds up the rows that this import skips because an earlier import had added them. Sorts the
+ * earlier imports: two blocks that lock the same rows in different orders would deadlock.
  */
 export async function addOverlaps(
   on: Connection,

@@ -1,4 +1,4 @@
-/** The first key of the advisory lock of a store's totals. The second one is the store. */
+/** The first key of the advisory lock of a store's totals. The second key is the store's `seq`. */
 export const TOTALS_LOCK = 0x746f7461
 
 /**
@@ -509,7 +509,9 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ]
 
-/** Adds purchases with a `sign` to the totals, if they are among them. */
+/**
+ * Adds purchases to the totals (`sign` 1) or subtracts them (-1), if the totals cover their `seq`.
+ */
 function totalChange(purchases: string, condition = 'AND i.undone_at IS NULL'): string {
   const day = '((p.purchased_at + 86400000000000) / 86400000 - 1000000)'
   const month = `(date_trunc('month', to_timestamp(${day} * 86400) AT TIME ZONE 'UTC')::date

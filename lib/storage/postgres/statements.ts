@@ -19,8 +19,8 @@ export function numbered(sql: string): string {
 export const JSON_TEXT = 'CAST(? AS text)::json'
 
 /**
- * The SQL to insert the records of a JSON array, in its order. `array` is the SQL of the array.
- * `under` may be an SQL source of rows; then the records are inserted once for each of its rows.
+ * The SQL to insert the records of a JSON array, in its order. `array` is the SQL of the array. If
+ * `under` names a subquery, the records are inserted once for each of its rows.
  */
 export function insertionOfMany<R>(table: Table<R>, { under = '', array = '?' } = {}): string {
   const rows = `ROWS FROM (json_to_recordset(${array}) AS (${table.typedFields})) WITH ORDINALITY AS r`

@@ -61,7 +61,7 @@ export function tokenMethods(db: Database): TokenMethods {
   }
 }
 
-/** Keeps others from changing the watermarks of a project, and verifies the authority. */
+/** Locks the watermarks of a project until the transaction ends, and verifies the authority. */
 async function lockWatermarks(
   tx: Transaction,
   project_id: string,

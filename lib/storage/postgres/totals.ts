@@ -29,7 +29,7 @@ const TOTALS: TotalsDialect = {
   values: ['p.price'],
 }
 
-/** Reads the totals of a store, or resolves to the number of purchases that are not in them yet. */
+/** Reads the totals of a store, or resolves to the number of purchases that they still lack. */
 export async function readTotals(
   db: Database,
   { account_id, store_id }: StoreKey,
@@ -46,7 +46,7 @@ export async function readTotals(
   return storeTotals(rows, by)
 }
 
-/** The numbers between the imports are few, and count as purchases in `many`. */
+/** `many` is slightly too high, because it also counts each `seq` that no purchase has. */
 const COUNT_REMAINING = `
   SELECT s.seq, (SELECT count(*) FROM (
       SELECT FROM purchases p WHERE p.store = s.seq AND p.seq > coalesce(l.last, 0)
@@ -71,14 +71,14 @@ const PARTS: readonly Part[] = [
 
 const statementBy = (by: Period) => totalsStatement(TOTALS, by, storedTotals, PARTS)
 
-/** Each slice takes some 0.2 s. Changes of statuses wait for it. */
+/** A slice takes some 0.2 s. Changes of purchase statuses wait for the end of a slice. */
 const SLICE_ROWS = 20_000
 
 export function totalsWriter(db: Database): TotalsWriter {
   return {
     /**
-     * Adds nothing while another transaction changes purchases of the store. The triggers of
-     * `purchases` hold the lock of the totals until the commit.
+     * Adds nothing while another transaction changes purchases of the store. Until its commit, that
+     * transaction holds the lock of the totals, which the triggers of `purchases` take.
      */
     add: (store) =>
       db.transaction(

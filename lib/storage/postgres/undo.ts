@@ -8,9 +8,9 @@ import { COMMIT_TIMEOUT_MS, insertImport, keepLease } from './imports.ts'
 import { assertOwned, clearImport } from './leases.ts'
 
 /**
- * Undoes an import. One transaction restores the statuses, sets `undone_at`, and gives the undone
- * import an owner. Rows of an import with an owner are invisible. They are deleted afterwards, here
- * or by the cleanup of abandoned imports.
+ * Undoes an import. One transaction restores the statuses, and sets `undone_at`, which hides the
+ * rows of the import. It also gives the import an owner: the rows are then deleted like those of an
+ * abandoned import, by this call or by the cleanup.
  */
 export async function undoImport(
   db: Database,
@@ -55,7 +55,7 @@ export async function undoImport(
     throw error
   }
   release()
-  // Ignores an error, because the import is already undone. The next import then deletes the rows.
+  // Ignores an error, because the import is already undone. The next import deletes its rows.
   await clearImport(db, undone).catch(() => {})
   return UNDONE
 }
@@ -92,8 +92,8 @@ async function findRefusal(
 
 /**
  * Counts the purchases that an import added or changed and that a later import changed again. A
- * status only advances. Therefore, a change that begins with the status that this import set is a
- * later one.
+ * purchase never returns to an earlier status. A change that starts from the status that this
+ * import set is therefore a later one.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -106,9 +106,9 @@ const COUNT_CHANGED = `
     WHERE c.import = ?) changed`
 
 /**
- * Counts the rows of an import that later imports skipped as already present. Also counts each
- * purchase of another import whose status this one changed, if a later import skipped rows of that
- * other import.
+ * Counts the rows that later imports skipped because this import had added them. Also counts the
+ * purchases whose status this import changed, if a later import skipped rows of the import that
+ * added the purchase.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (

@@ -23,12 +23,12 @@ export interface Change {
   readonly account_id: string
   readonly project_id: string
   readonly store_id: string
-  /** Missing in a summary. */
+  /** The subject of the audit entry; missing in a summary. */
   readonly subject?: string
 }
 
 export interface Checked {
-  /** Undefined on a replica, whose data may be older than an acknowledged write. */
+  /** Undefined on a replica, whose data may be older than a write that was already acknowledged. */
   readonly version: Version | undefined
   /** The changes since the previous version; undefined if not all of them are known. */
   readonly changes: readonly Change[] | undefined
@@ -54,9 +54,9 @@ export function createVersionCheck(
 }
 
 /**
- * Returns a result without changes if no transaction has ended since the version: equal snapshots
- * see the same transactions. After a crash, PostgreSQL may assign the same transaction ids again.
- * The snapshots may then be equal, but a new entry has a greater `seq`.
+ * Returns a result without changes if no transaction has ended since the previous version: equal
+ * snapshots see the same transactions. Also compares the greatest `seq`, because PostgreSQL may
+ * assign the same transaction ids again after a crash. Two snapshots may then be equal by chance.
  */
 async function findSame(
   db: Pick<Connection, 'find'>,
@@ -106,8 +106,8 @@ function versionOf(row: Row): Version {
 const FIRST: Version = { snapshot: '1:1:', server: '', last: '9223372036854775807', at: 0 }
 
 /**
- * The age in seconds from which a version is too old: `audit archive` may have removed entries of
- * changes since.
+ * The maximum age of a version in seconds. For an older version, `audit archive` may already have
+ * removed entries of later changes.
  */
 const MAX_AGE = 60
 
@@ -120,22 +120,25 @@ function follows(version: Version, previous: Version): boolean {
   return version.server === previous.server && age >= 0 && age <= MAX_AGE
 }
 
-/** The most entries that one index scan reads for a check. More are summarized. */
+/** The maximum number of entries that one index scan of a check reads. More are summarized. */
 const MOST = 100
-/** The most entries in a summary, which takes about 1 µs for each. */
+/** The maximum number of entries in a summary. Each entry takes about 1 µs. */
 const MOST_IN_SUMMARY = 5_000
 const MOST_GROUPS = 500
 
 /**
- * Three index scans find the entries that the previous snapshot did not see: those of transactions
- * that began after it, those of transactions that were open at that time, and those that were
- * written after a crash. After a crash, PostgreSQL may assign the same transaction ids again. It
- * assigns a `seq` again only if the first transaction with it was lost.
+ * Selects the entries that the previous snapshot did not see, by three index scans: entries of
+ * transactions that began after the snapshot, entries of transactions that were open at that time,
+ * and entries with a greater `seq`. The third scan is for crashes: after a crash, PostgreSQL may
+ * assign the same transaction ids again. It assigns a `seq` again only if the first transaction
+ * with it was lost.
  *
- * The scans stay short even while a transaction is open for hours. A scan from `xmin` on would read
- * all entries since that transaction began. ORDER BY keeps the planner from a sequential scan.
+ * The scans stay short even while a transaction is open for hours. A single scan from `xmin` on
+ * would read all entries since that transaction began. ORDER BY keeps the planner from a sequential
+ * scan.
  *
- * A restored dump has transaction ids of another server. The upper limit excludes those.
+ * A restored dump has transaction ids of another server. The first scan has an upper limit, which
+ * excludes them.
  *
  * The limits are sub-selects. The planner does not look into them, and therefore keeps one plan for
  * all values. Planning each check anew took 440 of its 560 µs of CPU.

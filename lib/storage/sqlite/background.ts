@@ -3,16 +3,17 @@ import type { Connection, Row } from './connection.ts'
 import { type SqliteValue, translateSqliteError } from './drivers.ts'
 
 /**
- * The latest query of each connection that runs in a thread. The next query of the connection in the
- * same queue waits for it.
+ * For each connection, its latest query in a thread. The connection's next query in the same queue
+ * waits for this query.
  */
 export type ThreadQueue = WeakMap<Connection, Promise<unknown>>
 
 const scans: ThreadQueue = new WeakMap()
 
 /**
- * Runs a query that takes long in a worker thread, with its own connection. Reads the rows here, in
- * batches. Without threads, and for a database in memory, runs the query here.
+ * Runs a slow query in a worker thread, with its own connection. The thread sends the rows to this
+ * thread in batches. Without worker threads, and for a database in memory, runs the query in this
+ * thread.
  */
 export async function readInThread<T>(
   db: Connection,
@@ -52,12 +53,12 @@ async function tryThread<T>(
       hasBegun = true
       for (const row of rows) found.push(read(row))
     })
-    // Node 20 runs no TypeScript in threads, even with tsx. The query then runs in this thread.
+    // In Node 20, threads cannot run TypeScript, even with tsx: this thread then runs the query.
     worker.on('error', (error) => {
       if (hasBegun) reject(translateSqliteError(error))
       else resolve(undefined)
     })
-    worker.on('exit', () => resolve(found)) // has no effect after `reject`
+    worker.on('exit', () => resolve(found)) // `resolve` has no effect after `reject`
   })
 }
 

@@ -6,7 +6,7 @@ import { reasonOf } from './drivers.ts'
 
 /**
  * Writes the database into a new file, and calls fsync. Deletes the file on failure. The copy
- * contains invisible rows of running imports; they are deleted when it is opened.
+ * contains invisible rows of running imports, which are deleted when the copy is opened.
  */
 export function writeBackup(db: Connection, path: string): void {
   const target = resolve(path) // absolute: SQLite reads "file:…" as a URI, and '' as no file
@@ -21,7 +21,7 @@ export function writeBackup(db: Connection, path: string): void {
 }
 
 // Creates an empty file that only this user may read, because the copy holds signing keys. SQLite
-// accepts an empty file, but would create one that all users may read.
+// accepts the empty file. Without it, SQLite would create a file that all users may read.
 function createPrivately(path: string, target: string): void {
   try {
     closeSync(openSync(target, 'wx', 0o600))

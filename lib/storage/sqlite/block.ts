@@ -3,11 +3,11 @@ import { createSorting, type Sorting } from './sorting.ts'
 
 /**
  * Collects entries, and returns them nearly sorted by id. Entries with the same id keep their
- * order. After the first `take`, call `add` only when all entries are taken.
+ * order. After the first `take`, call `add` again only when all entries are taken.
  *
- * Nearly sorted ids are enough to fill the pages of an index one after the other. A block does not
- * keep the ids: as strings they took most of an import's memory, and writing and reading their
- * bytes took 0.1 of its time (bench/).
+ * Nearly sorted ids are enough to fill the pages of an index one after the other. A block stores
+ * keys instead of ids: as strings, the ids took most of an import's memory, and writing and reading
+ * their bytes took 0.1 of its time (bench/).
  */
 export interface Block {
   readonly size: number
@@ -26,7 +26,7 @@ export function createBlock(): Block {
   let taken = 0
   let sorting: Sorting | undefined
 
-  /** Shortens the prefix, and changes the keys to those that follow the shorter prefix. */
+  /** Shortens the prefix. Each key then begins with the characters that were cut off. */
   const shorten = (length: number) => {
     const cut = prefix.slice(length)
     const removed = SYMBOLS ** cut.length
@@ -71,12 +71,12 @@ export function createBlock(): Block {
   }
 }
 
-/** A double exactly holds a key: 4 characters of 7 bits, and 24 bits of the entry's index. */
+/** A double holds 52 bits exactly: 4 characters of 7 bits, then the 24-bit index of the entry. */
 const PLACES = 2 ** 24
 const SYMBOLS = 2 ** 7
 const CHARACTERS = 4
 
-/** A number in the order of the characters from `start` on. Characters beyond ASCII are equal. */
+/** Orders ids by 4 characters from `start` on. All characters beyond ASCII are equal. */
 function keyOf(id: string, start: number): number {
   let key = 0
   for (let at = start; at < start + CHARACTERS; at++) {

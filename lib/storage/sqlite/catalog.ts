@@ -80,7 +80,7 @@ export function catalogMethods(db: Connection): CatalogMethods {
   }
 }
 
-// `value` is a row of the JSON array, and `->>` an element of it.
+// `json_each` returns each row of the JSON array as `value`, and `->>` reads one of its elements.
 const INSERT_ITEMS = ITEM_ROWS.insertionFrom('json_each(?) WHERE true', (field) => {
   const place = ITEM_ROWS.names.indexOf(field)
   return place < 0 ? '?' : `value ->> ${place}`

@@ -19,9 +19,9 @@ const RECORD_CHANGE = `
   SELECT ?, seq, status, ? FROM purchases WHERE seq = ?`
 
 /**
- * Writes the status changes of committed imports from `purchase_changes` into `purchases`. Reads
- * combine both tables, so they have shown these changes since the commit. Also records the previous
- * statuses, which an undo restores; the changes of an undo itself need no such record.
+ * Moves the status changes of committed imports from `purchase_changes` to `purchases`. Reads
+ * combine both tables, so they show these changes since the commit. Also records the previous
+ * statuses, which an undo restores. The changes of an undo need no such record.
  */
 export async function applyChanges(db: Connection, pause: Pause = setImmediate): Promise<void> {
   const applySlice = () =>
@@ -38,7 +38,7 @@ export async function applyChanges(db: Connection, pause: Pause = setImmediate):
 
 /**
  * Sets the status of a purchase for an import. If `purchase_changes` still has an earlier change of
- * the purchase, applies that first.
+ * the purchase, applies the earlier change first.
  */
 export function changeStatus(db: Connection, seq: number, purchase: number, status: number): void {
   const waiting = db.find(`${FIND_CHANGES} AND c.purchase = ?`, purchase)

@@ -55,7 +55,7 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
 
 /** Checks the pages of the file, its foreign keys, and the references without one. */
 export function findProblems(db: Connection): string[] {
-  db.find('SELECT 1') // throws if the storage is closed, which is no damage
+  db.find('SELECT 1') // a closed storage throws here, because it is not damaged
   try {
     return checkAll(db)
   } catch (error) {

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 /**
  * Keeps the WAL short during an import. A worker thread makes the checkpoints, which take 20 to 40
  * ms, while this thread continues. With a second core, an import takes 0.94 of the time (bench/).
- * If no thread can be started, SQLite makes the checkpoints in this one.
+ * If no thread can be started, SQLite makes the checkpoints in this thread.
  */
 export interface Checkpoints {
   /** Call it after each transaction. Waits if the WAL is too long. */
@@ -15,12 +15,12 @@ export interface Checkpoints {
 
 /** The transactions between two checkpoints. A small import never starts the thread. */
 const TRANSACTIONS = 8
-/** The longest WAL, 64 MiB. Each wait for an empty WAL takes an import some 30 ms. */
+/** The length of the WAL, 64 MiB, at which an import waits for a checkpoint, some 30 ms. */
 const MAX_FRAMES = 16_000
 /** The number of frames at which SQLite itself makes a checkpoint; SQLite's default. */
 const AUTOMATIC_FRAMES = 1_000
 
-/** The connections that have a checkpoint thread. Imports on the same connection share it. */
+/** The connections that have a checkpoint thread. Imports on one connection share the thread. */
 const served = new WeakSet<Connection>()
 
 export function createCheckpoints(db: Connection): Checkpoints {
@@ -71,7 +71,7 @@ function startCheckpointer(db: Connection, path: string): Thread {
       resolve()
     })
   })
-  worker.on('error', () => {}) // ignored, because 'exit' follows
+  worker.on('error', () => {}) // ignored, because an 'exit' event follows
   worker.on('message', (frames: number) => {
     worker.unref()
     answer(frames)
@@ -97,7 +97,7 @@ function startCheckpointer(db: Connection, path: string): Thread {
   }
 }
 
-// Ignores failures: the connection may be closed.
+// Ignores failures, because the connection may already be closed.
 function setAutomatic(db: Connection, frames: number): void {
   try {
     db.exec(`PRAGMA wal_autocheckpoint = ${frames}`)

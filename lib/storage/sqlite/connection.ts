@@ -142,7 +142,8 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     wakeOtherThread()
   }
 
-  // Ignores failures: on a full disk, SQLite has already rolled back.
+  // Ignores a failed ROLLBACK: after some errors, such as a full disk, SQLite has already rolled
+  // back.
   const rollBack = () => {
     try {
       driver.exec('ROLLBACK')

@@ -4,12 +4,12 @@ import { diskFullError } from './drivers.ts'
 
 /** The bytes that imports leave free on the disk, for other writers and for deleting their rows. */
 const RESERVE_BYTES = 64 * 2 ** 20
-/** The maximum part of the disk that the reserve takes. */
+/** The maximum fraction of the disk that the reserve takes. */
 const RESERVE_PART = 1 / 8
 
 /**
- * If this many bytes are free beyond the reserve, only one slice of an import in 16 checks the
- * disk. A check takes 60 µs, 2 % of the time of a slice.
+ * If this many bytes are free in addition to the reserve, an import checks the disk only before
+ * each 16th slice. A check takes 60 µs, 2 % of the time of a slice.
  */
 const PLENTY_BYTES = 2 ** 30
 const PLENTY_SLICES = 16
@@ -46,7 +46,7 @@ export async function makeDiskSpace(db: Connection): Promise<number> {
 function spareBytes(path: string): number {
   const { bavail, bsize, blocks } = statfsSync(path)
   const wal = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
-  // A checkpoint may enlarge the file by the size of the WAL.
+  // The reserve includes the size of the WAL, by which a checkpoint may enlarge the file.
   const reserve = wal + Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_PART)
   return bavail * bsize - reserve
 }

@@ -77,7 +77,7 @@ const UNAVAILABLE: Record<number, string> = {
   26: 'NOTADB',
 }
 
-/** The name of an error's primary result code. better-sqlite3 has a name, node:sqlite a number. */
+/** The name of an error's result code. better-sqlite3 gives the name, node:sqlite the number. */
 function resultOf(error: unknown): string | undefined {
   const { code = '', errcode = 0 } = (error ?? {}) as { code?: string; errcode?: number }
   return /^SQLITE_([A-Z]+)/.exec(code)?.[1] ?? UNAVAILABLE[errcode & 0xff]

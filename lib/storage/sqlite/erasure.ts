@@ -44,7 +44,7 @@ const KEEP_ID = `
   SELECT ?, value, 0 FROM json_each(?) WHERE true
   ON CONFLICT (store, transaction_id) DO UPDATE SET purchase = 0`
 
-/** Marks purchases as erased, for a copy. */
+/** Marks purchases as erased, for `copyStorage`. */
 export function markErased(db: Connection, store: number, erased: readonly ErasedPurchase[]): void {
   const idsOf = (deleted: boolean) => {
     const found = erased.filter(({ is_deleted }) => is_deleted === deleted)

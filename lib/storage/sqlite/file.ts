@@ -25,7 +25,7 @@ export async function openFile(path: string, options: SqliteOptions): Promise<Co
   }
 }
 
-// An empty file counts as missing: a database is never empty, and SQLite would create one in it.
+// Rejects an empty file too: SQLite would create a new database in it.
 function assertExists(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat) throw new TillError('storage_unavailable', 'there is no such file')
@@ -34,11 +34,11 @@ function assertExists(path: string): void {
   }
 }
 
-// Creates a missing file that only this user may read, because it holds signing keys. SQLite gives
-// the WAL the same mode.
+// Creates a missing file that only this user may read, because the database holds signing keys.
+// SQLite gives the WAL the same mode.
 //
-// Never opens an existing file. Closing it again would drop the locks of this process's other
-// connections (sqlite.org/howtocorrupt.html section 2.2), and another process could delete their
+// Never opens an existing file: closing it would release the locks of this process's other
+// connections (sqlite.org/howtocorrupt.html section 2.2). Another process could then delete their
 // WAL.
 function createPrivately(path: string): void {
   if (path === ':memory:' || existsSync(path)) return
@@ -77,11 +77,11 @@ export async function configure(db: Connection, driver: SqliteDriver): Promise<v
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
 }
 
-// Makes each commit return free pages to the file system. Otherwise, the file would stay as large
-// as a dry run or an aborted import made it. Takes effect in a new file; in an older file, with its
-// next VACUUM.
+// Makes each commit return free pages to the file system. Without this setting, the file would keep
+// the size that it had during a dry run or an aborted import. The setting takes effect in a new
+// file, and in an older file at its next VACUUM.
 function releaseFreePages(db: Connection): void {
-  // Checks the setting first, because setting it would take the write lock.
+  // Reads the setting first, because changing it takes the write lock.
   if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
 }
 
@@ -109,7 +109,7 @@ async function migrate(db: Connection): Promise<void> {
 
 /** The file's number of migrations. Throws for a file of another program or a newer tillkit. */
 function versionOf(db: Connection): number {
-  // Reads the tables before the version, because another process may migrate the file in between.
+  // Looks for tables before it reads the id: another process may migrate an empty file in between.
   const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined
   const version = db.find('PRAGMA user_version')?.user_version as number
   const application = db.find('PRAGMA application_id')?.application_id

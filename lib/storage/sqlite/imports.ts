@@ -31,10 +31,10 @@ const HEARTBEAT_MS = 5_000
 const THREAD_ROWS = availableParallelism() > 1 ? 20_000 : Number.POSITIVE_INFINITY
 
 /**
- * Starts an import. It writes rows directly into `purchases`, slice by slice. After `threadRows`
- * rows, another thread writes them. They stay invisible
- * while the import has an owner. No lock is held between slices, and the commit changes only one
- * row. A unique index on `imports` allows one import into a store at a time.
+ * Starts an import. Writes its rows directly into `purchases`, slice by slice. After `threadRows`
+ * rows, another thread writes them. The rows are invisible while the import has an owner. No lock is
+ * held between slices, and the commit changes only one row. A unique index on `imports` allows one
+ * import into a store at a time.
  */
 export async function openImport(
   db: Connection,
@@ -81,7 +81,7 @@ const INSERT = `
     (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE owner IS NOT NULL)), ?, ?)
   ON CONFLICT (store) WHERE owner IS NOT NULL DO NOTHING`
 
-/** Keeps the lease of an import under way, and runs its steps. */
+/** Keeps the lease of a running import or undo, and runs its steps. */
 export function createSlices(db: Connection, row: ImportRow) {
   const { seq } = row
   // Ignores failures: the next heartbeat tries again, and the next slice notices a lost lease.
@@ -142,8 +142,8 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
   const stageHere = async (rows: readonly NewPurchase[]): Promise<StagedRows> => {
     rowsHere += rows.length
     const results = [await slices.run(() => staging.append(rows))]
-    // Indexes only until the block is no longer full, because `rows` stay in memory meanwhile. V8
-    // moves objects that live long to its old generation, and then later rows with them (bench/:
+    // Indexes only until the block is no longer full, because `rows` stay in memory until `stage`
+    // ends. V8 moves long-lived objects to its old generation, and later rows with them (bench/:
     // 25 MiB).
     while (staging.isBlockFull) results.push(await index())
     return sumStaged(results)
@@ -200,8 +200,8 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
       })
       slices.release()
       await writer?.end()
-      // Ignores failures, because the import is already committed: the next import applies the
-      // changes.
+      // Ignores failures, because the import is already committed. The next import then applies the
+      // status changes.
       await applyChanges(db).catch(() => {})
     },
     async abort() {

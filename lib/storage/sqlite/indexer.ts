@@ -4,8 +4,8 @@ import type { Connection } from './connection.ts'
 import { createUserBlock } from './users.ts'
 
 /**
- * Fills `purchase_users` in the background, for imports of earlier versions. Until then, reads scan
- * the rows that are not in it.
+ * Fills the index `purchase_users` in the background, for imports of earlier versions. Until the
+ * index is complete, reads also scan the rows that are missing there.
  */
 export interface UserIndexer {
   /** Starts to index in the background, unless that already runs. */
@@ -31,7 +31,7 @@ export function createUserIndexer(db: Connection): UserIndexer {
       })
     },
     async run() {
-      await stop() // two at a time would do everything twice
+      await stop() // two runs at a time would index each row twice
       await indexUsers(db)
     },
     stop,
@@ -61,8 +61,8 @@ const FIND_UNINDEXED = `
   FROM imports WHERE owner IS NULL AND last_purchase > users_indexed LIMIT 1`
 
 /**
- * Indexes the next rows of an import. They count as indexed once all of them are, so that any
- * process may repeat an interrupted block.
+ * Indexes the next rows of an import. Marks them as indexed only at the end, so that any process
+ * may repeat an interrupted block.
  */
 async function indexBlock(db: Connection, row: Unindexed, pause: Pause): Promise<void> {
   const { seq, store, first, last } = row

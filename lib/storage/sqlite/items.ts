@@ -40,7 +40,7 @@ export function itemMethods(db: Connection): ItemMethods {
       const { project_id = store?.project_id, archived } = key
       if (!store || store.project_id !== project_id) throw storeNotFound()
       const seq = store.seq as number
-      // Reads the revision before the page: the page may be newer than its revision, but never
+      // Reads the revision before the items: the items may be newer than the revision, but never
       // older.
       const revision = after === undefined ? revisionOf(db, seq) : ''
       const { taken, ...further } = db.some(
@@ -71,8 +71,8 @@ const FIND_CHANGES = `
   WHERE store = ? AND version > 1`
 const FIND_NEWEST = 'SELECT id FROM items WHERE store = ? ORDER BY seq DESC LIMIT 1'
 
-// Selects no columns of the store. They are the same in each row, and reading them would take as
-// long as reading columns of the item.
+// Does not select the columns of the store. They are the same in each row, and reading them would
+// take as long as reading the columns of the item.
 const pageOfItems = byArchived(
   (condition) => `
   SELECT ${ITEMS.list} FROM items

@@ -32,8 +32,8 @@ interface Owner {
   /** A random id by which the database tells this thread from all other holders of leases. */
   readonly instance: string
   /**
-   * Identifies the start of the process, and is equal in all its threads; '' in a thread that does
-   * not know it.
+   * The same text in all threads of a process, and another one after a restart; '' if a thread does
+   * not know this text.
    */
   readonly start: string
 }
@@ -57,21 +57,21 @@ function findStart(): string {
   const name = 'tillkit.start'
   const known = getEnvironmentData(name)
   if (typeof known === 'string') return known
-  if (!isMainThread) return '' // the main thread has not loaded this module
+  if (!isMainThread) return '' // unknown, because the main thread has not loaded this module
   setEnvironmentData(name, INSTANCE)
   return INSTANCE
 }
 
 /**
- * Whether the owner of an import may still write. If it is a process on this host that has ended,
- * it may not. Otherwise its lease decides: it may be another thread, or a process on another host
- * (a container with the same volume).
+ * Whether the owner of an import may still write. A process on this host that has ended may
+ * not. For another thread, or a process on another host (such as a container with the same
+ * volume), the lease decides.
  */
 export function isAlive(row: ImportRow): boolean {
   const owner = ownerOf(row)
   const { host, pid, instance } = owner
-  // This thread knows its running imports without a lease. An import that is no longer running must
-  // not block others, even if a full disk prevented its deletion.
+  // This thread knows which of its own imports run. An import that does not run any more must not
+  // block others, even if a full disk prevented its deletion.
   if (instance === INSTANCE) return underWay.has(row.import_id)
   if (host === hostname() && !(pid === process.pid ? isThread(owner) : isRunning(pid))) return false
   return hasLease(row)
@@ -99,9 +99,9 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * The last heartbeat of each import of other processes, and when this process first saw it. When
- * full, drops the oldest entry: nobody removes the entries of imports that have ended. If the
- * dropped import is still running, its lease starts anew.
+ * For each import of another process: its last heartbeat, and when this process first saw it. Drops
+ * the oldest entry when full, because nobody removes the entries of ended imports. If the dropped
+ * import still runs, its lease starts anew.
  */
 const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
 const MAX_HEARTBEATS = 1_000
@@ -110,7 +110,7 @@ const MAX_HEARTBEATS = 1_000
 function hasLease({ import_id, alive_at }: ImportRow): boolean {
   const last = heartbeats.get(import_id)
   if (last?.alive_at === alive_at) return performance.now() - last.seenAt < LEASE_MS
-  heartbeats.delete(import_id) // makes it the newest entry
+  heartbeats.delete(import_id) // `set` then adds it as the newest entry
   heartbeats.set(import_id, { alive_at, seenAt: performance.now() })
   const [oldest] = heartbeats.keys()
   if (heartbeats.size > MAX_HEARTBEATS && oldest !== undefined) heartbeats.delete(oldest)
@@ -146,9 +146,8 @@ export async function clearAbandonedImports(db: Connection, pause: Pause): Promi
 }
 
 /**
- * Takes an import from its owner, and deletes its rows. Also deletes its record, unless the import
- * was undone: the list of imports still shows it then. Does nothing if the import has ended or has
- * another owner.
+ * Takes an import from its owner, and deletes its rows. Also deletes its record, except that of an
+ * undone import, which lists still show. Does nothing if the import has ended or has another owner.
  */
 export async function clearImport(
   db: Connection,
@@ -170,9 +169,7 @@ export async function clearImport(
 const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
 
 const SLICE_ROWS = 2_000
-/**
- * If a slice takes longer, the next slice is smaller. Deleting 2,000 rows may block others for 1 s.
- */
+/** A longer slice makes the next one smaller. Deleting 2,000 rows may block others for 1 s. */
 const SLICE_MS = 50
 const MIN_SLICE_ROWS = 125
 
@@ -186,7 +183,7 @@ async function deleteImport(
   let size = SLICE_ROWS
   const deleteSlice = (from: number) =>
     db.lazyTransaction(() => {
-      if (renewLease(db, seq, CLEARING) === 0) return undefined // another process is deleting it
+      if (renewLease(db, seq, CLEARING) === 0) return undefined // another process has taken over
       const rows = db.all(FIND_PURCHASES, from, end, seq, size)
       const hasErased = db.find('SELECT 1 FROM erased_purchases WHERE store = ?', store)
       for (const row of rows as unknown as DeletedRow[]) {
@@ -256,7 +253,7 @@ interface DeletedRow {
 const FIND_PURCHASES = `
   SELECT seq, transaction_id, user_id FROM purchases WHERE seq BETWEEN ? AND ? AND import = ?
   ORDER BY seq LIMIT ?`
-// Keeps the transaction ids of erased purchases, so that the same file never restores their users.
+// Keeps the ids of erased purchases, so importing their file again does not restore the users.
 const KEEP_ERASED = `
   UPDATE transactions SET purchase = 0 WHERE store = ? AND transaction_id = ? AND purchase = ?
     AND (store, transaction_id) IN (SELECT store, transaction_id FROM erased_purchases)`

@@ -91,7 +91,7 @@ interface Query {
   readonly values: readonly SqliteValue[]
 }
 
-/** The purchases of imports `i`, and their items. Those of committed imports are visible. */
+/** Joins purchases `p` with their items and changed statuses. Only committed imports `i` count. */
 const JOINS = `
   CROSS JOIN items t ON t.seq = p.item
   LEFT JOIN purchase_changes c ON c.purchase = p.seq
@@ -100,7 +100,7 @@ const JOINS = `
 
 /**
  * The `seq` of the last purchase that this page may examine. Undefined if the page may examine all
- * that are left.
+ * remaining purchases.
  */
 function lastExamined(
   db: Connection,
@@ -152,7 +152,7 @@ function purchasesOfUser(
   const { sql, values } = conditionsAfter(filter)
   const ofUser = [store, user_id, ...values]
   // Selects `u.purchase`, the column of the index, instead of the equal `p.seq`. SQLite then knows
-  // that the rows are already sorted: 0.76 of the time.
+  // that the rows are already sorted, and the query takes 0.76 of the time.
   const indexed = columns.replace('p.seq', 'u.purchase')
   return {
     sql: `SELECT ${indexed} FROM purchase_users u

@@ -49,7 +49,7 @@ export function createWriteQueue(transaction: GroupTransaction): WriteQueue {
     else onEnd?.()
   }
 
-  /** Writes the next group. If the lock is taken, returns how long to wait before trying again. */
+  /** Writes the next group. If another process has the lock, returns the pause before a retry. */
   const writeGroup = (): number | undefined => {
     try {
       if (transaction.begin()) settle(waiting.splice(0, MAX_GROUP))

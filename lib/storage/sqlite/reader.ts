@@ -14,7 +14,7 @@ const { path, driver, sql, values } = workerData as Query
 const BATCH = 200
 
 const db = await openSqliteDriver(path, driver)
-parentPort?.postMessage([]) // the thread has begun
+parentPort?.postMessage([]) // tells `background.ts` that the thread has begun
 try {
   db.exec('PRAGMA busy_timeout = 5000')
   let batch: unknown[] = []

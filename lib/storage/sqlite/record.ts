@@ -14,7 +14,7 @@ import { insertRows } from './rows.ts'
 import { seqOfStore } from './stores.ts'
 import { userKey } from './users.ts'
 
-/** A status that a committed import has changed may still wait in `purchase_changes`. */
+/** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
 export const STATUS = 'coalesce(c.status, p.status)'
 
 export async function recordPurchase(
@@ -90,7 +90,7 @@ const FIND_TRANSACTION = `
   LEFT JOIN erased_purchases e ON e.store = tr.store AND e.transaction_id = tr.transaction_id
   WHERE tr.store = ? AND tr.transaction_id = ?`
 
-/** A free number before the rows of the running import; undefined without a running import. */
+/** The next free `seq`, lower than those of a running import; undefined if none is free. */
 function nextPurchase(db: Connection, store: number): number | undefined {
   const other = db.find(FIND_OTHER, store)
   const end = other ? (other.first_purchase as number) : Number.MAX_SAFE_INTEGER
@@ -100,8 +100,8 @@ function nextPurchase(db: Connection, store: number): number | undefined {
 }
 
 /**
- * Finds the last number in use. Looks at imports too: if an import's last rows were deleted with
- * their user, their numbers must not be used again.
+ * Finds the last `seq` in use. Also reads the ranges of imports: if the last rows of an import were
+ * deleted with their user, their `seq` must not be used again.
  */
 const FIND_LAST = `
   SELECT max(
@@ -151,7 +151,7 @@ function insertRow(
     )
 }
 
-/** Deletes the blocking import in the background, if its process has ended. */
+/** Deletes the running import of a store in the background, if that import is abandoned. */
 function clearIfAbandoned(db: Connection, store: number): void {
   const other = db.find(FIND_OTHER, store) as unknown as ImportRow | undefined
   if (other && !isAlive(other)) clearImport(db, other).catch(() => {})

@@ -3,8 +3,8 @@ import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts
 import type { Connection } from './connection.ts'
 
 /**
- * The next status changes of an import. `purchase_changes` has those that are not applied to
- * `purchases` yet.
+ * The next status changes of an import. Those that are not applied to `purchases` yet are in
+ * `purchase_changes`.
  */
 const CHANGES = `
   SELECT purchase, after FROM status_changes WHERE import = ? AND purchase > ?

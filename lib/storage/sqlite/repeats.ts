@@ -46,9 +46,8 @@ export function compareEntries(
 }
 
 /**
- * Deletes the appended rows that are equal to stored purchases. Uses few statements, because every
- * row of a file is such a row when the file is imported again. `compareRepeat` decides about the
- * other rows.
+ * Deletes the appended rows that are equal to stored purchases. Uses few statements, because all
+ * rows of a file that is imported again are equal. `compareRepeat` decides about the other rows.
  */
 function deleteIdentical(
   db: Connection,
@@ -82,7 +81,7 @@ const FIND_IDENTICAL = `
   GROUP BY s.import`
 const DELETE_PURCHASES = 'DELETE FROM purchases WHERE seq IN (SELECT value FROM json_each(?))'
 
-/** Counts rows of an earlier import that this one skips. */
+/** Counts rows that this import skips because import `earlier` had added them. */
 function addOverlap(db: Connection, seq: number, earlier: number, rows: number): void {
   if (earlier !== seq) db.run(ADD_OVERLAP, seq, earlier, rows)
 }
@@ -93,7 +92,7 @@ const ADD_OVERLAP = `
 
 interface Repeat {
   readonly line: number
-  /** Absent if the purchase was deleted with its user. */
+  /** Missing if the purchase was deleted with its user. */
   readonly stored: StoredIdentity | undefined
   readonly storedSeq: number
   readonly storedImport: number
@@ -138,7 +137,7 @@ function identity(table: string, prefix: string): string {
   return columns.map((column) => `${table}.${column} AS ${prefix}_${column}`).join(', ')
 }
 
-// Uses the item's `seq` instead of its SKU: both are unique within a store.
+// Uses the item's `seq` in place of its SKU, because it also identifies the item in its store.
 function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity {
   const value = (column: string) => row[`${prefix}_${column}`] ?? undefined
   return {
@@ -151,7 +150,7 @@ function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity 
   }
 }
 
-// Changes a row of the same import in place, because that row is still invisible.
+// Stages a new status for the commit. Changes a row of this import at once: it is invisible.
 function stageChange(db: Connection, seq: number, { storedSeq, storedImport, sent }: Repeat): void {
   const code = statusCode(sent.status)
   if (storedImport === seq) {

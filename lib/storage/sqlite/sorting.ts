@@ -1,18 +1,18 @@
-/** Sorts numbers in steps: a million of them at once block the event loop for 80 ms. */
+/** Sorts numbers in steps: sorting a million at once would block the event loop for 80 ms. */
 export interface Sorting {
-  /** The first numbers that are in their places. */
+  /** How many numbers at the start of the array have their final position. */
   readonly sorted: number
-  /** Takes at most 4 ms for a million numbers. */
+  /** Runs one step, which takes at most 4 ms for a million numbers. */
   advance(): void
 }
 
-/** The most numbers that one step sorts. */
+/** The maximum length of a part of the array that one step sorts. */
 const PART = 4_096
 
-/** Sorts by incremental quicksort. The first numbers are in their places after a few steps. */
+/** Sorts by incremental quicksort. The lowest numbers are sorted after a few steps. */
 export function createSorting(numbers: Float64Array): Sorting {
   let sorted = 0
-  /** The ends of the parts that are not sorted, the next part last. */
+  /** The ends of the parts that are not sorted. The last end belongs to the first part. */
   const ends = [numbers.length]
 
   return {
@@ -33,10 +33,10 @@ export function createSorting(numbers: Float64Array): Sorting {
   }
 }
 
-/** Moves the lesser numbers to the front. Returns their end: both parts have a number. */
+/** Moves lower numbers to the front. Returns where the upper part begins. No part is empty. */
 function partition(numbers: Float64Array, start: number, end: number): number {
   const at = (i: number) => numbers[i] as number
-  // Random, so that no file can make the parts uneven.
+  // A random pivot: nobody can write a file for which the parts are always uneven.
   const pivot = at(start + Math.floor(Math.random() * (end - start)))
   let left = start - 1
   let right = end

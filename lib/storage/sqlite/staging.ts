@@ -9,10 +9,10 @@ import { insertRows } from './rows.ts'
 import { createUserBlock } from './users.ts'
 
 /**
- * Writes the rows of one import. Appends rows as they arrive. While transaction ids ascend, indexes
- * them at once. Other ids wait to be sorted in blocks: in random order, each id would dirty another
- * page of the index, and if ids nearly ascend, each slice would split pages that are already full.
- * Random order has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
+ * Writes the rows of one import. Appends rows as they arrive. Indexes ascending transaction ids at
+ * once. Other ids wait, and are sorted in blocks. Without blocks, each id in random order would
+ * change another page of the index, and nearly ascending ids would split full pages. Random order
+ * has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
  */
 export interface Staging {
   /** Appends rows. Returns the outcome of the rows whose ids it indexes immediately. */
@@ -112,8 +112,8 @@ export function createStaging(
   }
 }
 
-// OR FAIL saves the statement journal, to which SQLite copies each page before the statement changes
-// it (bench/: 0.95 of an import's CPU). After an error, the caller rolls back the whole transaction.
+// OR FAIL avoids the statement journal, into which SQLite copies each page before a change (bench/:
+// an import needs 0.95 of the CPU). After an error, the caller rolls back the whole transaction.
 const INDEX_APPENDED = `
   INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
   SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ON CONFLICT DO NOTHING`
@@ -137,8 +137,8 @@ function indexEntries(
   return sumStaged(results)
 }
 
-// Reads the ids from the purchases: binding them takes longer. Of two rows with the same id, the
-// first one is stored.
+// Reads the ids from `purchases`, because binding them takes longer. Of two rows with the same id,
+// the first one is indexed.
 const INDEX_ENTRIES = `
   INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
   SELECT ?, p.transaction_id, p.seq FROM json_each(?) e CROSS JOIN purchases p

@@ -12,7 +12,7 @@ import {
 import { readInThread } from './background.ts'
 import type { Connection } from './connection.ts'
 
-// The `+` prevents SQLite from building an index over all purchases for this one statement.
+// The `+` keeps SQLite from building an index of all purchases only for this statement.
 const FROM = `
   FROM stores s
   CROSS JOIN imports i ON i.store = s.seq AND i.owner IS NULL
@@ -31,7 +31,7 @@ const PERIODS = {
 export const DIALECT: SummaryDialect = {
   from: FROM,
   status: STATUS,
-  // `sum` fails beyond 2^63. Sums the digits above and below 10^9 separately.
+  // `sum` fails beyond 2^63, so it adds the digits above and below 10^9 separately.
   sums: 'sum(p.price / 1000000000) AS high, sum(p.price % 1000000000) AS low',
   total(status) {
     const sum = (part: string) => `coalesce(sum(${part}) FILTER (WHERE status = ${status}), 0)`

@@ -9,14 +9,14 @@ export const THREAD_ROWS = 20_000
 const MAIN_ROWS = 1_000
 const YOUNG_MB = 4
 
-/** Opens a writer that works in a thread, or in this one where threads are not available. */
+/** Opens a writer that works in a thread, or in this thread if no other one can be started. */
 export async function openTotalsWriter(db: Connection): Promise<TotalsWriter> {
   const path = db.find('PRAGMA database_list')?.file as string
   const thread = path === '' ? undefined : await startWriter(db, path)
   return thread ?? { add: (store) => addHere(db, store), end: async () => {} }
 }
 
-/** Adds a slice in this thread. Then pauses for as long, to let other work run. */
+/** Adds a slice in this thread, then pauses for the same time to let other work run. */
 async function addHere(db: Connection, store: number): Promise<boolean> {
   const start = performance.now()
   const isMore = await db.lazyTransaction(() => addToTotals(db, store, MAIN_ROWS))
@@ -55,7 +55,7 @@ async function startWriter(db: Connection, path: string): Promise<TotalsWriter |
     return nextMessage()
   }
   try {
-    await nextMessage() // the thread is ready
+    await nextMessage() // resolves when the thread is ready
   } catch {
     return undefined // Node 20 runs no TypeScript in threads, even with tsx
   }

@@ -27,10 +27,10 @@ const TOTALS: TotalsDialect = {
   values: ['p.price / 1000000000', 'p.price % 1000000000'],
 }
 
-/** Reads of totals do not wait for scans of all purchases. */
+/** A separate queue: reads of totals do not wait for queries that scan all purchases. */
 const reads: ThreadQueue = new WeakMap()
 
-/** Reads the totals of a store, or resolves to the number of purchases that are not in them yet. */
+/** Reads the totals of a store, or resolves to the number of purchases that they still lack. */
 export async function readTotals(
   db: Connection,
   store: number,
@@ -52,7 +52,7 @@ export async function readTotals(
   return storeTotals(rows, by)
 }
 
-/** Stops at the number of imports that an overview would not read. */
+/** Reads no more imports than are enough to exceed `MOST_READ` purchases. */
 const COUNT_REMAINING = `
   SELECT coalesce(sum(last_purchase - max(first_purchase, totalled + 1) + 1), 0) AS remaining FROM (
     SELECT last_purchase, first_purchase, totalled FROM imports
@@ -68,7 +68,7 @@ const storedTotals = (kind: Kind) => `(
   CROSS JOIN purchase_totals t
     ON t.import = i.seq AND t.store = ? AND t.kind = ${kind} AND t.start >= ?`
 
-/** The status changes of committed imports that are not moved into `purchases` yet. */
+/** The status changes of committed imports that are not applied to `purchases` yet. */
 const changed = (status: string) => `(
   SELECT q.purchased_at, q.item, q.currency, q.price, ${status} AS status FROM purchase_changes c
   CROSS JOIN imports ci ON ci.seq = c.import AND ci.owner IS NULL AND ci.store = ?
@@ -89,8 +89,8 @@ const PARTS: readonly Part[] = [
 const statementBy = (by: Period) => totalsStatement(TOTALS, by, storedTotals, PARTS)
 
 /**
- * Adds the next purchases of a store to the totals, `most` at most. Call it in a transaction.
- * Returns false when none are left.
+ * Adds up to `most` further purchases of a store to the totals. Call it in a transaction. Returns
+ * false when none are left.
  */
 export function addToTotals(db: Connection, store: number, most: number): boolean {
   const next = db.find(FIND_NEXT, store) as unknown as Next | undefined
@@ -127,7 +127,7 @@ const ADD_ROWS = KINDS.map((kind) =>
   addition(TOTALS, kind, '?', 'purchases p WHERE p.seq BETWEEN ? AND ? AND p.import = ?'),
 ) as [string, string]
 
-/** The recorded purchases among the next imports. */
+/** Selects the recorded purchases among the next imports to add. */
 const RECORDED = `(
   SELECT i.seq FROM (SELECT i.seq, i.import_id FROM imports i WHERE ${UNTOTALLED} LIMIT ?) i
   WHERE ${IS_RECORDING})`

@@ -10,7 +10,7 @@ const SLICE_ROWS = 2_000
 /**
  * Undoes an import. Stages the previous statuses as the changes of a second import, slice by slice.
  * Then one transaction commits the second import, and gives the undone import an owner, which hides
- * its rows. They are deleted afterwards, here or by the cleanup of abandoned imports.
+ * its rows. The rows are deleted afterwards, by this call or by the cleanup.
  */
 export async function undoImport(
   db: Connection,
@@ -36,8 +36,8 @@ export async function undoImport(
       last = await slices.run(() => stageSlice(db, lease.seq, seq, after))
     }
     await slices.finish()
-    // Adds the import before the transaction makes this process its owner. An import that this
-    // process owns, but that is not in `underWay`, counts as abandoned.
+    // Adds the import to `underWay` before the transaction makes this process its owner. Otherwise
+    // the import would count as abandoned.
     underWay.add(import_id)
     const late = await db.transaction(() => {
       assertOwned(db, lease.seq)
@@ -60,7 +60,7 @@ export async function undoImport(
     throw error
   }
   slices.release()
-  // The import is already undone: nobody sees its rows any more. If deleting them fails, the next
+  // The import is already undone, and its rows are invisible. If deleting them fails, the next
   // import into the store deletes them.
   await clearImport(db, { ...undone, undone_at }).catch(() => {})
   underWay.delete(import_id)
@@ -72,7 +72,7 @@ const UNDONE = { outcome: 'undone' } as const
 const FIND_IMPORT = 'SELECT * FROM imports WHERE import_id = ? AND store = ?'
 const HIDE = 'UPDATE imports SET owner = ?, alive_at = ?, undone_at = ? WHERE seq = ?'
 
-/** Finds a purchase that was recorded since the import was checked. */
+/** Finds a purchase that was recorded since `findRefusal` checked the import. */
 const FIND_RECORDED = `
   SELECT 1 FROM imports WHERE store = ? AND seq > ?
   UNION ALL SELECT 1 FROM import_overlaps WHERE earlier = ? LIMIT 1`
@@ -86,8 +86,8 @@ function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome |
 
 /**
  * Counts the purchases that an import added or changed and that a later import changed again. A
- * status only advances. Therefore, a change that begins with the status that this import set is a
- * later one.
+ * purchase never returns to an earlier status. A change that starts from the status that this
+ * import set is therefore a later one.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -99,9 +99,9 @@ const COUNT_CHANGED = `
     WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
 
 /**
- * Counts the rows of an import that later imports skipped as already present. Also counts each
- * purchase of another import whose status this one changed, if a later import skipped rows of that
- * other import.
+ * Counts the rows that later imports skipped because this import had added them. Also counts the
+ * purchases whose status this import changed, if a later import skipped rows of the import that
+ * added the purchase.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (
@@ -111,8 +111,8 @@ const COUNT_SKIPPED = `
   FROM import_overlaps o WHERE o.earlier = ?`
 
 /**
- * Takes the next purchases whose status the import changed, and copies the status that each had
- * before to the staging table. Returns the last of these purchases, or undefined if none is left.
+ * Stages the previous statuses of the next purchases whose status the import changed. Returns the
+ * `seq` of the last of these purchases, or undefined if none is left.
  */
 function stageSlice(
   db: Connection,
@@ -127,8 +127,8 @@ function stageSlice(
   return changes.at(-1)?.purchase as number | undefined
 }
 
-// Compares the import too: SQLite may have given the number of a deleted purchase to one of another
-// import.
+// Compares the import too: SQLite may have given the `seq` of a deleted purchase to a purchase of
+// another import.
 const FIND_CHANGES = `
   SELECT c.purchase, c.before FROM status_changes c CROSS JOIN purchases p
   WHERE c.import = ? AND c.purchase > ? AND p.seq = c.purchase AND p.import <> c.import

@@ -3,9 +3,9 @@ import type { Connection } from './connection.ts'
 import { createSorting, type Sorting } from './sorting.ts'
 
 /**
- * The key of a user's purchases in `purchase_users`: a hash of 31 bits. Users may share a key, so
- * each read compares the user id of the purchase too. An index with these numbers takes half of the
- * space of one with user ids, and two thirds of the time to write.
+ * The key of a user's purchases in the index `purchase_users`: a hash of 31 bits. Users may share a
+ * key, so each read compares the user id of the purchase too. Compared with an index of user ids,
+ * this index takes half of the space, and two thirds of the time to write.
  */
 export function userKey(store: number, user_id: string): number {
   let hash = store
@@ -21,7 +21,7 @@ export function userKey(store: number, user_id: string): number {
 export interface UserBlock {
   readonly size: number
   /**
-   * Whether a block must be written before the next `add`. Stays true until all of it is written.
+   * Whether the block must be written before the next `add`. Stays true until all is written.
    */
   readonly isFull: boolean
   add(user_id: string | undefined, purchase: number): void
@@ -39,9 +39,7 @@ export interface UserBlock {
 const BLOCK_ROWS = 1_000_000
 const ROWS_A_STATEMENT = 64
 
-/**
- * A double exactly holds a sort key: 31 bits of the user's key, and 22 bits of the entry's index.
- */
+/** A double holds 53 bits exactly: 31 of the user's key, then the 22-bit index of the entry. */
 const PLACES = 2 ** 22
 
 export function createUserBlock(db: Connection, store: number): UserBlock {
@@ -105,7 +103,7 @@ function insertion(rows: number, verifies: boolean): string {
 
 const HAS_USER = 'EXISTS (SELECT 1 FROM purchases WHERE seq = column2 AND user_id IS NOT NULL)'
 
-/** Call it for each purchase that is deleted or loses its user. */
+/** Removes a purchase from the index, because it is deleted or loses its user. */
 export function deleteUserEntry(
   db: Connection,
   store: number,

@@ -9,7 +9,7 @@ import { listRefunds } from './refunds.ts'
 
 export function webhookMethods(db: Connection): WebhookMethods {
   const read = async <T>(program: Program<T>) => execute(db, program)
-  // Does not fsync: a later commit makes the state durable. A lost state sends messages again.
+  // Does not fsync: a later commit makes the state durable. If it is lost, messages are sent again.
   const write = <T>(program: Program<T>) => db.lazyTransaction(() => execute(db, program))
   return {
     findEndpoint: (id) => read(programs.findEndpoint(id)),

@@ -10,7 +10,7 @@ const BIGINT = 'bigint'
 const KEY_COLUMNS = { endpoint_id: TEXT, sequence: BIGINT, part: BIGINT } as const
 const IS_KEY = 'm.endpoint_id = r.endpoint_id AND m.sequence = r.sequence AND m.part = r.part'
 
-/** The leases of endpoints, and the messages that are to be sent. */
+/** The methods for leases of endpoints, and for messages to send. */
 export function deliveryPrograms(
   dialect: WebhookDialect,
   { write, move }: ReturnType<typeof endpointPrograms>,

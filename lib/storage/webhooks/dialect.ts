@@ -10,7 +10,7 @@ export type Value = PlainValue | boolean | object
 export interface Statement {
   readonly sql: string
   readonly values: readonly Value[]
-  /** Whether the result is rows. Otherwise it is the number of changed rows. */
+  /** Whether the statement returns rows. Otherwise it returns the number of changed rows. */
   readonly reads: boolean
 }
 
@@ -39,21 +39,21 @@ export interface WebhookDialect {
   /** The order in which entries are read. */
   readonly order: string
   /**
-   * The entries `a` after the position of an endpoint `e`, in order. Takes the id of the endpoint
-   * and the most entries.
+   * The entries `a` after the position of an endpoint `e`, in order. The values are the id of the
+   * endpoint and the maximum number of entries.
    */
   unread(condition: string): string
   /**
-   * On PostgreSQL, a position also has the transaction id of its last entry. Sets it from the entry
-   * `a`.
+   * Sets the transaction id of a position to that of entry `a`. Only PostgreSQL positions have a
+   * transaction id.
    */
   readonly setXid: string
   /**
-   * Whether the endpoint's position is directly before entry `a`, or later. A move to this entry
-   * then does not skip any.
+   * Whether the endpoint's position is directly before entry `a`, or later. A move to directly
+   * before that entry then skips no entries.
    */
   readonly isBack: string
-  /** Clears the columns that `setNewest` sets in addition to the position. */
+  /** Clears the columns that `setNewest` sets besides the position. */
   readonly setBack: string
   /** Sets the position after the newest committed entry. */
   readonly setNewest: string

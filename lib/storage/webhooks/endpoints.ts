@@ -7,7 +7,7 @@ import { all, find, fragmentsOf, type Program, run, type WebhookDialect } from '
 
 const LAG = 10_000
 
-/** Endpoints, their positions and their lags. */
+/** The methods for endpoints, their positions and their lags. */
 export function endpointPrograms(dialect: WebhookDialect) {
   const { order, lock, setXid, setBack, isBack } = dialect
   const { endpointColumns, isWaiting, findEndpoint, isUnread, countWaiting } = fragmentsOf(dialect)

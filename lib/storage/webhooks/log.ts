@@ -5,7 +5,7 @@ import type { Page } from '../port.ts'
 import { MESSAGES, numberedEntry } from '../tables.ts'
 import { all, find, fragmentsOf, type Program, run, type WebhookDialect } from './dialect.ts'
 
-/** The delivery log, and the entries of the audit log that endpoints need. */
+/** The methods for the delivery log, and for the audit entries that endpoints need. */
 export function logPrograms(dialect: WebhookDialect) {
   const { messageColumns, entryColumns, isWaiting, isUnread } = fragmentsOf(dialect)
   const sqlOfMessages = (condition: string) => `
@@ -29,8 +29,8 @@ export function logPrograms(dialect: WebhookDialect) {
     },
 
     *pruneMessages(endpoint_id: string, before: number, keep: number): Program<void> {
-      // The messages are nearly in order of time. The range to delete ends at the first recent one,
-      // although a few old ones may follow it.
+      // The messages are nearly in order of time. Deletes only the messages before the first recent
+      // one, although a few old ones may follow it.
       const first = `SELECT seq FROM webhook_messages WHERE endpoint_id = ? AND created_at >= ?
         ORDER BY seq LIMIT 1`
       const newest = `SELECT seq + 1 AS seq FROM webhook_messages WHERE endpoint_id = ?
@@ -64,12 +64,12 @@ export function logPrograms(dialect: WebhookDialect) {
     },
 
     /**
-     * Finds the first entry that any endpoint still needs. Endpoints that were stopped, or began
-     * to fail, before `stopped_before` do not count.
+     * Finds the first entry that an endpoint has not delivered. Endpoints that were stopped, or
+     * began to fail, before `stopped_before` do not count.
      */
     *findNeeded(stopped_before: number): Program<number | undefined> {
       const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'
-      // The condition keeps PostgreSQL from a scan of the whole log when nothing is unread.
+      // The last condition keeps PostgreSQL from scanning the whole log when nothing is unread.
       const unread = `SELECT min((SELECT min(a.seq) FROM audit a WHERE ${isUnread}
           AND (e.store_id = '' OR a.store_id = e.store_id))) AS seq
         FROM webhook_endpoints e WHERE ${needs}

@@ -4,8 +4,8 @@ import { all, fragmentsOf, type Program, type WebhookDialect } from './dialect.t
 const ACCOUNTS = 100
 const ENDPOINTS_OF_ACCOUNT = 100
 /**
- * An endpoint of a store ignores unread entries of other stores, until there are this many. It then
- * counts as ready, so that its position moves past them.
+ * An endpoint for a single store is not ready if only other stores have unread entries. From this
+ * many entries on, it is ready, so that its position moves past them.
  */
 const ENTRIES = 20
 
@@ -14,7 +14,8 @@ export function readyPrograms(dialect: WebhookDialect) {
   const { isSettled, order, clock } = dialect
   const { isWaiting, isUnread, countWaiting } = fragmentsOf(dialect)
   const unread = `FROM audit a WHERE ${isUnread} AND ${isSettled}`
-  // With EXISTS, PostgreSQL ignores ORDER BY, and may scan the whole log.
+  // Uses `(SELECT …) IS NOT NULL`: in EXISTS, PostgreSQL ignores ORDER BY, and may scan the whole
+  // log.
   const hasUnread = `CASE WHEN e.store_id = ''
     THEN (SELECT 1 ${unread} ORDER BY ${order} LIMIT 1) IS NOT NULL
     ELSE EXISTS (
@@ -23,8 +24,8 @@ export function readyPrograms(dialect: WebhookDialect) {
       OR (SELECT 1 ${unread} ORDER BY ${order} LIMIT 1 OFFSET ${ENTRIES - 1}) IS NOT NULL END`
 
   /**
-   * Finds the next accounts that have active endpoints, with one index lookup for each. `first` and
-   * `last` are the range of endpoints to examine.
+   * Finds the next accounts that have active endpoints, with one index lookup for each account.
+   * `first` and `last` limit the endpoints to examine.
    */
   const ACTIVE = "webhook_endpoints e WHERE e.state = 'active'"
   const findAccounts = `
