@@ -39,7 +39,7 @@ export interface ImportWriter {
 const MAX_WAITING = 12
 /** Waking the other thread takes 0.2 ms. */
 const SLICES_A_MESSAGE = 4
-const YOUNG_MB = 2
+const YOUNG_MB = 8
 const MODULE = 'storage/sqlite/import-thread'
 
 /** The import threads that run. Imports on the same connection share one. */
