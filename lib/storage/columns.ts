@@ -116,7 +116,7 @@ export function table<R>(
   }
 }
 
-/** Describes the same table with only these columns. */
+/** Describes a part of a table: only these columns. */
 export function pick<R, Name extends keyof R>(
   { name, columns }: Table<R>,
   ...names: readonly Name[]

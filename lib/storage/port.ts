@@ -68,7 +68,7 @@ export interface Storage
    * trip.
    */
   allowStale?<T>(work: () => T): T
-  /** Helps callers to cache answers. Missing in a storage without version checks. */
+  /** Helps callers to cache answers. Missing in a storage that does not check for changes. */
   readonly revision?: Revision
   close(): Promise<void>
 }
@@ -86,7 +86,7 @@ export type Together = <T>(work: () => T) => T
 export interface Revision {
   /** A counter. After a change of data that can be cached, the next `check` increases it. */
   current(): number
-  /** Resolves after a version check that begins after the call. */
+  /** Checks whether data has changed. The check starts after the call, even if another one runs. */
   check(): Promise<void>
 }
 
@@ -125,8 +125,8 @@ export interface BucketMethods {
 export type BucketTimes = ReadonlyMap<string, number>
 
 /**
- * The methods that change records in caches. A cache on PostgreSQL finds these changes by their
- * audit entries.
+ * The methods that change records which a cache may hold. On PostgreSQL, a cache finds these
+ * changes by their audit entries.
  */
 type CachedChange =
   | 'insertAccount'

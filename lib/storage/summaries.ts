@@ -97,7 +97,7 @@ export function summaryOf(row: Row, by: readonly SummaryKey[]): PurchaseSummary 
   return { ...totalOf(groups as { readonly currency: string }, row), buyers }
 }
 
-/** Adds the counts and sums of a row to the names of its group. */
+/** Makes a total from the names of its group and from the counts and sums in a row. */
 export function totalOf<Group extends object>(group: Group, row: Row) {
   return {
     ...group,
@@ -111,7 +111,7 @@ export function totalOf<Group extends object>(group: Group, row: Row) {
 }
 
 /**
- * The SQL that counts the buyers of a store in each currency. Its values are the start of the
+ * The SQL that counts the buyers of a store in each currency. Its parameters are the start of the
  * period (three times), the account and the store.
  */
 export function buyersStatement({ from, status }: SummaryDialect): string {

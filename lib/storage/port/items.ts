@@ -56,9 +56,9 @@ export interface CatalogMethods {
    */
   listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
   /**
-   * Writes all changes in one transaction. Each changed record gets an audit entry, in addition to
-   * the entry of `write`. Throws `catalog_changed`, and writes nothing, if the digest of the
-   * catalog is no longer `state`, or if a new name is taken.
+   * Writes all changes in one transaction. Writes an audit entry for each changed record, and the
+   * audit entry that `write` contains. Throws `catalog_changed`, and writes nothing, if the digest
+   * of the catalog is no longer `state`, or if a new name is taken.
    */
   applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
@@ -79,11 +79,11 @@ export interface CatalogChanges {
   readonly state: string
   /** A random id for this change of the items. It begins with the time, so ids sort by time. */
   readonly change_id: string
-  /** Missing if the project itself does not change. */
+  /** The changed project. Missing if only stores and items change. */
   readonly project?: Project | undefined
   readonly newStores: readonly Store[]
   readonly stores: readonly Store[]
-  /** Must be repeatable: each attempt to write iterates over all items. */
+  /** The items to insert. Must be iterable repeatedly: each attempt to write iterates over all. */
   readonly newItems: Iterable<Item>
   readonly items: Iterable<CatalogItemChange>
 }

@@ -97,7 +97,7 @@ export interface TotalsQuery {
 }
 
 export interface StoreTotals {
-  /** Totals by currency, since `from`. The currency with the most `purchased` ones comes first. */
+  /** Totals since `from` by currency. The one with the most `purchased` purchases comes first. */
   readonly currencies: readonly PurchaseTotal[]
   /**
    * Totals by period and currency, since `from`, sorted by both. Contains only the first
@@ -166,7 +166,7 @@ export type RecordedRow =
       readonly purchase?: StoredPurchase
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
-  /** The SKU is not an item of the store. */
+  /** No item of the store has this SKU. */
   | { readonly outcome: 'unknown' }
   /**
    * A running import contains the same `transaction_id`, or the sequence numbers that it left free

@@ -57,9 +57,9 @@ export interface WebhookMethods {
    */
   takeMessages(request: TakeRequest): Promise<StoredMessage[]>
   /**
-   * Calls `settle` with each endpoint and those of its messages in `keys` that the holder has, and
-   * stores the results. Ignores messages that another holder has. Renews the leases of the
-   * endpoints for `lease` milliseconds.
+   * For each endpoint of `keys`, calls `settle` with the endpoint and with those of its messages
+   * that are in `keys` and assigned to the holder. Stores the results. Ignores messages of other
+   * holders. Renews the leases of the endpoints for `lease` milliseconds.
    */
   settleMessages(
     holder: string,
@@ -67,7 +67,7 @@ export interface WebhookMethods {
     lease: number,
     settle: SettleMessages,
   ): Promise<void>
-  /** Ends the leases of a holder. Its messages become due at `now`. */
+  /** Ends the leases of a holder. The messages that are assigned to it become due at `now`. */
   releaseEndpoints(holder: string, now: number): Promise<void>
   /** The earliest time after `now` at which a message is due. */
   findNextDue(now: number): Promise<number | undefined>
@@ -87,7 +87,7 @@ export interface WebhookMethods {
   clearAnswers(project_id: string, write?: WriteOptions): Promise<void>
   findEntries(sequences: readonly number[]): Promise<NumberedEntry[]>
   /**
-   * Finds the `seq` of the project's first entry that is not older than this time; ISO 8601, UTC.
+   * Finds the `seq` of the project's first audit entry that is not older than `since`; ISO, UTC.
    */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
@@ -125,7 +125,7 @@ export interface EndpointMove {
 
 export interface EndpointLag {
   readonly count: number
-  /** The number of entries and messages that were examined. */
+  /** The number of entries and messages that were examined to compute this lag. */
   readonly examined: number
   /**
    * The `seq` of the first entry that is unread or has a waiting message. Without such an entry,

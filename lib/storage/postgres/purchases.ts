@@ -17,8 +17,8 @@ export const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"
 const COLUMNS = purchaseColumns(STATUS)
 
 /**
- * Limits `p` to the range of an import's rows. If an import has no range, because an earlier
- * version wrote it, the condition allows all rows.
+ * An SQL condition that limits the purchases `p` to the range of an import's rows. If an import has
+ * no range, because an earlier version wrote it, the condition allows all rows.
  */
 const WITHIN_IMPORT = `
   AND p.seq >= (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE import_id = ?)

@@ -21,7 +21,7 @@ export type Row = Record<string, SqliteValue>
 /** A connection that caches prepared statements and translates errors. */
 export interface Connection {
   readonly driver: SqliteDriverName
-  /** Is 1 while a write waits for the lock. Another thread that has the lock can read it. */
+  /** Shared with other threads. Is 1 while a write of this connection waits for the lock. */
   readonly lockWanted: Int32Array
   exec(sql: string): void
   /** Runs a statement. Returns the number of changed rows. */

@@ -63,7 +63,7 @@ function assertWritable(path: string): void {
   }
 }
 
-/** Sets the properties of a connection. */
+/** Sets the PRAGMAs of a connection. */
 export async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   versionOf(db) // rejects another program's file before changing its journal mode

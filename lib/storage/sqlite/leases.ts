@@ -99,9 +99,9 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * For each import of another process: its last heartbeat, and when this process first saw it. Drops
- * the oldest entry when full, because nobody removes the entries of ended imports. If the dropped
- * import still runs, its lease starts anew.
+ * For each import of another process: its last heartbeat, and when this process first saw that
+ * heartbeat. Drops the oldest entry when full, because nobody removes the entries of ended imports.
+ * If the dropped import still runs, its lease starts anew.
  */
 const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
 const MAX_HEARTBEATS = 1_000

@@ -60,7 +60,7 @@ export async function undoImport(
     throw error
   }
   slices.release()
-  // The import is already undone, and its rows are invisible. If deleting them fails, the next
+  // The import is already undone, and reads leave out its rows. If deleting them fails, the next
   // import into the store deletes them.
   await clearImport(db, { ...undone, undone_at }).catch(() => {})
   underWay.delete(import_id)

@@ -34,7 +34,7 @@ export interface WebhookDialect {
   readonly clock: string
   /** Whether an entry comes after the endpoint's position. */
   readonly isAfter: string
-  /** Whether no transaction that is still open can precede an entry. */
+  /** Whether no open transaction can still insert an entry that comes before this one. */
   readonly isSettled: string
   /** The order in which entries are read. */
   readonly order: string
@@ -49,13 +49,13 @@ export interface WebhookDialect {
    */
   readonly setXid: string
   /**
-   * Whether the endpoint's position is directly before entry `a`, or later. A move to directly
-   * before that entry then skips no entries.
+   * Whether the endpoint's current position is directly before entry `a`, or further on. Setting
+   * the position to directly before `a` then skips no entry.
    */
   readonly isBack: string
-  /** Clears the columns that `setNewest` sets besides the position. */
+  /** Clears the columns that only a position from `setNewest` uses. */
   readonly setBack: string
-  /** Sets the position after the newest committed entry. */
+  /** Moves the position of an endpoint to after the newest committed entry. */
   readonly setNewest: string
   /** Locks the selected rows of `e`. */
   readonly lock: string
