@@ -73,8 +73,8 @@ const CHUNK_BYTES = 64 * 1024
 function begin(fd: number, path: string): { size: number; seq: number } {
   const stat = fstatSync(fd)
   if (!stat.isFile()) throw refusal(path, 'it is not a file')
-  // The owner of a file can always open it, whatever its mode is. A file with a second hard link
-  // may be an unrelated file that somebody has linked to this path.
+  // A file of another user is refused: its owner can open it whatever its mode is. A file with a
+  // second hard link may be an unrelated file that somebody has linked to this path.
   if (stat.uid !== (process.getuid?.() ?? stat.uid))
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')

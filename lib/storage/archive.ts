@@ -13,8 +13,8 @@ export type ArchivePage = (step: {
   readonly page: Page
   readonly keep: (entries: readonly NumberedEntry[]) => void
   /**
-   * Unix milliseconds. Unread entries of webhook endpoints, and entries with waiting messages, stay
-   * in the log. Endpoints that were stopped or began to fail before this time do not count.
+   * Unix milliseconds. Entries that may still have to be sent to a webhook endpoint stay in the
+   * log. Endpoints that were stopped or began to fail before this time do not count.
    */
   readonly stopped_before: number
   readonly write: WriteOptions
@@ -53,9 +53,9 @@ export async function archiveInto(
 
 /**
  * Returns the entries of a page to archive, and the cursor of the next page. Stops at the first
- * entry that is not older than `before`, or that a webhook endpoint still needs (`needed`). If a
- * clock was changed, later entries may be older than `before`. They stay in the log, because the
- * sequence numbers in a file must ascend.
+ * entry that is not older than `before`, or whose `seq` is `needed` or higher. If a clock was
+ * changed, later entries may be older than `before`. They stay in the log, because the sequence
+ * numbers in a file must ascend.
  */
 export function splitPage(
   entries: readonly NumberedEntry[],

@@ -167,7 +167,7 @@ export function createReadCache(
 /**
  * Marks a page that was read only once. The first read of a page caches this mark, and the second
  * read caches the page. Otherwise one client that reads a long list would fill the cache with pages
- * that nobody reads again. The first page of a list is cached at once.
+ * that nobody reads again. The first page of a list is cached at its first read.
  */
 export const READ_ONCE = Symbol('read once')
 

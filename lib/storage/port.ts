@@ -27,8 +27,8 @@ export type * from './port/write.ts'
  * record: it may be frozen or shared.
  *
  * A method throws `storage_unavailable` while the database cannot be used: locked, full or
- * unreachable. A write with an `authority` first verifies it. If the authority does not hold, the
- * write throws the error of `assertAuthority`.
+ * unreachable. A write with an `authority` first checks its conditions, such as a valid account
+ * key. If one fails, the write throws the error of `assertAuthority`.
  */
 export interface Storage
   extends AccountMethods,
@@ -58,13 +58,13 @@ export interface Storage
   poolState?(): PoolState
   /**
    * Begins a request. Returns a function that runs the calls of this request: see `Till.together`.
-   * Missing unless a version check costs a round trip.
+   * Missing unless a check for changed data costs a round trip.
    */
   together?(): Together
   /**
-   * Calls `work`. Reads that `work` begins synchronously may return cached records without a
-   * version check. Use it only for records that the caller's write verifies again in its
-   * transaction, or for fields that never change. Missing unless a version check costs a round
+   * Calls `work`. Reads that `work` begins synchronously may return cached records without a check
+   * whether they have changed. Use it only for records that the caller's write verifies again in
+   * its transaction, or for fields that never change. Missing unless such a check costs a round
    * trip.
    */
   allowStale?<T>(work: () => T): T

@@ -32,7 +32,7 @@ export interface AuditMethods {
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
   /** Lists the audit log of one account, newest entries first. */
   listRecentAudit(account_id: string, page: Page): Promise<AuditPage>
-  /** Lists the entries about changes of an item after its creation, newest first. */
+  /** Lists the audit entries about an item, except that of its creation; newest first. */
   listItemAudit(item_id: string, page: Page): Promise<AuditPage>
   /**
    * Lists the entries of all accounts in an order that never changes: every entry that is committed
@@ -74,8 +74,8 @@ export interface ArchiveRequest {
   /** The path of a new file, or of an earlier archive of the same log. */
   readonly file: string
   /**
-   * Also stops at the first audit entry that a webhook endpoint still needs. Ignores endpoints that
-   * were stopped or began to fail before this time; Unix milliseconds; default 0.
+   * Also stops at the first audit entry that may still have to be sent to a webhook endpoint.
+   * Ignores endpoints that were stopped or failing before this time. Unix milliseconds; default 0.
    */
   readonly stopped_before?: number | undefined
   /** The audit entry that records the archive run. Written with the first moved entries. */

@@ -9,7 +9,7 @@ import type { Insertion, UpdateOptions, WriteOptions } from './write.ts'
 export interface ItemMethods {
   /** Inserts an item. Resolves to `taken` if the store has an item with this `name`. */
   insertItem(item: Item, write?: WriteOptions): Promise<Insertion>
-  /** Inserts items in this order, for `copyStorage`. Skips items whose id exists. */
+  /** Inserts items in the given order, for `copyStorage`. Skips items whose id exists. */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
   findItemByName(store: StoreKey, name: string): Promise<Item | undefined>

@@ -86,9 +86,7 @@ export interface WebhookMethods {
   /** Deletes the bodies of HTTP responses from the delivery logs of a project. */
   clearAnswers(project_id: string, write?: WriteOptions): Promise<void>
   findEntries(sequences: readonly number[]): Promise<NumberedEntry[]>
-  /**
-   * Finds the `seq` of the project's first audit entry that is not older than `since`; ISO, UTC.
-   */
+  /** Finds the `seq` of the project's first audit entry at or after `since`; ISO 8601, UTC. */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
    * Lists the purchases whose status an import changed to refunded or cancelled, in a fixed order.

@@ -96,8 +96,8 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
           await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
           await tx.run(COMMIT, first + 1, last, lease.import)
           if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
-          // The statements above may take minutes. The authority is verified after them, because
-          // revocations wait from then on until the commit.
+          // Verifies the authority after the statements above, which may take minutes: once it is
+          // verified, revocations have to wait for the commit.
           await verifyAuthority(tx, write.authority)
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
           await recordWrite(tx, write)

@@ -48,7 +48,7 @@ export function createPool(
   { size, pipeline, wait, patience, idle }: PoolOptions,
 ): Pool {
   const clients = new Set<Client>()
-  // Runs no transaction on one of the connections, so single statements never wait for an import.
+  // Keeps one of several connections for single statements, so they never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
   let isClosed = false

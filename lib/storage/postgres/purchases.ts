@@ -26,8 +26,8 @@ const WITHIN_IMPORT = `
     WHERE import_id = ?)`
 
 /**
- * The purchases `p` up to the store's last visible one. They include rows of undone imports that
- * are not deleted yet.
+ * An SQL condition that selects the committed purchases `p` of a store. They include rows of undone
+ * imports that are not deleted yet.
  */
 const OF_STORE = `
   p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)

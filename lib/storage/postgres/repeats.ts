@@ -149,7 +149,7 @@ const STAGE_STATUSES = `
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
 
 /**
- * Adds up the rows that this import skips because an earlier import had added them. Sorts the
+ * Counts the rows that this import skips because an earlier import had added them. Sorts the
  * earlier imports: two blocks that lock the same rows in different orders would deadlock.
  */
 export async function addOverlaps(

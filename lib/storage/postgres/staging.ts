@@ -67,7 +67,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     return results
   }
 
-  /** Whether a block may be written beside another one: only while the pool has no other work. */
+  /** Whether two blocks may be written at a time: only while the pool has no other work. */
   const mayStart = (ids: ReadonlySet<string>): boolean => {
     const { size, inUse } = db.poolState()
     const isPoolFree = inUse <= 1 && size >= LEAST_POOL

@@ -39,8 +39,8 @@ export interface Connection {
    */
   write<T>(work: () => T): Promise<T>
   /**
-   * Runs `work`, which must be synchronous, in its own transaction. Runs it at once unless another
-   * process holds the lock.
+   * Runs `work`, which must be synchronous, in its own transaction. Does not wait, unless
+   * another process holds the lock.
    */
   transaction<T>(work: () => T): Promise<T>
   /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */

@@ -85,8 +85,8 @@ function releaseFreePages(db: Connection): void {
   if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
 }
 
-// Retries, because changing the journal mode ignores the busy timeout and several processes may
-// open a new file at once.
+// Retries, because changing the journal mode ignores the busy timeout, and several processes may
+// open a new file at the same time.
 async function enterWal(driver: SqliteDriver, attempts = 100): Promise<void> {
   try {
     driver.exec('PRAGMA journal_mode = WAL')

@@ -50,7 +50,7 @@ export interface ThreadFailure {
 const TRANSACTION_MS = 10
 /** The maximum time to wait until a write of the thread that started this one gets the lock. */
 const YIELD_MS = 100
-/** The number of WAL frames for a checkpoint by SQLite. High, as `checkpoints.ts` makes them. */
+/** SQLite makes a checkpoint only at this many frames: `checkpoints.ts` makes them earlier. */
 const AUTOMATIC_FRAMES = 32_000
 
 /** A slice to stage, or the end of the import without rows. */

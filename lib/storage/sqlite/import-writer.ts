@@ -24,7 +24,7 @@ export interface ImportWriter {
   readonly becomesReady: Promise<boolean>
   /** Call it once, when the thread is ready. The next row gets the `seq` `first_purchase`. */
   begin(first_purchase: number): void
-  /** Sends rows to the thread. Waits if it is far behind. Resolves to earlier outcomes. */
+  /** Sends rows to the thread. Waits if it is far behind. Resolves to earlier rows' outcome. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Resolves when all rows are staged, to the outcomes that `stage` did not report. */
   finish(): Promise<StagedRows>

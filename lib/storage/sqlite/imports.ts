@@ -142,8 +142,8 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
   const stageHere = async (rows: readonly NewPurchase[]): Promise<StagedRows> => {
     rowsHere += rows.length
     const results = [await slices.run(() => staging.append(rows))]
-    // Stops indexing when the block is no longer full, because `rows` stay in memory until `stage`
-    // ends. V8 would move them, and later rows with them, to its old generation (bench/: 25 MiB).
+    // Indexes no more than needed, because `rows` stay in memory until `stage` ends. Otherwise V8
+    // would move them, and later rows with them, to its old generation (bench/: 25 MiB).
     while (staging.isBlockFull) results.push(await index())
     return sumStaged(results)
   }

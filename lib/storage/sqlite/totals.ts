@@ -89,7 +89,7 @@ const PARTS: readonly Part[] = [
 const statementBy = (by: Period) => totalsStatement(TOTALS, by, storedTotals, PARTS)
 
 /**
- * Adds up to `most` further purchases of a store to the totals. Call it in a transaction. Returns
+ * Adds at most `most` further purchases of a store to the totals. Call it in a transaction. Returns
  * false when none are left.
  */
 export function addToTotals(db: Connection, store: number, most: number): boolean {

@@ -49,8 +49,8 @@ export interface WebhookDialect {
    */
   readonly setXid: string
   /**
-   * Whether the endpoint's current position is directly before entry `a`, or further on. Setting
-   * the position to directly before `a` then skips no entry.
+   * Whether the endpoint's current position is directly before entry `a`, or further on. Moving it
+   * back to directly before `a` then skips no entry.
    */
   readonly isBack: string
   /** Clears the columns that only a position from `setNewest` uses. */
