@@ -36,7 +36,7 @@ export async function archiveInto(
   let archived = 0
   const archiveNext = async (page: Page) => {
     signal?.throwIfAborted()
-    // The first batch writes one audit entry for the whole run.
+    // Only the first batch writes the audit entry of the whole run.
     const first = archived === 0 ? write : {}
     return archivePage({ before, page, keep: target.keep, stopped_before, write: first })
   }

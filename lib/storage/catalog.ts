@@ -136,7 +136,7 @@ export interface BatchOptions<T> {
 
 /**
  * Cuts the records of a catalog into batches. Call this before the transaction that writes them,
- * because it takes long.
+ * because the cutting takes long.
  */
 export function batchesOf<T>(
   records: Iterable<T>,
@@ -160,7 +160,7 @@ export function batchesOf<T>(
   return batches
 }
 
-/** The error for a catalog that another write has changed since the plan was made. */
+/** The error for applying a plan to a catalog that has changed since the plan was made. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }

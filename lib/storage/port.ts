@@ -151,7 +151,7 @@ type Audited<Method extends (...args: never[]) => unknown> =
 
 /**
  * A storage as the services see it: each change of cached records needs its audit entry. Only a
- * copy into an empty storage writes records without entries.
+ * copy into an empty storage writes records without audit entries.
  */
 export type AuditedStorage = Omit<Storage, CachedChange> & {
   readonly [Name in CachedChange]: Audited<Storage[Name]>

@@ -5,9 +5,9 @@ import { numberOf, type Row } from './columns.ts'
 import { conditionsOf } from './filter.ts'
 import type { MostGroups, StoresOfAccount } from './port.ts'
 
-/** The expressions of a summary that differ between the databases. */
+/** The SQL expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
-  /** The SQL from FROM on. It joins stores `s` with their visible purchases `p`. */
+  /** The SQL from FROM on. It joins stores `s` with the purchases `p` that reads return. */
   readonly from: string
   readonly status: string
   /** The SQL for the sums of `p.price` in a group of purchases with the same status. */

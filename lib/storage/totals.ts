@@ -13,9 +13,9 @@ export const DAYS = 0
 export const MONTHS = 1
 export type Kind = typeof DAYS | typeof MONTHS
 
-/** An overview reads up to this many purchases that are not in the totals yet. */
+/** The overview of a store reads up to this many purchases that are not in the totals yet. */
 export const MOST_READ = 20_000
-/** If the totals lack more purchases than this, an overview starts to add them. */
+/** If the totals lack more purchases than this, the overview of a store starts to add them. */
 export const FEW_READ = 1_000
 
 const DAY = 86_400_000
@@ -143,7 +143,7 @@ export function mostUsed(totals: readonly PurchaseTotal[]): PurchaseTotal[] {
   return [...totals].sort((a, b) => b.purchased - a.purchased || (a.currency < b.currency ? -1 : 1))
 }
 
-/** Sorts by period and currency. */
+/** Sorts totals by period and currency. */
 export function sorted(totals: readonly PurchaseTotal[], by: Period): PurchaseTotal[] {
   const key = (total: PurchaseTotal) => `${total[by]} ${total.currency}`
   return [...totals].sort((a, b) => (key(a) < key(b) ? -1 : 1))

@@ -13,7 +13,7 @@ export interface KeptEndpoint {
   leaseUntil: number
 }
 
-/** The part of the state that webhook endpoints need. */
+/** The part of a storage in memory that the functions for webhook endpoints use. */
 interface EndpointRecords {
   readonly endpoints: Map<string, KeptEndpoint>
   readonly messages: Map<string, StoredMessage>

@@ -91,7 +91,7 @@ export interface PurchaseMethods {
 }
 
 export interface TotalsQuery {
-  /** The time from which the totals begin, the start of a day, in Unix milliseconds. */
+  /** The time at which the totals begin: the start of a day, in Unix milliseconds. */
   readonly from: number
   /** The start of the month that contains `from`, in Unix milliseconds. */
   readonly month: number
@@ -122,7 +122,7 @@ export interface MostGroups {
  * two calls, the import holds no lock. It shares no transaction with other writes.
  */
 export interface PurchaseImport {
-  /** Adds rows after all earlier ones. A later call may report the outcome of these rows. */
+  /** Stages rows after those of earlier calls. A later call may report their outcome. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
   finish(): Promise<StagedRows>

@@ -25,8 +25,8 @@ export interface WebhookMethods {
     write?: WriteOptions,
   ): Promise<StoredEndpoint | undefined>
   /**
-   * Counts the unread entries with one of these actions, and the waiting messages. Examines at most
-   * `most` of each; default 10,000.
+   * Counts the unread audit entries with one of the `actions`, and the waiting messages. Examines
+   * at most `most` of each; default 10,000.
    */
   measureLag(
     endpoint_id: string,
@@ -52,8 +52,8 @@ export interface WebhookMethods {
    */
   listUnread(endpoint_id: string, limit: number): Promise<NumberedEntry[]>
   /**
-   * Inserts the new messages. Assigns due messages to the holder, and hides them from others until
-   * `hidden_until`.
+   * Inserts the new messages. Assigns due messages to the holder, and hides them from other holders
+   * until `hidden_until`.
    */
   takeMessages(request: TakeRequest): Promise<StoredMessage[]>
   /**

@@ -35,7 +35,7 @@ export interface UpdateOptions<R> extends WriteOptions {
 /** The maximum usage. A change that would exceed it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
-  /** The project whose stores count for the quota. */
+  /** The project whose stores are counted and compared with `stores`. */
   readonly project_id?: string
   readonly projects?: number
   readonly stores?: number

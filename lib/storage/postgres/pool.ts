@@ -12,7 +12,7 @@ export interface PoolOptions {
    * statement. The other client would get the answers to these messages.
    */
   readonly pipeline: number
-  /** Milliseconds that work may wait for a connection. */
+  /** The maximum time, in milliseconds, that work waits for a connection. */
   readonly wait: number
   /** Milliseconds without an answer after which a connection is closed. */
   readonly patience: number

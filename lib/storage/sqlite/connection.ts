@@ -33,8 +33,8 @@ export interface Connection {
   /** Runs a query. Reads only the rows that `take` iterates over. `take` must be synchronous. */
   some<T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T
   /**
-   * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Writes at the
-   * same time share a transaction and its fsync. If `work` throws, only its own writes are rolled
+   * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Simultaneous
+   * writes share a transaction and its fsync. If `work` throws, only its own writes are rolled
    * back.
    */
   write<T>(work: () => T): Promise<T>

@@ -53,7 +53,7 @@ const YIELD_MS = 100
 /** SQLite makes a checkpoint only at this many frames: `checkpoints.ts` makes them earlier. */
 const AUTOMATIC_FRAMES = 32_000
 
-/** A slice to stage, or the end of the import without rows. */
+/** A slice of rows to stage. Without `rows`, the end of the import. */
 interface Step {
   readonly seq: number
   readonly rows?: PackedRows
@@ -114,7 +114,7 @@ async function runTransaction(seq: number, { staging, owner }: Import) {
   }
 }
 
-/** Does the next requests of an import, until another writer wants the lock. */
+/** Runs the next requests of an import, until another writer wants the lock. */
 function stageRequests(seq: number, staging: Staging) {
   const end = performance.now() + TRANSACTION_MS
   const results: StagedRows[] = []

@@ -169,7 +169,7 @@ export async function clearImport(
 const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
 
 const SLICE_ROWS = 2_000
-/** A longer slice makes the next one smaller. Deleting 2,000 rows may block others for 1 s. */
+/** If a slice takes longer, the next one is smaller. 2,000 rows may block others for 1 s. */
 const SLICE_MS = 50
 const MIN_SLICE_ROWS = 125
 

@@ -52,7 +52,7 @@ export async function readTotals(
   return storeTotals(rows, by)
 }
 
-/** Reads no more imports than are enough to exceed `MOST_READ` purchases. */
+/** Counts in at most `MOST_READ` + 1 imports, which have more than `MOST_READ` purchases. */
 const COUNT_REMAINING = `
   SELECT coalesce(sum(last_purchase - max(first_purchase, totalled + 1) + 1), 0) AS remaining FROM (
     SELECT last_purchase, first_purchase, totalled FROM imports

@@ -39,8 +39,8 @@ export interface WebhookDialect {
   /** The order in which entries are read. */
   readonly order: string
   /**
-   * The entries `a` after the position of an endpoint `e`, in order. The values are the id of the
-   * endpoint and the maximum number of entries.
+   * The entries `a` after the position of an endpoint `e`, in order. The parameters are the id of
+   * the endpoint and the maximum number of entries.
    */
   unread(condition: string): string
   /**
@@ -61,10 +61,10 @@ export interface WebhookDialect {
   readonly lock: string
   readonly lockFree: string
   values<R>(table: { values(r: R): Value[]; sqliteValues(r: R): PlainValue[] }, record: R): Value[]
-  /** The rows of a JSON array as a table. */
+  /** The SQL of a table with these columns, from a JSON array of objects. */
   rows(columns: { readonly [name: string]: 'text' | 'bigint' }): string
   list(values: readonly unknown[]): Value
-  /** The rows of a JSON array of texts or numbers, with a column `value`. */
+  /** The SQL of a table with one column, `value`, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
 }
 
