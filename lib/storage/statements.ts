@@ -65,8 +65,8 @@ export const COUNT_USAGE = `
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
 /**
- * Counts a skipped row for the import that added a purchase, because `recordPurchase` has repeated
- * the purchase. Does not count it for a recorded purchase.
+ * Adds 1 to the skipped rows of the import that added a purchase, after `recordPurchase` has
+ * repeated it. Changes nothing if `recordPurchase` added the purchase too.
  */
 export const SKIP_RECORDING = `
   INSERT INTO import_overlaps AS o (import, earlier, rows)

@@ -52,7 +52,7 @@ export async function readTotals(
   return storeTotals(rows, by)
 }
 
-/** Counts in at most `MOST_READ` + 1 imports, which have more than `MOST_READ` purchases. */
+/** Reads at most `MOST_READ` + 1 imports. So many imports have more than `MOST_READ` purchases. */
 const COUNT_REMAINING = `
   SELECT coalesce(sum(last_purchase - max(first_purchase, totalled + 1) + 1), 0) AS remaining FROM (
     SELECT last_purchase, first_purchase, totalled FROM imports
