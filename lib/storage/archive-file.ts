@@ -22,8 +22,8 @@ export interface ArchiveFile {
 }
 
 /**
- * Opens or creates an archive file. Only the method `keep` reads or changes its content. Call
- * `keep` while you hold a lock that excludes other archive runs.
+ * Opens or creates a file of archived audit entries. Only its method `keep` reads or changes the
+ * file. Call `keep` while you hold a lock that excludes other archive runs.
  */
 export function openArchiveFile(path: string): ArchiveFile {
   const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
@@ -31,7 +31,7 @@ export function openArchiveFile(path: string): ArchiveFile {
   let end: { readonly size: number; readonly seq: number } | undefined
   let lines: Iterator<string | undefined> | undefined
 
-  /** Whether the file already has a line. Searches on from the end of the previous search. */
+  /** Whether the file contains the line `written`. Continues where the previous search ended. */
   const holds = ({ seq }: NumberedEntry, written: string): boolean => {
     lines ??= linesOf(fd)
     for (;;) {
@@ -57,7 +57,7 @@ export function openArchiveFile(path: string): ArchiveFile {
       }
     }
     size += writeAll(fd, fresh)
-    fsyncSync(fd) // also makes the lines of an interrupted run durable
+    fsyncSync(fd) // also makes the lines that an interrupted run wrote durable
     end = { size, seq }
   }
 
@@ -73,12 +73,12 @@ const CHUNK_BYTES = 64 * 1024
 function begin(fd: number, path: string): { size: number; seq: number } {
   const stat = fstatSync(fd)
   if (!stat.isFile()) throw refusal(path, 'it is not a file')
-  // The owner of a file can always open it, whatever its mode is. A file with a second hard link
-  // may be an unrelated file that somebody has linked to this path.
+  // A file of another user is refused: its owner can open it whatever its mode is. A file with a
+  // second hard link may be an unrelated file that somebody has linked to this path.
   if (stat.uid !== (process.getuid?.() ?? stat.uid))
     throw refusal(path, 'it belongs to another user')
   if (stat.nlink > 1) throw refusal(path, 'it has more than one link')
-  // One chunk is enough to find the last line, because an entry is much shorter than a chunk.
+  // Reads only the last chunk. It contains the last line, because an entry is much shorter.
   const start = Math.max(0, stat.size - CHUNK_BYTES)
   const tail = Buffer.alloc(stat.size - start)
   readSync(fd, tail, 0, tail.length, start)
@@ -116,7 +116,7 @@ function isEntry(line: string): boolean {
   }
 }
 
-/** Yields the complete lines, then undefined. A later call continues with added lines. */
+/** Yields each complete line of a file, then undefined. Later calls yield lines added since. */
 function* linesOf(fd: number): Generator<string | undefined> {
   const chunk = Buffer.alloc(CHUNK_BYTES)
   let rest = Buffer.alloc(0)

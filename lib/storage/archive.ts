@@ -5,22 +5,22 @@ import type { ArchiveRequest, Page, WriteOptions } from './port.ts'
 
 /**
  * Archives the old entries of one page of the audit log, in one transaction that excludes other
- * archive runs. Calls `keep` with these entries, deletes them from the log, and inserts the audit
- * entry of `write`.
+ * archive runs. Passes these entries to `keep`, deletes them from the log, and inserts the audit
+ * entry that `write` contains.
  */
 export type ArchivePage = (step: {
   readonly before: string
   readonly page: Page
   readonly keep: (entries: readonly NumberedEntry[]) => void
   /**
-   * Unix milliseconds. Entries that a webhook endpoint has not delivered stay in the log, unless
-   * the endpoint was stopped before this time.
+   * Unix milliseconds. Entries that may still have to be sent to a webhook endpoint stay in the
+   * log. Endpoints that were stopped or began to fail before this time do not count.
    */
   readonly stopped_before: number
   readonly write: WriteOptions
 }) => Promise<{ readonly archived: number; readonly next?: string }>
 
-/** The number of entries in a batch. A batch holds the write lock for some 30 ms. */
+/** The number of audit entries in a batch. Moving a batch holds the write lock for some 30 ms. */
 const BATCH = 2_000
 
 /**
@@ -36,7 +36,7 @@ export async function archiveInto(
   let archived = 0
   const archiveNext = async (page: Page) => {
     signal?.throwIfAborted()
-    // The first batch writes one audit entry for the whole run.
+    // Only the first batch writes the audit entry of the whole run.
     const first = archived === 0 ? write : {}
     return archivePage({ before, page, keep: target.keep, stopped_before, write: first })
   }
@@ -52,10 +52,10 @@ export async function archiveInto(
 }
 
 /**
- * Returns the entries of a page that are to be archived, and the cursor of the next page. The
- * archive ends before the first entry that is not older than `before`, or that a webhook endpoint
- * has not delivered. If a clock was changed, later entries may be older than `before`. They stay in
- * the log, because the sequence numbers in a file must ascend.
+ * Returns the entries of a page to archive, and the cursor of the next page. Stops at the first
+ * entry that is not older than `before`, or whose `seq` is `needed` or higher. If a clock was
+ * changed, later entries may be older than `before`. They stay in the log, because the sequence
+ * numbers in a file must ascend.
  */
 export function splitPage(
   entries: readonly NumberedEntry[],

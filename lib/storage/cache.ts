@@ -165,9 +165,9 @@ export function createReadCache(
 }
 
 /**
- * A placeholder that is cached after the first read of a page. The second read caches the page
- * itself. Otherwise one client that reads a long list would fill the cache with pages that nobody
- * reads again. The first page of a list is cached at once.
+ * Marks a page that was read only once. The first read of a page caches this mark, and the second
+ * read caches the page. Otherwise one client that reads a long list would fill the cache with pages
+ * that nobody reads again. The first page of a list is cached at its first read.
  */
 export const READ_ONCE = Symbol('read once')
 

@@ -74,7 +74,7 @@ export function catalogReads(db: Reader): Pick<CatalogMethods, 'findCatalogState
   }
 }
 
-/** A page ends at this text length, in characters. It blocks other requests for 1 to 6 ms. */
+/** A catalog page ends at this many characters. Reading it blocks other requests for 1 to 6 ms. */
 export const CATALOG_PAGE_TEXT = 64 * 1024
 
 /** Makes a page of items from rows of `PAGE_OF_CATALOG_ITEMS`. */
@@ -136,7 +136,7 @@ export interface BatchOptions<T> {
 
 /**
  * Cuts the records of a catalog into batches. Call this before the transaction that writes them,
- * because it takes long.
+ * because the cutting takes long.
  */
 export function batchesOf<T>(
   records: Iterable<T>,
@@ -160,15 +160,15 @@ export function batchesOf<T>(
   return batches
 }
 
-/** The error for a catalog that another write has changed since the plan was made. */
+/** The error for applying a plan to a catalog that has changed since the plan was made. */
 export function catalogChanged(): TillError {
   return new TillError('catalog_changed', 'The catalog changed meanwhile: make a new plan')
 }
 
-/** The columns in which the audit entries of one catalog differ from each other. */
+/** The columns in which the audit entries of one `applyCatalog` call differ from each other. */
 export const ENTRY_FIELDS = ['action', 'subject', 'store_id', 'data'] as const
 
-/** The values that all audit entries of one catalog share, in the order of the table's columns. */
+/** The values that all audit entries of one `applyCatalog` call share, in column order. */
 export function sharedEntryValues({ audit }: WriteOptions): string[] | undefined {
   return audit && [audit.at, audit.actor, audit.account_id, audit.project_id, audit.request_id]
 }

@@ -18,7 +18,7 @@ const MAX_PAUSE_MS = 1_000
 /**
  * Runs `clear` in the background every 30 s until it resolves to true. `clear` calls `pause` after
  * each slice of work. The pause is as long as the slice, but at most 1 s. Ignores errors, because
- * the rows to delete are invisible and the next run tries again.
+ * no read returns the rows to delete, and the next run tries again.
  */
 export function startCleanup(clear: (pause: Pause) => Promise<boolean>): Cleanup {
   const stopping = new AbortController()

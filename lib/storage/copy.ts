@@ -8,7 +8,7 @@ import { type Inventory, takeInventory } from './inventory.ts'
 import { pagesOf, recordsOf } from './pages.ts'
 import type { FormerPublicKey, Page, RecordPage, Storage, StoreKey } from './port.ts'
 
-/** Called with the number of records of a kind that were copied or compared so far. */
+/** Called with a kind of records, and how many of them were copied or compared so far. */
 export type CopyProgress = (step: 'copying' | 'comparing', kind: string, count: number) => void
 
 const noProgress: CopyProgress = () => {}
@@ -33,7 +33,7 @@ export async function copyStorage(
   await assertPrefix(from, to)
   const isBegun = await to.beginCopy()
   if (isBegun) await copyAll(from, to, onProgress, now)
-  // Reads both storages in parallel: while one waits for its database, the other is hashed.
+  // Reads both in parallel: while one storage waits for its database, the other one is hashed.
   const [original, copy] = await Promise.all([
     takeInventory(from, now),
     takeInventory(to, now, (kind, count) => onProgress('comparing', kind, count)),

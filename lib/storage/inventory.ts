@@ -56,8 +56,8 @@ export async function takeInventory(
       }
     }
   }
-  // Adds up the checksums of the records, because a sum does not depend on their order. Storages
-  // list imports, status changes and overlaps in different orders.
+  // Adds up the checksums of the records, because a sum does not depend on their order. Two
+  // storages may list some records, such as imports, in different orders.
   const addUnordered = async (
     kind: string,
     list: (page: Page) => Promise<RecordPage<object>>,

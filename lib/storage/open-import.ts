@@ -12,8 +12,8 @@ import type {
 const PAUSE_MS = 50
 
 /**
- * Starts an import after the running one in the same store has ended. Throws `storage_unavailable`
- * after waiting for `patience` milliseconds, or the reason of the signal if it aborts.
+ * Starts an import after the running one in the same store has ended. After waiting for `patience`
+ * milliseconds, throws `storage_unavailable`. If the signal aborts, throws its reason.
  */
 export function openImport(
   storage: Storage,

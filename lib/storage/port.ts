@@ -27,8 +27,8 @@ export type * from './port/write.ts'
  * record: it may be frozen or shared.
  *
  * A method throws `storage_unavailable` while the database cannot be used: locked, full or
- * unreachable. A write with an `authority` first verifies it. If the authority does not hold, the
- * write throws the error of `assertAuthority`.
+ * unreachable. A write with an `authority` first checks its conditions, such as a valid account
+ * key. If one fails, the write throws the error of `assertAuthority`.
  */
 export interface Storage
   extends AccountMethods,
@@ -58,17 +58,17 @@ export interface Storage
   poolState?(): PoolState
   /**
    * Begins a request. Returns a function that runs the calls of this request: see `Till.together`.
-   * Missing unless a version check costs a round trip.
+   * Missing unless a check for changed data costs a round trip.
    */
   together?(): Together
   /**
-   * Calls `work`. Reads that `work` begins synchronously may return cached records without a
-   * version check. Use it only for records that the caller's write verifies again in its
-   * transaction, or for fields that never change. Missing unless a version check costs a round
+   * Calls `work`. Reads that `work` begins synchronously may return cached records without a check
+   * whether they have changed. Use it only for records that the caller's write verifies again in
+   * its transaction, or for fields that never change. Missing unless such a check costs a round
    * trip.
    */
   allowStale?<T>(work: () => T): T
-  /** Helps callers to cache answers. Missing in a storage without version checks. */
+  /** Helps callers to cache answers. Missing in a storage that does not check for changes. */
   readonly revision?: Revision
   close(): Promise<void>
 }
@@ -86,7 +86,7 @@ export type Together = <T>(work: () => T) => T
 export interface Revision {
   /** A counter. After a change of data that can be cached, the next `check` increases it. */
   current(): number
-  /** Resolves after a version check that begins after the call. */
+  /** Checks whether data has changed. The check starts after the call, even if another one runs. */
   check(): Promise<void>
 }
 
@@ -125,8 +125,8 @@ export interface BucketMethods {
 export type BucketTimes = ReadonlyMap<string, number>
 
 /**
- * The methods that change records in caches. A cache on PostgreSQL finds these changes by their
- * audit entries.
+ * The methods that change records which a cache may hold. On PostgreSQL, a cache finds these
+ * changes by their audit entries.
  */
 type CachedChange =
   | 'insertAccount'
@@ -151,7 +151,7 @@ type Audited<Method extends (...args: never[]) => unknown> =
 
 /**
  * A storage as the services see it: each change of cached records needs its audit entry. Only a
- * copy into an empty storage writes records without entries.
+ * copy into an empty storage writes records without audit entries.
  */
 export type AuditedStorage = Omit<Storage, CachedChange> & {
   readonly [Name in CachedChange]: Audited<Storage[Name]>

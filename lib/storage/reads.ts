@@ -51,7 +51,7 @@ import {
 
 type Value = string | number
 
-/** The part of a connection that reads. SQLite returns a row, PostgreSQL a promise. */
+/** The methods of a connection that read. SQLite returns rows directly, PostgreSQL in a promise. */
 export interface Reader {
   find(sql: string, ...values: Value[]): Row | undefined | Promise<Row | undefined>
   all(sql: string, ...values: Value[]): Row[] | Promise<Row[]>

@@ -65,8 +65,8 @@ export const COUNT_USAGE = `
 
 export const RECORD_IMPORT = IMPORT_DETAILS.updateWhere('seq = ?')
 /**
- * Counts a recorded purchase that repeats one of an imported file as a skipped row of that file's
- * import.
+ * Adds 1 to the skipped rows of the import that added a purchase, after `recordPurchase` has
+ * repeated it. Changes nothing if `recordPurchase` added the purchase too.
  */
 export const SKIP_RECORDING = `
   INSERT INTO import_overlaps AS o (import, earlier, rows)
@@ -112,6 +112,6 @@ export const PAGE_OF_FINGERPRINTS = `
 
 export const FIND_UNFINISHED = 'SELECT 1 FROM unfinished_copy'
 export const DELETE_UNFINISHED = 'DELETE FROM unfinished_copy'
-/** Finds a row unless the database was never used. */
+/** Finds a row if the database holds any account, signing key or audit entry. */
 export const FIND_ANYTHING = `
   SELECT 1 FROM accounts UNION ALL SELECT 1 FROM signing_keys UNION ALL SELECT 1 FROM audit LIMIT 1`

@@ -5,9 +5,9 @@ import { numberOf, type Row } from './columns.ts'
 import { conditionsOf } from './filter.ts'
 import type { MostGroups, StoresOfAccount } from './port.ts'
 
-/** The expressions of a summary that differ between the databases. */
+/** The SQL expressions of a summary that differ between the databases. */
 export interface SummaryDialect {
-  /** The SQL from FROM on. It joins stores `s` with their visible purchases `p`. */
+  /** The SQL from FROM on. It joins stores `s` with the purchases `p` that reads return. */
   readonly from: string
   readonly status: string
   /** The SQL for the sums of `p.price` in a group of purchases with the same status. */
@@ -97,7 +97,7 @@ export function summaryOf(row: Row, by: readonly SummaryKey[]): PurchaseSummary 
   return { ...totalOf(groups as { readonly currency: string }, row), buyers }
 }
 
-/** Adds the counts and sums of a row to the names of its group. */
+/** Makes a total from the names of its group and from the counts and sums in a row. */
 export function totalOf<Group extends object>(group: Group, row: Row) {
   return {
     ...group,
@@ -111,7 +111,7 @@ export function totalOf<Group extends object>(group: Group, row: Row) {
 }
 
 /**
- * The SQL that counts the buyers of a store in each currency. Its values are the start of the
+ * The SQL that counts the buyers of a store in each currency. Its parameters are the start of the
  * period (three times), the account and the store.
  */
 export function buyersStatement({ from, status }: SummaryDialect): string {

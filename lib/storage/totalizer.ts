@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 export interface Totalizer {
   /** Starts to add the purchases of a store, unless that is under way. */
   wake(store: number): void
-  /** Adds the purchases of a store. Resolves when all are added. */
+  /** Adds the purchases of a store to the totals. Resolves when all are added. */
   run(store: number): Promise<void>
   stop(): Promise<void>
 }

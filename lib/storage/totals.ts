@@ -5,17 +5,17 @@ import { type SummaryDialect, totalOf, totalsOf } from './summaries.ts'
 
 /**
  * The table `purchase_totals` holds counts and sums of purchases: by day (kind 0), and by month and
- * item (kind 1). Reading an overview fills the table with the purchases of finished imports.
- * Triggers then change it in the transactions that change or delete these purchases. Each overview
- * also adds up the purchases that are not in the table yet.
+ * item (kind 1). Reading the overview of a store fills the table with the purchases of finished
+ * imports. Triggers then change it in the transactions that change or delete these purchases. Each
+ * overview also adds up the purchases that are not in the table yet.
  */
 export const DAYS = 0
 export const MONTHS = 1
 export type Kind = typeof DAYS | typeof MONTHS
 
-/** An overview reads up to this many purchases that are not in the totals yet. */
+/** The overview of a store reads up to this many purchases that are not in the totals yet. */
 export const MOST_READ = 20_000
-/** If the totals lack more purchases than this, an overview starts to add them. */
+/** If the totals lack more purchases than this, the overview of a store starts to add them. */
 export const FEW_READ = 1_000
 
 const DAY = 86_400_000
@@ -28,11 +28,11 @@ const SHIFT = 1_000_000
 export interface TotalsDialect extends SummaryDialect {
   /** The first day of the month of a day. Days are counted from 1970. */
   monthOf(day: string): string
-  /** The SQL for the value of a store's `seq`. */
+  /** The SQL of a parameter for a store's `seq`. */
   readonly store: string
   /** The columns of `purchase_totals` that `sums` adds up. */
   readonly columns: readonly string[]
-  /** The SQL for the values of these columns, from a purchase `p`. */
+  /** The SQL for the values of `columns`, from a purchase `p`. */
   readonly values: readonly string[]
 }
 
@@ -45,7 +45,7 @@ function groupOf({ monthOf }: TotalsDialect, kind: Kind): readonly [string, stri
 /**
  * The SQL to add purchases `p` of one store to the totals of a kind. `from` is the SQL after FROM
  * that selects the purchases. `number` is the SQL for the `seq` of their import, or 0 for recorded
- * purchases. The first value is the store.
+ * purchases. The first parameter is the store's `seq`.
  */
 export function addition(dialect: TotalsDialect, kind: Kind, number: string, from: string): string {
   const { columns, values, sums } = dialect
@@ -73,9 +73,9 @@ export interface Part {
 }
 
 /**
- * The SQL that reads the totals of a store. `stored` returns the SQL after FROM that selects the
- * visible totals `t` of a kind from a first day on. `parts` select further rows of purchases `p`
- * to add or subtract, from a first time on.
+ * The SQL that reads the totals of a store. `stored` returns the SQL after FROM for the stored
+ * totals `t` of a kind. Each of `parts` selects purchases `p` to add to the stored totals, or to
+ * subtract. Both leave out everything before a time that the statement gets as a parameter.
  */
 export function totalsStatement(
   dialect: TotalsDialect,
@@ -143,7 +143,7 @@ export function mostUsed(totals: readonly PurchaseTotal[]): PurchaseTotal[] {
   return [...totals].sort((a, b) => b.purchased - a.purchased || (a.currency < b.currency ? -1 : 1))
 }
 
-/** Sorts by period and currency. */
+/** Sorts totals by period and currency. */
 export function sorted(totals: readonly PurchaseTotal[], by: Period): PurchaseTotal[] {
   const key = (total: PurchaseTotal) => `${total[by]} ${total.currency}`
   return [...totals].sort((a, b) => (key(a) < key(b) ? -1 : 1))

@@ -13,7 +13,7 @@ export interface KeptEndpoint {
   leaseUntil: number
 }
 
-/** The part of the state that webhook endpoints need. */
+/** The part of a storage in memory that the functions for webhook endpoints use. */
 interface EndpointRecords {
   readonly endpoints: Map<string, KeptEndpoint>
   readonly messages: Map<string, StoredMessage>
@@ -40,8 +40,8 @@ export function writeEndpoints(state: EndpointRecords, writes: readonly Endpoint
 }
 
 /**
- * The `seq` of the first audit entry that a webhook endpoint has not delivered. The archive ends
- * before this entry.
+ * The `seq` of the first audit entry that a webhook endpoint has not read, or of which it has a
+ * waiting message. An archive run stops before this entry.
  */
 export function findNeeded(
   { endpoints, messages, audit }: EndpointRecords,

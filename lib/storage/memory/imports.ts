@@ -68,16 +68,16 @@ function findRefusal(
 ): UndoOutcome | undefined {
   const all = [...imports.values()]
   const later = all.slice(all.findIndex(({ record }) => record.import_id === import_id) + 1)
-  // A purchase never returns to an earlier status. A status change that starts from the status that
-  // this import set is therefore later than this import.
+  // A purchase never returns to an earlier status. If a status change starts from the status that
+  // this import has set, the change is therefore later than this import.
   const isLater = ([id, { before }]: readonly [string, KeptChange]) =>
     changes.get(id)?.after === before || purchases.get(id)?.import_id === import_id
   const changed = new Set(
     all.flatMap((each) => [...each.changes].filter(isLater).map(([id]) => id)),
   )
   if (changed.size > 0) return { outcome: 'changed', rows: changed.size }
-  // When `recordPurchase` repeats a purchase of this import, it counts the skipped row in the
-  // import's own `overlaps`.
+  // `all` includes this import. If `recordPurchase` skips a purchase that this import added, it
+  // counts the skipped row in the `overlaps` of this import.
   const own = all.reduce((sum, { overlaps }) => sum + (overlaps.get(import_id) ?? 0), 0)
   const others = [...changes.keys()].filter((id) => {
     return later.some(({ overlaps }) => overlaps.has(purchases.get(id)?.import_id ?? ''))

@@ -56,11 +56,11 @@ export class CountedMap<V> extends Map<string, V> {
 
 export interface KeptImport {
   readonly record: ImportRecord
-  /** The statuses that the import changed, by transaction id. */
+  /** The status before and after the import's change of a purchase, by transaction id. */
   readonly changes: Map<string, KeptChange>
   /**
-   * The numbers of rows that this import skipped because an earlier import had added them, by the
-   * id of the earlier import.
+   * How many rows this import skipped because an earlier import had added them, by the id of the
+   * earlier import.
    */
   readonly overlaps: Map<string, number>
 }
@@ -122,7 +122,7 @@ export function createState() {
       return Math.max(0, ...found.map((watermark) => watermark?.not_after ?? 0))
     },
 
-    /** Throws if the authority does not hold. Call it first: changes cannot be rolled back. */
+    /** Throws if the authority is no longer valid. Call it first: changes cannot be rolled back. */
     verify(authority: Authority | undefined): void {
       if (!authority) return
       const { key_id, token, store } = authority

@@ -6,14 +6,14 @@ import type { UserKey } from './tokens.ts'
 import type { WriteOptions } from './write.ts'
 
 export interface AuditMethods {
-  /** Verifies the authority of a call that writes nothing. Throws if it does not hold. */
+  /** For a call that writes nothing: throws if a condition of the `Authority` is not met. */
   verifyAuthority(authority: Authority): Promise<void>
   findIdempotencyRecord(account_id: string, key: string): Promise<IdempotencyRecord | undefined>
   /**
    * Writes audit entries and idempotency records, in the order of `writes`. Changes nothing else.
    */
   insertAudit(...writes: readonly WriteOptions[]): Promise<void>
-  /** Replaces the fingerprints in one page of idempotency records by the results of `change`. */
+  /** Applies `change` to the fingerprints (request hashes) of one page of idempotency records. */
   updateFingerprints(
     change: (fingerprint: string) => string,
     page: Page,
@@ -32,7 +32,7 @@ export interface AuditMethods {
   listAudit(account_id: string | undefined, page: Page): Promise<AuditPage>
   /** Lists the audit log of one account, newest entries first. */
   listRecentAudit(account_id: string, page: Page): Promise<AuditPage>
-  /** Lists the entries about changes of an item after its creation, newest first. */
+  /** Lists the audit entries about an item, except that of its creation; newest first. */
   listItemAudit(item_id: string, page: Page): Promise<AuditPage>
   /**
    * Lists the entries of all accounts in an order that never changes: every entry that is committed
@@ -42,7 +42,7 @@ export interface AuditMethods {
   listSettled(page: Page): Promise<SettledPage>
   /** Moves old audit entries into a file. Resolves to their number. See `archive.ts`. */
   archiveAudit(request: ArchiveRequest): Promise<number>
-  /** Replaces a user's id by the pseudonym in one page of an account's entries. */
+  /** Replaces a user's id by the pseudonym in one page of an account's audit entries. */
   pseudonymizeAudit(
     account_id: string,
     user: UserKey,
@@ -69,25 +69,25 @@ export interface UpdatedFingerprints {
 }
 
 export interface ArchiveRequest {
-  /** Moves the entries up to the first that is not older than this time; ISO 8601, UTC. */
+  /** Stops at the first audit entry that is not older than this time; ISO 8601, UTC. */
   readonly before: string
   /** The path of a new file, or of an earlier archive of the same log. */
   readonly file: string
   /**
-   * The archive ends before the first entry that a webhook endpoint has not delivered. Endpoints
-   * that were stopped before this time do not count. Unix milliseconds; default 0.
+   * Also stops at the first audit entry that may still have to be sent to a webhook endpoint.
+   * Ignores endpoints that were stopped or failing before this time. Unix milliseconds; default 0.
    */
   readonly stopped_before?: number | undefined
-  /** The audit entry of the archive run, written with the first moved entries. */
+  /** The audit entry that records the archive run. Written with the first moved entries. */
   readonly write?: WriteOptions
   /** Called after each batch with the number of entries moved so far. */
   readonly onProgress?: ((archived: number) => void) | undefined
-  /** Stops the archive between two batches. */
+  /** Stops the archive run between two batches. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface PseudonymizedEntries {
-  /** The number of changed entries. */
+  /** The number of audit entries in which the user's id was replaced. */
   readonly changed: number
   readonly next?: string
 }

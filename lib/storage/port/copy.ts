@@ -36,7 +36,7 @@ export interface CopyMethods {
 
 export interface StoredImport extends StoreKey, ImportRecord {}
 
-/** A status that an import changed. */
+/** A change of a purchase's status by an import. */
 export interface StatusChange {
   readonly import_id: string
   readonly transaction_id: string

@@ -9,7 +9,7 @@ import type { Insertion, UpdateOptions, WriteOptions } from './write.ts'
 export interface ItemMethods {
   /** Inserts an item. Resolves to `taken` if the store has an item with this `name`. */
   insertItem(item: Item, write?: WriteOptions): Promise<Insertion>
-  /** Inserts items in this order, for `copyStorage`. Skips items whose id exists. */
+  /** Inserts items in the given order, for `copyStorage`. Skips items whose id exists. */
   insertItems(items: readonly Item[]): Promise<void>
   findItem(id: string): Promise<Item | undefined>
   findItemByName(store: StoreKey, name: string): Promise<Item | undefined>
@@ -56,9 +56,9 @@ export interface CatalogMethods {
    */
   listCatalogItems(store: StoreKey, page: Page): Promise<RecordPage<Item>>
   /**
-   * Writes all changes in one transaction. Each changed record gets an audit entry, in addition to
-   * the entry of `write`. Throws `catalog_changed`, and writes nothing, if the digest of the
-   * catalog is no longer `state`, or if a new name is taken.
+   * Writes all changes in one transaction. Writes an audit entry for each changed record, and the
+   * audit entry that `write` contains. Throws `catalog_changed`, and writes nothing, if the digest
+   * of the catalog is no longer `state`, or if a new name is taken.
    */
   applyCatalog(changes: CatalogChanges, write?: WriteOptions): Promise<void>
 }
@@ -79,11 +79,11 @@ export interface CatalogChanges {
   readonly state: string
   /** A random id for this change of the items. It begins with the time, so ids sort by time. */
   readonly change_id: string
-  /** Missing if the project itself does not change. */
+  /** The changed project. Missing if only stores and items change. */
   readonly project?: Project | undefined
   readonly newStores: readonly Store[]
   readonly stores: readonly Store[]
-  /** Must be repeatable: each attempt to write iterates over all items. */
+  /** The items to insert. Must be iterable repeatedly: each attempt to write iterates over all. */
   readonly newItems: Iterable<Item>
   readonly items: Iterable<CatalogItemChange>
 }

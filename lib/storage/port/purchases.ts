@@ -35,13 +35,15 @@ export interface PurchaseMethods {
   /** Finds a finished import into a store of the account. */
   findImport(account_id: string, import_id: string): Promise<ImportRecord | undefined>
   /**
-   * Lists the finished imports into a store in order of their start. Leaves out recorded purchases.
+   * Lists the finished imports into a store in order of their start. Leaves out the imports that
+   * `recordPurchase` creates.
    */
   listImports(store: StoreKey, page: Page): Promise<RecordPage<ImportRecord>>
   /**
    * Removes the rows that a finished import added, and restores the statuses that it changed. The
-   * import must have been committed with `details`. All reads see the undo at once. Resolves to
-   * undefined while an import into the store runs. Does nothing if the import is already undone.
+   * import must have been committed with `details`. Reads see either none of the undo or all of it.
+   * Resolves to undefined while an import into the store runs. Does nothing if the import is
+   * already undone.
    */
   undoImport(
     store: StoreKey,
@@ -82,14 +84,14 @@ export interface PurchaseMethods {
    * Missing in a storage without stored totals.
    */
   completeTotals?(store: StoreKey): Promise<void>
-  /** Returns a text that changes with each change of the store's visible purchases. */
+  /** Returns a text that changes with each change of the purchases that reads return. */
   findPurchaseVersion(store: StoreKey): Promise<string>
-  /** Counts the new and the returning buyers since a time for each currency, sorted by currency. */
+  /** For each currency, counts new and returning buyers since a time. Sorted by currency. */
   countBuyers(store: StoreKey, from: number): Promise<BuyerCount[]>
 }
 
 export interface TotalsQuery {
-  /** The time from which the totals begin, the start of a day, in Unix milliseconds. */
+  /** The time at which the totals begin: the start of a day, in Unix milliseconds. */
   readonly from: number
   /** The start of the month that contains `from`, in Unix milliseconds. */
   readonly month: number
@@ -97,7 +99,7 @@ export interface TotalsQuery {
 }
 
 export interface StoreTotals {
-  /** Totals by currency, since `from`. The currency with the most `purchased` ones comes first. */
+  /** Totals since `from` by currency. The one with the most `purchased` purchases comes first. */
   readonly currencies: readonly PurchaseTotal[]
   /**
    * Totals by period and currency, since `from`, sorted by both. Contains only the first
@@ -116,22 +118,22 @@ export interface MostGroups {
 }
 
 /**
- * A running import. `commit` makes all its rows visible at once. Between two calls, the import
- * holds no lock. It shares no transaction with other writes.
+ * A running import. Reads see none of its rows before `commit`, and all of them afterwards. Between
+ * two calls, the import holds no lock. It shares no transaction with other writes.
  */
 export interface PurchaseImport {
-  /** Adds rows after all earlier ones. A later call may report the outcome of these rows. */
+  /** Stages rows after those of earlier calls. A later call may report their outcome. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Writes all remaining rows. Reports the outcome of all rows that have not been reported. */
   finish(): Promise<StagedRows>
-  /** Makes all rows visible. Call `finish` first. An import without `details` cannot be undone. */
+  /** Lets reads see all rows. Call `finish` first. An import without `details` cannot be undone. */
   commit(write?: WriteOptions, details?: ImportDetails): Promise<void>
   /** Discards all staged rows. */
   abort(): Promise<void>
   /**
-   * Erases stored purchases of a user, all at once. A later import with the same transaction ids
-   * does not restore them or their user. Resolves to the number of erased purchases. Call it only
-   * on an import without rows.
+   * Erases stored purchases of a user in one transaction. A later import with the same transaction
+   * ids does not restore them or their user. Resolves to the number of erased purchases. Call it
+   * only on an import without rows.
    */
   erase(erasure: Erasure, write?: WriteOptions): Promise<number>
 }
@@ -145,7 +147,7 @@ export interface StagedRows {
   readonly skipped: number
   readonly updated: number
   readonly conflicts: readonly { readonly line: number; readonly field: PurchaseField }[]
-  /** The numbers of the lines whose SKU is not an item of the store. Their rows are not added. */
+  /** The line numbers of the rows that were not added because no item has their SKU. */
   readonly unknown: readonly number[]
 }
 
@@ -166,7 +168,7 @@ export type RecordedRow =
       readonly purchase?: StoredPurchase
     }
   | { readonly outcome: 'conflict'; readonly field: PurchaseField }
-  /** The SKU is not an item of the store. */
+  /** No item of the store has this SKU. */
   | { readonly outcome: 'unknown' }
   /**
    * A running import contains the same `transaction_id`, or the sequence numbers that it left free

@@ -23,8 +23,8 @@ export interface TokenMethods {
   ): Promise<readonly string[]>
 
   /**
-   * Raises the revocation watermark of a project or of one of its users to the time `at`, or to 1
-   * above the highest earlier watermark of the same tokens if that is more.
+   * Raises the revocation watermark of a project or of one of its users. The new watermark is the
+   * time `at`, but at least 1 above each earlier watermark that applies to the revoked tokens.
    */
   revokeTokens(revocation: Revocation, write?: WriteOptions): Promise<void>
   /** Raises a revocation watermark to a value. Never lowers a stored one. For `copyStorage`. */

@@ -25,8 +25,8 @@ export interface WebhookMethods {
     write?: WriteOptions,
   ): Promise<StoredEndpoint | undefined>
   /**
-   * Counts the unread entries with one of these actions, and the waiting messages. Examines at most
-   * `most` of each; default 10,000.
+   * Counts the unread audit entries with one of the `actions`, and the waiting messages. Examines
+   * at most `most` of each; default 10,000.
    */
   measureLag(
     endpoint_id: string,
@@ -52,14 +52,14 @@ export interface WebhookMethods {
    */
   listUnread(endpoint_id: string, limit: number): Promise<NumberedEntry[]>
   /**
-   * Inserts the new messages. Assigns due messages to the holder, and hides them from others until
-   * `hidden_until`.
+   * Inserts the new messages. Assigns due messages to the holder, and hides them from other holders
+   * until `hidden_until`.
    */
   takeMessages(request: TakeRequest): Promise<StoredMessage[]>
   /**
-   * Calls `settle` with each endpoint and those of its messages in `keys` that the holder has, and
-   * stores the results. Ignores messages that another holder has. Renews the leases of the
-   * endpoints for `lease` milliseconds.
+   * For each endpoint of `keys`, calls `settle` with the endpoint and with those of its messages
+   * that are in `keys` and assigned to the holder. Stores the results. Ignores messages of other
+   * holders. Renews the leases of the endpoints for `lease` milliseconds.
    */
   settleMessages(
     holder: string,
@@ -67,7 +67,7 @@ export interface WebhookMethods {
     lease: number,
     settle: SettleMessages,
   ): Promise<void>
-  /** Ends the leases of a holder. Its messages become due at `now`. */
+  /** Ends the leases of a holder. The messages that are assigned to it become due at `now`. */
   releaseEndpoints(holder: string, now: number): Promise<void>
   /** The earliest time after `now` at which a message is due. */
   findNextDue(now: number): Promise<number | undefined>
@@ -86,9 +86,7 @@ export interface WebhookMethods {
   /** Deletes the bodies of HTTP responses from the delivery logs of a project. */
   clearAnswers(project_id: string, write?: WriteOptions): Promise<void>
   findEntries(sequences: readonly number[]): Promise<NumberedEntry[]>
-  /**
-   * Finds the `seq` of the project's first entry that is not older than this time; ISO 8601, UTC.
-   */
+  /** Finds the `seq` of the project's first audit entry at or after `since`; ISO 8601, UTC. */
   findSequence(project_id: string, since: string): Promise<number | undefined>
   /**
    * Lists the purchases whose status an import changed to refunded or cancelled, in a fixed order.
@@ -125,7 +123,7 @@ export interface EndpointMove {
 
 export interface EndpointLag {
   readonly count: number
-  /** The number of entries and messages that were examined. */
+  /** The number of entries and messages that were examined to compute this lag. */
   readonly examined: number
   /**
    * The `seq` of the first entry that is unread or has a waiting message. Without such an entry,

@@ -7,9 +7,9 @@ import type { IdempotencyRecord } from '../../domain/idempotency.ts'
 /** The checks and additional writes in the transaction of a change. */
 export interface WriteOptions {
   /**
-   * The caller's authority, which the transaction of the change verifies again. If it does not
-   * hold, the change throws the error of `assertAuthority` and writes nothing. A revocation waits
-   * for the transactions that have already verified the authority.
+   * The conditions under which the caller may write. The transaction of the change checks them
+   * again. If one fails, the change throws the error of `assertAuthority` and writes nothing. A
+   * revocation waits for the transactions that have already checked the conditions.
    */
   readonly authority?: Authority | undefined
   readonly audit?: AuditEntry
@@ -35,7 +35,7 @@ export interface UpdateOptions<R> extends WriteOptions {
 /** The maximum usage. A change that would exceed it throws `quota_exceeded` and writes nothing. */
 export interface Quota {
   readonly account_id: string
-  /** The project whose stores count for the quota. */
+  /** The project whose stores are counted and compared with `stores`. */
   readonly project_id?: string
   readonly projects?: number
   readonly stores?: number

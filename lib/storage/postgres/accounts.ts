@@ -26,8 +26,8 @@ export function accountMethods(db: Database): AccountMethods {
     },
     revokeAccountKey(account_id, key_id, revoked_at, write = {}) {
       return db.transaction(async (tx) => {
-        // Locks keys in the order of their ids, so that keys that revoke each other do not
-        // deadlock.
+        // Locks both keys in the order of their ids, because two keys may revoke each other at the
+        // same time. Otherwise these two transactions could deadlock.
         const acting = write.authority?.key_id ?? key_id
         await lockAuthority(tx, undefined, lockOf.key(key_id), lockOf.key(acting))
         await tx.all(LOCK_KEYS, key_id, acting)

@@ -32,8 +32,8 @@ import { insertionOfMany } from './statements.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
- * already. Throws if the caller's authority does not hold. Calls `insert` for a write that has no
- * other condition than an account key.
+ * already. Throws if a condition of the caller's authority fails. If there is nothing to check but
+ * an account key, calls `insert` instead of opening a transaction.
  */
 export async function insertOnce<R>(
   db: Database,
@@ -46,7 +46,7 @@ export async function insertOnce<R>(
   const isPlain = !idempotency && !quota && endpoints.length === 0
   if (isPlain && !authority?.token && !authority?.store) {
     if (await insert()) return 'inserted'
-    // Nothing was inserted: the account key was revoked, and this throws, or the name is taken.
+    // Nothing was inserted. Throws here if the account key was revoked; else the name is taken.
     await db.transaction((tx) => verifyAuthority(tx, authority))
     return 'taken'
   }
@@ -250,8 +250,8 @@ async function archivePage(
 }
 
 /**
- * Entries of the last hour stay in the log, because other servers find changes of cached data by
- * them, up to a minute after the change. The database's clock measures the age of entries.
+ * Entries of the last hour stay in the log. Other servers read them, up to a minute after a change,
+ * to find changes of cached data. The database's clock measures the age of entries.
  */
 const IS_TOO_LATE = `
   SELECT 1 WHERE ?::timestamptz > now() - interval '1 hour'`

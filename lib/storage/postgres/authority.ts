@@ -6,9 +6,9 @@ import { FIND_KEY, FIND_PROJECT_STATUS, FIND_STORE_STATUS, FIND_WATERMARK } from
 import type { Transaction } from './connection.ts'
 
 /**
- * Throws if an authority does not hold. Until the transaction ends, nobody can revoke it: the rows
- * of its key, project and store are locked FOR SHARE, and a revocation needs an exclusive lock.
- * Both first take the advisory locks of `lockAuthority`.
+ * Throws if a condition of an authority fails. Until the transaction ends, nobody can revoke the
+ * authority: the rows of its key, project and store are locked FOR SHARE, and a revocation needs an
+ * exclusive lock. This function and a revocation first take the locks of `lockAuthority`.
  *
  * The statements are sent together, in one round trip. The server runs them in this order, each
  * with its own snapshot. It therefore reads the watermark after the project was locked. A single

@@ -4,7 +4,7 @@ import { isConnectionLost, type PostgresClient } from './drivers.ts'
 export interface Client {
   /** Sends a statement. */
   send<T>(statement: (sql: PostgresClient) => PromiseLike<T>): Promise<T>
-  /** Closes the connection: `now`, or when all sent statements have answers. */
+  /** Closes the connection: with `now` immediately, else when all sent statements have answers. */
   lose(when?: 'now'): void
   /** Waits up to 5 s for the running statements, then closes the connection. */
   end(): Promise<void>

@@ -11,8 +11,8 @@ const MEASURED = 32
 
 /**
  * The SQL for a page of an owner's records, and for one more record, which shows that another page
- * follows. The text of the previous record is not part of `text_before`. The query therefore also
- * selects the record after a full page.
+ * follows. `text_before` leaves out the text of the record itself and of the one directly before
+ * it. The query therefore also selects the record after a full page.
  */
 export function configuredQuery<R>(table: Table<R>, owner: string, config: string): string {
   return `SELECT * FROM (

@@ -21,8 +21,8 @@ export function copyMethods(db: Database): CopyMethods {
     ...copyReads(db, CREATED_AT, 'p.store = c.store AND p.seq = c.purchase'),
     beginCopy() {
       return db.transaction(async (tx) => {
-        // Waits for transactions that write these tables, because their rows are invisible until
-        // they commit.
+        // Waits for the transactions that write these tables. Until they commit, this transaction
+        // cannot see their rows.
         await tx.exec('LOCK TABLE accounts, signing_keys, audit, unfinished_copy IN EXCLUSIVE MODE')
         if (await tx.find(FIND_UNFINISHED)) return true
         if (await tx.find(FIND_ANYTHING)) return false

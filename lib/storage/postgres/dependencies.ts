@@ -63,7 +63,7 @@ const EFFECTS: Record<AuditAction, Effect> = {
   'secrets.seal': 'secrets',
   'secrets.drop': 'secrets',
   'audit.archive': 'nothing',
-  // the catalog's entry itself changes nothing: each changed record has an entry of its own
+  // ignored, because each record that a catalog changes has an audit entry of its own
   'catalog.apply': 'nothing',
   'users.export': 'nothing',
   'users.erase': 'tokens',

@@ -56,8 +56,8 @@ export function writeEndpoints(on: Connection, writes: readonly EndpointWrite[])
 }
 
 /**
- * Finds the `seq` of the first audit entry that a webhook endpoint has not delivered. The archive
- * ends before this entry.
+ * Finds the `seq` of the first audit entry that a webhook endpoint has not read, or of which it has
+ * a waiting message. An archive run stops before this entry.
  */
 export function findNeeded(on: Connection, stopped_before: number): Promise<number | undefined> {
   return execute(on, programs.findNeeded(stopped_before))

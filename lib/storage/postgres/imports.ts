@@ -22,9 +22,10 @@ const MANY_ROWS = 10_000
 export const COMMIT_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Starts an import. Writes its rows directly into `purchases`, block by block. Their `seq` is above
- * `last_purchase` of the store, so they are invisible. The commit raises `last_purchase`. No lock
- * is held between blocks. A unique index on `imports` allows one import into a store at a time.
+ * Starts an import. Writes its rows directly into `purchases`, block by block. Reads leave these
+ * rows out, because their `seq` is above `last_purchase` of the store. The commit raises
+ * `last_purchase`. No lock is held between blocks. A unique index on `imports` allows one import
+ * into a store at a time.
  */
 export async function openImport(
   db: Database,
@@ -95,8 +96,8 @@ async function createImport(db: Database, lease: Lease): Promise<PurchaseImport>
           await tx.run('DELETE FROM purchase_changes WHERE store = ?', lease.store)
           await tx.run(COMMIT, first + 1, last, lease.import)
           if (details) await tx.run(RECORD_IMPORT, ...IMPORT_DETAILS.values(details), lease.import)
-          // Verifies the authority last: from then on, revocations wait for the commit, and the
-          // statements before may take minutes.
+          // Verifies the authority after the statements above, which may take minutes: once it is
+          // verified, revocations have to wait for the commit.
           await verifyAuthority(tx, write.authority)
           await tx.run('UPDATE stores SET last_purchase = ? WHERE seq = ?', last, lease.store)
           await recordWrite(tx, write)

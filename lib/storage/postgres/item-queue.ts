@@ -23,7 +23,7 @@ const BATCH = 64
 /**
  * Inserts items with few statements. While a statement for an account key runs, further items of
  * that key wait. The next statement inserts all of them, verifies the key once and commits once. If
- * no statement runs, an item is sent at once.
+ * no statement runs, an item is sent immediately.
  */
 export function createItemQueue(db: Database): (key_id: string) => InsertUnderKey {
   const queues = new Map<string, Waiting[]>()

@@ -32,7 +32,7 @@ export async function assertOwned(on: Connection, lease: Lease): Promise<void> {
   throw new TillError('storage_unavailable', 'The import was interrupted for too long; repeat it')
 }
 
-/** Finds the `seq` of the store's last visible purchase. */
+/** Finds the `seq` of the last purchase of a store that reads return. */
 export async function findLastPurchase(db: Database, { store }: Lease): Promise<number> {
   const row = await db.find('SELECT last_purchase FROM stores WHERE seq = ?', store)
   return numberOf(row?.last_purchase)
@@ -82,7 +82,7 @@ export async function clearImport(
   try {
     await deleteImport(db, taken, pause)
   } catch (error) {
-    // Ends the lease: the next import into the store can then delete this one at once.
+    // Ends the lease. The next import into the store can then delete this one without waiting.
     const release = "UPDATE imports SET alive_at = 'epoch' WHERE seq = ? AND owner = ?"
     await db.run(release, taken.import, taken.owner).catch(() => {})
     throw error
@@ -111,7 +111,7 @@ async function deleteImport(db: Database, lease: Lease, pause: Pause): Promise<v
   })
 }
 
-/** Finds the range of an import's rows. Uncommitted rows follow the last visible purchase. */
+/** Finds the range of an import's rows. Uncommitted rows follow the last committed purchase. */
 const FIND_ROWS = `
   SELECT i.undone_at IS NOT NULL AS is_undone, p.first, p.last
   FROM imports i JOIN stores s ON s.seq = i.store CROSS JOIN LATERAL (

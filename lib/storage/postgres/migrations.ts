@@ -23,7 +23,7 @@ export async function migrate(db: Database): Promise<void> {
   )
 }
 
-/** The number of migrations that the schema has. Throws if a newer tillkit has migrated it. */
+/** The number of migrations applied to the schema. Throws if a newer tillkit has migrated it. */
 async function versionOf(on: Connection): Promise<number> {
   // Does not use to_regclass: after the wait for the lock, it may return an outdated result.
   const table = await on.find(

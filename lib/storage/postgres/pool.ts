@@ -12,7 +12,7 @@ export interface PoolOptions {
    * statement. The other client would get the answers to these messages.
    */
   readonly pipeline: number
-  /** Milliseconds that work may wait for a connection. */
+  /** The maximum time, in milliseconds, that work waits for a connection. */
   readonly wait: number
   /** Milliseconds without an answer after which a connection is closed. */
   readonly patience: number
@@ -48,7 +48,7 @@ export function createPool(
   { size, pipeline, wait, patience, idle }: PoolOptions,
 ): Pool {
   const clients = new Set<Client>()
-  // Keeps one connection for single statements, so they never wait for an import.
+  // Keeps one of several connections for single statements, so they never wait for an import.
   const reservable = Math.max(1, size - 1)
   let reserved = 0
   let isClosed = false

@@ -49,7 +49,7 @@ export function projectMethods(db: Database): ProjectMethods {
 
 const PAGE_OF_PROJECTS = configuredQuery(PROJECTS, 'account_id', 'config')
 
-/** Finds a project, and prevents changes by others until the transaction ends. */
+/** Finds a project, and prevents changes by other transactions until this one ends. */
 async function lockProject(tx: Connection, id: string): Promise<Project | undefined> {
   return maybe(PROJECTS.read, await tx.find(`${FIND_PROJECT} FOR NO KEY UPDATE`, id))
 }

@@ -17,8 +17,8 @@ export const CREATED_AT = `to_char(i.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"
 const COLUMNS = purchaseColumns(STATUS)
 
 /**
- * Limits `p` to the range of an import's rows. If an import has no range, because an earlier
- * version wrote it, the condition allows all rows.
+ * An SQL condition that limits the purchases `p` to the range of an import's rows. If an import has
+ * no range, because an earlier version wrote it, the condition allows all rows.
  */
 const WITHIN_IMPORT = `
   AND p.seq >= (SELECT coalesce(max(first_purchase), 0) FROM imports WHERE import_id = ?)
@@ -26,8 +26,8 @@ const WITHIN_IMPORT = `
     WHERE import_id = ?)`
 
 /**
- * The purchases `p` up to the store's last visible one. They include rows of undone imports that
- * are not deleted yet.
+ * An SQL condition that selects the committed purchases `p` of a store. They include rows of undone
+ * imports that are not deleted yet.
  */
 const OF_STORE = `
   p.store = (SELECT seq FROM stores WHERE account_id = ? AND store_id = ?)

@@ -9,7 +9,7 @@ type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 export interface PostgresCache {
   readonly storage: Storage
-  /** Drops all results and the known version. Call it after a connection was lost. */
+  /** Drops all results and the known version of the data. Call it after a connection was lost. */
   forget(): void
 }
 

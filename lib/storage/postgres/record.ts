@@ -85,7 +85,7 @@ async function recordRow(
   return { outcome: 'updated', purchase: { ...stored, status: row.status } }
 }
 
-/** Finds an item by its SKU. `is_deleted` is null if the purchase was not erased. */
+/** Finds an item by its SKU. If the purchase was erased, `is_deleted` is not null. */
 const FIND_ITEM = `
   SELECT seq, (SELECT is_deleted FROM erased_purchases e
     WHERE e.store = items.store AND e.transaction_id = ?) AS is_deleted

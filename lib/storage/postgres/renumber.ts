@@ -2,7 +2,7 @@ import type { Database } from './connection.ts'
 
 const TIMEOUT_MS = 10 * 60_000
 
-// Whether a transaction id comes from another server: this server has not assigned it yet.
+// Whether a transaction id comes from another server: this server has assigned only lower ones.
 const IS_FOREIGN = 'xid >= pg_snapshot_xmax(pg_current_snapshot())'
 
 const FIND_FOREIGN = `

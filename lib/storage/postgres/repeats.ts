@@ -25,7 +25,7 @@ export interface Entry extends PurchaseIdentity {
 interface Known {
   readonly seq: number
   readonly import: number
-  /** Whether the running import added the purchase, which is therefore still invisible. */
+  /** Whether the running import added the purchase. Reads then leave it out until the commit. */
   readonly isOwn: boolean
   identity: StoredIdentity
 }
@@ -80,8 +80,8 @@ interface Comparison {
   readonly fresh: readonly Entry[]
   readonly changes: readonly Change[]
   /**
-   * The numbers of rows that this import skipped because an earlier import had added them, by the
-   * `seq` of the earlier import.
+   * How many rows this import skipped because an earlier import had added them, by the `seq` of the
+   * earlier import.
    */
   readonly overlaps: ReadonlyMap<number, number>
 }
@@ -123,7 +123,7 @@ export function compareEntries(known: Map<string, Known>, entries: readonly Entr
   return { result, fresh: [...fresh.values()], changes: [...changes.values()], overlaps }
 }
 
-/** Stages new statuses for the commit. Changes rows of this import at once: they are invisible. */
+/** Stages new statuses for the commit. Changes rows of this import directly: no read sees them. */
 export async function stageChanges(
   on: Connection,
   { store }: Lease,
@@ -149,7 +149,7 @@ const STAGE_STATUSES = `
   ON CONFLICT (store, purchase) DO UPDATE SET status = excluded.status`
 
 /**
- * Adds up the rows that this import skips because an earlier import had added them. Sorts the
+ * Counts the rows that this import skips because an earlier import had added them. Sorts the
  * earlier imports: two blocks that lock the same rows in different orders would deadlock.
  */
 export async function addOverlaps(

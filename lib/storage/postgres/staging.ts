@@ -22,7 +22,7 @@ export interface Staging {
   /** Waits until no block is being written any more. */
   settle(): Promise<void>
   readonly isWaiting: boolean
-  /** At least the highest `seq` of the rows written. */
+  /** The highest `seq` of the rows written, or a higher number. */
   readonly lastPurchase: number
 }
 
@@ -49,7 +49,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
   let expectsRepeats = false
   /**
    * Whether the store has erased purchases; undefined before the first block. Does not change
-   * during the import, because an erasure needs the lease of the store.
+   * during the import, because an erasure needs an import of its own.
    */
   let hasErasures: boolean | undefined
 
@@ -67,7 +67,7 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     return results
   }
 
-  /** Whether a block may be written beside another one: only while the pool has no other work. */
+  /** Whether two blocks may be written at a time: only while the pool has no other work. */
   const mayStart = (ids: ReadonlySet<string>): boolean => {
     const { size, inUse } = db.poolState()
     const isPoolFree = inUse <= 1 && size >= LEAST_POOL
@@ -87,8 +87,8 @@ export function createStaging(db: Database, lease: Lease, lastPurchase: number):
     const end = last
     const entries = await withoutDeleted(sent)
     const result = await writeBlock(entries, first)
-    // Each row has reserved a `seq`, but skipped rows do not need theirs. The next block may use
-    // the unused ones, unless a later block has already reserved those that follow.
+    // Each row has reserved a `seq`, but skipped rows leave theirs unused. The next block starts
+    // with the unused numbers, unless a later block has already reserved the numbers after them.
     if (last === end) last = first - 1 + result.added
     return { ...result, skipped: result.skipped + sent.length - entries.length }
   }

@@ -86,7 +86,7 @@ const RAISE = `
 const DELETE_SIGNING_KEYS =
   'DELETE FROM signing_keys WHERE kid IN (SELECT json_array_elements_text(?))'
 
-/** Prevents changes of the signing keys by others until the transaction ends. */
+/** Prevents changes of the signing keys by other transactions until this one ends. */
 async function lockSigningKeys(tx: Transaction): Promise<void> {
   await tx.exec('LOCK TABLE signing_keys IN EXCLUSIVE MODE')
 }

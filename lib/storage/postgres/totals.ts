@@ -46,7 +46,7 @@ export async function readTotals(
   return storeTotals(rows, by)
 }
 
-/** `many` is slightly too high, because it also counts each `seq` that no purchase has. */
+/** The column `many` is slightly too high: it counts each `seq`, even one without a purchase. */
 const COUNT_REMAINING = `
   SELECT s.seq, (SELECT count(*) FROM (
       SELECT FROM purchases p WHERE p.store = s.seq AND p.seq > coalesce(l.last, 0)

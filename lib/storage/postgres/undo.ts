@@ -92,8 +92,8 @@ async function findRefusal(
 
 /**
  * Counts the purchases that an import added or changed and that a later import changed again. A
- * purchase never returns to an earlier status. A change that starts from the status that this
- * import set is therefore a later one.
+ * purchase never returns to an earlier status. If a change starts from the status that this import
+ * has set, the change is therefore later than this import.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -106,9 +106,9 @@ const COUNT_CHANGED = `
     WHERE c.import = ?) changed`
 
 /**
- * Counts the rows that later imports skipped because this import had added them. Also counts the
- * purchases whose status this import changed, if a later import skipped rows of the import that
- * added the purchase.
+ * Counts the rows that later imports skipped because this import had added them. Adds the number of
+ * purchases whose status this import changed and that another import had added, if a later import
+ * skipped rows of that other import.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (

@@ -28,15 +28,15 @@ export interface Change {
 }
 
 export interface Checked {
-  /** Undefined on a replica, whose data may be older than a write that was already acknowledged. */
+  /** Undefined on a replica: its data may be older than a write that was already acknowledged. */
   readonly version: Version | undefined
-  /** The changes since the previous version; undefined if not all of them are known. */
+  /** The changes since the previous version of the data; undefined if not all of them are known. */
   readonly changes: readonly Change[] | undefined
 }
 
 /**
- * Returns a function that finds the changes since a version: see `checkVersion`. While nothing is
- * committed, it only compares snapshots, which takes a third of the CPU time of the database.
+ * Returns a function that finds the changes since a version of the data: see `checkVersion`. While
+ * nothing is committed, it only compares snapshots, with a third of the CPU time of a full check.
  */
 export function createVersionCheck(
   db: Pick<Connection, 'find'>,

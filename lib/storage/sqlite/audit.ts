@@ -28,7 +28,7 @@ import { assertQuota } from './quota.ts'
 
 /**
  * Inserts a record with its audit entry and idempotency record, unless the idempotency key was used
- * already. Throws if the caller's authority does not hold.
+ * already. Throws if a condition of the caller's authority fails.
  */
 export function insertOnce<R>(
   db: Connection,

@@ -4,8 +4,8 @@ import { FIND_KEY, FIND_PROJECT_STATUS, FIND_STORE_STATUS, FIND_WATERMARK } from
 import type { Connection } from './connection.ts'
 
 /**
- * Throws if an authority does not hold. In a transaction, the authority then holds until the
- * commit, because a SQLite file has only one writer at a time.
+ * Throws if a condition of an authority fails. In a transaction, nobody can revoke the authority
+ * before the commit, because a SQLite file has only one writer at a time.
  */
 export function verifyAuthority(db: Connection, authority: Authority | undefined): void {
   if (!authority) return

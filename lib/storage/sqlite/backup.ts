@@ -6,7 +6,7 @@ import { reasonOf } from './drivers.ts'
 
 /**
  * Writes the database into a new file, and calls fsync. Deletes the file on failure. The copy
- * contains invisible rows of running imports, which are deleted when the copy is opened.
+ * contains the uncommitted rows of running imports. Opening the copy deletes them.
  */
 export function writeBackup(db: Connection, path: string): void {
   const target = resolve(path) // absolute: SQLite reads "file:…" as a URI, and '' as no file

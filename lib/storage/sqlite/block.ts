@@ -17,7 +17,7 @@ export interface Block {
 }
 
 export function createBlock(): Block {
-  /** The common prefix of all ids. */
+  /** The common prefix of the transaction ids in this block. */
   let prefix = ''
   let keys = new Float64Array(2_000)
   let lines = keys.slice()
@@ -26,7 +26,7 @@ export function createBlock(): Block {
   let taken = 0
   let sorting: Sorting | undefined
 
-  /** Shortens the prefix. Each key then begins with the characters that were cut off. */
+  /** Shortens the prefix. Puts the characters that were cut off at the beginning of each key. */
   const shorten = (length: number) => {
     const cut = prefix.slice(length)
     const removed = SYMBOLS ** cut.length

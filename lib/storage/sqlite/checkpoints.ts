@@ -9,11 +9,11 @@ import type { Connection } from './connection.ts'
 export interface Checkpoints {
   /** Call it after each transaction. Waits if the WAL is too long. */
   keepUp(): Promise<void>
-  /** Ends the checkpoints. Call it after the last transaction. */
+  /** Makes a last checkpoint, and stops the thread. Call it after the last transaction. */
   end(): Promise<void>
 }
 
-/** The transactions between two checkpoints. A small import never starts the thread. */
+/** The number of transactions between two checkpoints. A small import never starts the thread. */
 const TRANSACTIONS = 8
 /** The length of the WAL, 64 MiB, at which an import waits for a checkpoint, some 30 ms. */
 const MAX_FRAMES = 16_000

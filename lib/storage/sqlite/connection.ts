@@ -21,7 +21,7 @@ export type Row = Record<string, SqliteValue>
 /** A connection that caches prepared statements and translates errors. */
 export interface Connection {
   readonly driver: SqliteDriverName
-  /** Is 1 while a write waits for the lock. Another thread that has the lock can read it. */
+  /** Shared with other threads. Is 1 while a write of this connection waits for the lock. */
   readonly lockWanted: Int32Array
   exec(sql: string): void
   /** Runs a statement. Returns the number of changed rows. */
@@ -33,14 +33,14 @@ export interface Connection {
   /** Runs a query. Reads only the rows that `take` iterates over. `take` must be synchronous. */
   some<T>(take: (rows: Iterable<Row>) => T, sql: string, ...values: SqliteValue[]): T
   /**
-   * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Writes at the
-   * same time share a transaction and its fsync. If `work` throws, only its own writes are rolled
+   * Runs `work`, which must be synchronous. Resolves when its writes are fsynced. Simultaneous
+   * writes share a transaction and its fsync. If `work` throws, only its own writes are rolled
    * back.
    */
   write<T>(work: () => T): Promise<T>
   /**
-   * Runs `work`, which must be synchronous, in its own transaction. Runs it at once unless another
-   * process holds the lock.
+   * Runs `work`, which must be synchronous, in its own transaction. Does not wait, unless
+   * another process holds the lock.
    */
   transaction<T>(work: () => T): Promise<T>
   /** Like `transaction`, but without fsync. The fsync of a later commit includes these writes. */

@@ -14,7 +14,7 @@ import { createUserBlock } from './users.ts'
 
 export function copyMethods(db: Connection): CopyMethods {
   const reads = copyReads(db, 'i.created_at', 'p.seq = c.purchase')
-  /** Does not fsync: `endCopy` makes all durable. */
+  /** Does not fsync: `endCopy` makes all copied records durable. */
   const insert = (sql: string, values: readonly Parameters<Connection['run']>[1][][]) =>
     db.lazyTransaction(() => {
       for (const each of values) db.run(sql, ...each)

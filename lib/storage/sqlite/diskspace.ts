@@ -4,7 +4,7 @@ import { diskFullError } from './drivers.ts'
 
 /** The bytes that imports leave free on the disk, for other writers and for deleting their rows. */
 const RESERVE_BYTES = 64 * 2 ** 20
-/** The maximum fraction of the disk that the reserve takes. */
+/** The reserve of free space takes at most this fraction of the disk. */
 const RESERVE_PART = 1 / 8
 
 /**

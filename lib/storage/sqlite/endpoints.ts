@@ -47,8 +47,8 @@ export function writeEndpoints(db: Connection, writes: readonly EndpointWrite[])
 }
 
 /**
- * Finds the `seq` of the first audit entry that a webhook endpoint has not delivered. The archive
- * ends before this entry.
+ * Finds the `seq` of the first audit entry that a webhook endpoint has not read, or of which it has
+ * a waiting message. An archive run stops before this entry.
  */
 export function findNeeded(db: Connection, stopped_before: number): number | undefined {
   return execute(db, programs.findNeeded(stopped_before))

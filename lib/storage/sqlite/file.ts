@@ -63,7 +63,7 @@ function assertWritable(path: string): void {
   }
 }
 
-/** Sets the properties of a connection. */
+/** Sets the PRAGMAs of a connection. */
 export async function configure(db: Connection, driver: SqliteDriver): Promise<void> {
   db.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   versionOf(db) // rejects another program's file before changing its journal mode
@@ -71,7 +71,7 @@ export async function configure(db: Connection, driver: SqliteDriver): Promise<v
   await enterWal(driver)
   db.exec('PRAGMA synchronous = FULL')
   db.exec('PRAGMA foreign_keys = ON')
-  db.exec('PRAGMA secure_delete = ON') // erased users leave no trace in the file
+  db.exec('PRAGMA secure_delete = ON') // overwrites the data of erased users
   db.exec('PRAGMA cache_size = -4000') // in KiB; a larger cache makes imports no faster (bench/)
   // When SQLite begins to write the WAL from its start again, it cuts a longer file to this size.
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
@@ -85,8 +85,8 @@ function releaseFreePages(db: Connection): void {
   if (db.find('PRAGMA auto_vacuum')?.auto_vacuum === 0) db.exec('PRAGMA auto_vacuum = FULL')
 }
 
-// Retries, because changing the journal mode ignores the busy timeout and several processes may
-// open a new file at once.
+// Retries, because changing the journal mode ignores the busy timeout, and several processes may
+// open a new file at the same time.
 async function enterWal(driver: SqliteDriver, attempts = 100): Promise<void> {
   try {
     driver.exec('PRAGMA journal_mode = WAL')
@@ -107,7 +107,7 @@ async function migrate(db: Connection): Promise<void> {
   })
 }
 
-/** The file's number of migrations. Throws for a file of another program or a newer tillkit. */
+/** The number of migrations in a file. Throws for a file of another program or a newer tillkit. */
 function versionOf(db: Connection): number {
   // Looks for tables before it reads the id: another process may migrate an empty file in between.
   const isEmpty = db.find('SELECT 1 FROM sqlite_schema') === undefined

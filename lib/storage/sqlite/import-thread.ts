@@ -14,7 +14,7 @@ import { createStaging, type Staging } from './staging.ts'
 export interface ImportThreadData {
   readonly path: string
   readonly driver: SqliteDriverName
-  /** Is 1 while a writer of the other thread waits for the lock. */
+  /** Shared with the thread that started this one. Is 1 while a write there waits for the lock. */
   readonly lockWanted: Int32Array
 }
 
@@ -30,10 +30,10 @@ export type ImportStep =
   | { readonly step: 'finish' }
   | { readonly step: 'end' }
 
-/** `seq` is the number of the import. */
+/** `seq` is the key of the import in the table `imports`. */
 export type ImportRequest = ImportStep & { readonly seq: number }
 
-/** Answers the next `requests` requests of an import. After a failure, no other answer follows. */
+/** The answer to the `requests` oldest open requests of an import. A failure is the last answer. */
 export type ImportAnswer = { readonly seq: number } & (
   | { readonly requests: number; readonly result: StagedRows }
   | { readonly failure: ThreadFailure }
@@ -48,12 +48,12 @@ export interface ThreadFailure {
 
 /** A transaction ends after this time, to let other processes write. */
 const TRANSACTION_MS = 10
-/** How long to wait for a writer of the other thread. */
+/** The maximum time to wait until a write of the thread that started this one gets the lock. */
 const YIELD_MS = 100
-/** The size of the WAL at which SQLite itself makes a checkpoint: `checkpoints.ts` makes them. */
+/** SQLite makes a checkpoint only at this many frames: `checkpoints.ts` makes them earlier. */
 const AUTOMATIC_FRAMES = 32_000
 
-/** A slice to stage, or the end of the import without rows. */
+/** A slice of rows to stage. Without `rows`, the end of the import. */
 interface Step {
   readonly seq: number
   readonly rows?: PackedRows
@@ -95,7 +95,7 @@ async function work(): Promise<void> {
     const { seq } = next
     const running = imports.get(seq)
     if (running) answer(seq, await runTransaction(seq, running))
-    else queue.shift() // of an import that was aborted or has failed
+    else queue.shift() // a step of an import that was aborted or has failed
     await setImmediate()
   }
   isWorking = false
@@ -114,7 +114,7 @@ async function runTransaction(seq: number, { staging, owner }: Import) {
   }
 }
 
-/** Does the next requests of an import, until another writer wants the lock. */
+/** Runs the next requests of an import, until another writer wants the lock. */
 function stageRequests(seq: number, staging: Staging) {
   const end = performance.now() + TRANSACTION_MS
   const results: StagedRows[] = []

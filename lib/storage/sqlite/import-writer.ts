@@ -22,22 +22,22 @@ export interface ImportWriter {
   readonly isReady: boolean
   /** Resolves to whether the thread has become ready. */
   readonly becomesReady: Promise<boolean>
-  /** Begins with the row's number. Call it once, when the thread is ready. */
+  /** Call it once, when the thread is ready. The next row gets the `seq` `first_purchase`. */
   begin(first_purchase: number): void
-  /** Sends rows to the thread. Waits while many are on their way. Resolves to earlier outcomes. */
+  /** Sends rows to the thread. Waits if it is far behind. Resolves to earlier rows' outcome. */
   stage(rows: readonly NewPurchase[]): Promise<StagedRows>
   /** Resolves when all rows are staged, to the outcomes that `stage` did not report. */
   finish(): Promise<StagedRows>
   /**
-   * Ends the use of the thread. Rows on their way are not staged. If no other import uses the
-   * thread, resolves when its connection is closed.
+   * Ends the import in the thread. Rows that are not staged yet are dropped. If no other import
+   * uses the thread, ends the thread too, and resolves when its connection is closed.
    */
   end(): Promise<void>
 }
 
 /** The maximum number of unanswered requests. Each has some 500 rows. */
 const MAX_WAITING = 12
-/** Waking the other thread takes 0.2 ms. */
+/** Each message has several slices, because waking the other thread takes 0.2 ms. */
 const SLICES_A_MESSAGE = 4
 const YOUNG_MB = 8
 const MODULE = 'storage/sqlite/import-thread'
@@ -46,15 +46,15 @@ const MODULE = 'storage/sqlite/import-thread'
 const threads = new WeakMap<Connection, ImportThread>()
 
 interface ImportThread {
-  /** Undefined where threads are not available. */
+  /** The worker thread; undefined where threads are not available. */
   readonly worker: Worker | undefined
   isReady: boolean
   readonly becomesReady: Promise<boolean>
-  /** Receives the answers to an import, by its number. */
+  /** The functions that receive the answers to an import, by the `seq` of the import. */
   readonly listeners: Map<number, (answer: ImportAnswer) => void>
 }
 
-/** Starts the thread unless it runs. It never becomes ready where threads are not available. */
+/** Starts the thread unless it runs. Where threads are not available, it never becomes ready. */
 export function createImportWriter(db: Connection, { seq, store }: ImportRow): ImportWriter {
   const thread = threads.get(db) ?? startImportThread(db)
   const results: StagedRows[] = []

@@ -27,14 +27,14 @@ import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
 
-// Starting a thread takes as long as some 10,000 rows.
+// Starting a thread takes as long as writing some 10,000 rows.
 const THREAD_ROWS = availableParallelism() > 1 ? 20_000 : Number.POSITIVE_INFINITY
 
 /**
  * Starts an import. Writes its rows directly into `purchases`, slice by slice. After `threadRows`
- * rows, another thread writes them. The rows are invisible while the import has an owner. No lock is
- * held between slices, and the commit changes only one row. A unique index on `imports` allows one
- * import into a store at a time.
+ * rows, another thread writes them. Reads leave the rows out while the import has an owner. No lock
+ * is held between slices, and the commit changes only one row. A unique index on `imports` allows
+ * one import into a store at a time.
  */
 export async function openImport(
   db: Connection,
@@ -136,20 +136,19 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
   let rowsHere = 0
   let isFinished = true
   let writer: ImportWriter | undefined
-  /** The writer after it has taken over. */
+  /** The same as `writer`, once the thread writes all further rows. */
   let thread: ImportWriter | undefined
 
   const stageHere = async (rows: readonly NewPurchase[]): Promise<StagedRows> => {
     rowsHere += rows.length
     const results = [await slices.run(() => staging.append(rows))]
-    // Indexes only until the block is no longer full, because `rows` stay in memory until `stage`
-    // ends. V8 moves long-lived objects to its old generation, and later rows with them (bench/:
-    // 25 MiB).
+    // Indexes no more than needed, because `rows` stay in memory until `stage` ends. Otherwise V8
+    // would move them, and later rows with them, to its old generation (bench/: 25 MiB).
     while (staging.isBlockFull) results.push(await index())
     return sumStaged(results)
   }
 
-  /** Changes to the thread when it is ready. Waits for it after twice as many rows. */
+  /** Lets the thread write once it is ready. Waits for it only after `2 * threadRows` rows. */
   const changeToThread = async (): Promise<StagedRows> => {
     if (rowsHere < threadRows) return NOTHING_STAGED
     writer ??= createImportWriter(db, row)

@@ -99,9 +99,9 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * For each import of another process: its last heartbeat, and when this process first saw it. Drops
- * the oldest entry when full, because nobody removes the entries of ended imports. If the dropped
- * import still runs, its lease starts anew.
+ * For each import of another process: its last heartbeat, and when this process first saw that
+ * heartbeat. Drops the oldest entry when full, because nobody removes the entries of ended imports.
+ * If the dropped import still runs, its lease starts anew.
  */
 const heartbeats = new Map<string, { readonly alive_at: number; readonly seenAt: number }>()
 const MAX_HEARTBEATS = 1_000
@@ -169,7 +169,7 @@ export async function clearImport(
 const TAKE_OVER = 'UPDATE imports SET owner = ?, alive_at = ? WHERE seq = ? AND owner = ?'
 
 const SLICE_ROWS = 2_000
-/** A longer slice makes the next one smaller. Deleting 2,000 rows may block others for 1 s. */
+/** If a slice takes longer, the next one is smaller. 2,000 rows may block others for 1 s. */
 const SLICE_MS = 50
 const MIN_SLICE_ROWS = 125
 

@@ -8,7 +8,7 @@ import { type NewPurchase, PURCHASE_STATUSES, type PurchaseStatus } from '../../
  */
 export interface PackedRows {
   readonly text: string
-  /** `NUMBERS` of each row. A length of -1 means that the row has no such text. */
+  /** `NUMBERS` numbers for each row. A text length of -1 means that the row lacks this text. */
   readonly numbers: Float64Array<ArrayBuffer>
 }
 

@@ -4,7 +4,7 @@ import { GIVE_UP_MS, lockedError, pauseForLock } from './lock.ts'
 export interface GroupTransaction {
   /** Begins the transaction. Returns false if another process has the lock. */
   begin(): boolean
-  /** Runs one write of the group. If it throws, only its own changes are undone. */
+  /** Runs one write of the group. If it throws, only its own changes are rolled back. */
   attempt<T>(work: () => T): T
   commit(): void
   rollback(): void

@@ -46,8 +46,8 @@ export function compareEntries(
 }
 
 /**
- * Deletes the appended rows that are equal to stored purchases. Uses few statements, because all
- * rows of a file that is imported again are equal. `compareRepeat` decides about the other rows.
+ * Deletes the appended rows that are equal to stored purchases. Uses few statements: if a file is
+ * imported again, all its rows are equal. `compareRepeat` decides about the other rows.
  */
 function deleteIdentical(
   db: Connection,
@@ -92,7 +92,7 @@ const ADD_OVERLAP = `
 
 interface Repeat {
   readonly line: number
-  /** Missing if the purchase was deleted with its user. */
+  /** The stored purchase. Missing if it was deleted with its user. */
   readonly stored: StoredIdentity | undefined
   readonly storedSeq: number
   readonly storedImport: number
@@ -150,7 +150,7 @@ function identityOf(row: Row, prefix: string, status: number): PurchaseIdentity 
   }
 }
 
-// Stages a new status for the commit. Changes a row of this import at once: it is invisible.
+// Stages a new status for the commit. Changes a row of this import directly: no read returns it.
 function stageChange(db: Connection, seq: number, { storedSeq, storedImport, sent }: Repeat): void {
   const code = statusCode(sent.status)
   if (storedImport === seq) {

@@ -504,7 +504,7 @@ export const MIGRATIONS: readonly string[] = [
 
 function totalTriggers(): string {
   const day = (time: string) => `((${time} + 86400000000000) / 86400000 - 1000000)`
-  /** Adds the purchase \`row\` of an import \`i\`. */
+  /** Adds the purchase `row` of an import `i` to the totals, or subtracts it (`sign` -1). */
   const add = (row: string, sign: 1 | -1, from: string) => `
     INSERT INTO purchase_totals
     SELECT i.store, iif(substr(i.import_id, 1, 4) = 'rec_', 0, i.seq), k.kind,

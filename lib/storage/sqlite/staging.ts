@@ -23,7 +23,7 @@ export interface Staging {
   readonly isWaiting: boolean
   /** Indexes the next slice of waiting ids. */
   indexSlice(): StagedRows
-  /** A number that no row has yet, and no row after it. */
+  /** The `seq` for the next row. No row has this or a higher `seq`. */
   readonly next: number
 }
 
@@ -69,7 +69,7 @@ export function createStaging(
       const good = isWhole ? rows : rows.filter((_, i) => found[i] !== undefined)
       const bad = isWhole ? [] : rows.filter((_, i) => found[i] === undefined)
       const unknown = bad.map(({ line }) => line)
-      // Chooses the numbers here: SQLite would reuse numbers of rows that another import deleted.
+      // Chooses each `seq` here: SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
       next = first + good.length

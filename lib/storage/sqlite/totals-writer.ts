@@ -16,7 +16,7 @@ export async function openTotalsWriter(db: Connection): Promise<TotalsWriter> {
   return thread ?? { add: (store) => addHere(db, store), end: async () => {} }
 }
 
-/** Adds a slice in this thread, then pauses for the same time to let other work run. */
+/** Adds a slice in this thread, then pauses for as long as that took, to let other work run. */
 async function addHere(db: Connection, store: number): Promise<boolean> {
   const start = performance.now()
   const isMore = await db.lazyTransaction(() => addToTotals(db, store, MAIN_ROWS))

@@ -52,7 +52,7 @@ export async function readTotals(
   return storeTotals(rows, by)
 }
 
-/** Reads no more imports than are enough to exceed `MOST_READ` purchases. */
+/** Reads at most `MOST_READ` + 1 imports. So many imports have more than `MOST_READ` purchases. */
 const COUNT_REMAINING = `
   SELECT coalesce(sum(last_purchase - max(first_purchase, totalled + 1) + 1), 0) AS remaining FROM (
     SELECT last_purchase, first_purchase, totalled FROM imports
@@ -89,7 +89,7 @@ const PARTS: readonly Part[] = [
 const statementBy = (by: Period) => totalsStatement(TOTALS, by, storedTotals, PARTS)
 
 /**
- * Adds up to `most` further purchases of a store to the totals. Call it in a transaction. Returns
+ * Adds at most `most` further purchases of a store to the totals. Call it in a transaction. Returns
  * false when none are left.
  */
 export function addToTotals(db: Connection, store: number, most: number): boolean {

@@ -60,7 +60,7 @@ export async function undoImport(
     throw error
   }
   slices.release()
-  // The import is already undone, and its rows are invisible. If deleting them fails, the next
+  // The import is already undone, and reads leave out its rows. If deleting them fails, the next
   // import into the store deletes them.
   await clearImport(db, { ...undone, undone_at }).catch(() => {})
   underWay.delete(import_id)
@@ -86,8 +86,8 @@ function findRefusal(db: Connection, seq: number, force: boolean): UndoOutcome |
 
 /**
  * Counts the purchases that an import added or changed and that a later import changed again. A
- * purchase never returns to an earlier status. A change that starts from the status that this
- * import set is therefore a later one.
+ * purchase never returns to an earlier status. If a change starts from the status that this import
+ * has set, the change is therefore later than this import.
  */
 const COUNT_CHANGED = `
   SELECT count(*) AS n FROM (
@@ -99,9 +99,9 @@ const COUNT_CHANGED = `
     WHERE c.import = ? AND l.purchase = c.purchase AND l.before = c.after)`
 
 /**
- * Counts the rows that later imports skipped because this import had added them. Also counts the
- * purchases whose status this import changed, if a later import skipped rows of the import that
- * added the purchase.
+ * Counts the rows that later imports skipped because this import had added them. Adds the number of
+ * purchases whose status this import changed and that another import had added, if a later import
+ * skipped rows of that other import.
  */
 const COUNT_SKIPPED = `
   SELECT coalesce(sum(o.rows), 0) + (

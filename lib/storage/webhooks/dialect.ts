@@ -34,13 +34,13 @@ export interface WebhookDialect {
   readonly clock: string
   /** Whether an entry comes after the endpoint's position. */
   readonly isAfter: string
-  /** Whether no transaction that is still open can precede an entry. */
+  /** Whether no open transaction can still insert an entry that comes before this one. */
   readonly isSettled: string
   /** The order in which entries are read. */
   readonly order: string
   /**
-   * The entries `a` after the position of an endpoint `e`, in order. The values are the id of the
-   * endpoint and the maximum number of entries.
+   * The entries `a` after the position of an endpoint `e`, in order. The parameters are the id of
+   * the endpoint and the maximum number of entries.
    */
   unread(condition: string): string
   /**
@@ -49,22 +49,22 @@ export interface WebhookDialect {
    */
   readonly setXid: string
   /**
-   * Whether the endpoint's position is directly before entry `a`, or later. A move to directly
-   * before that entry then skips no entries.
+   * Whether the endpoint's current position is directly before entry `a`, or further on. Moving it
+   * back to directly before `a` then skips no entry.
    */
   readonly isBack: string
-  /** Clears the columns that `setNewest` sets besides the position. */
+  /** Clears the columns that only a position from `setNewest` uses. */
   readonly setBack: string
-  /** Sets the position after the newest committed entry. */
+  /** Moves the position of an endpoint to after the newest committed entry. */
   readonly setNewest: string
   /** Locks the selected rows of `e`. */
   readonly lock: string
   readonly lockFree: string
   values<R>(table: { values(r: R): Value[]; sqliteValues(r: R): PlainValue[] }, record: R): Value[]
-  /** The rows of a JSON array as a table. */
+  /** The SQL of a table with these columns, from a JSON array of objects. */
   rows(columns: { readonly [name: string]: 'text' | 'bigint' }): string
   list(values: readonly unknown[]): Value
-  /** The rows of a JSON array of texts or numbers, with a column `value`. */
+  /** The SQL of a table with one column, `value`, from a JSON array of texts or numbers. */
   readonly each: { readonly text: string; readonly bigint: string }
 }
 

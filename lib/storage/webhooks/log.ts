@@ -64,8 +64,8 @@ export function logPrograms(dialect: WebhookDialect) {
     },
 
     /**
-     * Finds the first entry that an endpoint has not delivered. Endpoints that were stopped, or
-     * began to fail, before `stopped_before` do not count.
+     * Finds the first audit entry that an endpoint has not read, or of which it has a waiting
+     * message. Ignores endpoints that were stopped or began to fail before `stopped_before`.
      */
     *findNeeded(stopped_before: number): Program<number | undefined> {
       const needs = 'coalesce(e.stopped_at, e.failing_since, ?) >= ?'

@@ -4,8 +4,8 @@ import { all, fragmentsOf, type Program, type WebhookDialect } from './dialect.t
 const ACCOUNTS = 100
 const ENDPOINTS_OF_ACCOUNT = 100
 /**
- * An endpoint for a single store is not ready if only other stores have unread entries. From this
- * many entries on, it is ready, so that its position moves past them.
+ * If an endpoint is for a single store and only other stores have unread entries, the endpoint is
+ * ready from this many entries on. Its position then moves past them.
  */
 const ENTRIES = 20
 
