@@ -22,7 +22,7 @@ export interface Preset {
   readonly price_unit: 'minor' | 'major'
   /** Columns that `derive` reads. They are not listed as ignored columns. */
   readonly uses?: readonly string[]
-  /** Called once per file. The result derives the fields of a row from cells and earlier rows. */
+  /** Called once per file. The returned function derives cells from this row and earlier rows. */
   readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
   /** The error message for a format that cannot be imported. */
   readonly refusal?: string

@@ -11,7 +11,7 @@ type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
 /** A function that validates a value, with the schema of the values that it accepts. */
 export interface Rule<T> extends Check<T> {
-  /** The schema may accept more values than the check, as JSON Schema cannot limit bytes. */
+  /** The schema may accept values that the rule rejects: JSON Schema cannot limit bytes. */
   readonly schema: JsonSchema
   /** Whether an object must have the field. */
   readonly isRequired?: true
@@ -285,8 +285,8 @@ export function orNull<T>(rule: Rule<T>): Rule<T | null> {
 }
 
 /**
- * Replaces a stored configuration. Keeps each stored secret that `sent` lacks, but `webhook_secret`
- * only for the same `webhook_url`. A secret that is `null` is removed.
+ * Returns the configuration that replaces `stored`: `sent`, and the stored secrets that it lacks.
+ * Drops a stored `webhook_secret` if `webhook_url` changes, and a secret that is `null` in `sent`.
  */
 export function replaceConfig(
   stored: JsonObject,

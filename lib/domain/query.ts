@@ -29,7 +29,7 @@ export interface ItemQuery extends ListQuery {
   /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
   readonly archived?: boolean | undefined
   /**
-   * Lists only items with this text in their `name` or `display_name`. Ignores case. Only accounts
+   * Lists only items whose `name` or `display_name` contains this text. Ignores case. Only accounts
    * may set it.
    */
   readonly search?: string | undefined
@@ -63,7 +63,7 @@ export interface PurchaseSelection {
   readonly import_id?: string | undefined
   /** The earliest time: ISO 8601 with a zone, or a date, which means midnight UTC. */
   readonly from?: string | undefined
-  /** Selects purchases before this time; the same formats as `from`. */
+  /** Only purchases before this time are selected. The formats are the same as for `from`. */
   readonly to?: string | undefined
 }
 
@@ -139,7 +139,7 @@ export function parseListQuery(input: unknown): ParsedPage {
   return parseObject(input, listFields)
 }
 
-/** The parameters of `GET /items`, where a missing limit means the whole list. */
+/** The parameters of `GET /items`. Without a `limit`, the response has the whole list. */
 export const itemQueryFields = {
   store_id: required(storeId),
   limit: optional(limit),

@@ -23,8 +23,8 @@ export interface Catalogs {
    */
   plan(account: Account, request: CatalogRequest): Promise<CatalogPlan>
   /**
-   * Makes a plan, and then all of its changes or none. Throws `catalog_changed` when the stored
-   * catalog changed meanwhile, or since the plan that has the given `digest`.
+   * Plans the changes as `plan` does, and makes all of them or none. Throws `catalog_changed` if
+   * the stored catalog changed meanwhile, or since the plan with the given `digest`.
    */
   apply(account: Account, request: CatalogApplication, options?: CallOptions): Promise<CatalogPlan>
 }
