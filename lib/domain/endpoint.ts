@@ -10,7 +10,7 @@ export interface StoredEndpoint extends EndpointOwner {
   readonly url: string
   /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
   readonly secrets: readonly EndpointSecret[]
-  /** The URL and secret that a session set, until the account confirms them. */
+  /** The URL and secret that a session set and the account has not confirmed. */
   readonly unconfirmed?: EndpointTarget
   readonly state: WebhookState
   readonly reason?: 'gone' | 'secret'
@@ -37,7 +37,7 @@ export interface EndpointSecret {
   readonly until?: number
 }
 
-/** The webhook settings of a configuration. */
+/** The webhook settings in the configuration of a project or store. */
 export interface EndpointTarget {
   readonly url: string
   readonly secret?: unknown

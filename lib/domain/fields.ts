@@ -123,7 +123,7 @@ export function note<T>(description: string, rule: Rule<T>): Rule<T> {
   return withSchema({ ...rule.schema, description }, check)
 }
 
-/** The schema of an object with these fields. Further fields are allowed. */
+/** The schema of an object with the given fields. Further fields are allowed. */
 export function objectSchema(fields: { readonly [field: string]: Rule<unknown> }): JsonSchema {
   const entries = Object.entries(fields)
   const required = entries.filter(([, rule]) => rule.isRequired).map(([field]) => field)
@@ -276,7 +276,7 @@ export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<Js
   })
 }
 
-/** A rule that allows `null` too. */
+/** A rule that allows `null`, and all values that the given rule allows. */
 export function orNull<T>(rule: Rule<T>): Rule<T | null> {
   const schema = { ...rule.schema, type: [rule.schema.type, 'null'] }
   return withSchema(schema, (value, field, problems) =>

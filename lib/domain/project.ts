@@ -124,7 +124,7 @@ export function parseProjectChange(
 export interface ProjectKeyRotation {
   /** The id of the project. */
   readonly id: string
-  /** Milliseconds for which replaced keys still work, 0 to 30 days; default one day. */
+  /** How long replaced public keys still work, in milliseconds: 0 to 30 days; default one day. */
   readonly gracePeriod?: number | undefined
 }
 

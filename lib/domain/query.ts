@@ -61,7 +61,7 @@ export interface PurchaseSelection {
   readonly status?: PurchaseStatus | undefined
   /** Selects only purchases that this import added. */
   readonly import_id?: string | undefined
-  /** The earliest time: ISO 8601 with a zone, or a date, which means midnight UTC. */
+  /** The earliest purchase time: ISO 8601 with a zone, or a date, which means midnight UTC. */
   readonly from?: string | undefined
   /** Only purchases before this time are selected. The formats are the same as for `from`. */
   readonly to?: string | undefined
@@ -81,7 +81,7 @@ export interface PurchaseFilter {
   readonly sku?: string
   readonly status?: PurchaseStatus
   readonly import_id?: string
-  /** The earliest time; Unix milliseconds. */
+  /** Only purchases at or after this time; Unix milliseconds. */
   readonly from?: number
   /** Only purchases before this time; Unix milliseconds. */
   readonly to?: number

@@ -86,7 +86,7 @@ export function parseSessionRequest(input: unknown, publicKey: string): SessionR
   return parseObject(input, { ...sessionFields, public_key: optional(sameAs(publicKey)) })
 }
 
-/** The input to issue a token for an account. */
+/** The input of an account that issues a token. */
 export interface NewToken {
   readonly project_id: string
   /** The id of the user; default: the id of the project, for a token without a user. */

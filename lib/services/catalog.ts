@@ -13,8 +13,8 @@ import type { Context } from './context.ts'
 
 export interface Catalogs {
   /**
-   * The text of a catalog file: a project with its stores and items, one item a line. A secret is a
-   * reference to a variable, never its value.
+   * The text of a catalog file: a project with its stores and items, one item a line. In place of a
+   * secret, it has a reference to an environment variable.
    */
   export(account: Account, query: CatalogExport): AsyncIterable<string>
   /**

@@ -39,14 +39,14 @@ export interface Webhooks {
   all(account: Account, query?: Pick<WebhookQuery, 'project_id'>): AsyncIterable<WebhookEndpoint>
   /** Finds an endpoint. Throws `webhook_not_found`, also for one of another account. */
   get(account: Account, endpoint_id: string): Promise<WebhookEndpoint>
-  /** One page of an endpoint's delivery log, newest message first. The log keeps 30 days. */
+  /** One page of an endpoint's log, newest first. It keeps 30 days and at most 10,000 messages. */
   log(account: Account, query: WebhookLogQuery): Promise<WebhookLogPage>
   /**
    * The request of a message in the log, as an attempt would send it now. Its records are current:
    * an erased user does not appear. Throws `webhook_not_found` if the log has no such message.
    */
   getRequest(account: Account, delivery: WebhookDeliveryKey): Promise<WebhookRequest>
-  /** Sends `webhook.test` to an endpoint. */
+  /** Sends the event `webhook.test` to an endpoint. */
   test(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
    * Sends all events again from `from` or `since` on, except archived ones. May also repeat some
