@@ -51,12 +51,12 @@ export interface ErrorDetail {
   readonly message: string
 }
 
-/** The maximum number of details in an error, unless the code that throws it asks for more. */
+/** The maximum number of details in an error, by default. */
 export const MAX_DETAILS = 100
 
 const MAX_ECHO = 64
 
-/** Cuts a text of the caller for use in a message. A cut text ends with an ellipsis. */
+/** Shortens a text that came from the caller. A shortened text ends with an ellipsis. */
 export function excerpt(text: string, length = MAX_ECHO): string {
   if (text.length <= length) return text
   // Does not keep half of a surrogate pair.

@@ -53,7 +53,7 @@ export interface TillOptions {
 
 export interface WebhookOptions {
   /**
-   * Milliseconds before each retry of a message. The last value applies to all further retries.
+   * The delay before each retry in milliseconds. The last value applies to all further retries.
    * Default: 5 s, 30 s, 2 min, 15 min, 1 h, 6 h.
    */
   readonly retries?: readonly number[] | undefined
@@ -82,12 +82,12 @@ export interface Till extends AsyncDisposable {
   readonly rateLimits: RateLimits
   /**
    * Call it once for each request. The returned function runs the library calls of the request.
-   * Reads that such a call begins before its first `await` may return data from the start of the
-   * request, because they share one version check of the database. Later reads are current.
+   * Reads that such a call begins synchronously may return data from the start of the request,
+   * because they share one version check of the database. Later reads are current.
    */
   together(): Together
   /**
-   * Tells a program that caches answers whether they are still correct. Missing in some storages.
+   * Lets a program check whether its cached answers are still correct. Missing in some storages.
    */
   readonly revision?: Revision
   /**
@@ -104,9 +104,10 @@ export interface Till extends AsyncDisposable {
 /** Token buckets for rate limits that all servers on a storage share. */
 export interface RateLimits {
   /**
-   * Consumes from the named buckets. A cost is the time in which the bucket refills by the consumed
-   * amount. `elapsed` is the time since this server's previous call. Resolves to the time until
-   * each bucket is full; negative if it is full already. All times are in milliseconds.
+   * Consumes from the token buckets that `costs` names. The cost for a bucket is the time in which
+   * it refills by the consumed amount. `elapsed` is the time since this server's previous call.
+   * Resolves to the time until each bucket is full; negative if it is full already. All times are
+   * in milliseconds.
    */
   consume(costs: ReadonlyMap<string, number>, elapsed: number): Promise<ReadonlyMap<string, number>>
 }

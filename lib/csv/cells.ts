@@ -1,6 +1,6 @@
 import { createCsvParser } from './parser.ts'
 
-/** A text in a column, the number of rows that have it, and the line of the first such row. */
+/** A text in a column, the number of rows with this text, and the line of the first such row. */
 export interface CountedCell {
   readonly text: string
   readonly line: number

@@ -3,9 +3,9 @@ import { createCsvParser } from './parser.ts'
 import { EXPORT_MARK, formatRow, guard, REPORT_COLUMNS } from './write.ts'
 
 /**
- * Formats a CSV report of the bad rows of a purchase file: line, column, code and message, then the
- * row's own cells. `mistakes` has the mistakes by line. Reads the purchase file again from `file`.
- * Cells that a spreadsheet would run as formulas begin with an apostrophe.
+ * Formats a CSV report of the bad rows of a purchase file, which it reads again from `file`. Each
+ * row has the line number and the mistakes, then the cells of the bad row. `mistakes` maps line
+ * numbers to mistakes. Cells that a spreadsheet would run as formulas begin with an apostrophe.
  */
 export async function* formatErrorReport(
   file: AsyncIterable<Uint8Array>,

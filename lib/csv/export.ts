@@ -1,7 +1,7 @@
 import { PURCHASE_FIELDS, type Purchase } from '../domain/purchase.ts'
 import { EXPORT_COLUMN, EXPORT_MARK, formatRow, guard } from './write.ts'
 
-/** The header line of an export. */
+/** The header line of a file of exported purchases. */
 export const PURCHASE_HEADER = formatRow([...PURCHASE_FIELDS, EXPORT_COLUMN])
 
 /** Formats a purchase as a row of an export that is safe to open in a spreadsheet. */

@@ -5,7 +5,7 @@ import { type ErrorDetail, excerpt } from '../errors.ts'
 import { normalize } from './options.ts'
 
 export interface ItemColumnsOptions {
-  /** The store of rows that have no `store_id`. */
+  /** The id of the store that gets the rows without a `store_id`. */
   readonly store_id?: string | undefined
   /** The store's currency. Google Play's file has prices without a currency. */
   readonly currency?: string | undefined
@@ -18,9 +18,9 @@ export interface ItemRow {
   readonly item: CatalogFileItem
 }
 
-/** Converts the rows of a spreadsheet of items. */
+/** Converts the rows of a spreadsheet, or of Google Play's file, to items of a catalog. */
 export interface ItemColumns {
-  /** The columns that are not stored. */
+  /** The names of the file's columns that are not imported, cut to 64 characters. */
   readonly ignored: readonly string[]
   /**
    * Converts a row to an item. Returns undefined for an unpublished product, and for a row without
@@ -40,9 +40,7 @@ const ALIASES: { readonly [alias: string]: string } = { sku: 'name', meta: 'meta
 
 const PLAY = ['product id', 'published state', 'locale; title; description', 'price'].map(normalize)
 
-/**
- * Finds the columns of a file by its header line. Returns the mistakes of a header that is wrong.
- */
+/** Finds the columns of a file by its header line. Returns mistakes if the header is bad. */
 export function findItemColumns(
   header: readonly string[],
   options: ItemColumnsOptions,

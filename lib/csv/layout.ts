@@ -17,7 +17,7 @@ export interface LayoutOptions extends LayoutChoice {
    * match the store are left out of the import.
    */
   readonly is_sandbox: boolean
-  /** The store's currency, used for amounts without one. */
+  /** The store's currency. It applies to amounts without a currency in the file. */
   readonly currency?: string | undefined
 }
 
@@ -25,11 +25,11 @@ export interface LayoutOptions extends LayoutChoice {
 export interface Layout {
   /** The name of the layout: `canonical`, or the name of the preset. */
   readonly name: string
-  /** The name of each field's column, as in the header, cut to 64 characters. */
+  /** For each field that the file has, the name of its column, cut to 64 characters. */
   readonly columns: { readonly [F in PurchaseField]?: string }
-  /** The names of the columns that are not stored, cut to 64 characters. */
+  /** The names of the file's columns that are not stored, cut to 64 characters. */
   readonly ignored: readonly string[]
-  /** Returns canonical cells. Undefined for a sandbox row in a live store, or the reverse. */
+  /** Returns canonical cells; undefined for a row to leave out: see `LayoutOptions.is_sandbox`. */
   read(cells: readonly string[], wrong: WrongCell): PurchaseCells | undefined
 }
 
@@ -126,8 +126,8 @@ function unmatchedMap(names: readonly string[], map: ColumnMap): ErrorDetail[] {
 }
 
 /**
- * The errors for missing required columns. Names the columns of the chosen preset, or else of the
- * most similar preset.
+ * Returns the errors for missing required columns. They name the columns of the chosen preset, or
+ * else of the most similar preset.
  */
 function missingColumns(found: Found, names: readonly string[], preset?: Preset): ErrorDetail[] {
   const missing = REQUIRED.filter((field) => found[field] === undefined)

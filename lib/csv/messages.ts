@@ -9,7 +9,7 @@ interface Facts {
   readonly headerWidth: number
   readonly rowWidth: number
   readonly line: number
-  /** The line on which the last quoted cell begins; 0 if the error is not about a quoted cell. */
+  /** The line on which the row's last quoted cell begins; 0 if the error is not about a quote. */
   readonly quoteLine: number
 }
 

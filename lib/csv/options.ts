@@ -13,7 +13,7 @@ import { PRESET_NAMES } from './presets.ts'
 export interface LayoutChoice {
   /** The name of a vendor preset. By default, the header line decides. */
   readonly preset?: string
-  /** The file's column name for each field. */
+  /** For each field, the name of its column in the file. */
   readonly map?: ColumnMap
   /** Whether prices are in minor units (`499`, the default) or decimals in major ones (`4.99`). */
   readonly priceUnit?: 'minor' | 'major'

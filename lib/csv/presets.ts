@@ -5,13 +5,13 @@ export type Cell = (column: string) => string
 
 /**
  * A vendor's file format: how to recognise it, and which columns hold the canonical fields. To add
- * one, add a row to `PRESETS`; see docs/import.md.
+ * a format, add a row to `PRESETS`; see docs/import.md.
  */
 export interface Preset {
   readonly name: string
   /** The columns that together identify this format. */
   readonly signature: readonly string[]
-  /** The column of each field. Of several names, the first that the file has is used. */
+  /** The possible names of each field's column. The first one that the file has is used. */
   readonly columns: { readonly [F in PurchaseField]?: string | readonly string[] }
   /**
    * The purchase status for each lower-case text in the status column. By default, the column has
@@ -22,7 +22,7 @@ export interface Preset {
   readonly price_unit: 'minor' | 'major'
   /** Columns that `derive` reads. They are not listed as ignored columns. */
   readonly uses?: readonly string[]
-  /** Called once per file. The result derives the fields of a row from cells and earlier rows. */
+  /** Called once per file. The returned function derives cells from this row and earlier rows. */
   readonly derive?: () => (cell: Cell, store: { readonly is_sandbox: boolean }) => Derived
   /** The error message for a format that cannot be imported. */
   readonly refusal?: string
@@ -33,7 +33,7 @@ export type Derived = { readonly [F in PurchaseField]?: string } | 'passed over'
 
 export const PRESETS: readonly Preset[] = [
   {
-    // support.google.com/googleplay/android-developer: "Sales reports"
+    // Documented at support.google.com/googleplay/android-developer: "Sales reports".
     name: 'google_play_sales',
     signature: ['Order Number', 'Order Charged Timestamp', 'Financial Status', 'SKU ID'],
     columns: {
@@ -51,7 +51,7 @@ export const PRESETS: readonly Preset[] = [
     }),
   },
   {
-    // revenuecat.com/docs: "Scheduled data exports", transactions. Times without a zone are UTC.
+    // Documented at revenuecat.com/docs: "Scheduled data exports". Times without a zone are UTC.
     name: 'revenuecat_transactions',
     signature: ['rc_original_app_user_id', 'store_transaction_id', 'product_identifier'],
     columns: {
@@ -75,7 +75,7 @@ export const PRESETS: readonly Preset[] = [
     },
   },
   {
-    // docs.stripe.com: "Export payments". The seller stores the SKU as metadata.
+    // Documented at docs.stripe.com: "Export payments". The seller stores the SKU as metadata.
     name: 'stripe_payments',
     signature: ['id', 'Created date (UTC)', 'Amount', 'Status', 'sku (metadata)'],
     columns: {
@@ -105,8 +105,8 @@ export const PRESETS: readonly Preset[] = [
     }),
   },
   {
-    // help.shopify.com: "Exporting orders". One row per line item. Only the first row of an order
-    // has the cells of the order.
+    // Documented at help.shopify.com: "Exporting orders". One row per line item. Only the first row
+    // of an order has the cells about the whole order.
     name: 'shopify_orders',
     signature: ['Name', 'Financial Status', 'Lineitem name', 'Lineitem price', 'Lineitem sku'],
     columns: {

@@ -15,7 +15,7 @@ export interface PurchaseFileHandlers {
   layout(layout: Layout): void
   purchase(purchase: NewPurchase): void
   badRow(row: BadRow): void
-  /** Called for a row of another store: a sandbox row in a live store, or the reverse. */
+  /** Called for a row that is left out: see `LayoutOptions.is_sandbox`. */
   passedOver(): void
   /** Called for an error in the header, or in a row as a whole. */
   error(error: ErrorDetail): void

@@ -8,7 +8,7 @@ const QUOTE = 0x22
 export interface RecordReader {
   /** Takes whole lines. The last line of the file may lack its line end. */
   push(text: string): void
-  /** Takes a line of malformed bytes. The record that contains it becomes an error. */
+  /** Takes a line that is not valid UTF-8. The record that contains it becomes an error. */
   pushMalformed(line: string): void
   /** Ends the parse because the header is too long, unless another error has ended it. */
   refuseHeader(): void
@@ -211,7 +211,7 @@ export function createRecordReader(
   }
 }
 
-/** The position of the next `part`. If there is none, the length of the text. */
+/** The position of the first `part` at or after `from`; the length of the text if there is none. */
 function find(text: string, part: string, from: number): number {
   const at = text.indexOf(part, from)
   return at === -1 ? text.length : at

@@ -17,7 +17,7 @@ const TEXT_FORMATS: readonly (readonly [start: RegExp, format: string])[] = [
 /** The number of bytes that `checkFormat` needs. */
 export const HEAD_BYTES = 64
 
-/** Returns an error message if a file begins like another file format than CSV. */
+/** Returns an error message if a file begins like a file of another format than CSV. */
 export function checkFormat(head: Uint8Array): string | undefined {
   const text = String.fromCharCode(...head)
   const start = text.replace('\xef\xbb\xbf', '').trimStart()

@@ -20,7 +20,7 @@ export interface AccountKey {
   readonly account_id: string
   readonly hash: string
   readonly created_at: string
-  /** The time from which on the key is invalid. */
+  /** The time of revocation; ISO 8601, UTC. Missing for a valid key. */
   readonly revoked_at?: string
 }
 

@@ -54,7 +54,7 @@ export interface AuditEntry {
   readonly project_id: string
   /** The store of the changed record; '' if it has none. */
   readonly store_id: string
-  /** The id of the request; '' for a change without a request id. */
+  /** The id of the request that made the change; '' if none was given. */
   readonly request_id: string
   /**
    * Facts that the records no longer show after the change, such as the old price. Never a secret.

@@ -3,8 +3,8 @@ import { isActive } from './status.ts'
 import type { Store } from './store.ts'
 
 /**
- * The conditions under which a caller may write. They are checked before the body is read, and
- * again in the transaction of the write. The operator has no conditions.
+ * The conditions under which a caller may write. They are checked before the body of the request is
+ * read, and again in the transaction of the write. The operator has no conditions.
  */
 export interface Authority {
   /** The id of an account key, which must not be revoked. */
@@ -26,8 +26,8 @@ export interface TokenOrigin {
 }
 
 /**
- * The stored facts that decide whether the conditions of an `Authority` are met. A fact is missing
- * if the `Authority` lacks its condition.
+ * The stored facts that decide whether the conditions of an `Authority` are met. A fact is present
+ * only if the `Authority` has a condition that needs it.
  */
 export interface AuthorityState {
   /** Whether the account key exists and is not revoked. */

@@ -54,7 +54,7 @@ const store = {
   additionalProperties: false,
 }
 
-/** The JSON Schema (draft 2020-12) of a catalog file, for editors and checks before `plan`. */
+/** The JSON Schema (draft 2020-12) of a catalog file, for editors and validators. */
 export const CATALOG_SCHEMA = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'tillkit catalog',

@@ -19,7 +19,7 @@ import { STORE_TYPES, type StoreType, storeId } from './store.ts'
 
 /** A project with its stores and their items, as a catalog file describes it. */
 export interface Catalog {
-  /** The JSON Schema, for editors. */
+  /** The URL or path of the JSON Schema, for editors. tillkit ignores it. */
   readonly $schema?: string | undefined
   readonly project?: CatalogProject | undefined
   readonly stores?: readonly CatalogStore[] | undefined
@@ -36,8 +36,8 @@ export interface CatalogProject {
   /** Never changes. */
   readonly dlscheme?: string | undefined
   /**
-   * Replaces the whole `config`. A secret is a `SecretReference`. Secrets that are left out are
-   * kept, except `webhook_secret` if `webhook_url` changes.
+   * Replaces the whole `config`. In place of each secret, it has a `SecretReference`. Secrets that
+   * are left out are kept, except `webhook_secret` if `webhook_url` changes.
    */
   readonly config?: JsonObject | undefined
 }
@@ -49,12 +49,12 @@ export interface CatalogStore {
   readonly store_type?: StoreType | undefined
   readonly is_sandbox?: boolean | undefined
   readonly status?: string | undefined
-  /** Replaces the whole `store_config`. For secrets, the rules of the project's `config` apply. */
+  /** Replaces the whole `store_config`. Its secrets follow the rules of the project's `config`. */
   readonly store_config?: JsonObject | undefined
   readonly items?: ItemList<CatalogFileItem> | undefined
 }
 
-/** An array, or another list with these members, such as a `PackedList`. */
+/** A list of items: an array, or another iterable with `length` and `at`, such as `PackedList`. */
 export interface ItemList<T> extends Iterable<T> {
   readonly length: number
   at(index: number): T | undefined
@@ -82,7 +82,7 @@ export interface SecretReference {
 
 export type ParsedItem = Given<Omit<CatalogFileItem, 'price'>> & { readonly price?: number }
 
-/** The parts of a catalog. The configurations and items are parsed later, one by one. */
+/** A catalog with a checked structure. Configurations and items are parsed later, one by one. */
 export interface ParsedCatalog {
   readonly project?: Given<CatalogProject>
   readonly stores: readonly ParsedStore[]
@@ -107,7 +107,7 @@ const itemList = rule(
 const catalogFields: Fields<{ $schema?: string; project?: unknown; stores?: readonly unknown[] }> =
   { $schema: optional(text(0, 4096)), project: optional(anything), stores: optional(array) }
 
-// Checks hardly more than types. The parsers of projects and stores check the rest.
+// Checks types and lengths. The parsers of projects and stores check the values later.
 const projectFields: Fields<Given<CatalogProject>> = {
   id: optional(text(1, 64)),
   name: optional(text(1, 255)),
@@ -137,7 +137,7 @@ const itemFields: Fields<ParsedItem> = {
   archived: optional(boolean),
 }
 
-/** Parses a catalog without its items. Adds mistakes, with their JSON paths, to `problems`. */
+/** Parses a catalog except for its items. Adds mistakes, with their JSON paths, to `problems`. */
 export function parseCatalog(input: unknown, problems: ErrorDetail[]): ParsedCatalog {
   const { project, stores = [] } = parseAt(input, catalogFields, '$', problems) ?? {}
   const parsed =
@@ -202,7 +202,7 @@ export function resolveSecrets(
     const value = env[reference.env]
     if (value !== undefined && value !== '') resolved[name] = value
     else if (Object.hasOwn(stored, name) && !isForOtherUrl(name)) {
-      delete resolved[name] // a secret that is left out is kept
+      delete resolved[name] // `replaceConfig` then keeps the stored secret
       unset.push(reference.env)
     } else {
       const reason = isForOtherUrl(name) ? ': a new webhook_url does not keep the old secret' : ''

@@ -18,7 +18,7 @@ const DECIMAL = /^-?(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/
 
 /**
  * Converts a decimal amount (`4.99`, `1,234.50`, `-4.99`) to minor units, and drops the sign.
- * Returns undefined for another text and for too many decimals. Never rounds.
+ * Returns undefined for any other text, and for an amount with too many decimals. Never rounds.
  */
 export function toMinorDigits(amount: string, currency: string): string | undefined {
   const [, whole, fraction = ''] = DECIMAL.exec(amount) ?? []

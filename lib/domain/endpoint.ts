@@ -10,7 +10,7 @@ export interface StoredEndpoint extends EndpointOwner {
   readonly url: string
   /** The secrets that sign its messages, newest first. Empty if the messages are unsigned. */
   readonly secrets: readonly EndpointSecret[]
-  /** The URL and secret that a session set, until the account confirms them. */
+  /** The URL and secret that a session set and the account has not confirmed. */
   readonly unconfirmed?: EndpointTarget
   readonly state: WebhookState
   readonly reason?: 'gone' | 'secret'
@@ -37,13 +37,13 @@ export interface EndpointSecret {
   readonly until?: number
 }
 
-/** The webhook settings of a configuration. */
+/** The webhook settings in the configuration of a project or store. */
 export interface EndpointTarget {
   readonly url: string
   readonly secret?: unknown
 }
 
-/** A change of an endpoint, in the transaction that changes its project or store. */
+/** Changes an endpoint in the transaction that changes its project or store. */
 export interface EndpointWrite {
   readonly endpoint_id: string
   /** Returns the endpoint to store. Returns `current` to change nothing, undefined to delete it. */
@@ -82,7 +82,7 @@ interface TargetChange {
   isSame(one: unknown, other: unknown): boolean
 }
 
-/** Applies a change of a configuration to its endpoint. */
+/** Returns the endpoint after a change of the webhook settings; undefined if there is none then. */
 export function changeEndpoint(
   current: StoredEndpoint | undefined,
   owner: EndpointOwner,
@@ -100,7 +100,7 @@ export function changeEndpoint(
     return { ...known, ...stopped_at, unconfirmed: after }
   }
   if (before?.url === after?.url) {
-    // The account changed something else than the URL. A URL that a session set stays unconfirmed,
+    // The account changed something other than the URL. A URL that a session set stays unconfirmed,
     // and a URL that a session removed stays active.
     if (!after) return current
     if (known.url !== after.url) return { ...known, unconfirmed: after }

@@ -24,7 +24,7 @@ export function eventOf({ action }: Pick<AuditEntry, 'action'>): WebhookEventTyp
   return EVENT_OF[action]
 }
 
-/** Whether an endpoint receives the event of an audit entry of its project. */
+/** Whether an endpoint receives the event that an audit entry of its project causes. */
 export function receives(
   { endpoint_id, store_id }: Pick<StoredEndpoint, 'endpoint_id' | 'store_id'>,
   entry: AuditEntry,

@@ -11,7 +11,7 @@ type Check<T> = (value: unknown, field: string, problems: ErrorDetail[]) => T
 
 /** A function that validates a value, with the schema of the values that it accepts. */
 export interface Rule<T> extends Check<T> {
-  /** The schema may accept more values than the check, as JSON Schema cannot limit bytes. */
+  /** The schema may accept values that the rule rejects: JSON Schema cannot limit bytes. */
   readonly schema: JsonSchema
   /** Whether an object must have the field. */
   readonly isRequired?: true
@@ -123,7 +123,7 @@ export function note<T>(description: string, rule: Rule<T>): Rule<T> {
   return withSchema({ ...rule.schema, description }, check)
 }
 
-/** The schema of an object with these fields. Further fields are allowed. */
+/** The schema of an object with the given fields. Further fields are allowed. */
 export function objectSchema(fields: { readonly [field: string]: Rule<unknown> }): JsonSchema {
   const entries = Object.entries(fields)
   const required = entries.filter(([, rule]) => rule.isRequired).map(([field]) => field)
@@ -276,7 +276,7 @@ export function config(keys: { readonly [key: string]: Rule<unknown> }): Rule<Js
   })
 }
 
-/** A rule that allows `null` too. */
+/** A rule that allows `null`, and all values that the given rule allows. */
 export function orNull<T>(rule: Rule<T>): Rule<T | null> {
   const schema = { ...rule.schema, type: [rule.schema.type, 'null'] }
   return withSchema(schema, (value, field, problems) =>
@@ -285,8 +285,8 @@ export function orNull<T>(rule: Rule<T>): Rule<T | null> {
 }
 
 /**
- * Replaces a stored configuration. Keeps each stored secret that `sent` lacks, but `webhook_secret`
- * only for the same `webhook_url`. A secret that is `null` is removed.
+ * Returns the configuration that replaces `stored`: `sent`, and the stored secrets that it lacks.
+ * Drops a stored `webhook_secret` if `webhook_url` changes, and a secret that is `null` in `sent`.
  */
 export function replaceConfig(
   stored: JsonObject,

@@ -19,9 +19,9 @@ export interface ImportTotal {
   readonly total: string
 }
 
-/** The record of an import and its file. */
+/** The details of an import, and of the file that was imported. */
 export interface ImportDetails {
-  /** Who made the import, in the format of `actor` of an audit entry. */
+  /** The caller that made the import, in the format of `AuditEntry.actor`. */
   readonly actor: string
   /** The name of the file without its folder; '' if it is unknown. */
   readonly file_name: string
@@ -30,14 +30,14 @@ export interface ImportDetails {
   readonly sha256: string
   /** `canonical`, or the name of the preset by which the file was read. */
   readonly layout: string
-  /** The sum of `added`, `skipped` and `updated`. */
+  /** The number of imported rows: the sum of `added`, `skipped` and `updated`. */
   readonly rows: number
   readonly added: number
-  /** The number of rows that were stored before the import. */
+  /** The number of rows that add nothing to a stored purchase or to an earlier row of the file. */
   readonly skipped: number
   /** The number of rows that advanced the status of a stored purchase. */
   readonly updated: number
-  /** The number of sandbox rows in a live store, or the reverse. */
+  /** The number of rows left out: sandbox rows in a live store, or live rows in a sandbox store. */
   readonly passed_over: number
   /** The file's rows by status and currency. */
   readonly totals: readonly ImportTotal[]
@@ -45,7 +45,7 @@ export interface ImportDetails {
   readonly finished_at: string
 }
 
-/** A finished import. Imports of earlier versions have no details. */
+/** A finished import. It has no details if an earlier version of tillkit made it. */
 export interface ImportRecord extends Partial<ImportDetails> {
   readonly import_id: string
   readonly store_id: string

@@ -4,8 +4,8 @@ const ISO_8601 =
 /**
  * Parses a time to Unix milliseconds: ISO 8601 with a zone, 10 digits of seconds or 13 digits of
  * milliseconds. Cuts digits after the millisecond. T and Z may be lower case (RFC 3339 section
- * 5.6). Returns undefined for other texts, even for a time without a zone: a guess could be a day
- * off.
+ * 5.6). Returns undefined for any other text. Rejects a time without a zone, because a guess could
+ * be a day off.
  */
 export function parseInstant(text: string): number | undefined {
   if (text.length === 20 && text[10] === 'T' && text[19] === 'Z') return parseUtcSeconds(text)
@@ -58,7 +58,7 @@ function parseUtcDay(date: string): number | undefined {
   return toMilliseconds(digits(date, 0, 4), digits(date, 5, 7), digits(date, 8, 10))
 }
 
-/** Parses the digits of `text` from `start` to `end`. NaN if another character is among them. */
+/** Parses the digits of `text` from `start` to `end`; NaN if another character is among them. */
 function digits(text: string, start: number, end: number): number {
   let number = 0
   for (let at = start; at < end; at++) {

@@ -56,7 +56,7 @@ export interface NewItem {
   readonly meta?: JsonObject | undefined
 }
 
-/** Changes an item. Its name and type never change. */
+/** The input to change an item. The name and the type of an item never change. */
 export interface ItemChange {
   readonly id: string
   readonly display_name?: string | undefined

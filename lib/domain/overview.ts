@@ -13,7 +13,7 @@ export type Period = (typeof PERIODS)[number]
 
 export interface BuyersQuery {
   readonly store_id: string
-  /** The first day in UTC: `2026-01-31`. By default, all days are included. */
+  /** The first day to count, in UTC: `2026-01-31`. By default, all days are counted. */
   readonly from?: string | undefined
 }
 
@@ -22,12 +22,12 @@ export interface OverviewQuery extends BuyersQuery {
   readonly by?: Period | undefined
 }
 
-/** Counts and sums of a group of purchases, without the number of buyers. */
+/** A `PurchaseSummary` without the number of buyers. */
 export type PurchaseTotal = Omit<PurchaseSummary, 'buyers'>
 
 /** The sales of a store. */
 export interface PurchaseOverview {
-  /** About how many purchases are not counted yet. `figures` is missing until it is 0. */
+  /** About how many purchases are not counted yet. `figures` is present once `remaining` is 0. */
   readonly remaining: number
   readonly figures?: OverviewFigures
 }
@@ -42,16 +42,16 @@ export interface OverviewFigures {
   readonly currency_count: number
   /** The 50 currencies with the most purchases of status `purchased`, highest number first. */
   readonly currencies: readonly PurchaseTotal[]
-  /** The figures by period for the first 5 of the `currencies`, sorted by period and currency. */
+  /** Figures for each period and the first 5 `currencies`, sorted by period and currency. */
   readonly periods: readonly PurchaseTotal[]
   /**
    * The 100 pairs of SKU and currency with the most purchases of status `purchased`, highest number
-   * first. They count whole months, even if `from` is within a month.
+   * first. The figures cover whole months, even if `from` is within a month.
    */
   readonly items: readonly PurchaseTotal[]
 }
 
-/** The buyers of a store in one currency, from the first day of the query on. */
+/** The new and the returning buyers in one currency, since the day `from` of the query. */
 export interface BuyerCount {
   /** The currency; '' for purchases without a price. */
   readonly currency: string
@@ -64,7 +64,7 @@ export interface BuyerCount {
 /** The buyers of a store, counted at `read_at`. */
 export interface Buyers {
   readonly read_at: string
-  /** Whether no purchase has changed since `read_at`. If one has, call again for a new count. */
+  /** False if a purchase has changed since `read_at`. Then call again for a new count. */
   readonly is_current: boolean
   /** One count for each currency, sorted by currency. */
   readonly buyers: readonly BuyerCount[]

@@ -55,8 +55,8 @@ export interface ProjectChange {
   readonly name?: string | undefined
   readonly platform?: string | undefined
   /**
-   * Replaces the whole `config`. If `webhook_secret` is missing, it stays unless `webhook_url`
-   * changes; `null` removes it.
+   * Replaces the whole `config`. Without a `webhook_secret`, the stored one is kept, unless
+   * `webhook_url` changes. If it is `null`, the stored one is removed.
    */
   readonly config?: JsonObject | undefined
   /** The new status. Only an account may set it, not a session. */
@@ -64,8 +64,8 @@ export interface ProjectChange {
 }
 
 /**
- * The accepted platforms. The specification has two lists of them, and misspells `android` as
- * `adroid`: both spellings are accepted.
+ * The platforms of both lists in the specification. It misspells `android` as `adroid`, so both
+ * spellings are accepted.
  */
 export const PLATFORMS = ['mobile', 'web', 'desktop', 'ios', 'android', 'adroid'] as const
 
@@ -124,7 +124,7 @@ export function parseProjectChange(
 export interface ProjectKeyRotation {
   /** The id of the project. */
   readonly id: string
-  /** Milliseconds for which replaced keys still work, 0 to 30 days; default one day. */
+  /** How long replaced public keys still work, in milliseconds: 0 to 30 days; default one day. */
   readonly gracePeriod?: number | undefined
 }
 

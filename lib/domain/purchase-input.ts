@@ -20,7 +20,7 @@ import {
 } from './purchase.ts'
 import { storeId } from './store.ts'
 
-/** One purchase to record. It has the columns of a purchase file, with the same rules. */
+/** One purchase to record. It has the fields of a row in a purchase file, with the same rules. */
 export interface PurchaseInput {
   readonly store_id: string
   /** The id of the transaction, unique in the store. */
@@ -41,7 +41,7 @@ export interface PurchaseInput {
   readonly metadata?: JsonObject | undefined
 }
 
-/** The input as the cells of a file's row. They are checked later, by the rules of the store. */
+/** A purchase as the cells of a file's row, which the rules of the store check later. */
 export interface PurchaseCellsInput {
   readonly store_id: string
   readonly cells: Partial<PurchaseCells>

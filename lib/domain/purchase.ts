@@ -20,13 +20,13 @@ export interface NewPurchase {
   readonly metadata: JsonObject
 }
 
-/** A purchase as a storage holds it. */
+/** A purchase as it is stored. */
 export interface StoredPurchase extends Omit<NewPurchase, 'line'> {
   readonly store_id: string
   readonly import_id: string
 }
 
-/** A purchase of a store. */
+/** A purchase as the library returns it. */
 export interface Purchase extends Omit<StoredPurchase, 'purchased_at'> {
   /** The time of the purchase; ISO 8601, UTC. */
   readonly purchased_at: string
@@ -50,7 +50,7 @@ export const PURCHASE_FIELDS = [
 ] as const
 export type PurchaseField = (typeof PURCHASE_FIELDS)[number]
 
-/** The text of each cell of a row. An empty text means that there is no value. */
+/** The text of each field in a row; '' if the row has no value for the field. */
 export type PurchaseCells = { readonly [F in PurchaseField]: string }
 
 /** The settings of a store and its project that decide whether a row is valid. */
@@ -273,7 +273,7 @@ const PROGRESS: Record<PurchaseStatus, number> = {
 /** The fields that are compared if a transaction id is already stored. */
 export type PurchaseIdentity = Pick<NewPurchase, (typeof IDENTITY)[number] | 'status'>
 
-/** A stored purchase. If its user is erased, its `user_id` is not compared. */
+/** A stored purchase to compare with a row. If its user is erased, `user_id` is ignored. */
 export type StoredIdentity = PurchaseIdentity & { readonly is_erased?: boolean }
 
 /**

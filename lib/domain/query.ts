@@ -29,7 +29,7 @@ export interface ItemQuery extends ListQuery {
   /** Whether to list the archived items instead of the active ones. Only accounts may set it. */
   readonly archived?: boolean | undefined
   /**
-   * Lists only items with this text in their `name` or `display_name`. Ignores case. Only accounts
+   * Lists only items whose `name` or `display_name` contains this text. Ignores case. Only accounts
    * may set it.
    */
   readonly search?: string | undefined
@@ -61,9 +61,9 @@ export interface PurchaseSelection {
   readonly status?: PurchaseStatus | undefined
   /** Selects only purchases that this import added. */
   readonly import_id?: string | undefined
-  /** The earliest time: ISO 8601 with a zone, or a date, which means midnight UTC. */
+  /** The earliest purchase time: ISO 8601 with a zone, or a date, which means midnight UTC. */
   readonly from?: string | undefined
-  /** Selects purchases before this time; the same formats as `from`. */
+  /** Only purchases before this time are selected. The formats are the same as for `from`. */
   readonly to?: string | undefined
 }
 
@@ -81,7 +81,7 @@ export interface PurchaseFilter {
   readonly sku?: string
   readonly status?: PurchaseStatus
   readonly import_id?: string
-  /** The earliest time; Unix milliseconds. */
+  /** Only purchases at or after this time; Unix milliseconds. */
   readonly from?: number
   /** Only purchases before this time; Unix milliseconds. */
   readonly to?: number
@@ -139,7 +139,7 @@ export function parseListQuery(input: unknown): ParsedPage {
   return parseObject(input, listFields)
 }
 
-/** The parameters of `GET /items`, where a missing limit means the whole list. */
+/** The parameters of `GET /items`. Without a `limit`, the response has the whole list. */
 export const itemQueryFields = {
   store_id: required(storeId),
   limit: optional(limit),

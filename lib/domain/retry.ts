@@ -15,7 +15,7 @@ interface Attempt extends MessageKey {
 interface RetryRules {
   /** Unix milliseconds. */
   readonly now: number
-  /** Milliseconds before each retry. The last value applies to all further retries. */
+  /** The delay before each retry in milliseconds. The last value applies to all further retries. */
   readonly retries: readonly number[]
   /** The time in milliseconds after which a message is no longer retried. */
   readonly giveUpAfter: number
@@ -31,8 +31,8 @@ const OUTAGE_MS = 60_000
 const GONE = 410
 
 /**
- * Applies the outcomes of attempts to an endpoint and its messages. `retry` tells whether all
- * waiting messages become due.
+ * Returns an endpoint and its messages after the outcomes of attempts. The result `retry` tells
+ * whether all waiting messages of the endpoint become due.
  */
 export function settleAttempt(
   endpoint: StoredEndpoint,
@@ -48,8 +48,8 @@ export function settleAttempt(
     const result = results.get(keyOf(message)) as Attempt
     const { status = 0 } = result
     if (result.released) {
-      // Delays a message of a failing endpoint. If it were due now, the sender would claim and
-      // release it in a loop.
+      // Delays a released message if its endpoint is failing. If it were due now, the sender would
+      // claim and release it in a loop.
       const isFailing = after.failing_since !== undefined
       return { ...message, next_at: isFailing ? now + delayOf(0, rules) : now }
     }

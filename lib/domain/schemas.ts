@@ -87,7 +87,7 @@ export function createManageSchemas() {
 }
 
 /**
- * The schemas of the fields of a record. Defaults and descriptions are left out, because they apply
+ * The JSON Schemas of a record's fields, without defaults and descriptions, because these apply
  * only to inputs.
  */
 function propertiesOf<T extends Parameters<typeof objectSchema>[0]>(fields: T) {

@@ -19,7 +19,7 @@ import {
 export const SCOPES = ['items:read', 'projects:write', 'purchases:import'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Who issued a token: the account, or the server to a client with the public key. */
+/** Who issued a token: the account, or the server for a client that has the public key. */
 export type TokenIssuer = 'account' | 'public_key'
 
 /** The caller that a verified token identifies. It has access to only one project. */
@@ -81,15 +81,15 @@ export const sessionFields: Fields<SessionRequest> = {
   dlscheme: optional(note('Checked, but not stored.', deepLinkScheme)),
 }
 
-/** Parses the input of a session. Its `public_key`, if given, must equal the key of the call. */
+/** Parses the input that opens a session. If it has a `public_key`, this must equal `publicKey`. */
 export function parseSessionRequest(input: unknown, publicKey: string): SessionRequest {
   return parseObject(input, { ...sessionFields, public_key: optional(sameAs(publicKey)) })
 }
 
-/** The input to issue a token for an account. */
+/** The input of an account that issues a token. */
 export interface NewToken {
   readonly project_id: string
-  /** The user of the token. A token without a user has the project's id here. */
+  /** The id of the user; default: the id of the project, for a token without a user. */
   readonly user_id?: string | undefined
   /** The permissions of the token. Default: all scopes. */
   readonly scopes?: readonly Scope[] | undefined

@@ -111,7 +111,7 @@ export const SECRETS_OF_TYPE: Record<StoreType, readonly string[]> = {
   custom: ['webhook_secret', 'api_key'],
 }
 
-/** The secret keys of `store_config`. Only a caller who sends such a secret gets it back. */
+/** The names of all secrets in `store_config`. Only the caller who sends a secret gets it back. */
 export const STORE_SECRETS = ['shared_secret', 'api_key', 'webhook_secret']
 
 /** The field rules for a new store of each type. */

@@ -25,7 +25,7 @@ export interface SummaryQuery extends Omit<PurchaseSelection, 'store_id'> {
 }
 
 /**
- * Counts and sums of a group of purchases. It has the fields that were asked for, and always a
+ * Counts and sums of a group of purchases. It has the fields of the query's `by`, and always a
  * currency: amounts of different currencies are never added.
  */
 export interface PurchaseSummary {

@@ -23,9 +23,9 @@ export interface WebhookBody {
   readonly type: WebhookEventType
   /** The time of the change; ISO 8601, UTC. */
   readonly timestamp: string
-  /** The unique number of the change. On PostgreSQL, numbers may differ from the commit order. */
+  /** The unique number of the change. On PostgreSQL, it may not follow the order of commits. */
   readonly sequence: number
-  /** The number of a further message about the same change, from 1. The first message has none. */
+  /** 1 for the second message about the same change, 2 for the third, …; missing in the first. */
   readonly part?: number
   readonly data: JsonObject
 }
@@ -52,7 +52,7 @@ export interface WebhookEndpoint {
   readonly unconfirmed_url?: string
   /** Whether messages are signed. Without a `webhook_secret`, they are not. */
   readonly is_signed: boolean
-  /** All changes with a number below this one are delivered or given up. */
+  /** All changes with a lower `sequence` were delivered, or are no longer retried. */
   readonly cursor: number
   /** The number of messages and changes that are not delivered yet, counted up to 10,000. */
   readonly lag: number

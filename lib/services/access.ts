@@ -53,8 +53,8 @@ export function assertScope(caller: Caller, scope: Scope): void {
 }
 
 /**
- * Whether the caller is an account. Projects, stores and items also have an `account_id`, but in
- * addition an `id` or a `project_id`.
+ * Whether the caller is an account. Projects, stores and items have an `account_id` too, but also
+ * an `id` or a `project_id`.
  */
 function isAccount(caller: Caller): boolean {
   return typeof caller?.account_id === 'string' && !('id' in caller) && !('project_id' in caller)
@@ -94,8 +94,7 @@ async function findProjectByFormerKey(
   const former = await storage.findFormerPublicKey(publicKey)
   if (!former || former.expires_at <= formatInstant(now)) return undefined
   const project = await storage.findProject(former.project_id)
-  // The holder of a former key must not learn the current key. Returns the project with the former
-  // key.
+  // Returns the key that was given: the holder of a former key must not learn the current one.
   return project && { ...project, public_key: publicKey }
 }
 
@@ -112,7 +111,7 @@ export async function findReachableProject(
 }
 
 /**
- * Calls `work`. Reads that `work` begins before its first `await` may return outdated records: see
+ * Calls `work`. Reads that `work` begins synchronously may return outdated records: see
  * `Storage.allowStale`.
  */
 export function allowStale<T>(storage: Storage, work: () => T): T {

@@ -43,9 +43,7 @@ export interface Accounts {
     account: Account,
     options?: CallOptions,
   ): Promise<AccountKeyInfo & { readonly account_key: string }>
-  /**
-   * Lists all keys of the account in order of creation, even revoked ones, but not their secrets.
-   */
+  /** Lists all keys of the account in order of creation, even revoked ones, without secrets. */
   listKeys(account: Account): Promise<AccountKeyInfo[]>
   /** Reads one page of the keys that `listKeys` returns. */
   pageOfKeys(account: Account, query?: ListQuery): Promise<AccountKeyPage>

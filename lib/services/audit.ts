@@ -26,7 +26,7 @@ export function assertCallOptions(options: CallOptions = {}): void {
   if (unknown !== undefined) throw new TypeError(`there is no call option ${unknown}`)
 }
 
-/** The subject of an audit entry, with its project, store and data. */
+/** The record that an audit entry is about: its id, project, store, and data about the change. */
 export interface AuditSubject
   extends Partial<Pick<AuditEntry, 'project_id' | 'store_id' | 'data'>> {
   readonly subject: string
@@ -80,9 +80,9 @@ interface Creation<T> {
 
 /**
  * Creates a record, but only once for each idempotency key: a repeated call returns the first
- * record. `insert` writes the record with its audit entry. Returns undefined if the name is taken.
- * The idempotency record has only the fields of the result that are not in the input. It has no
- * secret, because all secrets are in the input.
+ * record. `insert` writes the record with its audit entry. Returns undefined if another record has
+ * the name. The idempotency record has only the fields of the result that are not in the input. It
+ * has no secret, because all secrets are in the input.
  */
 export async function createOnce<T extends object>(
   context: Context,

@@ -20,8 +20,8 @@ export interface Backlog {
 
 const ENDPOINTS = 1_000
 /**
- * Limits on the entries to examine: for one endpoint, and for all endpoints together. At least one
- * entry of each endpoint is examined.
+ * The maximum number of audit entries to examine: for one endpoint, and for all endpoints together.
+ * At least one entry of each active endpoint is examined.
  */
 const ENTRIES_OF_ENDPOINT = 10_000
 const ENTRIES = 100_000

@@ -14,7 +14,7 @@ export interface PlannedChange {
   readonly store_id?: string
   /** The name of the item. */
   readonly name?: string
-  /** The id and the version of an item that changes. */
+  /** The id of an existing item, and its version before the change. */
   readonly id?: string
   readonly version?: number
   /** The old and new values of an update. A secret is shown as `(secret)`. */

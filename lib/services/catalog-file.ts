@@ -10,8 +10,8 @@ type Chunks = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>
 
 /**
  * Reads a catalog file: the JSON of `catalog.export`, a spreadsheet of items, or Google Play's file
- * of in-app products. A file that begins with `{` or `[` is JSON. Throws `invalid_request` for a
- * file that cannot be read. `catalog.plan` reports all other mistakes.
+ * of in-app products. A file that begins with `{` or `[` is JSON. Throws `invalid_request` for
+ * malformed JSON. `catalog.plan` reports all other mistakes.
  *
  * @example
  * const file = await readCatalog(createReadStream('catalog.json'))
@@ -86,13 +86,14 @@ function createSpreadsheetReader(options: ItemColumnsOptions): Reader {
 const MAX_ITEM_LENGTH = 1024 ** 2
 
 /**
- * Parses JSON in chunks. Cuts each item out of the text and parses it alone. Parses the rest at the
- * end. `JSON.parse` of the whole text takes three times the memory.
+ * Reads a JSON catalog in chunks. Cuts each item out of the text, checks that it is JSON, and keeps
+ * its text. Parses the rest at the end. `JSON.parse` of the whole text would take three times the
+ * memory.
  */
 function createJsonReader(): Reader {
   const decoder = new TextDecoder('utf-8', { fatal: true })
-  // The items, in one list for each array `items`. In `rest`, the index of the list replaces the
-  // first item of the array, and `null` replaces each other item.
+  // One list of items for each array `items` of the file. In `rest`, the number of the list
+  // replaces the first item of the array, and `null` replaces each other item.
   const lists: PackedList[] = []
   const scanner = createScanner()
   // The text of the file without its items, as one string for each chunk. A single string that
@@ -119,7 +120,7 @@ function createJsonReader(): Reader {
       open = ''
       const lines = item.split('\n').length - 1
       const { list, isFirst } = scanner.place()
-      parts.push(isFirst ? String(list) : 'null', '\n'.repeat(lines)) // keeps the number of lines
+      parts.push(isFirst ? String(list) : 'null', '\n'.repeat(lines)) // keeps the line numbers
       parsePart(item, () => [...rest, ...parts].join(''), lines, scanner.path())
       lists[list] ??= new PackedList()
       lists[list].push(item)
@@ -169,8 +170,9 @@ function withItems(catalog: unknown, lists: readonly PackedList[]): Catalog {
 }
 
 /**
- * Parses the part of the file at `path`. An error names the line in the file. To count the lines,
- * `before` returns the file's text up to the end of this part, with `lines` line ends for the part.
+ * Parses `text`: the item at `path`, or the catalog without its items if `path` is ''. An error
+ * names the line in the file. To find this line, `before` returns the file's text up to the end of
+ * the item, where the item is replaced by its `lines` line ends.
  */
 function parsePart(text: string, before: () => string, lines: number, path: string): unknown {
   try {
@@ -275,7 +277,7 @@ function createScanner() {
   }
 }
 
-/** Called where an item begins or ends. `isItem` tells whether the text before `end` is an item. */
+/** Called where an item begins (`isItem` is false) or ends (true), at position `end`. */
 type Cut = (isItem: boolean, end: number) => void
 
 const [SPACE, QUOTE, COMMA, COLON, BACKSLASH] = [0x20, 0x22, 0x2c, 0x3a, 0x5c]

@@ -55,7 +55,7 @@ export interface CatalogFile {
   readonly ignored_columns?: readonly string[] | undefined
   /** The line of each item of a spreadsheet, by store and item, for messages about mistakes. */
   readonly lines?: readonly (readonly number[])[] | undefined
-  /** The mistakes that the reader found. */
+  /** The mistakes that were found while the file was read. */
   readonly mistakes?: readonly ErrorDetail[] | undefined
 }
 
@@ -68,7 +68,7 @@ export interface CatalogRequest extends CatalogFile {
   readonly createStores?: boolean | undefined
   /** The type of new items that have no type in the catalog. Google Play's file has no types. */
   readonly type?: ItemType | undefined
-  /** The environment variables whose names a catalog has in place of its secrets. */
+  /** The environment variables that hold the secrets of the catalog. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
 }
 
@@ -76,7 +76,7 @@ export interface CatalogPlan {
   readonly project_id: string
   /** Identifies the state of the catalog that the plan was made from. */
   readonly digest: string
-  /** How many records change in each way. The records are the project, its stores and items. */
+  /** How many records (project, stores and items) the plan creates, updates, and so on. */
   readonly created: number
   readonly updated: number
   readonly archived: number
@@ -379,7 +379,7 @@ function createPlanner(
       }
     },
 
-    /** The quota to check; undefined when the plan adds nothing. */
+    /** The quotas to check when the plan is carried out; undefined if it adds nothing. */
     quota({ id }: Project): Quota | undefined {
       if (addedBytes <= 0 && newStores.length === 0) return undefined
       const bytes = addedBytes > 0 ? { config_bytes: quotas.configBytes } : {}
@@ -447,7 +447,7 @@ function nameOf(item: unknown): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** Throws when there are problems. Problems with items of a spreadsheet name the line. */
+/** Throws if there are problems. For a spreadsheet, gives lines instead of JSON paths. */
 function assertNoProblems(problems: readonly ErrorDetail[], lines: CatalogFile['lines']): void {
   if (problems.length === 0) return
   const lineOf = (store: string, item: string) => lines?.[Number(store)]?.[Number(item)] ?? 1

@@ -13,8 +13,8 @@ import type { Context } from './context.ts'
 
 export interface Catalogs {
   /**
-   * The text of a catalog file: a project with its stores and items, one item a line. A secret is a
-   * reference to a variable, never its value.
+   * The text of a catalog file: a project with its stores and items, one item a line. In place of a
+   * secret, it has a reference to an environment variable.
    */
   export(account: Account, query: CatalogExport): AsyncIterable<string>
   /**
@@ -23,8 +23,8 @@ export interface Catalogs {
    */
   plan(account: Account, request: CatalogRequest): Promise<CatalogPlan>
   /**
-   * Makes a plan, and then all of its changes or none. Throws `catalog_changed` when the stored
-   * catalog changed meanwhile, or since the plan that has the given `digest`.
+   * Plans the changes as `plan` does, and makes all of them or none. Throws `catalog_changed` if
+   * the stored catalog changed meanwhile, or since the plan with the given `digest`.
    */
   apply(account: Account, request: CatalogApplication, options?: CallOptions): Promise<CatalogPlan>
 }

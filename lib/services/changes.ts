@@ -24,7 +24,7 @@ export interface Changes {
  */
 const POLL_MS = 1_000
 const PAGE = 100
-/** The maximum number of messages about the refunds of an import to create at once. */
+/** The maximum number of refund messages of an import to create at once. */
 const PARTS = 10
 
 /** Reads the audit log for listeners. Writes never wait for it. */

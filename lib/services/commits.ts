@@ -23,7 +23,7 @@ const WRITES = [
 type Method = (...args: readonly unknown[]) => Promise<unknown>
 
 /**
- * Wraps a storage. Tells the listeners after each commit of an import, and after each call of the
+ * Wraps a storage. Calls the listeners after each commit of an import, and after each call of the
  * methods in `WRITES`.
  */
 export function observeCommits(storage: Storage): { storage: Storage; commits: Commits } {

@@ -20,7 +20,7 @@ export interface Context {
   readonly sealer: Sealer
   readonly quotas: Quotas
   readonly commits: Commits
-  /** Milliseconds before each retry of a message. The last value applies to all further retries. */
+  /** The delay before each retry in milliseconds. The last value applies to all further retries. */
   readonly retries: readonly number[]
   /** The time in milliseconds after which a message is no longer retried. */
   readonly giveUpAfter: number

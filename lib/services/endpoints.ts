@@ -12,8 +12,8 @@ import type { Context } from './context.ts'
 import { isStore, type Sealed, type Sealer, type SecretHolder, secretPlace } from './secrets.ts'
 
 /**
- * Returns the changes of webhook endpoints that a changed project or store causes: one, or none if
- * its configuration is the same.
+ * Returns how a new or changed project or store changes its webhook endpoint: a list of one change,
+ * or of none if its configuration is the same.
  */
 export function endpointWrites(
   context: Pick<Context, 'sealer' | 'now'>,
@@ -66,15 +66,15 @@ export function sameSecret({ sealer }: Pick<Context, 'sealer'>, place: string) {
   }
 }
 
-/** The `place` for which a `Sealer` encrypts the secrets of an endpoint. */
+/** Returns the `place` of an endpoint's secrets; see `Sealer` for its meaning. */
 export function placeOf({ account_id, project_id, store_id }: StoredEndpoint): string {
   const owner = store_id === '' ? project_id : `${account_id}/${store_id}`
   return `${owner}/webhook_secret`
 }
 
 /**
- * The secrets that sign a message: the newest, and each replaced one until its `until`. Undefined
- * if no master key decrypts the newest.
+ * The texts of the secrets that sign a message: the newest, and each replaced one before its
+ * `until`. Undefined if no master key decrypts the newest.
  */
 export function openSecrets(
   sealer: Sealer,

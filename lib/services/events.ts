@@ -8,7 +8,7 @@ import type { Refund, Storage } from '../storage/port.ts'
 
 /** The maximum size of a message body in bytes. */
 const BODY_BYTES = 64 * 1024
-/** The bytes that a body with refunds needs besides the refunds. */
+/** The bytes that a message body needs for everything except its refunds. */
 const FRAME_BYTES = 1024
 const REFUNDS_PER_PART = 500
 
@@ -42,7 +42,7 @@ export async function readMessages(
 ): Promise<EntryReading> {
   const type = eventOf(entry)
   if (!type) return { messages: [], rest: '', pages: 0 }
-  // Contains the time, because a restored database may give the same `seq` to another entry.
+  // The id contains the time, because a restored database may give the same `seq` to another entry.
   const webhook_id = `msg_${entry.seq}_${Date.parse(entry.at).toString(36)}`
   const message: NewMessage = { endpoint_id, sequence: entry.seq, part: 0, type, webhook_id }
   if (type === 'purchases.imported' && entry.data?.updated !== 0) {
@@ -97,7 +97,7 @@ function refundData({ cursor: _, ...refund }: Refund): JsonObject {
   return { ...refund }
 }
 
-/** The numbers of the audit entry and part in a `webhook-id`; undefined for another text. */
+/** Parses the numbers of the audit entry and part from a `webhook-id`; undefined if malformed. */
 export function parseWebhookId(webhook_id: string): Omit<MessageKey, 'endpoint_id'> | undefined {
   const [, sequence, part = 0] =
     /^msg_(\d{1,15})_[\da-z]{1,12}(?:_(\d{1,9}))?$/.exec(webhook_id) ?? []
@@ -202,7 +202,7 @@ async function refundsData(
   return { store_id, import_id, purchases: records.map(refundData) }
 }
 
-/** Removes large parts: texts of an item, and the totals of a file with many currencies. */
+/** Removes the large parts of an event: an item's metadata and description, and import totals. */
 function shortened({ totals: _, item, ...data }: JsonObject): JsonObject {
   if (!isObject(item)) return { ...data, is_shortened: true }
   const { metadata: _metadata, description: _text, ...shown } = item

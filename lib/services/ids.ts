@@ -21,7 +21,7 @@ export function createId(prefix: IdPrefix, now: number): string {
 }
 
 const ID_BYTES = 16
-// Random bytes for 256 ids. Drawing 4 KiB takes as long as drawing 16 bytes.
+// Random bytes for 256 ids. Generating 4 KiB takes as long as generating 16 bytes.
 const pool = Buffer.allocUnsafeSlow(256 * ID_BYTES)
 let used = pool.length
 
@@ -44,8 +44,8 @@ export function hashText(text: string): string {
 }
 
 /**
- * Creates a token's `jti`: the revocation watermark when the token is issued, `a` if the account
- * issues it, and 128 random bits.
+ * Creates a token's `jti` from the current revocation watermark, an `a` if the account issues the
+ * token, and 128 random bits.
  */
 export function createTokenId(watermark: number, issued_by: TokenIssuer): string {
   const mark = issued_by === 'account' ? 'a' : ''

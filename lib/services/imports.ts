@@ -35,7 +35,7 @@ const CHUNK_BYTES = 32 * 1024
 const MANY_BAD_ROWS = 100
 const BAD_CHUNK_BYTES = 2 * 1024
 const SLICE_ROWS = 500
-// Limits the bytes of a slice: parsed metadata like `[{},{},…]` takes 24 times as much memory.
+// Limits the bytes of a slice of rows: parsed metadata like `[{},{},…]` takes 24 times the memory.
 const SLICE_BYTES = 128 * 1024
 const LARGE_ROW_BYTES = 1024
 

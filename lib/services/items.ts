@@ -68,10 +68,10 @@ export interface Items {
   /** Like `get`, but finds the item by name, even an archived one. */
   getByName(account: Account, store_id: string, name: string): Promise<Item>
   /**
-   * One page of a store's active items in order of creation, or of its archived ones. A page ends
-   * early when its items hold 1 MiB of text. Its `revision` changes whenever an item of the store
-   * does. A search examines at most 10,000 items. Its page may then have few items or none, and
-   * still a `next`.
+   * One page of a store's items in order of creation: all active ones or all archived ones. A page
+   * ends early when its items hold 1 MiB of text. Its `revision` changes whenever an item of the
+   * store does. A search examines at most 10,000 items. Its page may then have few items or none,
+   * and still a `next`.
    */
   list(caller: Caller, query: ItemQuery): Promise<ItemPage>
   /** All active or all archived items of a store, read page by page. */

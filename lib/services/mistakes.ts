@@ -30,9 +30,9 @@ export function createMistakes(onMistake: (mistake: ErrorDetail) => void, most =
 }
 
 /**
- * Keeps bad rows until the end of the file, and only then gives them to the storage. If a bad row
- * came first, the storage would compare a later good row of the same `transaction_id` with it, and
- * report the good row.
+ * Keeps bad rows until the end of the file, and only then gives them to the storage. Otherwise the
+ * storage would compare a later good row with a bad row of the same `transaction_id`, and report a
+ * mistake in the good row.
  */
 export interface BadRows {
   /**
@@ -56,11 +56,11 @@ export function createBadRows(): BadRows {
   return {
     add({ purchase, mistakes }) {
       if (rows.size >= MAX_BAD_ROWS) return false
-      // If all compared fields are good, the storage compares the row with the stored purchase of
-      // the same id. Otherwise the row gets no id, and the storage only checks that the SKU exists.
+      // If all compared fields are good, the storage compares the row with a stored purchase of its
+      // id. Otherwise it gets the row without an id, and only checks that the SKU exists.
       const isComparable = mistakes.every(({ field }) => isBesideIdentity(field))
       const transaction_id = isComparable ? purchase.transaction_id : ''
-      // Copies the strings, because they keep the file's text around them in memory.
+      // Copies the row: its strings are slices that keep the file's text in memory.
       const row = structuredClone({ ...purchase, transaction_id, metadata: {} })
       rows.set(row.line, { ...row, mistakes: [...mistakes] })
       return true

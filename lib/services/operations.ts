@@ -47,20 +47,19 @@ export interface Operations {
   /** Reads one page of the audit log, oldest entries first. */
   listAudit(query: AuditQuery): Promise<AuditPage>
   /**
-   * Like `listAudit`, for a reader that follows the log. Even the last page has a `next`. As the
-   * `cursor` of a later call, it gives the entries that were committed since. On PostgreSQL, an
-   * entry appears only after all transactions that began before its own have ended.
+   * Like `listAudit`, but for a reader that follows the log: even the last page has a `next`. A
+   * later call with this value as `cursor` reads the entries that were committed since. On
+   * PostgreSQL, an entry appears only when all transactions that began before its own have ended.
    */
   followAudit(query: AuditQuery): Promise<FollowedAudit>
   /** Iterates over all entries of the audit log, and reads them page by page. */
   allAudit(query: AuditQuery): AsyncIterable<AuditEntry>
   /**
    * Appends old entries of the audit log to a file as JSON lines, then deletes them from the log.
-   * Each entry is deleted only after it is safe on the disk. Resolves to the number of entries.
-   * Ends before the first entry that a webhook endpoint has not delivered, unless the endpoint was
-   * paused for more than 30 days.
-   * After an interruption, call it again with the same file. Throws `invalid_request` if `before`
-   * is too late or the file is wrong.
+   * Deletes entries only after an fsync of the file. Resolves to the number of moved entries. Ends
+   * before the first entry that a webhook endpoint has not received, unless the endpoint has been
+   * stopped or failing for more than 30 days. After an interruption, call it again with the same
+   * file. Throws `invalid_request` if `before` is too late or the file is wrong.
    */
   archiveAudit(archive: AuditArchive, options?: ArchiveOptions): Promise<number>
   /** Adds a signing key, and drops the keys that no valid token needs. */
@@ -69,8 +68,8 @@ export interface Operations {
   listSigningKeys(): Promise<SigningKeyInfo[]>
   /**
    * Encrypts all stored secrets with the newest master key, and renews the hashes in idempotency
-   * records with it. Rewrites a database file to remove all traces of the old secrets and hashes.
-   * Other writes wait meanwhile.
+   * records with it. On SQLite, then rewrites the file to remove all traces of the old secrets and
+   * hashes. Other writes wait meanwhile.
    */
   sealSecrets(options?: CallOptions): Promise<SealedSecrets>
   /** Lists the secrets that no master key decrypts. */
@@ -81,7 +80,7 @@ export interface Operations {
 
 export interface FollowedAudit {
   readonly entries: readonly AuditEntry[]
-  /** The `cursor` of the next page. */
+  /** The `cursor` for the next call; even the last page has it. */
   readonly next: string
   /** Whether no further entries follow at present. */
   readonly isLast: boolean
@@ -290,10 +289,10 @@ export function createOperations(context: Context): Operations {
 }
 
 const ARCHIVED_AFTER_MS = 3_600_000
-/** An endpoint that was stopped for longer than this does not prevent archiving of entries. */
+/** An archive run ignores endpoints that were stopped or failing for longer than this. */
 const NEEDED_MS = 30 * 86_400_000
 
-/** `assertSecretsOpen` checks 1,000 records, or fewer large ones, because parsing takes time. */
+/** `assertSecretsOpen` stops after 1,000 records or 16 MiB, because parsing takes time. */
 const ASSERTED_BYTES = 16 * 1024 ** 2
 const LEAST_BYTES = ASSERTED_BYTES / 1_000
 

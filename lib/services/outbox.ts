@@ -16,9 +16,9 @@ import { createTurns } from './turns.ts'
 /** The operations of the webhook sender. They take no caller: the sender serves all accounts. */
 export interface Outbox {
   /**
-   * Leases endpoints with due messages to a holder, and returns the messages. No other holder gets
-   * an endpoint until its lease ends. A second call of the same holder renews its leases and never
-   * returns a message that the holder has and could still send.
+   * Leases endpoints with due messages to a holder, and returns these messages. No other holder
+   * gets an endpoint until its lease ends. A later call of the same holder renews its leases, and
+   * does not return messages that the holder may still be sending.
    */
   claim(request: ClaimRequest): Promise<Claim>
   /**
@@ -26,7 +26,7 @@ export interface Outbox {
    * results of messages that another holder has claimed meanwhile.
    */
   settle(holder: string, results: readonly AttemptResult[]): Promise<void>
-  /** For a clean stop: ends all leases of a holder. Its claimed messages become due at once. */
+  /** Ends all leases of a holder that stops. The messages that it claimed are due at once. */
   release(holder: string): Promise<void>
   /**
    * Calls the listener after this process has committed changes, at most once in an iteration of
@@ -47,9 +47,9 @@ export interface Outbox {
 export interface ClaimRequest {
   /** A random name of the sender, new at each start. */
   readonly holder: string
-  /** Endpoints whose messages are not claimed, because the sender already has enough of them. */
+  /** The ids of endpoints to skip, because the sender already has enough of their messages. */
   readonly except?: readonly string[] | undefined
-  /** Accounts whose messages are not claimed, because the sender already has enough of them. */
+  /** The ids of accounts to skip, because the sender already has enough of their messages. */
   readonly exceptAccounts?: readonly string[] | undefined
   /** The maximum number of messages for one endpoint; default 100. At most 10 if it is failing. */
   readonly limit?: number | undefined
@@ -60,15 +60,15 @@ export interface ClaimRequest {
 export interface Claim {
   readonly messages: readonly OutgoingMessage[]
   /**
-   * The time in milliseconds in which an attempt may start after the call of `claim`. Afterwards,
-   * drop the messages that were not sent or return them by `released`: another holder may get them.
+   * Start an attempt at most this many milliseconds after the call of `claim`. Afterwards, another
+   * holder may get the messages: drop the unsent ones, or return them by `released`.
    */
   readonly start_within: number
-  /** Milliseconds until `claim` may find more messages without a new change; 0 if it may now. */
+  /** How many milliseconds to wait before the next `claim`, unless a change is committed before. */
   readonly next: number
 }
 
-/** A signed message. Send it by POST with exactly these signed headers. */
+/** A signed message. Send it as a POST request with exactly these headers. */
 export interface OutgoingMessage {
   readonly account_id: string
   readonly endpoint_id: string
@@ -116,9 +116,9 @@ const MESSAGES_OF_FAILING = 10
 const ENTRIES_OF_STORE = 200
 const CLAIM_BYTES = 8 * 1024 ** 2
 const CLAIM_BYTES_OF_ACCOUNT = CLAIM_BYTES / 2
-/** The bodies that are read at once. Concurrent reads share a check of the database version. */
+/** How many message bodies are read at once. Concurrent reads share one database version check. */
 const BODIES = 10
-/** The most pages of refunds that one claim reads for an endpoint, with up to 500 refunds each. */
+/** The most pages of refunds, with up to 500 each, that one claim reads for an endpoint. */
 const REFUND_PAGES = 20
 /** An endpoint with this many waiting messages reads no further audit entries. */
 const WAITING = 1_000
@@ -176,7 +176,7 @@ export function createOutbox(context: Context): Outbox {
     await storage.updateEndpoint(endpoint_id, stopNow)
   }
 
-  /** Returns the audit entries of messages by number. Reads the entries that are not `known`. */
+  /** Returns the audit entries of messages, by `seq`. Reads those that are not in `known`. */
   const entriesOf = async (messages: readonly StoredMessage[], known: readonly NumberedEntry[]) => {
     const entries = new Map(known.map((entry) => [entry.seq, entry]))
     const missing = messages.map(({ sequence }) => sequence).filter((seq) => !entries.has(seq))
@@ -202,7 +202,7 @@ export function createOutbox(context: Context): Outbox {
     return { account_id, endpoint_id, sequence, part, attempt: attempts + 1, url, headers, body }
   }
 
-  /** Gives up the messages of `gone`, which have no body, and releases those of `excess`. */
+  /** Gives up messages in `gone`, whose data is deleted. Makes messages in `excess` due at once. */
   const putBack = async (
     holder: string,
     lease: number,

@@ -19,15 +19,15 @@ import type { Context } from './context.ts'
 
 export interface Overview {
   /**
-   * Counts and sums of a store's purchases by period and by SKU, without users. Takes less than a
-   * second for ten million purchases, once they have been counted. Until then, `figures` is
-   * missing: call it again. Throws `invalid_request` for an unknown store.
+   * Counts and sums a store's purchases by period and by SKU. Does not count buyers. Takes less
+   * than a second for ten million purchases, once the storage has counted them. Until then, the
+   * result has no `figures`: call again. Throws `invalid_request` for an unknown store.
    */
   overview(account: Account, query: OverviewQuery): Promise<PurchaseOverview>
   /**
-   * Counts the new and the returning buyers of a store. The first call waits for the count, which
-   * takes a minute for ten million purchases. Later calls return the cached result. If a purchase
-   * has changed, they count again in the background. Throws `invalid_request` for an unknown store.
+   * Counts the new and the returning buyers of a store. The first call takes a minute for ten
+   * million purchases. Later calls return the cached count. If a purchase has changed, they also
+   * start a new count in the background. Throws `invalid_request` for an unknown store.
    */
   buyers(account: Account, query: BuyersQuery): Promise<Buyers>
 }
@@ -60,7 +60,7 @@ export function createOverview({ storage, now }: Context): Overview {
       const key = JSON.stringify([store.account_id, store_id, from])
       const count = counts.get(key) ?? {}
       counts.set(key, count)
-      // Reads the version first: if a purchase changes meanwhile, the next call counts again.
+      // Reads the version before it counts: the next call must notice a change during the count.
       const version = await storage.findPurchaseVersion(store)
       if (count.found?.version === version) return { ...count.found.buyers, is_current: true }
       if (count.found) {

@@ -11,7 +11,7 @@ export interface OwnedPage {
   readonly next?: string
 }
 
-/** The purchases of one SKU by one user, without pending, refunded and cancelled ones. */
+/** The purchases of one SKU by one user that have the status `purchased`. */
 export interface OwnedItem {
   readonly sku: string
   /** The sum of the quantities of the purchases. */

@@ -58,7 +58,7 @@ export interface Purchases extends Overview {
   list(account: Account, query: PurchaseQuery): Promise<PurchasePage>
   /** Iterates over the selected purchases of a store, and reads them page by page. */
   all(account: Account, selection: PurchaseSelection): AsyncIterable<Purchase>
-  /** Yields the selected purchases as chunks of a canonical CSV file that can be imported again. */
+  /** Yields chunks of a canonical CSV file of the selected purchases. It can be imported again. */
   export(account: Account, selection: PurchaseSelection): AsyncIterable<string>
   /**
    * Counts, revenue, refunds and distinct buyers by month, SKU and currency, or by the fields of
@@ -84,14 +84,14 @@ export interface ImportRequest {
   readonly dryRun?: boolean
   /** The vendor's file format, one of `PRESET_NAMES`. By default, the header line decides. */
   readonly preset?: string | undefined
-  /** The name of the file's column for each field. */
+  /** For each field, the name of its column in the file. */
   readonly map?: { readonly [F in PurchaseField]?: string } | undefined
   /** Whether prices are in minor units (`499`, the default) or in major units (`4.99`). */
   readonly priceUnit?: 'minor' | 'major' | undefined
   readonly onProgress?: (progress: { readonly bytes: number; readonly rows: number }) => void
   /** The most mistakes that a thrown error lists, 1 to 1,000; default 100. */
   readonly maxMistakes?: number | undefined
-  /** Called with every mistake, also with those that the error does not list. */
+  /** Called with every mistake, even if the error does not list it. */
   readonly onMistake?: (mistake: ErrorDetail) => void
   /** Aborts the import: it throws the signal's reason and stores nothing. */
   readonly signal?: AbortSignal | undefined
@@ -216,7 +216,7 @@ export function createPurchases(context: Context): Purchases {
 
 const MAX_WAIT_MS = 10 * 60_000
 
-/** The page size of `all` and `export`. Reading a page blocks the event loop for 4 ms. */
+/** The page size of `all` and `export`. Reading such a page blocks the event loop for 4 ms. */
 const ALL_PAGE = 250
 
 /**

@@ -2,8 +2,8 @@ import type { Revision } from '../storage/port.ts'
 import type { Context } from './context.ts'
 
 /**
- * Creates a revision that also changes when a signing key is dropped, because the tokens of that
- * key are then invalid.
+ * Creates the revision of a till, by which programs validate cached answers. It also changes when a
+ * signing key is dropped, because the tokens of that key are then invalid.
  */
 export function createRevision({ storage, keyring }: Context): Revision | undefined {
   const { revision } = storage

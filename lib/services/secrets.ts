@@ -39,7 +39,7 @@ export interface Sealer {
    * digest, `isDigest` needs the keys of the old digest too.
    */
   renewDigest(digest: string): string
-  /** Whether `digest` was made from the text, with any of the keys or without a key. */
+  /** Whether `digest` was computed from the text with any of the keys, or without a key. */
   isDigest(digest: string, text: string): boolean
 }
 
@@ -104,7 +104,7 @@ export function createSealer(masterKeys: readonly Uint8Array[]): Sealer {
     isDigest(digest, text) {
       const { ids, hash } = partsOf(digest)
       const wrapping = ids.map((each) => keys.find(({ id }) => id === each)?.secret).reverse()
-      // In an older format, a digest names no keys and its hash is an HMAC of the text itself.
+      // Older digests name no keys. Their hash is an HMAC of the text, not of its SHA-256.
       const unwrapped = [hashText(text), ...keys.map(({ secret }) => digestUnder(secret, text))]
       return unwrapped.some((first) => {
         const wrap = (inner: string, secret: Uint8Array | undefined) =>
@@ -205,14 +205,14 @@ export function namesOfSecrets(record: SecretHolder): string[] {
   return names.filter((name) => config[name] !== undefined)
 }
 
-/** The `place` for which a `Sealer` encrypts the `webhook_secret` of a record. */
+/** Returns the `place` of a record's `webhook_secret`; see `Sealer` for its meaning. */
 export function secretPlace(record: SecretHolder): string {
   return `${secretsOf(record).place}/webhook_secret`
 }
 
 const PROJECT_SECRETS = ['webhook_secret']
 
-/** A record's configuration, the names of its secrets, and the `place` to encrypt them for. */
+/** A record's configuration, the names of its secrets, and the first part of their `place`. */
 function secretsOf(record: SecretHolder) {
   return isStore(record)
     ? {

@@ -31,7 +31,7 @@ import { createTokenId, issuerInTokenId, watermarkInTokenId } from './ids.ts'
 
 export interface IssuedToken {
   readonly token: string
-  /** The expiry as in the token's `exp`: ISO 8601, UTC, whole seconds. */
+  /** The token's `exp` as ISO 8601 in UTC, with whole seconds. */
   readonly expires_at: string
   readonly expires_in_seconds: number
 }
@@ -61,7 +61,7 @@ export interface Sessions {
    * `insufficient_scope` for a valid one without the scope.
    */
   authenticate(token: string | undefined, scope?: Scope): Promise<Session>
-  /** Whether the token of a session is no longer valid because of its `exp`. */
+  /** Whether the token of a session has expired. */
   isExpired(session: Session): boolean
   /** Issues a token with any scopes, even with `lockdown`. */
   issue(account: Account, input: NewToken, options?: CallOptions): Promise<IssuedToken>
@@ -114,9 +114,9 @@ export function createSessions(context: Context): Sessions {
   }
 
   /**
-   * Verifies the public key again after the token was issued. Meanwhile, the key may have been
-   * rotated and all tokens revoked. That revocation would not cover the new token, which has the
-   * new watermark.
+   * Verifies the public key again after the token was issued. Another call may have rotated the key
+   * and revoked all tokens just before that. Its revocation does not cover the new token, which has
+   * the new watermark.
    */
   const openSession = async (project: Project, subject: string): Promise<IssuedToken> => {
     const issued = await issue(project, subject)

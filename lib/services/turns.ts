@@ -9,7 +9,7 @@ type TurnRequest = Omit<ReadyRequest, 'after' | 'examined'> & {
 interface Chosen {
   /** The endpoints to serve next: first one of each account, then another of each, and so on. */
   readonly endpoint_ids: readonly string[]
-  /** Whether further endpoints may be ready. */
+  /** Whether further endpoints may have messages to send. */
   readonly isMore: boolean
 }
 
@@ -18,15 +18,15 @@ const GROUPS = 10
 
 /**
  * Chooses the endpoints that are served next. Accounts take turns, and so do the endpoints of each
- * account. An account with thousands of endpoints therefore delays the others no more than one with
- * a single endpoint.
+ * account. Therefore an account with thousands of endpoints delays the others as little as an
+ * account with one endpoint.
  */
 export function createTurns(storage: Storage) {
   /** The account that was served last. */
   let last = ''
   /**
-   * The endpoint after which the next turn of an account starts. An account that is missing here
-   * starts at its first endpoint.
+   * For each account, the endpoint after which its next turn starts. An account that is missing
+   * here starts at its first endpoint.
    */
   const examined = new Map<string, string>()
 
@@ -55,7 +55,7 @@ export function createTurns(storage: Storage) {
 
   /**
    * Stores where the next turn of an account starts. Returns whether further endpoints of the
-   * account may be ready.
+   * account may have messages to send.
    */
   const advance = ({ account_id, ...account }: ReadyAccount, served: number): boolean => {
     const { endpoint_ids } = account

@@ -14,7 +14,7 @@ import { createId } from './ids.ts'
 
 export interface Users {
   /**
-   * Everything stored about a user of a project, as the chunks of one JSON document: purchases,
+   * Yields a JSON document in chunks, with everything stored about a user of a project: purchases,
    * revocations, audit entries and idempotency records. At most one page is in memory.
    */
   export(account: Account, user: UserQuery, options?: CallOptions): AsyncIterable<string>
@@ -22,7 +22,7 @@ export interface Users {
    * Removes a user from the purchases of a project, and replaces the user's id by a pseudonym in
    * revocations, audit entries and idempotency records. Deletes the HTTP response bodies in the
    * delivery logs of the project's webhooks. Purchases keep their amounts. Imports into a store
-   * wait while its purchases are erased. After a crash, repeat the call to finish it.
+   * wait while its purchases are erased. After a crash, repeat the call to finish the erasure.
    */
   erase(account: Account, user: UserQuery, options?: EraseOptions): Promise<ErasedUser>
 }
@@ -196,7 +196,7 @@ export function createUsers(context: Context): Users {
   }
 }
 
-/** Writes a JSON document: the members of an object, then lists with a record per line. */
+/** Yields a JSON document: the members of `head`, then each list with one record per line. */
 async function* formatDocument(
   head: object,
   lists: { readonly [name: string]: AsyncIterable<readonly object[]> },

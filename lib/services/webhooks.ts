@@ -39,30 +39,30 @@ export interface Webhooks {
   all(account: Account, query?: Pick<WebhookQuery, 'project_id'>): AsyncIterable<WebhookEndpoint>
   /** Finds an endpoint. Throws `webhook_not_found`, also for one of another account. */
   get(account: Account, endpoint_id: string): Promise<WebhookEndpoint>
-  /** One page of the messages of an endpoint, newest first. The log keeps 30 days. */
+  /** One page of an endpoint's log, newest first. It keeps 30 days and at most 10,000 messages. */
   log(account: Account, query: WebhookLogQuery): Promise<WebhookLogPage>
   /**
    * The request of a message in the log, as an attempt would send it now. Its records are current:
    * an erased user does not appear. Throws `webhook_not_found` if the log has no such message.
    */
   getRequest(account: Account, delivery: WebhookDeliveryKey): Promise<WebhookRequest>
-  /** Sends `webhook.test` to an endpoint. */
+  /** Sends the event `webhook.test` to an endpoint. */
   test(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Sends all events again from `from` or `since` on, except those that were moved to an archive.
-   * May also send some older events.
+   * Sends all events again from `from` or `since` on, except archived ones. May also repeat some
+   * events from before that.
    */
   replay(account: Account, request: WebhookReplay, options?: CallOptions): Promise<WebhookEndpoint>
-  /** Stops deliveries. `resume` continues them where they stopped. */
+  /** Stops the deliveries of an endpoint. `resume` continues them. */
   pause(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Continues after `pause`, or after an endpoint was disabled. All waiting messages are due at
-   * once, and are retried for as long as new ones.
+   * Continues the deliveries of a paused or disabled endpoint. All its waiting messages are due at
+   * once. Each is retried for as long as a new message.
    */
   resume(account: Account, endpoint_id: string, options?: CallOptions): Promise<WebhookEndpoint>
   /**
-   * Activates the URL that a session set. With `url`, throws `invalid_request` if the unconfirmed
-   * URL is a different one by now.
+   * Activates the URL that a session set. Throws `invalid_request` if `url` is given and differs
+   * from the unconfirmed URL.
    */
   confirm(
     account: Account,
@@ -269,9 +269,7 @@ function assertConfirmed({ url }: StoredEndpoint): void {
   throw invalidField('endpoint_id', 'unconfirmed', 'has no confirmed URL')
 }
 
-/**
- * Converts a stored message. Its `next_at` is never before the time at which its endpoint is due.
- */
+/** Converts a stored message. It is not due before `due_at`, the due time of its endpoint. */
 function delivery(message: StoredMessage, due_at: number): WebhookDelivery {
   const { endpoint_id, webhook_id, sequence, type, state, attempts, at, next_at } = message
   const { status, error, answer, duration_ms } = message

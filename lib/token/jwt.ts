@@ -79,8 +79,8 @@ function readClaims(
   return claims
 }
 
-/** Requires HS256, and never uses the `alg` of a token to choose (RFC 8725 section 3.1). */
+/** Requires HS256: a token must not choose the algorithm by its `alg` (RFC 8725 section 3.1). */
 function isHeader(members: Members | undefined): boolean {
-  // Rejects every `crit`, because tillkit supports no extension (RFC 7515 section 4.1.11).
+  // Rejects a header with `crit`: tillkit supports no extension (RFC 7515 section 4.1.11).
   return members?.alg === 'HS256' && members.typ === 'JWT' && !('crit' in members)
 }

@@ -37,7 +37,7 @@ export interface PreparedKey {
   readonly seen: BoundedMap<Seen>
 }
 
-/** A cached token. `input` is its text without signature. Its expiry is verified at each use. */
+/** A cached token. `input` is the token without its signature. Each use verifies the expiry. */
 interface Seen {
   readonly input: string
   readonly mac: string

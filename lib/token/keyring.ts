@@ -8,16 +8,16 @@ import type { SigningKey } from './key.ts'
 /** The signing keys. One of them signs new tokens, and all verify tokens. */
 export interface Keyring {
   sign(claims: Claims): Promise<string>
-  /** A number that increases when this process finds that a key was dropped. */
+  /** A number that increases whenever this process notices that a key was dropped. */
   revision(): number
-  /** Reloads the keys if they were last loaded `HANDOVER_MS` ago or earlier. */
+  /** Reloads the keys if they were loaded at least `HANDOVER_MS` ago. */
   refresh(): Promise<void> | undefined
   /** Verifies a token. `now` is in Unix seconds. */
   verify(token: string, expected: { iss: string; now: number }): Promise<Claims | undefined>
   /**
-   * Adds a key, which signs tokens after `HANDOVER_MS`. With `unneeded`, drops the keys that no
-   * valid token needs. With `others`, drops all other keys: after `HANDOVER_MS`, no earlier token
-   * is valid. `replace` stores the change.
+   * Adds a key, which signs tokens `HANDOVER_MS` later. If `drop` is `unneeded`, drops the keys
+   * that no valid token needs. If it is `others`, drops all other keys: after `HANDOVER_MS`, no
+   * earlier token is valid. `replace` stores the change.
    */
   rotate(
     drop: 'unneeded' | 'others',
@@ -53,8 +53,8 @@ export type ReplaceKeys = (
 export const MAX_LIFETIME = 86_400
 
 /**
- * The time after which each process reloads the keys. Until then, it may still accept a dropped
- * key. A new key signs only at this age, when all processes with the same clock have loaded it.
+ * Each process reloads the keys after this time. Until then, it may still accept a dropped key. A
+ * key signs only when it is this old: all processes with the same clock have then loaded it.
  */
 export const HANDOVER_MS = 5_000
 
@@ -167,7 +167,7 @@ function isSame(a: StoredKey, b: StoredKey): boolean {
   return a.kid === b.kid && Buffer.compare(a.secret, b.secret) === 0
 }
 
-/** The newest key that all processes know by now, or else the oldest key. */
+/** The newest key that is so old that all processes have loaded it, or else the oldest key. */
 function signerOf(keys: readonly StoredKey[], now: number): StoredKey {
   const known = keys.findLast((key) => now - Date.parse(key.created_at) >= HANDOVER_MS)
   return (known ?? keys[0]) as StoredKey

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { hash, timingSafeEqual } from 'node:crypto'
 
-/** The characters of a MAC: 32 bytes in base64url. */
+/** The number of characters of a MAC: 32 bytes in base64url. */
 export const MAC_LENGTH = 43
 
 /** The block size of SHA-256 in bytes. */
@@ -41,6 +41,6 @@ const wanted = Buffer.alloc(MAC_LENGTH)
  */
 export function isMac(text: string, mac: string): boolean {
   wanted.write(mac)
-  // Checks the length: a shorter text leaves bytes of an earlier text in the buffer.
+  // Checks the length, because a shorter text leaves bytes of an earlier text in `given`.
   return given.write(text) === MAC_LENGTH && timingSafeEqual(given, wanted)
 }

@@ -16,8 +16,8 @@ export function decode(segment: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value !== 'object' || value === null) return undefined
-    // Rejects duplicate names. `JSON.parse` keeps only the last of them, so the value has fewer
-    // strings than the text.
+    // Rejects duplicate names. `JSON.parse` keeps only the last of them, so the parsed value has
+    // fewer strings than the text.
     return countStrings(value) === countQuoted(text) ? (value as Members) : undefined
   } catch {
     return undefined
