@@ -77,7 +77,7 @@ const MAX_CLIENTS = 1_000
 /** Caches the last formatted caller of each client address. The cache is emptied when full. */
 const callers = new Map<string, Formatted<Caller>>()
 
-/** The JSON of the caller's fields, between the request id's text and the end of the entry. */
+/** The last part of an entry's JSON: the end of the request id, and the caller's fields. */
 function callerOf({ client, account_id, project_id }: LogEntry): string {
   const known = callers.get(client)
   const last = known?.values

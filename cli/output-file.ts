@@ -70,7 +70,7 @@ async function appendTo(
   path: string,
   followsLinks: boolean,
 ): Promise<void> {
-  // Does not create or truncate: another user may have put a file or link here since the check.
+  // Never creates or truncates a file: another user may have put one here since the check.
   const { O_WRONLY, O_APPEND, O_NOFOLLOW } = constants
   const file = await open(path, O_WRONLY | O_APPEND | (followsLinks ? 0 : O_NOFOLLOW))
   await pipeline(text, file.createWriteStream())

@@ -63,6 +63,6 @@ function lowerPriority(): void {
     const thread = Number(basename(readlinkSync('/proc/thread-self')))
     setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // Ignored: the process has a lower priority already, or there is no /proc.
+    // Ignores the error: the process already has a lower priority, or there is no /proc.
   }
 }

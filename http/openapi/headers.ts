@@ -1,7 +1,9 @@
 const text = { type: 'string' }
 const count = { type: 'string', pattern: '^[0-9]+$' }
 
-/** The response headers of the API. An answer that lists a `required` header always has it. */
+/**
+ * The response headers of the API. Each answer for which a `required` header is documented has it.
+ */
 export const responseHeaders = {
   'X-Request-Id': {
     required: true,
