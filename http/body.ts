@@ -165,18 +165,18 @@ function grow(buffer: Buffer, length: number, capacity: number): Buffer {
   return grown
 }
 
-/** Throws 413 for too many bytes. */
+/** Throws 413 if a body has too many bytes. */
 export function assertSize(size: number, limit: number): void {
   if (size <= limit) return
   throw new TransportFault('body_too_large', `The body may have at most ${limit} bytes`)
 }
 
-/** The 408 for a body that took too long. */
+/** Creates the 408 error for a body that takes too long to arrive. */
 export function tooSlow(): TransportFault {
   return new TransportFault('request_timeout', 'The body took too long to arrive')
 }
 
-/** The error for a body that middleware has read before. */
+/** Creates the error for a body that middleware has already read. */
 export function bodyAlreadyRead(): TransportFault {
   const message = 'A middleware has read the body: mount tillkit before body parsers'
   return new TransportFault('body_already_read', message)

@@ -14,7 +14,7 @@ export interface Credential<Caller> {
    * outdated cache.
    */
   readonly confirm?: (till: Till, headers: RequestHeaders) => Promise<unknown>
-  /** The credential's security scheme in the OpenAPI document; missing for no credential. */
+  /** The security scheme in the OpenAPI document; missing if the route needs no credential. */
   readonly scheme?: 'publicKey' | 'accountKey' | 'token'
   /** The scope that a token needs. */
   readonly scope?: Scope

@@ -39,8 +39,9 @@ export const limits = {
   /** The maximum bytes of all headers of a request together; more gets 431. */
   headerBytes: 16 * 1024,
   headersTimeout: 10_000,
-  /** The maximum bytes of a JSON body (413), and maximum milliseconds for its arrival (408). */
+  /** The maximum bytes of a JSON body; more gets 413. */
   jsonBytes: 256 * 1024,
+  /** The maximum milliseconds until a JSON body has arrived; a slower one gets 408. */
   jsonTimeout: 30_000,
   /** The maximum values and keys in a JSON body; more gets 400. `meta` may have 32,768 of them. */
   jsonValues: 33_000,

@@ -40,7 +40,7 @@ export interface MemoryBudget {
  */
 const ANSWER_BYTES = 8 * 1024
 
-/** Creates a budget. One account may reserve `accountShare` percent of the memory for requests. */
+/** Creates a budget. One account may use `accountShare` percent of the memory for requests. */
 export function createMemoryBudget(bytes: number, accountShare: number): MemoryBudget {
   const forRequests = bytes / 2
   const share = (forRequests * accountShare) / 100

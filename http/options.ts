@@ -42,7 +42,7 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly metrics?: boolean | undefined
   /** Combines the metrics of several worker processes. */
   readonly poolMetrics?: PoolMetrics | undefined
-  /** The sender of webhooks in this process, for the metrics. */
+  /** The webhook sender of this process. `/metrics` reports its requests. */
   readonly webhooks?: WebhookSender | undefined
 }
 

@@ -94,8 +94,9 @@ interface Chunk {
 
 /**
  * Yields the JSON of the whole list, page by page. The first page has `length` items. Each page is
- * formatted in its own turn of the event loop. If other requests wait for a turn, the handler drops
- * the first page to save memory. `first` is then undefined, and the page is read again.
+ * formatted in its own turn of the event loop. If other requests wait for a turn, the handler
+ * discards the first page to save memory. `first` is then undefined, and this function reads that
+ * page again.
  */
 async function* chunksOf(
   account: string,

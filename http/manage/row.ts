@@ -54,7 +54,7 @@ type Method = (caller: KeyedAccount, input: never, options: CallOptions) => Prom
 
 type Noun = 'accounts' | 'projects' | 'stores' | 'items' | 'purchases' | 'imports' | 'webhooks'
 
-/** Calls a method of the library that takes the caller, one input and the options of the call. */
+/** Returns a handler that calls a method of the library and answers with its result. */
 export function run<N extends Noun>(noun: N, method: keyof Till[N] & string): Run {
   return ({ till, caller, input, options }) => {
     const call = till[noun][method as keyof Till[Noun]] as Method

@@ -1,9 +1,7 @@
 const text = { type: 'string' }
 const count = { type: 'string', pattern: '^[0-9]+$' }
 
-/**
- * The response headers of the API. Each answer for which a `required` header is documented has it.
- */
+/** The response headers of the API. If an answer is documented with a `required` one, it has it. */
 export const responseHeaders = {
   'X-Request-Id': {
     required: true,

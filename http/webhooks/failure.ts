@@ -8,9 +8,7 @@ export type FailureKind =
   | 'protocol'
   | 'stopped'
 
-/**
- * The error of a request that got no answer. The account that owns the webhook sees its message.
- */
+/** The error of a request that got no answer. The owner of the webhook can read the message. */
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure'
   readonly kind: FailureKind

@@ -16,7 +16,7 @@ import { findTarget, type Target } from './target.ts'
 /** The maximum bytes of an answer that are read: of its body, and of its headers. */
 const MAX_ANSWER = 4 * 1024
 const MAX_HEADERS = 8 * 1024
-/** The maximum number of informational answers (1xx) before the answer; one more is an error. */
+/** The maximum number of informational answers (1xx) before the final one; more are an error. */
 const MAX_INFORMATIONAL = 10
 
 /**
