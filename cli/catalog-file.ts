@@ -87,8 +87,8 @@ function openFile(operand: string, io: Catalog['io']) {
 }
 
 /**
- * Runs a plan or an apply. If the file names an unknown store, the error mentions the option that
- * creates the store.
+ * Calls the library's `plan` or `apply`. If the file names an unknown store, the error mentions the
+ * option that creates the store.
  */
 export async function withCreationHint<T>(work: () => Promise<T>): Promise<T> {
   try {

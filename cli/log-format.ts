@@ -57,7 +57,7 @@ interface Formatted<T> {
 type Answer = Pick<LogEntry, 'level' | 'method' | 'route' | 'status'>
 type Caller = Pick<LogEntry, 'client' | 'account_id' | 'project_id'>
 
-/** Caches the last log values of each route, as JSON text. The number of routes is fixed. */
+/** Caches the last logged values of each route, as JSON text. The number of routes is fixed. */
 const answers = new Map<string | null, Formatted<Answer>>()
 
 /** The JSON of the fields `level` to `status`, and the name of the next field, `ms`. */

@@ -20,7 +20,7 @@ const { db, env, allowPrivate } = workerData as ThreadData
 const storage = await openStorage(db, { create: false })
 const till = createTill({ storage, ...tillOptions(readConfig(env)) })
 
-/** The main thread reports changes to these listeners. This thread itself makes none. */
+/** The main thread reports changes of the database to these listeners. */
 const listeners = new Set<() => void>()
 const onChange = (listener: () => void) => {
   listeners.add(listener)

@@ -25,8 +25,8 @@ export interface Core {
   has(path: string): boolean
   /**
    * Answers a request. Throws an error that becomes a problem document. `together` runs this
-   * request's library calls. They share one check for changes of the database. `remember` is called
-   * with the answer of a read that may be cached.
+   * request's library calls. These calls share one check for changes of the database. `remember` is
+   * called with the answer of a read that may be cached.
    */
   respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
   /**

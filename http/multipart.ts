@@ -36,7 +36,7 @@ export interface PartHead {
   readonly contentType?: string | undefined
 }
 
-/** The parser calls these in order for each part, `data` repeatedly. It stops if one throws. */
+/** The parser calls these in order for each part, `data` once per chunk. It stops if one throws. */
 export interface MultipartHandlers {
   part(head: PartHead): void
   /** Gets the next bytes of the part, at least one; usually a view of the pushed chunk. */
@@ -275,9 +275,9 @@ function parseParameters(value: string, type: string): Map<string, string> | und
 }
 
 /**
- * Undoes the escapes in a name. Browsers escape three characters with `%` (WHATWG HTML,
- * multipart/form-data encoding algorithm), curl two with a backslash. Any other `%` or backslash
- * stays.
+ * Undoes the escapes in a field name or file name. Browsers escape three characters with `%`
+ * (WHATWG HTML, multipart/form-data encoding algorithm), curl two with a backslash. Any other `%`
+ * or backslash stays.
  */
 function unescapeName(raw: string | undefined): string | undefined {
   return raw?.replace(/%22|%0D|%0A|\\["\\]/g, (sent) => ESCAPES[sent] ?? sent)

@@ -8,7 +8,7 @@ import { serverUrl, type ValueParser, wholeNumber } from '../option-values.ts'
 import { createStatusLine } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 
-/** Parses the URL of the server, the part before `/api/v1`. */
+/** Parses the base URL of the server: the part of its URLs before `/api/v1`. */
 const baseUrl: ValueParser<string> = (text, name) => {
   const { username, password, search, hash } = new URL(serverUrl(text, name))
   if (username + password + search + hash === '') return text

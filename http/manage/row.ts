@@ -92,7 +92,7 @@ export function streamRow(
 
 const INVALID = 'invalid_request' as const
 
-/** Larger pages wait for a turn of the event loop: 1,000 records take 10 to 80 ms. */
+/** Requests for larger pages wait for a turn of the event loop: 1,000 records take 10 to 80 ms. */
 const LARGE_PAGE = 100
 
 type AnyCall = Call<KeyedAccount, { readonly [field: string]: unknown }>

@@ -33,7 +33,7 @@ export interface OutgoingOptions {
   readonly timeout?: number | undefined
   /** Resolves host names in place of DNS. The addresses are still checked. */
   readonly resolve?: Resolve | undefined
-  /** Certificate authorities to trust instead of those that Node trusts, as PEM. */
+  /** Certificate authorities in PEM format. They replace those that Node trusts. */
   readonly ca?: string | undefined
 }
 

@@ -45,7 +45,7 @@ export interface WebhookSender extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** The result of a request: the class of its status, or why there was no answer. */
+/** The result of a request: the class of the answer's status, or why there was no answer. */
 export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKind
 
 /**
