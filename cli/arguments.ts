@@ -62,7 +62,7 @@ function parseStrictly(
   })
   const options = Object.fromEntries(types)
   const filled = fillBare(args, specs)
-  // Does not use strict mode, because its errors name the option only in their message.
+  // Strict mode is off, because its errors name the wrong option only in their message.
   const { values, positionals, tokens } = parseArgs({
     args: filled,
     options,

@@ -17,7 +17,7 @@ import { createStatusLine } from './progress.ts'
 import { describeSystemError } from './system-errors.ts'
 import { formatValue } from './text.ts'
 
-// Shared by `catalog plan` and `catalog apply`.
+// The code that the commands `catalog plan` and `catalog apply` share.
 
 export const CATALOG_OPTIONS = {
   project: { value: 'ID', help: 'the project; default the one in the file' },
@@ -31,11 +31,11 @@ export const CATALOG_OPTIONS = {
 type Catalog = Invocation<typeof CATALOG_OPTIONS>
 
 /**
- * Reads the file of a command. Resolves to the account that owns the project, and to the request
- * for `plan` or `apply`.
+ * Reads the catalog file. Resolves to the account that owns the project, and to the input for the
+ * library's `plan` or `apply`.
  */
 export async function readRequest({ till, operand, options, io, env }: Catalog) {
-  // Makes V8 collect garbage earlier and keep its heap of new objects small. An apply of 100,000
+  // Makes V8 collect garbage earlier and keep its heap of new objects small. Applying 100,000
   // changes takes 146 MiB with both flags, 165 with only the first, and 254 with none
   // (bench/catalog.mjs).
   setFlagsFromString('--optimize-for-size')
@@ -87,8 +87,8 @@ function openFile(operand: string, io: Catalog['io']) {
 }
 
 /**
- * Runs a plan or an apply. If the file names an unknown store, the error mentions the option that
- * creates the store.
+ * Calls the library's `plan` or `apply`. If the file names an unknown store, the error mentions the
+ * option that creates the store.
  */
 export async function withCreationHint<T>(work: () => Promise<T>): Promise<T> {
   try {

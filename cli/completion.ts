@@ -47,7 +47,7 @@ function groupByValues(
   return [...groups]
 }
 
-/** Returns the possible next words, with their help texts, for each beginning of a command. */
+/** Returns, for the first words of each command, the possible next words with their help texts. */
 function nextWords(commands: readonly Command[]): Map<string, Map<string, string>> {
   const next = new Map<string, Map<string, string>>()
   for (const { name, summary } of commands) {

@@ -108,7 +108,7 @@ function parseMasterKeys(newest: string | undefined, previous: string | undefine
 const HEX = /^[\da-f]{64}$/i
 const BASE64 = /^[\w+/-]{43}=?$/
 
-/** Parses a key. The error message never quotes it. */
+/** Parses a master key. The error message never quotes the key. */
 function parseKey(variable: string, text: string): Uint8Array {
   const written = text.trim()
   if (HEX.test(written)) return Buffer.from(written, 'hex')

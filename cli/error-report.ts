@@ -9,7 +9,7 @@ export function createErrorReport(io: Io, file: string, report: string, db: stri
   if (file === '-') throw new UsageError('--report needs a file: standard input is read only once')
   const output = createOutputFile(io, '--report', report, [file, ...databaseFiles(db)])
   const mistakes = new Map<number, readonly ErrorDetail[]>()
-  // Lines with the same mistakes share one array. A million separate arrays would take 470 MiB.
+  // Lines with equal mistakes share one array of them: a million arrays would take 470 MiB.
   const shared = new Map<string, readonly ErrorDetail[]>()
   return {
     add({ line = 1, ...mistake }: ErrorDetail): void {

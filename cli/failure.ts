@@ -41,7 +41,7 @@ export function reportFailure(
   return code
 }
 
-// The codes of mistakes in the input itself. Other mistakes depend on stored records too.
+// The error codes for input that is invalid whatever the storage contains.
 const OPTION_CODES = ['required', 'invalid', 'unsupported']
 
 /** Whether all mistakes that the library found are in the command's options. */

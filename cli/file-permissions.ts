@@ -16,7 +16,7 @@ export function sharedMode(path: string): string | undefined {
 export function explainPermissions(error: unknown, path: string, create = false): unknown {
   if (!(error instanceof TillError) || error.code !== 'storage_unavailable') return error
   if (!create && accessCode(path) === 'ENOENT') return error
-  // SQLite creates two more files in the directory, so it must be writable too.
+  // The directory must be writable too, because SQLite creates two more files there.
   const reason = deniedReason(path) ?? deniedReason(dirname(path))
   return reason ? new TillError(error.code, `${error.message}; ${reason}`) : error
 }

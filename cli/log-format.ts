@@ -57,7 +57,7 @@ interface Formatted<T> {
 type Answer = Pick<LogEntry, 'level' | 'method' | 'route' | 'status'>
 type Caller = Pick<LogEntry, 'client' | 'account_id' | 'project_id'>
 
-/** Caches the last log values of each route, as JSON text. The number of routes is fixed. */
+/** Caches the last logged values of each route, as JSON text. The number of routes is fixed. */
 const answers = new Map<string | null, Formatted<Answer>>()
 
 /** The JSON of the fields `level` to `status`, and the name of the next field, `ms`. */
@@ -77,7 +77,7 @@ const MAX_CLIENTS = 1_000
 /** Caches the last formatted caller of each client address. The cache is emptied when full. */
 const callers = new Map<string, Formatted<Caller>>()
 
-/** The JSON of the caller's fields, between the request id's text and the end of the entry. */
+/** The last part of an entry's JSON: the end of the request id, and the caller's fields. */
 function callerOf({ client, account_id, project_id }: LogEntry): string {
   const known = callers.get(client)
   const last = known?.values

@@ -48,7 +48,7 @@ function createWrite(stream: OutputStream): Write {
   }
 }
 
-/** Whether this is a file or a device, but neither a terminal nor a pipe. */
+/** Whether a file descriptor is a file or device, but neither a terminal nor a pipe. */
 function isFile(fd: number): boolean {
   const stats = fstatSync(fd)
   return stats.isFile() || (stats.isCharacterDevice() && !isatty(fd))

@@ -10,7 +10,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(FAILED)
 })
 
-// Ignores errors: a server keeps running when nobody reads its log.
+// Ignores errors of stderr: a server keeps running when nobody reads its log.
 process.stderr.on('error', () => {})
 
 // Hides Node's warning that node:sqlite is experimental: users can do nothing about it.

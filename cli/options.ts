@@ -106,7 +106,7 @@ export const PURCHASE_OPTIONS = {
   ...SELECTION_OPTIONS,
 } as const satisfies OptionSpecs
 
-/** Options of a summary. */
+/** Options of the summary of purchases. */
 export const SUMMARY_OPTIONS = {
   ...ACCOUNT_OPTION,
   store: { value: 'ID', help: 'only this store; default all stores of the account' },

@@ -58,8 +58,8 @@ function isSameFile(path: string, other: string): boolean {
 }
 
 /**
- * Whether a path names a device or a file descriptor, such as /dev/stdout. These are written to,
- * not replaced.
+ * Whether a path names a device or a file descriptor, such as /dev/stdout. The output is written to
+ * these, and does not replace them.
  */
 function isInDevices(path: string): boolean {
   return /^\/(dev|proc\/.+)$/.test(realpathSync(dirname(path)))
@@ -70,7 +70,7 @@ async function appendTo(
   path: string,
   followsLinks: boolean,
 ): Promise<void> {
-  // Does not create or truncate: another user may have put a file or link here since the check.
+  // Never creates or truncates a file: another user may have put one at `path` since the check.
   const { O_WRONLY, O_APPEND, O_NOFOLLOW } = constants
   const file = await open(path, O_WRONLY | O_APPEND | (followsLinks ? 0 : O_NOFOLLOW))
   await pipeline(text, file.createWriteStream())

@@ -26,7 +26,7 @@ interface SenderOptions extends ThreadData {
 const NOTICE_MS = 20
 /** Milliseconds after which a thread that ended is started again. */
 const RESTART_MS = 2_000
-/** Milliseconds between two looks for a first endpoint, which another process may have created. */
+/** Milliseconds between two checks for a first endpoint, which another process may have created. */
 const LOOK_MS = 1_000
 
 /**

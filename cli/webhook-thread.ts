@@ -20,7 +20,7 @@ const { db, env, allowPrivate } = workerData as ThreadData
 const storage = await openStorage(db, { create: false })
 const till = createTill({ storage, ...tillOptions(readConfig(env)) })
 
-/** The main thread reports changes to these listeners. This thread itself makes none. */
+/** The main thread reports changes of the database to these listeners. */
 const listeners = new Set<() => void>()
 const onChange = (listener: () => void) => {
   listeners.add(listener)
@@ -63,6 +63,6 @@ function lowerPriority(): void {
     const thread = Number(basename(readlinkSync('/proc/thread-self')))
     setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // Ignored: the process has a lower priority already, or there is no /proc.
+    // Ignores the error: the process already has a lower priority, or there is no /proc.
   }
 }

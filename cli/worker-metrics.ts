@@ -6,7 +6,7 @@ import { counter, countersOf, type Family, type PoolMetrics, sumFamilies } from 
 type ToParent = { readonly ask: 'all' } | { readonly own: readonly Family[] }
 type ToWorker = { readonly ask: 'own' } | { readonly all: readonly Family[] }
 
-/** How long the parent waits for metrics. For a late worker, it uses the metrics sent before. */
+/** How long the parent waits for metrics. It reports the previous metrics of a late worker. */
 const TIMEOUT_MS = 1_000
 
 /**

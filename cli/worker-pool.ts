@@ -27,7 +27,7 @@ export async function startWorkerPool(
   args: readonly string[],
   onDeath: (message: string) => void,
 ): Promise<WorkerPool | undefined> {
-  // Lets the kernel distribute connections. By default this process does it, and a connection that
+  // Lets the kernel distribute connections. By default this process distributes them, and one that
   // it passes to a dying worker waits forever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ args: [...args] })

@@ -16,10 +16,7 @@ export function clientAddress(
   return forwardedAddress(headers, hops) ?? connectionAddress(socket)
 }
 
-/**
- * The client's address in X-Forwarded-For; undefined without that header or without trusted
- * proxies.
- */
+/** The client's address from X-Forwarded-For; undefined without that header or trusted proxies. */
 export function forwardedAddress(
   { forwarded_for }: RequestHeaders,
   hops: number,
@@ -47,7 +44,7 @@ function hopOf(forwarded: string, hops: number): string | undefined {
     start = end > 0 ? forwarded.lastIndexOf(',', end - 1) : -1
   }
   const hop = forwarded.slice(start + 1, end).trim()
-  // Drops the port that some proxies add: 192.0.2.1:4711, [2001:db8::1]:4711
+  // Removes the port that some proxies append to an address, as in `[2001:db8::1]:4711`.
   const address = hop.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1')
   // Copies the address. A slice would keep the whole header in memory as long as a rate limit holds
   // the address.

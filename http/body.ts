@@ -10,9 +10,9 @@ export interface RequestBody {
   header(name: string): string | undefined
   /** Whether other code, such as middleware, has read the body, completely or in part. */
   readonly isRead: boolean
-  /** The result of a body parser that ran before; undefined unless it has read the whole body. */
+  /** The body as parsed by earlier middleware; undefined unless that has read the whole body. */
   readonly parsed: unknown
-  /** The error of a client that hung up; undefined while the client is connected. */
+  /** The error that reports that the client disconnected; undefined while it is connected. */
   readonly hangUp: Error | undefined
   /**
    * Passes each chunk to `take`, and waits for the promise that `take` returns. Rejects when `take`
@@ -46,7 +46,7 @@ export function json<Body>(body: RequestBody, limits: Limits, memory: Reservatio
   return readJson(body, limits, memory)
 }
 
-/** Like `json`, but an empty body is an object without fields. */
+/** Reads a JSON object. An empty body counts as an object without fields. */
 export const optionalJson: BodyReader<object> = (body, limits, memory) =>
   readJson(body, limits, memory, {})
 
@@ -67,7 +67,9 @@ async function readJson<Body>(
   return parseBytes(bytes, limits, memory) as Body
 }
 
-/** Returns the body that an earlier body parser has read. The same limits apply to it. */
+/**
+ * Returns the body that earlier middleware has parsed, if it is within the limits of JSON bodies.
+ */
 function parsedByHost({ parsed }: RequestBody, limits: Limits, memory: Reservation): object {
   if (parsed === undefined) throw bodyAlreadyRead()
   const bytes = typeof parsed === 'string' ? Buffer.from(parsed) : parsed
@@ -111,15 +113,14 @@ export function pick<Body extends object, Name extends keyof Body>(
 
 /** The most bytes of memory that one parsed value takes, measured with 33,000 different objects. */
 const VALUE_BYTES = 70
-/** The bytes per character in V8 once a text has a character outside Latin-1. */
+/** The bytes that V8 uses for each character of a text that does not fit into Latin-1. */
 const TEXT_BYTES = 2
 /**
- * The size from which a body waits for its turn to be parsed. Smaller ones are parsed within 0.2
- * ms.
+ * Bodies of at least this size wait for a turn to be parsed. A smaller one takes at most 0.2 ms.
  */
 const LARGE_BYTES = 4 * 1024
 
-/** Throws 415 if the Content-Type is present and not `wanted`, or if the body is compressed. */
+/** Throws 415 if the Content-Type is present but not `wanted`, or if the body is compressed. */
 export function assertMediaType(body: RequestBody, wanted: string): void {
   const type = body.header('content-type')
   const coding = body.header('content-encoding') ?? 'identity'
@@ -164,18 +165,18 @@ function grow(buffer: Buffer, length: number, capacity: number): Buffer {
   return grown
 }
 
-/** Throws 413 for too many bytes. */
+/** Throws 413 if a body has too many bytes. */
 export function assertSize(size: number, limit: number): void {
   if (size <= limit) return
   throw new TransportFault('body_too_large', `The body may have at most ${limit} bytes`)
 }
 
-/** The 408 for a body that took too long. */
+/** Creates the 408 error for a body that takes too long to arrive. */
 export function tooSlow(): TransportFault {
   return new TransportFault('request_timeout', 'The body took too long to arrive')
 }
 
-/** The error for a body that middleware has read before. */
+/** Creates the error for a body that middleware has already read. */
 export function bodyAlreadyRead(): TransportFault {
   const message = 'A middleware has read the body: mount tillkit before body parsers'
   return new TransportFault('body_already_read', message)

@@ -90,7 +90,7 @@ export function tryAcquire(limit: ConcurrencyLimit, owner: string): boolean {
   return true
 }
 
-/** Stops counting a request. Takes the same arguments as `acquire` did. */
+/** Stops counting a request. Pass the arguments with which `acquire` counted the request. */
 export function release(limit: ConcurrencyLimit, owner: string, project?: string): void {
   limit.taken--
   decrement(limit.owners, owner)
@@ -101,8 +101,8 @@ const POLL_MS = 100
 
 /**
  * Runs `work` for a request whose answer has begun. The status of the answer can no longer become
- * 503, so this waits until the limit has room. Counts the request while `work` runs. Throws if the
- * limit has no room within `timeout` ms.
+ * 503, so this function waits until the limit has room. Counts the request while `work` runs.
+ * Throws if the limit has no room within `timeout` ms.
  */
 export async function runWhenFree<T>(
   limit: ConcurrencyLimit,

@@ -8,14 +8,14 @@ export interface Exchange {
   readonly response: ServerResponse
 }
 
-/** The latest exchange of each open connection; undefined before the first request. */
+/** The open connections, each with its latest exchange. A connection without a request has none. */
 export type Connections = ReadonlyMap<Socket, Exchange | undefined>
 
 /**
  * Limits and counts the connections of a server, and tracks the latest exchange of each connection.
  * After the server has stopped listening, closes each connection after its next answer. If it
- * closed them earlier, clients would reconnect, and the kernel would reset the new connections that
- * are not accepted when the server stops listening.
+ * closed connections while the server still listens, clients would reconnect. The kernel would
+ * reset the new connections when the server stops listening.
  */
 export function watchConnections(
   server: Server,
@@ -49,9 +49,9 @@ export function watchConnections(
 }
 
 /**
- * Returns a function to call periodically. It ends each connection that was idle since the last
- * call, and destroys the connection at the next call. The delay avoids resetting a request that is
- * on its way.
+ * Returns a function to call periodically. Each call ends the connections that were idle since the
+ * previous call, and destroys those that the previous call ended. The delay between end and
+ * destruction avoids resetting a request that is on its way.
  */
 export function createIdleCloser(connections: Connections): () => void {
   let idle = new Map<Socket, number>()

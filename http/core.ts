@@ -24,19 +24,19 @@ export interface Core {
   /** Whether a path has a route. */
   has(path: string): boolean
   /**
-   * Answers a request. Throws an error that becomes a problem document. `together` runs calls of
-   * this request, which share one check whether the database has changed. `remember` is called with
-   * the answer of a read that may be cached.
+   * Answers a request. Throws an error that becomes a problem document. `together` runs this
+   * request's library calls. These calls share one check for changes of the database. `remember` is
+   * called with the answer of a read that may be cached.
    */
   respond(exchange: Exchange, together: Together, remember?: Remember): Promise<Reply>
   /**
-   * Sends the cached answer of a read again, under the same limits as `respond`. Returns undefined
-   * when the token has expired. Throws like `respond`.
+   * Creates the reply to a read from its cached answer. Throws 429 when a rate limit is exceeded.
+   * Returns undefined when the token has expired.
    */
   repeat(exchange: Exchange, read: CacheableRead): Reply | undefined
   /**
-   * Counts a repeated read in the concurrency limit while the server checks that the cached answer
-   * is current. Returns false if the limit is reached.
+   * Counts a read in the concurrency limit while the server checks whether its cached answer is
+   * current. Returns false if the limit is reached.
    */
   acquireRead(read: CacheableRead): boolean
   releaseRead(read: CacheableRead): void
@@ -65,8 +65,8 @@ export function createCore(till: Till, context: ServerContext): Core {
     const { route, params } = router.find(method, target.path)
     exchange.route = route
     if (route.credential.isForBrowsers) cors?.expose(answer, headers.origin)
-    // `handle` releases the concurrency limit before the answer is sent: a slow reader must not
-    // occupy it.
+    // `handle` stops counting the request before the answer is sent. A client that reads its answer
+    // slowly therefore uses no part of the concurrency limit.
     const result = await handle(exchange, route, params, together, remember)
     return replyTo(result, { request_id, method, ifNoneMatch: headers.if_none_match })
   }
@@ -91,7 +91,7 @@ export function createCore(till: Till, context: ServerContext): Core {
       // Counts the request by its address until the credential identifies the caller.
       const address = networkOf(exchange.client)
       if (addressLimit) consume(addressLimit, address, answer)
-      assertRoom(limit) // rejects early, because verifying a credential is expensive
+      assertRoom(limit) // throws early: verifying a credential is expensive
       acquire(concurrency.verifications, address)
       try {
         const ask = hostAccount && (() => hostAccount(exchange))
@@ -110,7 +110,7 @@ export function createCore(till: Till, context: ServerContext): Core {
     try {
       const idempotencyKey = singleValueOf(headers.idempotency_key, 'Idempotency-Key')
       const options = { requestId: request_id, idempotencyKey }
-      // Nothing may fail between `readBody` and the handler: only the handler discards the uploaded
+      // Nothing may throw between `readBody` and the handler: only the handler deletes the uploaded
       // file.
       const body =
         readBody === noBody ? undefined : await readBody(exchange.openBody(), limits, reservation)
@@ -183,5 +183,5 @@ function outsideOf(basePath: string): TransportFault {
 
 function ignore(): void {}
 
-/** The memory reservation of routes that read no body: it does nothing. */
+/** A memory reservation without effect, for routes that read no body. */
 const noMemory: Reservation = { account: '', reserve: ignore, release: ignore }

@@ -15,10 +15,10 @@ export function mustEndLater(request: IncomingMessage, response: ServerResponse)
 
 /**
  * Reads and discards the rest of a request's body. The client can then read the answer and send its
- * next request. After `discardBytes`, stops reading and ends the server's side of the connection.
- * Disconnects a client whose body is incomplete after `discardTimeout`. If the client waits for
- * `100 Continue`, ends the server's side at once. No answer is lost, because `pipelining.ts` has
- * sent all earlier ones.
+ * next request. After reading `discardBytes`, ends the server's side of the connection. Disconnects
+ * a client whose body is incomplete after `discardTimeout`. If the client waits for `100 Continue`,
+ * ends the server's side at once. No answer is lost, because `pipelining.ts` has sent all earlier
+ * ones.
  */
 export function discardRest(
   request: IncomingMessage,

@@ -23,7 +23,7 @@ export interface Exchange {
   openBody(): RequestBody
 }
 
-/** The outcome of a request that was answered with a status, after `ms` milliseconds. */
+/** The outcome of a request, for the log and the metrics. Handling it took `ms` milliseconds. */
 export function outcomeOf(
   { method, route, request_id, client, account_id, project_id }: Exchange,
   ms: number,

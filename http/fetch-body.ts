@@ -30,8 +30,8 @@ export class FetchBody implements RequestBody {
   }
 
   /**
-   * Works like `receive` of a `node:http` body. While `take` pauses the body, only the runtime can
-   * time out the client.
+   * Passes each chunk to `take`. While the promise of `take` is pending, reads no chunk: only the
+   * runtime can then time out the client.
    */
   async receive(
     { bytes, timeout, isTimedByChunk = false }: BodyLimits,
@@ -91,7 +91,7 @@ export class FetchBody implements RequestBody {
       while (!this.#isAtEnd && bytesLeft >= 0) bytesLeft -= (await this.#read(reader))?.length ?? 0
       if (!this.#isAtEnd) cancel()
     } catch {
-      // Ignored: the client has hung up.
+      // Ignores the error: the client has disconnected.
     } finally {
       clearTimeout(timer)
     }

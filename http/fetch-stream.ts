@@ -22,8 +22,9 @@ class StreamReader extends EventEmitter implements Reader {
 export type StreamEnd = (isWhole: boolean, failure?: unknown) => void
 
 /**
- * Creates the body of a fetch `Response`. Reads a chunk only when the runtime asks for it. Fails
- * when the runtime asks for no chunk for `answerTimeout`, or when other answers need the memory.
+ * Creates the body of a fetch `Response`. Reads a chunk only when the runtime asks for it. Cuts off
+ * the answer when the runtime asks for no chunk for `answerTimeout`, or when other answers need the
+ * memory.
  */
 export function createStream(
   { first, rest }: ReplyStream,

@@ -14,7 +14,7 @@ import { below, parseTarget } from './target.ts'
 export interface FetchInfo {
   /** The client's address, for the limits and the log. */
   readonly client?: string | undefined
-  /** Answers paths that tillkit does not have; without it they get 404. */
+  /** Answers the requests for paths that tillkit does not have. By default they get 404. */
   readonly next?: (() => Response | Promise<Response>) | undefined
 }
 

@@ -14,13 +14,13 @@ import { targetOf } from './target.ts'
 
 /** A request listener, which is also a middleware of Express and Connect. */
 export interface RequestHandler {
-  /** Calls `next` for paths that tillkit does not have; without it they get 404. */
+  /** Calls `next` for paths that tillkit does not have. Without `next`, such paths get 404. */
   (request: IncomingMessage, response: ServerResponse, next?: () => void): void
   /** Answers `/readyz` with 503 from now on: load balancers then send requests elsewhere. */
   drain(): void
 }
 
-/** The responses that a handler has taken. A second handler must not answer them too. */
+/** Marks a response that a handler is going to answer. A second handler must not answer it too. */
 const TAKEN = Symbol('taken')
 
 /**
@@ -54,7 +54,7 @@ export function createHandler(till: Till, options: HandlerOptions = {}): Request
 }
 
 /**
- * The listener of `serve`. No middleware can have changed the headers, so it reads them as sent.
+ * The listener of `serve`. It reads the raw headers, because no middleware can have changed them.
  */
 export function createServerListener(till: Till, context: ServerContext) {
   return createListener(till, context, readHeaders).start
@@ -103,7 +103,7 @@ function createListener(
     finish(exchange, reply, failure)
   }
 
-  /** Must not throw: an error would end the loop that answers the other waiting reads. */
+  /** Answers one of several waiting reads. An error would leave the others unanswered. */
   const afterCheck = (known: RepeatedRead, isCurrent: boolean) => {
     const { exchange, together } = known
     releaseRead(known)

@@ -5,13 +5,13 @@ import { TransportFault } from './problems.ts'
 /** A header's value: undefined if the header is missing, null if it was sent more than once. */
 export type HeaderValue = string | null | undefined
 
-/** Headers that are set before the rest of an answer is known. */
+/** Sets headers of an answer before its status and body are known. */
 export interface AnswerHeaders {
   getHeader(name: string): unknown
   setHeader(name: string, value: string): unknown
 }
 
-/** The request headers that the server uses, apart from those of the body. */
+/** The request headers that the server uses, except those that describe the body. */
 export interface RequestHeaders {
   host: HeaderValue
   request_id: HeaderValue

@@ -21,8 +21,8 @@ export function createHostAccount<Request>(
     // identifies the account.
     const site = exchange.header('sec-fetch-site')
     if (site === 'cross-site' || site === 'same-site') return till.accounts.authenticate('')
-    // Requires `application/json`: browsers without `Sec-Fetch-Site` send it for a script of
-    // another origin only after a CORS preflight.
+    // Requires `application/json`. Browsers without `Sec-Fetch-Site` send a CORS preflight before a
+    // script of another origin can send this type.
     assertJson(exchange)
     const account_id = await hook(exchange.request as Request)
     if (!account_id) return till.accounts.authenticate(undefined)

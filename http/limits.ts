@@ -5,24 +5,24 @@ const MAX_MEMORY = 512 * 1024 ** 2
 /** All limits of the server. Times are in milliseconds, sizes in bytes. */
 export const limits = {
   /**
-   * Open connections; further ones are closed at once. Each takes about 6 KiB. If all of them send
-   * a request at once, the server answers within two seconds.
+   * The maximum number of open connections; further ones are closed at once. Each takes about 6
+   * KiB. If all of them send a request at once, the server answers within two seconds.
    */
   connections: 20_000,
   /**
-   * Requests in flight; further ones get 503. Each kind has its own limit, so clients that send
-   * bodies slowly can at worst block other writes, but never reads.
+   * The maximum numbers of requests in flight; further ones get 503. Reads and writes have separate
+   * limits, so clients that send bodies slowly cannot block reads.
    */
   readsInFlight: 1_000,
   writesInFlight: 1_000,
-  /** Imports in flight. Each uses a temporary file. Imports into one store run one by one. */
+  /** The maximum number of imports in flight. Imports into the same store run one by one. */
   uploadsInFlight: 32,
   /**
-   * Requests of the management API in flight that may take long: searches, summaries, exports,
-   * catalogs, the undo of an import and the erasure of a user.
+   * The maximum number of slow requests of the management API in flight: searches, summaries,
+   * exports, catalogs, the undo of an import and the erasure of a user.
    */
   reportsInFlight: 16,
-  /** Requests whose credential is being verified. Other limits of requests count them later. */
+  /** The maximum number of requests whose credential is being verified; further ones get 503. */
   verificationsInFlight: 1_000,
   /**
    * The percentage of a limit on requests or memory that one account may use. For
@@ -30,38 +30,39 @@ export const limits = {
    */
   accountShare: 50,
   /**
-   * Imports in flight of one project. Without this limit, clients with the project's public key
-   * could use up the whole share of its account.
+   * The maximum number of imports in flight of one project. Without this limit, clients with the
+   * project's public key could use up the whole share of its account.
    */
   uploadsOfProject: 4,
-  /** Pipelined requests that wait on one connection; one more closes the connection. */
+  /** The maximum number of pipelined requests that wait on a connection; one more closes it. */
   pipelined: 100,
-  /** Bytes of all headers of a request together; more gets 431. */
+  /** The maximum bytes of all headers of a request together; more gets 431. */
   headerBytes: 16 * 1024,
   headersTimeout: 10_000,
-  /** Bytes and milliseconds for the body of a JSON endpoint; more gets 413, slower gets 408. */
+  /** The maximum bytes of a JSON body; more gets 413. */
   jsonBytes: 256 * 1024,
+  /** The maximum milliseconds until a JSON body has arrived; a slower one gets 408. */
   jsonTimeout: 30_000,
-  /** Values and keys in a JSON body; more gets 400. 64 KiB of `meta` may hold 32,768 of them. */
+  /** The maximum values and keys in a JSON body; more gets 400. `meta` may have 32,768 of them. */
   jsonValues: 33_000,
   /**
-   * Levels of nesting in a JSON body; more gets 400. `meta` and `config` may have 32. The limit is
-   * twice that, so the library can usually report the error with the field's name.
+   * The maximum levels of nesting in a JSON body; more gets 400. `meta` and `config` may have 32.
+   * The limit is twice that, so that usually the library reports the error, with the field's name.
    */
   jsonDepth: 64,
-  /** Bytes in the body of an import; more gets 413. */
+  /** The maximum bytes in the body of an import; more gets 413. */
   uploadBytes: 1024 ** 3,
-  /** Milliseconds between two chunks of an upload; a longer pause gets 408. */
+  /** The maximum milliseconds between two chunks of an upload; a longer pause gets 408. */
   uploadIdleTimeout: 30_000,
-  /** Bytes of a form field other than the file. */
+  /** The maximum bytes of a form field other than the file. */
   fieldBytes: 4 * 1024,
   formParts: 20,
   /** Bytes of memory that an import reserves for its buffers and rows. */
   uploadMemory: 4 * 1024 ** 2,
   /**
-   * Bytes of memory for bodies, parsed values, imports and unsent answers: half of the heap, at
-   * most 512 MiB. Requests may use half of these bytes; further requests get 503. When all bytes
-   * are used, the clients with the most unsent bytes are disconnected.
+   * The maximum bytes of memory for bodies, parsed values, imports and unsent answers: half of the
+   * heap, at most 512 MiB. Requests may use half of them; further requests get 503. When all are
+   * used, the clients with the most unsent bytes are disconnected.
    */
   memoryBytes: Math.min(MAX_MEMORY, getHeapStatistics().heap_size_limit / 2),
   /** The maximum bytes of a problem document. Errors that do not fit are left out. */
@@ -71,9 +72,9 @@ export const limits = {
    * the management API.
    */
   reportBytes: 256 * 1024,
-  /** Milliseconds for a whole request, including a slow upload. */
+  /** The maximum milliseconds for the arrival of a whole request, such as a slow upload. */
   requestTimeout: 3_600_000,
-  /** Milliseconds for which a client may read nothing of its answer. */
+  /** A client that reads nothing of its answer for this many milliseconds is disconnected. */
   answerTimeout: 30_000,
   /**
    * Milliseconds before the server closes an idle connection. This is longer than the 60 s after
@@ -81,7 +82,7 @@ export const limits = {
    */
   keepAliveTimeout: 75_000,
   /**
-   * Bytes of an unwanted body that the server reads and discards, so its sender gets the answer.
+   * The maximum bytes of an unwanted body to read and discard, so that its sender gets the answer.
    */
   discardBytes: 16 * 1024 ** 2,
   discardTimeout: 5_000,
@@ -95,7 +96,7 @@ export const limits = {
    * its way.
    */
   stopIdleTimeout: 500,
-  /** Milliseconds for which a stopping server waits for requests in flight. */
+  /** The maximum milliseconds for which a stopping server waits for requests in flight. */
   stopTimeout: 9_000,
 } as const
 

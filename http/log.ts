@@ -60,7 +60,7 @@ export function createRecorder({ log, logOnlyErrors }: LogOptions, metrics?: Met
   }
 }
 
-/** A log that fails is reported as a warning of the process, and never affects a request. */
+/** Calls the log function. Reports its errors as warnings of the process. */
 function writeTo(log: (entry: LogEntry) => unknown, entry: LogEntry): void {
   const warn = (error: unknown) =>
     process.emitWarning(error instanceof Error ? error : String(error))
@@ -74,7 +74,7 @@ function writeTo(log: (entry: LogEntry) => unknown, entry: LogEntry): void {
 
 function entryOf(outcome: Outcome): LogEntry {
   const { method, route, status, ms, request_id, client, account_id, project_id, fault } = outcome
-  // Assigns each optional field, because spreading or rest fields take 0.5 µs more (bench/read).
+  // Assigns the optional fields one by one: object spread takes 0.5 µs more (bench/read).
   const entry: { -readonly [F in keyof LogEntry]: LogEntry[F] } = {
     time: formatTime(Date.now()),
     level: fault === undefined ? 'info' : 'error',

@@ -19,9 +19,9 @@ export interface Reservation {
 /**
  * Limits the memory of all requests and unsent answers of a process. Requests may reserve half of
  * the budget; further ones get 503. Unsent answers may use the rest, called the send budget. When
- * the send budget is used up, the clients with the most unsent bytes are disconnected. Slow readers
- * therefore never block requests. Requests never disconnect a reader while all unsent answers fit
- * into half of the budget.
+ * the send budget is used up, the clients with the most unsent bytes are disconnected. Clients that
+ * read slowly therefore never block requests. The budget disconnects no client while all unsent
+ * answers fit into half of it.
  */
 export interface MemoryBudget {
   /** The number of requests refused for lack of memory. */
@@ -40,7 +40,7 @@ export interface MemoryBudget {
  */
 const ANSWER_BYTES = 8 * 1024
 
-/** Creates a budget. One account may reserve `accountShare` percent of the memory for requests. */
+/** Creates a budget. One account may use `accountShare` percent of the memory for requests. */
 export function createMemoryBudget(bytes: number, accountShare: number): MemoryBudget {
   const forRequests = bytes / 2
   const share = (forRequests * accountShare) / 100

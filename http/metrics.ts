@@ -64,8 +64,8 @@ interface Series {
   /** The number of requests by method, then by status. */
   readonly counts: Map<string, Map<number, number>>
   /**
-   * The number of requests between each bound and the previous one. The last number counts the
-   * requests above all bounds.
+   * For each bound, the number of requests between the previous bound and this one. The last number
+   * counts the requests above all bounds.
    */
   readonly buckets: number[]
   seconds: number
@@ -181,7 +181,7 @@ export function createMetrics(gauges: Gauges, pool: PoolMetrics = single): Metri
   }
 }
 
-/** The `PoolMetrics` of a server without worker processes. */
+/** Collects the metrics of a server without worker processes: only those of this process. */
 const single: PoolMetrics = (collectOwn) => async () => collectOwn()
 
 function countSamples([route, { counts }]: readonly [string, Series]): Sample[] {

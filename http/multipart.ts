@@ -36,10 +36,10 @@ export interface PartHead {
   readonly contentType?: string | undefined
 }
 
-/** Calls `part`, then `data` any number of times, then `partEnd`. An exception ends the parsing. */
+/** The parser calls these in order for each part, `data` once per chunk. It stops if one throws. */
 export interface MultipartHandlers {
   part(head: PartHead): void
-  /** Gets the next bytes of the part, never empty; usually a view of the pushed chunk. */
+  /** Gets the next bytes of the part, at least one; usually a view of the pushed chunk. */
   data(chunk: Uint8Array): void
   partEnd(): void
 }
@@ -51,12 +51,10 @@ export interface MultipartLimits {
   readonly maxParts?: number
 }
 
-/**
- * A push parser. Its methods throw a {@link MultipartError}; after one, all calls throw it again.
- */
+/** A push parser. After its first {@link MultipartError}, each call throws the same error again. */
 export interface MultipartParser {
   push(chunk: Uint8Array): void
-  /** Ends the input. Throws if the closing delimiter is missing. Call nothing after it. */
+  /** Ends the input. Throws if the closing delimiter is missing. Must be the last call. */
   end(): void
 }
 
@@ -67,7 +65,7 @@ const PARAMETER = new RegExp(
   `[ \\t]*;[ \\t]*(?:(${TOKEN})=(?:"((?:[^"\\\\]|\\\\.)*)"|(${TOKEN})))?`,
   'gsy',
 )
-/** RFC 2046 section 5.1.1: up to 70 characters, the last of them not a space. */
+/** A boundary has up to 70 characters, and does not end with a space (RFC 2046 section 5.1.1). */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const OPENING = /^[ \t]*$/
 const CLOSING = /^--[ \t]*$/
@@ -106,8 +104,8 @@ export function createMultipartParser(
   let state: 'preamble' | 'delimiter' | 'header' | 'data' | 'epilogue' = 'preamble'
   // How many bytes at the end of the input match the beginning of the delimiter.
   let matched = CRLF.length
-  // How many of the matched bytes are not data, even if no delimiter follows. The CRLF that ends a
-  // header is not data, but it may begin a delimiter.
+  // How many of these matched bytes are not data, even if they turn out not to be a delimiter. The
+  // CRLF that ends a header is not data, but it may begin a delimiter.
   let consumed = CRLF.length
   let line = ''
   let header: string[] = []
@@ -243,7 +241,7 @@ function parseHead(lines: readonly string[]): PartHead {
 
 const KNOWN = ['content-disposition', 'content-type', 'content-transfer-encoding']
 
-/** Parses the known fields by lower-case name. Others "MUST be ignored" (RFC 7578 section 4.8). */
+/** Parses the known headers of a part. Others "MUST be ignored" (RFC 7578 section 4.8). */
 function parseFields(lines: readonly string[]): Map<string, string> {
   const fields = new Map<string, string>()
   for (const line of lines) {
@@ -277,9 +275,9 @@ function parseParameters(value: string, type: string): Map<string, string> | und
 }
 
 /**
- * Undoes the escapes in a name. Browsers escape three characters with `%` (WHATWG HTML,
- * multipart/form-data encoding algorithm), curl two with a backslash. Any other `%` or backslash
- * stays.
+ * Undoes the escapes in a field name or file name. Browsers escape three characters with `%`
+ * (WHATWG HTML, multipart/form-data encoding algorithm), curl two with a backslash. Any other `%`
+ * or backslash stays.
  */
 function unescapeName(raw: string | undefined): string | undefined {
   return raw?.replace(/%22|%0D|%0A|\\["\\]/g, (sent) => ESCAPES[sent] ?? sent)

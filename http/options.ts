@@ -23,13 +23,13 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly limits?: Partial<Limits>
   /** The origins whose scripts may call the routes for public keys and tokens; `*` for all. */
   readonly corsOrigins?: readonly string[] | undefined
-  /** Requests a minute for each credential. */
+  /** The maximum number of requests a minute for each credential. */
   readonly rateLimit?: number | undefined
-  /** Requests a minute for each address. */
+  /** The maximum number of requests a minute for each client address. */
   readonly rateLimitAddress?: number | undefined
   /**
-   * The number of trusted proxies in front, each of which adds an entry to X-Forwarded-For; true
-   * means one. If set, the client's address is taken from that header.
+   * The number of trusted proxies in front of the server; true means one. Each must add an entry to
+   * X-Forwarded-For. If set, the client's address is taken from that header.
    */
   readonly trustProxy?: boolean | number | undefined
   /** Serves a reference page of the API at `/docs`. */
@@ -42,7 +42,7 @@ export interface HandlerOptions<Request = IncomingMessage> extends LogOptions {
   readonly metrics?: boolean | undefined
   /** Combines the metrics of several worker processes. */
   readonly poolMetrics?: PoolMetrics | undefined
-  /** The sender of webhooks in this process, for the metrics. */
+  /** The webhook sender of this process. `/metrics` reports its requests. */
   readonly webhooks?: WebhookSender | undefined
 }
 

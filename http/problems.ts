@@ -91,7 +91,7 @@ const MAX_TEXT = 1000
  * shown.
  */
 function fit(body: Problem['body'], bytes: number): Problem['body'] {
-  // Most bodies are short. The code for long bodies takes ten times as long.
+  // Returns the usual short body at once. Shortening a long one takes ten times as long.
   if (textLength(body) <= MAX_TEXT) return body
   const { errors = [], ...rest } = body
   const detail = excerpt(rest.detail, MAX_TEXT)

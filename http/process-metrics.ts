@@ -66,7 +66,7 @@ function delayMetric(): Family {
 }
 
 /**
- * The counts of file descriptors, on Linux only. The metrics of several workers show the highest
+ * The counts of file descriptors, on Linux only. Of several workers, the metrics report the highest
  * count and the lowest limit.
  */
 function fileMetrics(): Family[] {

@@ -51,7 +51,7 @@ export function synchronizeRateLimits(
     for (;;) {
       await setTimeout(SYNC_MS, undefined, { ref: false })
       if (!isRunning) return
-      await synchronize().catch(() => {}) // ignored: requests that fail report the error
+      await synchronize().catch(() => {}) // ignores storage errors: requests report them
     }
   }
   run()

@@ -5,7 +5,7 @@ import { TransportFault } from './problems.ts'
 /** The result of consuming one request from a bucket. */
 export interface Consumption {
   readonly isAllowed: boolean
-  /** How many more requests are allowed at this moment. */
+  /** The number of further requests that the bucket allows at this moment. */
   readonly remaining: number
   /** Whole seconds until the bucket is full; after a refusal, until the next request is allowed. */
   readonly seconds: number
@@ -97,7 +97,7 @@ export function consume(limit: RateLimit, key: string, answer: AnswerHeaders): v
   const { isAllowed, remaining, seconds } = limiter.consume(key)
   addToList(answer, 'ratelimit-policy', policy)
   addToList(answer, 'ratelimit', `"${name}";r=${remaining};t=${seconds}`)
-  // Adds 0 for a refused request, so that the next synchronization reads this key's bucket too.
+  // Creates an entry for a refused request too: the next synchronization then reads its bucket.
   unshared?.set(key, (unshared.get(key) ?? 0) + (isAllowed ? 1 : 0))
   if (isAllowed) return
   limit.refused++

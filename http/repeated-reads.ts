@@ -12,10 +12,10 @@ export interface CacheableRead {
   readonly answer: Answer
 }
 
-/** A request for which an earlier answer is known. */
+/** A request whose answer is cached. */
 export interface RepeatedRead extends CacheableRead {
   readonly exchange: NodeExchange
-  /** The function of this request from `Till.together`. */
+  /** The function that `Till.together` returned for this request. */
   readonly together: Together
   /** The revision of the data at which the answer is correct. */
   readonly revision: number
@@ -25,10 +25,9 @@ type Send = (read: RepeatedRead, isCurrent: boolean) => void
 
 /**
  * Answers a read in one step when a request with the same target and the same token was answered
- * before. The steps of a first read cost 9 µs in promises and garbage (bench/read).
- *
- * Any change of the database or of the signing keys empties the caches. Each read waits for a check
- * for changes that begins after the read has arrived, so no answer is outdated.
+ * before. The steps of a first read cost 9 µs in promises and garbage (bench/read). Any change of
+ * the database or of the signing keys empties the caches. When a read arrives, the server checks
+ * for changes and answers after that check, so no answer is outdated.
  */
 export interface RepeatedReads {
   find(exchange: NodeExchange, together: Together): RepeatedRead | undefined
@@ -45,7 +44,7 @@ export interface RepeatedReads {
   recorder(exchange: NodeExchange): (read: CacheableRead) => void
 }
 
-/** The maximum bytes of the token cache, and of the answer cache with its request targets. */
+/** The maximum bytes of the token cache and of the answer cache, with their keys. */
 const TOKEN_BYTES = 8 * 2 ** 20
 const ANSWER_BYTES = 16 * 2 ** 20
 

@@ -10,7 +10,7 @@ export class Representation {
   readonly length: number
   readonly etag: string
 
-  /** The etag covers `text` and `more`: text outside the body, such as a header. */
+  /** The etag is the hash of `text`, the body, and of `more`, such as the content of a header. */
   constructor(text: string, more = '') {
     const bytes = Buffer.from(text)
     this.content = bytes.length < 4096 ? text : bytes

@@ -32,7 +32,7 @@ export function targetOf(request: MountedRequest, basePath: string): Target {
 /** Throws a TypeError if Express has mounted the handler at a path outside of its `basePath`. */
 function assertMount(mount: unknown, basePath: string): void {
   if (typeof mount !== 'string' || mount === '' || mount === basePath) return
-  // Ignores case, as Express does. Otherwise a client that writes `/SHOP` could cause this error.
+  // Ignores case, as Express does. Otherwise a request for `/SHOP` could cause the TypeError.
   const [outer, inner] = [`${mount}/`.toLowerCase(), `${basePath}/`.toLowerCase()]
   if (outer.startsWith(inner) || inner.startsWith(outer)) return
   throw new TypeError(

@@ -104,14 +104,11 @@ async function asUnavailable<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/**
- * The maximum number of separate chunks to keep. Only very small chunks exceed it before
- * `WRITE_BYTES` have arrived.
- */
+/** The maximum number of unwritten chunks. Chunks of 512 bytes or more never reach it. */
 const MAX_CHUNKS = 1024
 
 /**
- * Adds a chunk. Joins the chunks when there are many, because even a chunk of one byte takes 400
+ * Adds a chunk. Joins more than `MAX_CHUNKS` into one, because even a chunk of one byte takes 400
  * bytes of memory.
  */
 function addChunk(chunks: Uint8Array[], chunk: Uint8Array): void {

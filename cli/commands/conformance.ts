@@ -8,14 +8,14 @@ import { serverUrl, type ValueParser, wholeNumber } from '../option-values.ts'
 import { createStatusLine } from '../progress.ts'
 import { interruptible } from '../signals.ts'
 
-/** Parses the URL of the server, the part before `/api/v1`. */
+/** Parses the base URL of the server: the part of its URLs before `/api/v1`. */
 const baseUrl: ValueParser<string> = (text, name) => {
   const { username, password, search, hash } = new URL(serverUrl(text, name))
   if (username + password + search + hash === '') return text
   throw new UsageError(`${name} must have no user, query or fragment`)
 }
 
-/** Parses a key, which must fit into a header. The error does not quote the key. */
+/** Parses an account key or public key: visible ASCII. The error does not quote the key. */
 const key: ValueParser<string> = (text, name) => {
   if (/^[!-~]+$/.test(text)) return text
   throw new UsageError(`${name} must have at least one character, and only visible ASCII ones`)
@@ -84,7 +84,7 @@ export const conformance = command({
 
 const QUIET_MS = 1_000
 
-/** Runs the suite. On a terminal, shows the current check after the first second. */
+/** Runs the conformance checks. On a terminal, shows the current one after the first second. */
 async function runWithProgress(options: SuiteOptions, io: Io): Promise<Report> {
   const line = createStatusLine(io.stderr)
   const started = performance.now()

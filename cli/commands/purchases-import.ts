@@ -92,7 +92,7 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
     const stat = statSync(operand)
     if (stat.isDirectory()) throw new Error(`${operand} is a directory`)
     const stream = createReadStream(operand)
-    // Keeps an early error from ending the process: the import reports it when it reads the stream.
+    // Keeps an early stream error from ending the process: the import reports it when it reads.
     stream.on('error', () => {})
     return { stream, size: stat.size }
   } catch (error) {
@@ -101,7 +101,7 @@ function openFile(operand: string, io: Io): { stream: Readable; size: number } {
 }
 
 function printResult(output: Output, result: ImportResult, dry_run: boolean): void {
-  // The id is useless after a dry run, which stores no import.
+  // Leaves out the import's id after a dry run, which stores no import.
   const { import_id, ...summary } = result
   const shown = dry_run ? summary : { import_id, ...summary }
   if (output.json) {

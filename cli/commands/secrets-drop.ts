@@ -14,7 +14,7 @@ export const secretsDrop = command({
     },
   },
   async run({ till, options, config, output }) {
-    // Without a master key, this would list every encrypted secret as unreadable.
+    // Without a master key, the command would list every encrypted secret as unreadable.
     if (config.masterKeys.length === 0) throw new UsageError('TILLKIT_MASTER_KEY is not set')
     const { operations } = till
     const found = await operations.listUnreadableSecrets()

@@ -164,7 +164,8 @@ export const serve = command({
       const onDeath = (message: string) => log('error', message)
       return startWorkers(workers, args, settings.host, onDeath, webhooks)
     }
-    // Listens for signals before the URL is printed: a reader of the URL may send one at once.
+    // Listens for signals before the URL is printed: a program that reads the URL may send a signal
+    // at once.
     const stopped = stopSignal(io, isWorker)
     if (isWorker) return serveUntil(stopped, await listenAndSend())
     const demo = options.demo ? await createDemo(till) : undefined

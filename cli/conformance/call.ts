@@ -8,7 +8,7 @@ export interface Credential {
 
 /** The parts of a request that differ between requests to one endpoint. */
 export interface Call {
-  /** The item id in the path of endpoint 6. */
+  /** The item id in the path of `GET /items/{item_id}`. */
   readonly item_id?: string
   /** The query string, such as `?store_id=main`. */
   readonly query?: string

@@ -22,7 +22,7 @@ type MakeCall = (world: World) => Promise<Call>
 /** Describes an endpoint. Most of its checks are made from this description. */
 export interface EndpointSpec {
   readonly number: EndpointNumber
-  /** The body of an answer with status 200. */
+  /** The expected shape of the body of an answer with status 200. */
   readonly answer: Shape
   /** Creates a valid request with all fields, for new records. */
   readonly request: MakeCall

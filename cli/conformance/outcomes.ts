@@ -27,5 +27,5 @@ export class NoAnswer extends Error {
   }
 }
 
-/** A check cannot run: a record that it needs could not be created, or time is over. */
+/** A check cannot run: a record that it needs could not be created, or the time has run out. */
 export class NotRun extends Error {}

@@ -3,12 +3,12 @@ import { NoAnswer } from './outcomes.ts'
 import type { EndpointNumber } from './routes.ts'
 import type { World } from './world.ts'
 
-/** No check can run: the server does not answer, or refuses a key everywhere. */
+/** No check can run: the server does not answer, or refuses the public key or the account key. */
 export class Unreachable extends Error {}
 
 /**
- * Tries both keys. Throws an Unreachable if the server does not answer, or if all endpoints that
- * are tried with a key refuse it.
+ * Sends three requests with the public key and three with the account key. Throws an Unreachable if
+ * the server does not answer, or if it refuses all three requests with one of the keys.
  */
 export async function assertReachable(world: World, url: string): Promise<void> {
   const { call, newSession, session } = world

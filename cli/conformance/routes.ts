@@ -6,7 +6,7 @@ export const ROUTES = {
   4: route('POST', '/api/v1/items', 'account key', [400, 401, 500]),
   5: route('GET', '/api/v1/items', 'token', [400, 401, 500]),
   6: route('GET', '/api/v1/items/{item_id}', 'token', [400, 401, 404]),
-  // In the specification, only rule 4 of the authentication names a status for the import.
+  // The specification lists no errors of the import, but its authentication rule 4 requires 401.
   7: route('POST', '/api/v1/purchases/import', 'token', [401]),
   8: route('POST', '/api/v1/projects', 'account key', [400, 401, 500]),
   9: route('PUT', '/api/v1/projects', 'token', [400, 401, 500]),

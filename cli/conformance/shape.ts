@@ -79,7 +79,7 @@ export function valueAt(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), value)
 }
 
-/** Whether `found` has all of `sent`. Objects in `found` may have more keys. */
+/** Whether `found` equals `sent`, except that objects in `found` may have more keys. */
 export function holds(found: unknown, sent: unknown): boolean {
   if (Array.isArray(sent)) {
     const isSameLength = Array.isArray(found) && found.length === sent.length

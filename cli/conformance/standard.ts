@@ -87,8 +87,8 @@ function credentialChecks({ number, request }: EndpointSpec, { check }: Tools): 
 }
 
 /**
- * Changes the first character of the signature. The last character may have unused bits, so
- * changing it could have no effect.
+ * Changes the first character of a token's signature. The last character may have unused bits, so
+ * changing that one could have no effect.
  */
 function changeSignature(token: string): string {
   const at = token.lastIndexOf('.') + 1

@@ -70,7 +70,7 @@ export interface SuiteOptions extends Keys {
 const TOTAL_MS = 300_000
 const MAX_REQUESTS = 1_000
 
-/** Checks a server. Throws an Unreachable when it does not answer, or refuses a key. */
+/** Checks a server. Throws an Unreachable when the server does not answer, or refuses a key. */
 export async function runSuite(options: SuiteOptions): Promise<Report> {
   const { timeout, only, signal, onProgress } = options
   const url = options.url.replace(/\/+$/, '')
@@ -85,7 +85,7 @@ export async function runSuite(options: SuiteOptions): Promise<Report> {
       checks.push(...(await checkEndpoint(endpoint, world, onProgress)))
     }
   } finally {
-    // Sends without the abort signal, so that an interrupted run restores the project too.
+    // These requests ignore the abort signal, so that an interrupted run restores the project too.
     restored = await world.restore(createClient({ ...limits, totalTime: timeout }))
   }
   const count = (outcome: Outcome) => checks.filter((each) => each.outcome === outcome).length

@@ -101,14 +101,14 @@ export function createWorld(send: Send, { public_key, account_key }: Keys) {
   const item = once(() =>
     createItem({ description: 'An item', meta: { nested: { list: [1, 'two', { three: true }] } } }),
   )
-  /** Records of another project of the account, to which the token gives no access. */
+  /** Records of a second project of the account. The token gives no access to them. */
   const foreign = once(async () => {
     const project_id = need(await call(8, { json: await newProject() }), 8, 'id')
     const store_id = await createStore({ project_id })
     return { project_id, store_id, item_id: (await createItem({ store_id })).id }
   })
 
-  /** Restores the project with `send`. Returns whether that succeeded, or was not necessary. */
+  /** Undoes the changes of the project with `send`. Returns false if that failed. */
   const restore = async (send: Send): Promise<boolean> => {
     if (!hasChanges) return true
     try {

@@ -94,8 +94,9 @@ interface Chunk {
 
 /**
  * Yields the JSON of the whole list, page by page. The first page has `length` items. Each page is
- * formatted in its own turn of the event loop. `first` is undefined if other work came first: the
- * handler then dropped the first page to save memory, and this reads the page again.
+ * formatted in its own turn of the event loop. If other requests wait for a turn, the handler
+ * discards the first page to save memory. `first` is then undefined, and this function reads that
+ * page again.
  */
 async function* chunksOf(
   account: string,
@@ -107,10 +108,10 @@ async function* chunksOf(
     await waitForTurn(account)
     return chunkOf(opening, await read(cursor, limit))
   }
-  // Uses the same limit as the handler's read, so that the page comes from the cache.
+  // Reads with the limit that the handler used, so that the page comes from the cache.
   let chunk = first ?? (await nextChunk('{"items":[', MAX_PAGE))
-  // Later pages have an eighth of the items. The first page has up to 1,000 items or 1 MiB.
-  // Formatting it takes up to 80 ms, and other requests wait meanwhile.
+  // Later pages have an eighth of the first page's items. Formatting the first page, of up to 1,000
+  // items or 1 MiB, takes up to 80 ms, and other requests wait meanwhile.
   const limit = Math.ceil(length / 8)
   yield chunk.bytes
   while (chunk.next !== undefined) {

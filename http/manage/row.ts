@@ -14,8 +14,8 @@ export interface ManageCall {
   readonly caller: KeyedAccount
   readonly params: { readonly [name: string]: string }
   /**
-   * The path parameters, and the documented fields of the query or body. The type `never` fits the
-   * input of every method; the library validates the fields.
+   * The path parameters, and the documented fields of the query or body. The type is `never`, which
+   * every method accepts as its input. The library validates the fields.
    */
   readonly input: never
   readonly options: CallOptions
@@ -25,7 +25,7 @@ export interface ManageCall {
 type Run = (call: ManageCall) => Promise<object>
 
 interface Description extends RouteDescription {
-  /** The concurrency limit of the route; by default that of its method. */
+  /** Selects the concurrency limit of the route; by default that of its HTTP method. */
   readonly kind?: AnyRoute['kind']
 }
 
@@ -54,7 +54,7 @@ type Method = (caller: KeyedAccount, input: never, options: CallOptions) => Prom
 
 type Noun = 'accounts' | 'projects' | 'stores' | 'items' | 'purchases' | 'imports' | 'webhooks'
 
-/** Calls a method of the library that takes the caller, one input and the options of the call. */
+/** Returns a handler that calls a method of the library and answers with its result. */
 export function run<N extends Noun>(noun: N, method: keyof Till[N] & string): Run {
   return ({ till, caller, input, options }) => {
     const call = till[noun][method as keyof Till[Noun]] as Method
@@ -62,7 +62,7 @@ export function run<N extends Noun>(noun: N, method: keyof Till[N] & string): Ru
   }
 }
 
-/** Like `row`, for an answer that needs its own headers. */
+/** Creates a route of the management API. `run` returns the whole answer, with its headers. */
 export function streamRow(
   line: string,
   run: (call: ManageCall) => Promise<Answer>,
@@ -92,7 +92,7 @@ export function streamRow(
 
 const INVALID = 'invalid_request' as const
 
-/** Larger pages wait for a turn of the event loop: 1,000 records take 10 to 80 ms. */
+/** Requests for larger pages wait for a turn of the event loop: 1,000 records take 10 to 80 ms. */
 const LARGE_PAGE = 100
 
 type AnyCall = Call<KeyedAccount, { readonly [field: string]: unknown }>
@@ -130,7 +130,7 @@ function pickFields(
   return Object.fromEntries(entries)
 }
 
-/** Converts a text of the query to the array or boolean that the library takes. */
+/** Converts the text of a query parameter to the array or boolean that the library expects. */
 function convert(value: unknown, type: unknown): unknown {
   if (type === 'array') return String(value).split(',')
   return type === 'boolean' && (value === 'true' || value === 'false') ? value === 'true' : value

@@ -5,8 +5,8 @@ import { waitForTurn } from '../scheduler.ts'
 import type { ManageCall } from './row.ts'
 
 /**
- * Answers with a JSON file whose text is created while it is sent. Each chunk counts in the
- * concurrency limit only while it is created: a slow reader must not occupy it.
+ * Answers with a JSON file whose text is created while it is sent. The request counts in the
+ * concurrency limit only while a chunk is created, not while a slow client reads.
  */
 export async function streamFile(
   { caller, context: { concurrency, limits } }: ManageCall,

@@ -36,7 +36,7 @@ const store = {
 }
 const { project_id, store_id, store_type, store_config } = store
 
-/** An example of each body. */
+/** An example of each request body and response body. */
 export const examples = {
   SessionRequest: { user_id: 'player-1', device_info: { platform: 'ios', app_version: '1.4.0' } },
   NewItem: {

@@ -1,7 +1,7 @@
 const text = { type: 'string' }
 const count = { type: 'string', pattern: '^[0-9]+$' }
 
-/** The response headers of the API. An answer that lists a `required` header always has it. */
+/** The API's response headers. An answer documented with a `required` header always has it. */
 export const responseHeaders = {
   'X-Request-Id': {
     required: true,

@@ -5,7 +5,7 @@ export type Properties = { readonly [field: string]: JsonSchema }
 export const text = { type: 'string' }
 export const count = { type: 'integer', minimum: 0 }
 
-/** The schema of an object with all of these fields and no others. */
+/** The schema of an object that has all of these fields and no others. */
 export function exactly(properties: Properties) {
   return {
     type: 'object',
@@ -15,7 +15,7 @@ export function exactly(properties: Properties) {
   }
 }
 
-/** The schema of an object with exactly the named fields. */
+/** Picks the named fields from `properties`. Returns the schema of an object with exactly these. */
 export function pick(properties: Properties, ...fields: readonly string[]) {
   return exactly(Object.fromEntries(fields.map((field) => [field, properties[field] ?? {}])))
 }

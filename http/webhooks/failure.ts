@@ -1,4 +1,4 @@
-/** Why a message got no answer. */
+/** Why a webhook request got no answer. */
 export type FailureKind =
   | 'refused'
   | 'dns'
@@ -8,7 +8,7 @@ export type FailureKind =
   | 'protocol'
   | 'stopped'
 
-/** A request that got no answer. The account sees the message. */
+/** The error of a request that got no answer. The owner of the webhook can read the message. */
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure'
   readonly kind: FailureKind
@@ -31,8 +31,8 @@ const MESSAGES: { readonly [code: string]: readonly [FailureKind, string] } = {
 const MAX_LENGTH = 200
 
 /**
- * Converts an error of a socket, of TLS or of the HTTP parser. Never quotes the bytes of the
- * receiver.
+ * Converts an error of a socket, of TLS or of the HTTP parser to a `RequestFailure`. Its message
+ * never quotes bytes that the receiver sent.
  */
 export function toFailure(error: unknown): RequestFailure {
   if (error instanceof RequestFailure) return error

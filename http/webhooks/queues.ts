@@ -11,7 +11,7 @@ const IN_FLIGHT = 500
  */
 const FAILING_IN_FLIGHT = IN_FLIGHT / 2
 
-/** The length of a full queue of an endpoint. The sender claims no messages for a full queue. */
+/** The sender claims no messages for an endpoint that has this many waiting messages. */
 const ENOUGH = 100
 /** The sender claims no more messages when all queues together have this many messages or bytes. */
 const MAX_MESSAGES = 2_000
@@ -26,7 +26,7 @@ interface Queue {
   inFlight: number
 }
 
-/** The messages that wait or are in flight, of one account or of all. */
+/** The waiting messages and the requests in flight, of one account or of all accounts. */
 interface Usage {
   messages: number
   bytes: number
@@ -43,8 +43,8 @@ interface QueuedMessage {
 /** A message that may be sent now. The caller must call `finish` once. */
 export interface Turn extends QueuedMessage {
   /**
-   * Ends the sending. `hasAnswered` says whether the endpoint answered; undefined if nothing was
-   * sent.
+   * Reports that the request has ended. `hasAnswered` says whether the endpoint answered; it is
+   * undefined if no request was sent.
    */
   finish(hasAnswered?: boolean): void
 }
@@ -61,14 +61,14 @@ export interface Queues {
   add(message: OutgoingMessage, deadline: number): void
   /** The next message that may be sent, round-robin by endpoint. */
   next(): Turn | undefined
-  /** Removes the messages of an endpoint that wait, and returns them. */
+  /** Removes the waiting messages of an endpoint, and returns them. */
   drop(endpoint_id: string): OutgoingMessage[]
   clear(): void
 }
 
 export function createQueues(): Queues {
   const queues = new Map<string, Queue>()
-  /** The queues with a message that their endpoint may get now, in round-robin order. */
+  /** The queues from which the next message may be sent, in round-robin order. */
   const ready = new Set<Queue>()
   const failing = new BoundedMap<boolean>(MAX_ENDPOINTS)
   const all = noUsage()
@@ -111,8 +111,8 @@ export function createQueues(): Queues {
     }
   }
   /**
-   * An account may use more of a limit while it uses less than is still free. One account alone can
-   * therefore use half, and each of two a third. Some always remains for another account.
+   * Whether an account uses less of a limit than all accounts leave free. One account alone can use
+   * half of the limit, and each of two a third. A part is always left for another account.
    */
   const isWithin = (usage: Usage, kind: keyof Usage, most: number) => usage[kind] < most - all[kind]
   const mayStart = (queue: Queue) => {

@@ -16,7 +16,7 @@ import { findTarget, type Target } from './target.ts'
 /** The maximum bytes of an answer that are read: of its body, and of its headers. */
 const MAX_ANSWER = 4 * 1024
 const MAX_HEADERS = 8 * 1024
-/** The maximum number of informational answers (1xx) before the answer; one more is an error. */
+/** The maximum number of informational answers (1xx) before the final one; more are an error. */
 const MAX_INFORMATIONAL = 10
 
 /**
@@ -29,11 +29,11 @@ const IDLE_MS = 4_000
 export interface OutgoingOptions {
   /** Also allows http, and addresses that are not public. */
   readonly allowPrivate?: boolean | undefined
-  /** Milliseconds for the name lookup, the connection, the request and the answer together. */
+  /** The maximum time, in milliseconds, from the name lookup to the end of the answer. */
   readonly timeout?: number | undefined
   /** Resolves host names in place of DNS. The addresses are still checked. */
   readonly resolve?: Resolve | undefined
-  /** Certificate authorities to trust instead of those that Node trusts, as PEM. */
+  /** Certificate authorities in PEM format. They replace those that Node trusts. */
   readonly ca?: string | undefined
 }
 
@@ -74,7 +74,7 @@ export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
   const agents = { http: new HttpAgent(pool), https: new HttpsAgent({ ...pool, ...tls }) }
 
   const start: Start = ({ isTls, headers, options }, request, isFresh) => {
-    // A list of headers takes a tenth less CPU time for the whole request than an object.
+    // With a list of headers, a request takes a tenth less CPU time than with an object.
     const list = [...headers, 'content-length', String(Buffer.byteLength(request.body))]
     for (const name in request.headers) list.push(name, request.headers[name] as string)
     const own = { ...options, headers: list }
@@ -111,7 +111,7 @@ export function createOutgoing(options: OutgoingOptions = {}): Outgoing {
 interface Stop {
   readonly failure: RequestFailure | undefined
   now(failure: RequestFailure): void
-  /** Replaces the listener. If the request is already stopped, calls the new listener at once. */
+  /** Sets the function to call when the request is stopped; called at once if it already is. */
   listen(listener: (failure: RequestFailure) => void): void
 }
 
@@ -137,7 +137,7 @@ function stopLate(stop: Stop): void {
   stop.now(new RequestFailure('timeout', 'No answer in time'))
 }
 
-/** A target, and the data of a request that are the same for all messages to the target. */
+/** The parts that all requests to one target share. */
 interface Receiver {
   readonly isTls: boolean
   readonly headers: readonly string[]
@@ -171,7 +171,9 @@ function createLookup(addresses: readonly string[]): LookupFunction {
   }
 }
 
-/** Repeats the request once when a server closed an idle connection just as it was used. */
+/**
+ * Sends the request again, once, if the server has just closed the idle connection that it reused.
+ */
 async function exchange(
   start: Start,
   receiver: Receiver,

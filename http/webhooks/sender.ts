@@ -25,8 +25,8 @@ export interface WebhookSenderOptions extends OutgoingOptions {
    */
   readonly pollInterval?: number | undefined
   /**
-   * Milliseconds after which another sender takes over the endpoints of one that died; default
-   * 45,000. At least three times `timeout`.
+   * Milliseconds after which another sender takes over the endpoints of a sender that died; default
+   * 45,000. Must be at least three times `timeout`.
    */
   readonly lease?: number | undefined
   /** Milliseconds for which `close` waits for requests in flight; default 5,000. */
@@ -45,7 +45,7 @@ export interface WebhookSender extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** The result of a request: the class of its status, or why there was no answer. */
+/** The result of a request: the class of the answer's status, or why there was no answer. */
 export type DeliveryResult = '2xx' | '3xx' | '4xx' | '5xx' | 'other' | FailureKind
 
 /**

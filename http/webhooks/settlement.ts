@@ -28,7 +28,7 @@ export function createSettlement(
   const closing = new AbortController()
   let running: Promise<void> | undefined
   const pause = (milliseconds: number) =>
-    // `close` ends the pause early.
+    // `close` aborts `closing`, which ends this pause early.
     setTimeout(milliseconds, undefined, { signal: closing.signal }).catch(() => {})
 
   const run = async () => {

@@ -3,7 +3,7 @@ import { isPublicAddress } from './addresses.ts'
 import { RequestFailure } from './failure.ts'
 import type { Resolve } from './resolver.ts'
 
-/** A receiver, and the addresses of it that a request may connect to. */
+/** The URL of a receiver, and the addresses that a request may connect to. */
 export interface Target {
   readonly url: URL
   readonly addresses: readonly string[]

@@ -12,7 +12,7 @@ export const PROJECT = {
 }
 
 /**
- * The keys of a configuration. Those of webhooks are left out, because they could make the server
+ * The `config` of a project. Leaves out the keys for webhooks, because they could make the server
  * send messages.
  */
 export const CONFIG = {

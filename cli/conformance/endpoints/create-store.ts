@@ -5,7 +5,7 @@ import { endpoint } from '../standard.ts'
 const KEYS = 'Resources: Store, store_config keys'
 const COMMON = { currency: 'EUR', webhook_enabled: false, webhook_url: 'https://shop.example/hook' }
 
-/** The keys of each store type. Its secrets are left out, because a server may hide them. */
+/** The `config` for each store type. Leaves out secrets, because a server may hide them. */
 const CONFIGS = {
   iap: { ...COMMON, platform: 'google_play', bundle_id: 'com.example.game' },
   web: {

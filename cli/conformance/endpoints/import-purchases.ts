@@ -8,7 +8,7 @@ const REFUSALS = [400, 404, 409, 413, 415, 422]
 export const purchaseImport = endpoint({
   number: 7,
   answer: record({ ok: boolean }),
-  /** The columns are those of tillkit: the specification leaves them open. */
+  /** The CSV columns are those of tillkit, because the specification names none. */
   request: async ({ item, unique }) => {
     const { store_id, name } = (await item()).sent
     const file = `transaction_id,sku,purchased_at\n${unique()},${name},2026-01-31T12:00:00Z\n`

@@ -1,6 +1,6 @@
 import { integer, object, oneOf, record, text } from '../shape.ts'
 
-/** An item in the answers of endpoints 5 and 6. */
+/** An item in the answers of `GET /items` and `GET /items/{item_id}`. */
 export const ITEM = record({
   id: text,
   name: text,
@@ -12,7 +12,7 @@ export const ITEM = record({
   metadata: object,
 })
 
-/** The values that endpoints 5 and 6 return for an item that endpoint 4 created. */
+/** The values that `GET /items` must return for an item, given the body of its `POST /items`. */
 export function valuesOf({ id, sent }: { id: string; sent: { price: string; meta?: unknown } }) {
   const { meta, price, ...values } = sent
   return { ...values, id, price: Number(price), metadata: meta ?? {} }

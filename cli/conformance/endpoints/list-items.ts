@@ -6,7 +6,7 @@ import { ITEM, valuesOf } from './item.ts'
 
 const query = (store_id: string) => `?store_id=${encodeURIComponent(store_id.toWellFormed())}`
 
-/** Reads the list of a store, and finds the entry with the given id. */
+/** Reads the list of a store's items, and finds the item with the given id. */
 async function findItem({ call }: World, store_id: string, id: string) {
   const answer = await call(5, { query: query(store_id) })
   const items = valueAt(answer.body, 'items')

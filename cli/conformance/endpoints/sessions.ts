@@ -14,7 +14,7 @@ const DEVICE = {
 }
 const DEVICE_INFO = 'Resources: Device info'
 
-/** The checks that endpoints 2 and 3 share. `path` is the place of the session in the answer. */
+/** The checks that `POST …/init` and `POST …/token` share. The answer has the session at `path`. */
 export function sessionEndpoint(
   number: 2 | 3,
   answer: Shape,
@@ -70,7 +70,7 @@ async function expectAgreement(
   const left = Number(valueAt(answer.body, ...path, 'expires_in_seconds')) * 1000
   const now = Date.parse(answer.headers.get('date') ?? '') || Date.now()
   const difference = Math.abs(at - now - left)
-  // A field that is missing or has another type gives NaN. Another check reports such a field.
+  // A missing field or a wrong type gives NaN, which is accepted here: another check reports it.
   const isNear = Number.isNaN(difference) || difference <= TOLERANCE_MS
   expect(isNear, 'expires_at and expires_in_seconds within 60 s', answer)
 }
