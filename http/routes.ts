@@ -86,8 +86,8 @@ export const routes = [
     id: 'updateProject',
     summary: 'Change the project of the token',
     description:
-      'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If the ' +
-      '`webhook_url` is the same, the stored `webhook_secret` stays unless you send another secret.',
+      'Fields that are not in the body stay unchanged. A new `config` replaces the stored one. If ' +
+      'its `webhook_url` is the stored URL, a `config` without `webhook_secret` keeps the stored secret.',
     body: 'ProjectChange',
     answer: 'Project',
     errors: ['quota_exceeded'],

@@ -21,7 +21,8 @@ export function formatApiPage({ info, paths, components }) {
   const sections = [
     '# API reference',
     'This page is generated from the [OpenAPI document](library.md#http) by `npm run docs`.\n' +
-      '[specification.md](specification.md) explains the API.',
+      '[specification.md](specification.md) explains the API, and\n' +
+      '[library.md](library.md#records) the fields of the management API.',
     info.description,
     'Every request may have an `X-Request-Id`, and every answer has one. `RateLimit` and\n' +
       '`RateLimit-Policy` are in each answer if the operator has set rate limits.',

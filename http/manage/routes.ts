@@ -196,7 +196,7 @@ export const manageRoutes = [
   row('PATCH /items/:item_id', run('items', 'update'), {
     id: 'changeItem',
     summary: 'Change the given fields of an item',
-    description: 'If the `version` in the body is not the version of the item, the answer is 409.',
+    description: 'If the `version` in the body is not that of the stored item, the answer is 409.',
     body: 'ManagedItemChange',
     answer: 'ManagedItem',
     errors: ['item_not_found', 'version_conflict'],
@@ -293,7 +293,7 @@ export const manageRoutes = [
     id: 'recordPurchase',
     summary: 'Record one purchase',
     description:
-      'A request with a stored `transaction_id` can only advance the status of that purchase.',
+      'If the `transaction_id` is already stored, the request can only advance the status of the stored purchase.',
     body: 'ManagedPurchaseInput',
     answer: 'RecordedPurchase',
     errors: ['store_inactive'],
@@ -321,7 +321,7 @@ export const manageRoutes = [
     id: 'getOverview',
     summary: 'Read the totals of a store by period and by SKU',
     description:
-      'While the server counts new purchases, `figures` is missing: repeat the request later. `from` is the first day of the period, in UTC.',
+      'While the server adds new purchases to the totals, the answer has no `figures`: repeat the request later. The totals begin with the day `from` (UTC).',
     query: 'OverviewQuery',
     answer: 'PurchaseOverview',
     kind: 'reports',
@@ -330,7 +330,7 @@ export const manageRoutes = [
     id: 'getBuyers',
     summary: 'Count the new and the returning buyers of a store',
     description:
-      'If `is_current` is false, the counts are from the time `read_at`, and the server is counting again: repeat the request later. `from` is the first day of the period, in UTC.',
+      'If `is_current` is false, the counts are from the time `read_at`, and the server is counting again: repeat the request later. The counts begin with the day `from` (UTC).',
     query: 'BuyersQuery',
     answer: 'Buyers',
     kind: 'reports',
@@ -346,7 +346,7 @@ export const manageRoutes = [
     id: 'createImport',
     summary: 'Import a purchase file',
     description:
-      'Works like `POST /api/v1/purchases/import`, but the answer lists up to 1,000 mistakes.',
+      'Works like `POST /api/v1/purchases/import`, but an error lists up to 1,000 mistakes of the file.',
     body: 'ManagedImportForm',
     answer: 'ManagedImport',
     errors: ['invalid_purchases', 'store_inactive'],
@@ -429,9 +429,9 @@ export const manageRoutes = [
   }),
   row('GET /webhooks/:endpoint_id/deliveries/:webhook_id', run('webhooks', 'getRequest'), {
     id: 'getDeliveryRequest',
-    summary: 'Read the HTTP request that would deliver a message now',
+    summary: 'Read the HTTP request that a delivery of a message would send now',
     description:
-      'The request has no signature, and no `body` if the event is no longer stored. It shows the current state of the records.',
+      'The request has no signature, and no `body` if the event is no longer stored. The `body` shows the records as they are now.',
     answer: 'WebhookRequest',
     errors: ['webhook_not_found'],
   }),
@@ -451,7 +451,7 @@ export const manageRoutes = [
   ),
   row('POST /webhooks/:endpoint_id/replay', run('webhooks', 'replay'), {
     id: 'replayWebhook',
-    summary: 'Send again the events since a `sequence` number or a time',
+    summary: 'Send again the events since the `sequence` number `from` or the time `since`',
     body: 'WebhookReplay',
     answer: 'WebhookEndpoint',
     errors: ['webhook_not_found'],
@@ -464,7 +464,7 @@ export const manageRoutes = [
     },
     {
       id: 'confirmWebhook',
-      summary: 'Activate a webhook URL that was set with a token',
+      summary: 'Activate a webhook URL that `PUT /api/v1/projects` has set',
       body: 'WebhookConfirmation',
       answer: 'WebhookEndpoint',
       errors: ['webhook_not_found'],

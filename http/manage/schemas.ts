@@ -7,7 +7,7 @@ const object = { type: 'object' }
 const texts = { type: 'array', items: text }
 const listOf = (name: string) => ({ type: 'array', items: ref(name) })
 const statuses = { purchased: count, pending: count, refunded: count, cancelled: count }
-const digits = { type: 'string', pattern: '^[0-9]+$' }
+const digits = { type: 'string', pattern: '^[0-9]+$', description: 'In minor units.' }
 
 /**
  * Creates the schemas of the management API. Its answers may lack some fields; those of the ten
@@ -39,12 +39,12 @@ export function createManagedSchemas() {
     ManagedImportForm: importForm,
     ImportUndo: without(inputs.ImportUndo, 'import_id'),
     UserErasure: optional({
-      delete: { ...flag, description: 'Whether to delete the purchases of the user too.' },
+      delete: { ...flag, description: 'Whether to delete the purchases of the user.' },
     }),
     KeyRotation: optional({
       grace_period: {
         ...{ type: 'integer', minimum: 0, maximum: MAX_GRACE_MS, default: 86_400_000 },
-        description: 'Milliseconds for which former public keys still work.',
+        description: 'How long former public keys still work, in milliseconds.',
       },
     }),
     CatalogRequest: { ...optional(catalogFields), required: ['catalog'] },
@@ -53,7 +53,7 @@ export function createManagedSchemas() {
         ...catalogFields,
         digest: {
           ...text,
-          description: 'The `digest` of a plan. The request fails if the catalog has changed.',
+          description: 'The `digest` of a plan. Fails if the stored catalog has another digest.',
         },
       }),
       required: ['catalog'],
@@ -62,7 +62,7 @@ export function createManagedSchemas() {
     WebhookConfirmation: optional({
       url: {
         ...text,
-        description: 'The URL to confirm. The request fails if another URL is unconfirmed.',
+        description: 'The URL to confirm. The request fails unless it is the `unconfirmed_url`.',
       },
     }),
     ListQuery: inputs.ListQuery,
@@ -109,7 +109,7 @@ export function createManagedSchemas() {
       changes: {
         type: 'array',
         items: object,
-        description: 'The changes, at most the first 1,000.',
+        description: 'The first 1,000 changes at most.',
       },
     }),
     Purchase: record(purchase, 'user_id', 'price', 'currency'),
@@ -206,7 +206,7 @@ const catalogFields = {
   catalog: { ...object, description: 'A catalog: see docs/catalog.md.' },
   archive_missing: {
     ...{ ...flag, default: false },
-    description: 'Whether to archive items that are missing from a store in the catalog.',
+    description: 'Whether to archive stored items that a store in the catalog does not list.',
   },
   create_stores: {
     ...{ ...flag, default: false },
@@ -227,7 +227,7 @@ const importForm = {
       ...text,
       description: 'The vendor format, required only if tillkit does not recognise the file.',
     },
-    price_unit: { enum: ['minor', 'major'], default: 'minor' },
+    price_unit: { enum: ['minor', 'major'], default: 'minor', description: 'The unit of prices.' },
     map: { ...text, description: 'JSON that maps fields to columns: `{"sku":"Article"}`.' },
   },
   required: ['file'],

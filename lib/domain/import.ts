@@ -2,6 +2,7 @@ import {
   boolean,
   type Fields,
   invalidField,
+  note,
   optional,
   parseObject,
   required,
@@ -72,7 +73,7 @@ export interface ImportUndoRequest {
 
 export const undoFields: Fields<{ readonly import_id: string; readonly force: boolean }> = {
   import_id: required(text(1, 64)),
-  force: optional(boolean, () => false),
+  force: optional(note('Undoes even rows that a later file contained.', boolean), () => false),
 }
 
 export function parseImportUndo(input: unknown) {

@@ -86,9 +86,9 @@ export const newProjectFields: Fields<Complete<NewProject>> = {
   account_id: required(note('The account that the key belongs to.', text(1, 64))),
   name: required(text(1, 255)),
   bundle_id: required(bundleId),
-  platform: required(oneOf<string>(PLATFORMS)),
+  platform: required(note('The misspelling `adroid` is accepted too.', oneOf<string>(PLATFORMS))),
   status: optional(status, () => 'active'),
-  dlscheme: optional(deepLinkScheme, () => ''),
+  dlscheme: optional(note('The scheme of deep links.', deepLinkScheme), () => ''),
   config: optional(config(configKeys), () => ({})),
 }
 
@@ -103,7 +103,7 @@ export function parseNewProject(
 export const projectChangeFields: Fields<Given<Omit<ProjectChange, 'status'>>> = {
   id: required(note('The project that the token belongs to.', text(1, 64))),
   name: optional(text(1, 255)),
-  platform: optional(oneOf<string>(PLATFORMS)),
+  platform: optional(note('The misspelling `adroid` is accepted too.', oneOf<string>(PLATFORMS))),
   config: optional(config(changedConfigKeys)),
 }
 

@@ -3,6 +3,7 @@ import {
   type Fields,
   type Given,
   invalidField,
+  note,
   oneOf,
   optional,
   parseObject,
@@ -150,8 +151,8 @@ export const itemListFields: Fields<
   Given<Omit<ItemQuery, 'archived'>> & { archived: boolean } & ParsedPage
 > = {
   ...itemQueryFields,
-  archived: optional(boolean, () => false),
-  search: optional(text(1, 255)),
+  archived: optional(note('Whether to list only archived items.', boolean), () => false),
+  search: optional(note('A text in `name` or `display_name`. Ignores case.', text(1, 255))),
   limit: listFields.limit,
 }
 
@@ -211,8 +212,8 @@ export const selectionFields: Fields<PurchaseFilter> = {
   sku: optional(text(1, 255)),
   status: optional(oneOf(PURCHASE_STATUSES)),
   import_id: optional(text(1, 64)),
-  from: optional(instant),
-  to: optional(instant),
+  from: optional(note('The start: a time with its zone, or a day in UTC.', instant)),
+  to: optional(note('The exclusive end: a time with its zone, or a day in UTC.', instant)),
 }
 
 export const purchaseListFields: Fields<

@@ -78,7 +78,7 @@ export const sessionFields: Fields<SessionRequest> = {
   public_key: optional(note('Must equal the header `x-public-project-key`.', text(1, 255))),
   user_id: required(note('The id of the user in your system.', userId)),
   device_info: optional(deviceInfo),
-  dlscheme: optional(note('Checked, but not stored.', deepLinkScheme)),
+  dlscheme: optional(note('The scheme of deep links. Checked, but not stored.', deepLinkScheme)),
 }
 
 /** Parses the input that opens a session. If it has a `public_key`, this must equal `publicKey`. */
