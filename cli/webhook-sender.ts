@@ -46,17 +46,29 @@ export function startSender(till: Till, { onError, ...data }: SenderOptions): We
   let restart: NodeJS.Timeout | undefined
   let isStarted = false
   let isLooking = false
+  let isFailing = false
   let thread: Worker | undefined
+
+  /** Reports the first of several failures. */
+  const report = (error: unknown): undefined => {
+    if (!isFailing) onError(error)
+    isFailing = true
+  }
 
   const startWhenNeeded = async () => {
     if (isStarted || isLooking) return
     isLooking = true
-    const isNeeded = await till.outbox.hasEndpoints().catch(() => false)
+    const isNeeded = await till.outbox.hasEndpoints().catch(report)
     isLooking = false
+    if (isNeeded !== undefined) isFailing = false
     if (isClosing || !isNeeded) return
     clearInterval(look)
     isStarted = true
-    start()
+    try {
+      start()
+    } catch (error) {
+      onError(error)
+    }
   }
 
   const start = () => {

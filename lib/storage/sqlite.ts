@@ -12,6 +12,7 @@ import type { Connection } from './sqlite/connection.ts'
 import { assertWhole, copyMethods } from './sqlite/copies.ts'
 import { reasonOf, translateSqliteError } from './sqlite/drivers.ts'
 import { openFile } from './sqlite/file.ts'
+import { endImportThread } from './sqlite/import-writer.ts'
 import { createUserIndexer } from './sqlite/indexer.ts'
 import { itemMethods } from './sqlite/items.ts'
 import { clearAbandonedImports } from './sqlite/leases.ts'
@@ -38,6 +39,8 @@ export async function openSqliteStorage(
   path: string,
   options: SqliteOptions = {},
 ): Promise<Storage> {
+  const { importThreadRows = 0 } = options
+  if (!(importThreadRows >= 0)) throw new TypeError('importThreadRows must not be negative')
   try {
     const db = await openFile(path, options)
     const storage = storageOn(db, options)
@@ -106,7 +109,8 @@ function storageOn(db: Connection, { importThreadRows }: SqliteOptions): Storage
     async close() {
       // Closes the connection without waiting for the cleanup. The connection then rejects the
       // cleanup's next statement, which ends the cleanup.
-      await Promise.all([db.close(), cleanup.stop(), users.stop(), totalizer.stop()])
+      const thread = endImportThread(db)
+      await Promise.all([db.close(), thread, cleanup.stop(), users.stop(), totalizer.stop()])
     },
   }
 }

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { openSqliteStorage } from '../../lib/index.ts'
 import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
 import { sumStaged } from '../../lib/storage/staged.ts'
 import { start } from '../support/cli.ts'
@@ -102,6 +103,61 @@ test('an import fails when its thread ends, and leaves nothing', async (t) => {
   await stageAll(next, idsOf(10))
   await next.commit()
   assert.equal((await transactions(storage, MAIN)).length, 10)
+})
+
+test('an abort and a close end the calls that wait for the thread', async (t) => {
+  const { storage } = await openShops(t, 0)
+  const threads = threadsOf(t)
+  const rows = idsOf(500).map(rowOf)
+  const first = await openImport(storage, MAIN, 'imp_1')
+  const second = await openImport(storage, SIDE, 'imp_2')
+  await first.stage(rows)
+  const waiting = Promise.allSettled(Array.from({ length: 60 }, () => first.stage(rows)))
+
+  await first.abort()
+  const outcomes = await waiting
+  const staging = assert.rejects(stageAll(second, idsOf(20_000)), { code: 'storage_unavailable' })
+  await storage.close()
+
+  assert.ok(outcomes.some(({ status }) => status === 'rejected'))
+  await staging
+  assert.ok(threads.every(({ threadId }) => threadId === -1))
+})
+
+test('an import goes on in the main thread when its thread dies before it takes over', async (t) => {
+  const { storage } = await openShops(t, 1_000)
+  const threads = threadsOf(t)
+  const current = await openImport(storage, MAIN, 'imp_1')
+  const rows = idsOf(6_000).map(rowOf)
+  await current.stage(rows.slice(0, 1_000))
+  await current.stage(rows.slice(1_000, 1_500))
+  assert.equal(threads.length, 1)
+  await threads[0]?.terminate()
+
+  for (let i = 1_500; i < rows.length; i += 500) await current.stage(rows.slice(i, i + 500))
+
+  await current.finish()
+  await current.commit()
+  assert.equal((await transactions(storage, MAIN)).length, 6_000)
+})
+
+test('the thread gets the lock beside writes that follow each other without pause', async (t) => {
+  const { storage } = await openShops(t, 0)
+  const current = await openImport(storage, MAIN, 'imp_1')
+  let isStaged = false
+  const staging = stageAll(current, idsOf(10_000)).finally(() => {
+    isStaged = true
+  })
+  let writes = 0
+  while (!isStaged) await storage.insertItem(newItem(`new_${writes++}`))
+
+  assert.equal((await staging).added, 10_000)
+  assert.ok(writes > 0 && writes < 5_000, `${writes} writes`)
+})
+
+test('importThreadRows must be a number that is not negative', async (t) => {
+  const open = (importThreadRows: number) => openSqliteStorage(newPath(t), { importThreadRows })
+  for (const wrong of [-1, Number.NaN]) await assert.rejects(open(wrong), TypeError)
 })
 
 test('an import is not half visible after kill -9 while its thread stages rows', async (t) => {

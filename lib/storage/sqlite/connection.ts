@@ -61,7 +61,12 @@ export interface Connection {
  */
 export const BUSY_TIMEOUT_MS = 5_000
 
-export function connect(driver: SqliteDriver, path: string): Connection {
+/** `pause` waits before the next attempt to get the lock that another connection has. */
+export function connect(
+  driver: SqliteDriver,
+  path: string,
+  pause = (): Promise<void> => setTimeout(pauseForLock()),
+): Connection {
   const place = resolve(path)
   const file = fileAt(place)
   const lockWanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
@@ -157,6 +162,17 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     Atomics.notify(lockWanted, 0)
   }
 
+  /** Repeats `attempt` while another connection has the lock, for at most `GIVE_UP_MS`. */
+  const whenFree = async <T>(attempt: () => { readonly result: T } | undefined): Promise<T> => {
+    const latest = performance.now() + GIVE_UP_MS
+    for (;;) {
+      const done = attempt()
+      if (done) return done.result
+      if (performance.now() > latest) throw lockedError()
+      await pause()
+    }
+  }
+
   const queue = createWriteQueue({
     begin,
     attempt(work) {
@@ -212,17 +228,6 @@ export function connect(driver: SqliteDriver, path: string): Connection {
     },
   }
   return connection
-}
-
-/** Repeats `attempt` while another process has the lock, for at most `GIVE_UP_MS`. */
-async function whenFree<T>(attempt: () => { readonly result: T } | undefined): Promise<T> {
-  const latest = performance.now() + GIVE_UP_MS
-  for (;;) {
-    const done = attempt()
-    if (done) return done.result
-    if (performance.now() > latest) throw lockedError()
-    await setTimeout(pauseForLock())
-  }
 }
 
 /** Identifies the file at a path by device and inode; undefined if there is none. */

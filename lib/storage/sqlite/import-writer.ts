@@ -50,6 +50,8 @@ interface ImportThread {
   readonly worker: Worker | undefined
   isReady: boolean
   readonly becomesReady: Promise<boolean>
+  /** The number of promises that wait for an answer of the thread. */
+  waits: number
   /** The functions that receive the answers to an import, by the `seq` of the import. */
   readonly listeners: Map<number, (answer: ImportAnswer) => void>
 }
@@ -61,7 +63,12 @@ export function createImportWriter(db: Connection, { seq, store }: ImportRow): I
   const unsent: PackedRows[] = []
   let unanswered = 0
   let failure: Error | undefined
-  let wake = () => {}
+  let wakers: (() => void)[] = []
+  const wake = () => {
+    const woken = wakers
+    wakers = []
+    for (const each of woken) each()
+  }
 
   thread.listeners.set(seq, (answer) => {
     if ('failure' in answer) {
@@ -88,9 +95,7 @@ export function createImportWriter(db: Connection, { seq, store }: ImportRow): I
   /** Waits until at most this number of requests is unanswered. */
   const waitFor = async (most: number): Promise<StagedRows> => {
     while (failure === undefined && unanswered > most) {
-      await new Promise<void>((resolve) => {
-        wake = resolve
-      })
+      await keepAlive(thread, new Promise<void>((resolve) => wakers.push(resolve)))
     }
     if (failure) throw failure
     return sumStaged(results.splice(0))
@@ -114,6 +119,8 @@ export function createImportWriter(db: Connection, { seq, store }: ImportRow): I
       return waitFor(0)
     },
     async end() {
+      failure ??= new TillError('storage_unavailable', 'The import has ended')
+      wake()
       send({ step: 'end' })
       thread.listeners.delete(seq)
       if (thread.listeners.size > 0 || threads.get(db) !== thread) return
@@ -121,6 +128,18 @@ export function createImportWriter(db: Connection, { seq, store }: ImportRow): I
       await thread.worker?.terminate()
     },
   }
+}
+
+/** Keeps the process alive while the promise waits for the thread. */
+async function keepAlive(thread: ImportThread, waiting: Promise<void>): Promise<void> {
+  if (thread.waits++ === 0) thread.worker?.ref()
+  await waiting
+  if (--thread.waits === 0) thread.worker?.unref()
+}
+
+/** Ends the thread. Imports that use the thread fail. */
+export async function endImportThread(db: Connection): Promise<void> {
+  await threads.get(db)?.worker?.terminate()
 }
 
 function startImportThread(db: Connection): ImportThread {
@@ -133,6 +152,7 @@ function startImportThread(db: Connection): ImportThread {
     worker.on('message', (message: 'ready' | ImportAnswer) => {
       if (message !== 'ready') return listeners.get(message.seq)?.(message)
       thread.isReady = true
+      if (thread.waits === 0) worker.unref()
       resolve(true)
     })
     // Node 20 runs no TypeScript in threads, even with tsx. The thread then ends before `ready`.
@@ -141,11 +161,12 @@ function startImportThread(db: Connection): ImportThread {
       resolve(false)
       thread.isReady = false
       if (threads.get(db) === thread) threads.delete(db)
-      const failure = { message: 'The thread that stages imports has ended' }
+      const code = 'storage_unavailable'
+      const failure = { code, message: 'The thread that stages imports has ended' }
       for (const [seq, listen] of listeners) listen({ seq, failure })
     })
   })
-  const thread: ImportThread = { worker, isReady: false, becomesReady, listeners }
+  const thread: ImportThread = { worker, isReady: false, becomesReady, waits: 0, listeners }
   threads.set(db, thread)
   return thread
 }

@@ -152,10 +152,10 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
   const changeToThread = async (): Promise<StagedRows> => {
     if (rowsHere < threadRows) return NOTHING_STAGED
     writer ??= createImportWriter(db, row)
-    if (!writer.isReady && (rowsHere < 2 * threadRows || !(await writer.becomesReady))) {
-      return NOTHING_STAGED
-    }
+    if (!writer.isReady && rowsHere >= 2 * threadRows) await writer.becomesReady
+    if (!writer.isReady) return NOTHING_STAGED
     const result = await finishHere()
+    if (!writer.isReady) return result // it has died meanwhile
     writer.begin(staging.next)
     thread = writer
     return result
@@ -176,14 +176,15 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
         return erased
       }),
     async stage(rows) {
+      isFinished = false
       const earlier = thread ? NOTHING_STAGED : await changeToThread()
       const into = thread
       const result = await (into ? slices.pace(() => into.stage(rows)) : stageHere(rows))
-      isFinished = false
       return sumStaged([earlier, result])
     },
     async finish() {
-      const result = await (thread ?? { finish: finishHere }).finish()
+      const into = thread
+      const result = await (into ? slices.pace(() => into.finish()) : finishHere())
       await slices.finish()
       isFinished = true
       return result
