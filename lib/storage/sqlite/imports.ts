@@ -28,7 +28,7 @@ import { createStaging } from './staging.ts'
 const HEARTBEAT_MS = 5_000
 
 // Starting a thread takes as long as writing some 10,000 rows.
-const THREAD_ROWS = availableParallelism() > 1 ? 20_000 : Number.POSITIVE_INFINITY
+const THREAD_ROWS = availableParallelism() > 1 ? 10_000 : Number.POSITIVE_INFINITY
 
 /**
  * Starts an import. Writes its rows directly into `purchases`, slice by slice. After `threadRows`

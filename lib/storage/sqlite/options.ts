@@ -7,7 +7,7 @@ export interface SqliteOptions {
   readonly cacheBytes?: number
   /**
    * After this many rows, an import goes on in a thread of its own. `Infinity`: never. Default:
-   * 20,000, and `Infinity` on a machine with one core.
+   * 10,000, and `Infinity` on a machine with one core.
    */
   readonly importThreadRows?: number
   /** Whether to create a database in a missing or empty file. Default: true. */
