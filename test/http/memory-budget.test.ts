@@ -33,27 +33,27 @@ const emptyObjects = (count: number) => Array(count).fill('{}').join()
 
 const attacks: Attack[] = [
   {
-    name: '150 bodies of 255 KiB that take 23 times as much when parsed',
-    clients: 150,
+    name: '75 bodies of 255 KiB that take 23 times as much when parsed',
+    clients: 75,
     request: (shop) => init(shop, `[${emptyObjects(87_000)}]`),
     statuses: [400, 503],
   },
   {
-    name: '150 bodies with the maximum number of values',
-    clients: 150,
+    name: '75 bodies with the maximum number of values',
+    clients: 75,
     // The other values: the object, two keys, a string and an array.
     request: (shop) => init(shop, `{"user_id":"u","other":[${emptyObjects(33_000 - 5)}]}`),
     statuses: [200, 503],
   },
   {
-    name: '150 bodies with one long text outside Latin-1',
-    clients: 150,
+    name: '75 bodies with one long text outside Latin-1',
+    clients: 75,
     request: (shop) => init(shop, `{"user_id":"u","other":"${'日'.repeat(85_000)}"}`),
     statuses: [200, 503],
   },
   {
-    name: '150 items with the largest metadata',
-    clients: 150,
+    name: '75 items with the largest metadata',
+    clients: 75,
     request: ({ account_key }, client) => {
       const item = { ...itemNamed(`item_${client}`), meta: { text: 'x'.repeat(65_000) } }
       return rawRequest(
@@ -69,7 +69,7 @@ const attacks: Attack[] = [
 for (const { name, clients: count, request, statuses } of attacks) {
   test(`${name}, completed at the same moment, are answered with a small heap`, async (t) => {
     const shop = await createServedShop(t)
-    const { url } = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=256' })
+    const { url } = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=128' })
     const clients: RawClient[] = []
     const lastBytes: string[] = []
     const probe = startProbe(t, url)

@@ -22,6 +22,6 @@ export async function assertLimitShared(ask: () => Promise<Limited>): Promise<vo
     const isOwed = ({ status, headers }: Limited) =>
       status === 429 && Number(headers.get('retry-after')) > 30
     if (replies.every(isOwed)) return
-    await setTimeout(50)
+    await setTimeout(200)
   }
 }
