@@ -227,6 +227,19 @@ test('the memory of a parsed body is released when its request is answered', asy
   }
 })
 
+test('a body that fits into the budget is 503 when its parsed values do not', async (t) => {
+  const limits = { memoryBytes: 2_000_000, accountShare: 100 }
+  const { till, send } = await startServer(t, { storage: createMemoryStorage(), limits })
+  const { public_key } = (await createShop(till)).project
+  const init = (values: number) => {
+    const body = `{"user_id":"u","other":[${emptyObjects(values)}]}`
+    return send('POST /api/v1/identity/auth/init', { public_key, body })
+  }
+
+  assertProblem(await init(32_000), 503, 'overloaded')
+  assert.equal((await init(3_000)).status, 200)
+})
+
 test('imports in flight count against the budget', async (t) => {
   const limits = {
     memoryBytes: 16 * 1024 ** 2,
