@@ -46,7 +46,7 @@ const ALONE = [
 const CONSOLE = /^test\/console/
 
 /** The other files share at most so many processes: a start takes 1 s of CPU time. */
-const PROCESSES = 12
+const PROCESSES = 8
 
 const named = process.argv.slice(2).filter((word) => word !== '--runtime')
 const wanted = process.argv.includes('--runtime') ? RUNTIME : [/./]

@@ -313,9 +313,10 @@ test('the program and every command have help within 80 columns', async () => {
 })
 
 test('the help of every command has an example that parses', async () => {
-  for (const each of commands) {
+  const split = shellWords(commands.map(({ example = '' }) => example))
+  for (const [index, each] of commands.entries()) {
     const name = each.name.split(' ')
-    const words = shellWords(each.example ?? '')
+    const words = split[index] ?? []
     assert.deepEqual(words.slice(0, 1 + name.length), ['tillkit', ...name])
     parseArguments(each, words.slice(1 + name.length), {})
     const { stdout } = await tillkit([...name, '--help'])
@@ -323,11 +324,14 @@ test('the help of every command has an example that parses', async () => {
   }
 })
 
-/** The words of an example as a shell splits them, without its redirection and its file. */
-function shellWords(example: string): string[] {
-  const words = example.replace(/ >.*/, '').replace('@config.json', '{}')
-  const script = `printf '%s\\n' ${words}`
-  return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n')
+/** The words of each example as a shell splits them, without its redirection and its file. */
+function shellWords(examples: readonly string[]): string[][] {
+  const lines = examples.map((example) => {
+    const words = example.replace(/ >.*/, '').replace('@config.json', '{}')
+    return `printf '%s\\n' ${words}; echo END`
+  })
+  const printed = execFileSync('bash', ['-c', lines.join('\n')], { encoding: 'utf8' })
+  return printed.split('END\n').map((words) => words.trimEnd().split('\n'))
 }
 
 test('help is printed for every way to ask for it', async () => {

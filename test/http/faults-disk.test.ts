@@ -103,7 +103,7 @@ test('after an import larger than the disk, writes, restarts and imports work wi
   const folder = smallDisk(t, 12)
   if (!folder) return
   const shop = await startShop(t, { folder })
-  const larger = Array.from({ length: 20 }, (_, i) => csv.replaceAll('T-', `T-${i}-`)).join('')
+  const larger = Array.from({ length: 12 }, (_, i) => csv.replaceAll('T-', `T-${i}-`)).join('')
   const lines = larger.replaceAll(/(?<=\n)transaction_id.*\n/g, '')
   const free = () => {
     const { bavail, bsize } = statfsSync(folder)

@@ -11,7 +11,12 @@ import { eventuallyHolds } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { ask, assertWhole, eachOf, itemNamed, startWriters } from '../support/load.ts'
 import { createRandom } from '../support/random.ts'
-import { childrenOf, createServedShop, type ServedProcess } from '../support/served.ts'
+import {
+  childrenOf,
+  createServedShop,
+  type ServedItems,
+  type ServedProcess,
+} from '../support/served.ts'
 import { connectTo, eventually, rawRequest } from '../support/server.ts'
 
 /** How often the server is killed; 50 times in a full run. */
@@ -26,7 +31,7 @@ async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end
   const { acknowledged, unanswered, refused, stop } = startWriters(server.api, shop.account_key, {
     prefix,
   })
-  const enough = 20 + random() * 100
+  const enough = 20 + random() * 60
   await eventually(() => acknowledged.size > enough || undefined, 'so many acknowledged items')
   await end()
   await stop()
@@ -35,7 +40,7 @@ async function writeUntil(shop: Shop, server: ServedProcess, prefix: string, end
 }
 
 /** Asserts that all acknowledged records are stored and readable, and none is incomplete. */
-async function assertKept(shop: Shop, server: ServedProcess, acknowledged: Map<string, string>) {
+async function assertKept(shop: Shop, server: ServedItems, acknowledged: Map<string, string>) {
   const items = await server.items()
   const names = new Map(items.map(({ id, name }) => [id, name]))
   assert.equal(new Set(names.values()).size, items.length)
@@ -55,7 +60,7 @@ async function assertKept(shop: Shop, server: ServedProcess, acknowledged: Map<s
 /**
  * Repeats the requests without an answer, as a client does: each record then exists exactly once.
  */
-async function repeat(shop: Shop, server: ServedProcess, names: Iterable<string>) {
+async function repeat(shop: Shop, server: ServedItems, names: Iterable<string>) {
   const before = new Map((await server.items()).map(({ id, name }) => [name, id]))
   const agent = new Agent({ keepAlive: true })
   await eachOf(names, async (name) => {
@@ -135,7 +140,7 @@ test('when the primary process is killed its workers exit, and a new server has 
     server.child.kill('SIGKILL')
     await server.ended
   })
-  const next = await shop.serve(['--workers', '2'])
+  const next = await shop.serveHere()
   await assertKept(shop, next, acknowledged)
   await repeat(shop, next, unanswered)
   await assertSound(shop, (await next.items()).length)
@@ -169,7 +174,7 @@ for (const [what, args, pids] of stops) {
     })
     const faults = server.log.filter((line) => !line.includes('"level":"warn"'))
     assert.deepEqual(faults, [])
-    const next = await shop.serve()
+    const next = await shop.serveHere()
     await assertKept(shop, next, acknowledged)
     const there = (await next.items()).map(({ id }) => id)
     const unacknowledged = there.filter((id) => !acknowledged.has(id))

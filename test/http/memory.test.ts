@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { createTill, openSqliteStorage } from '../../lib/index.ts'
 import { createServedShop, type ServedShop } from '../support/served.ts'
@@ -32,15 +31,16 @@ async function serveLargeStore(t: TestContext) {
   const read = async (query: string) => {
     const headers = { authorization: `Bearer ${shop.token}` }
     const reply = await fetch(`${server.api}/items?store_id=main${query}`, { headers })
-    const { items } = (await reply.json()) as { items: { name: string }[] }
-    return { status: reply.status, link: reply.headers.get('link'), count: items.length }
+    // Counts without parsing 21 MiB.
+    const count = (await reply.text()).split('"display_name":').length - 1
+    return { status: reply.status, link: reply.headers.get('link'), count }
   }
   return { ...server, token: shop.token, read }
 }
 
 test('many simultaneous pages and whole lists of the largest items fit into a small heap', async (t) => {
   const { read, child, ended } = await serveLargeStore(t)
-  const cursors = Array.from({ length: 40 }, (_, i) => `&limit=1000&cursor=itm_large_${i * 5}`)
+  const cursors = Array.from({ length: 16 }, (_, i) => `&limit=1000&cursor=itm_large_${i * 12}`)
 
   const [pages, lists] = await Promise.all([
     Promise.all(cursors.map(read)),
@@ -83,16 +83,14 @@ async function createStores({ db, account_id, project }: ServedShop, ids: readon
   await till.close()
 }
 
-// Parsed all at once they took 24 times the size of the file: 500 MiB.
-test('four simultaneous imports of metadata that is large when parsed use little memory', {
-  skip: existsSync('/proc/self/status') ? false : 'peaks are read in /proc',
-}, async (t) => {
+// Parsed all at once they took 24 times the size of the file: 175 MiB.
+test('simultaneous imports of metadata that is large when parsed fit into a small heap', async (t) => {
   const shop = await createServedShop(t)
-  const store_ids = ['one', 'two', 'three', 'four']
+  const store_ids = ['one', 'two', 'three']
   await createStores(shop, store_ids)
-  const server = await shop.serve()
+  const server = await shop.serve([], { NODE_OPTIONS: '--max-old-space-size=64' })
   const cell = `{""a"":[${Array(20_000).fill('{}').join()}]}`
-  const rows = Array.from({ length: 80 }, (_, i) => `T-${i},gold,2024-03-01T12:34:56Z,"${cell}"\n`)
+  const rows = Array.from({ length: 40 }, (_, i) => `T-${i},gold,2024-03-01T12:34:56Z,"${cell}"\n`)
   const file = `transaction_id,sku,purchased_at,metadata\n${rows.join('')}`
 
   const statuses = await Promise.all(
@@ -106,10 +104,7 @@ test('four simultaneous imports of metadata that is large when parsed use little
     }),
   )
 
-  assert.deepEqual(statuses, [200, 200, 200, 200])
-  const status = readFileSync(`/proc/${server.child.pid}/status`, 'utf8')
-  const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024
-  assert.ok(peak < 300, `${peak} MiB`)
+  assert.deepEqual(statuses, [200, 200, 200])
 })
 
 /** A chunked body in which each byte but the last ones is its own chunk. */

@@ -181,8 +181,9 @@ async function init(url: string, public_key: string) {
     headers: { 'x-public-project-key': public_key, 'content-type': 'application/json' },
     body: '{"user_id":"player"}',
   })
-  const { stores = [] } = (await response.json()) as { stores?: readonly object[] }
-  return { status: response.status, stores: stores.length }
+  // Counts without parsing the configurations, which take 100 MiB.
+  const stores = (await response.text()).split('"is_sandbox":').length - 1
+  return { status: response.status, stores }
 }
 
 for (const { name, newDb, open, run } of places) {
@@ -200,7 +201,7 @@ for (const { name, newDb, open, run } of places) {
       assert.equal(child.exitCode, null)
     })
 
-    test('survives 400 simultaneous sessions of a project at its quota', async (t) => {
+    test('survives 150 simultaneous sessions of a project at its quota', async (t) => {
       const db = await newDb(t)
       const storage = await open(db)
       const till = createTill({ storage })
@@ -214,10 +215,10 @@ for (const { name, newDb, open, run } of places) {
       const another = { project_id: project.id, store_type: 'web' } as const
       await assert.rejects(till.stores.create(account, another), { code: 'quota_exceeded' })
       await storage.close()
-      const { url, child } = await serve(t, db, 128)
+      const { url, child } = await serve(t, db, 64)
 
       const answers = await Promise.all(
-        Array.from({ length: 400 }, () => init(url, project.public_key)),
+        Array.from({ length: 150 }, () => init(url, project.public_key)),
       )
 
       // With a slow database some wait too long for a connection.

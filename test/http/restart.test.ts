@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createHandler } from '../../http/index.ts'
 import { createTill, openSqliteStorage, type Till } from '../../lib/index.ts'
-import { serveProcess } from '../support/cli.ts'
+import { serveHere, serveProcess } from '../support/cli.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { ask } from '../support/load.ts'
 import {
@@ -45,6 +45,12 @@ async function startProcess(t: TestContext, path: string, args: readonly string[
   return { ...server, send: createClient(server.url) }
 }
 
+/** A server in this process, which takes a tenth of the CPU time. */
+async function startHere(t: TestContext, path: string) {
+  const server = await serveHere(t, ['--port', '0', '--db', path, ...SILENT])
+  return { ...server, send: createClient(server.url) }
+}
+
 async function openSession(send: Send, public_key: string): Promise<string> {
   const parts = { public_key, json: { user_id: 'player' } }
   return (await send('POST /api/v1/identity/auth/token', parts)).json<{ token: string }>().token
@@ -62,7 +68,7 @@ function newItem(name: string): object {
 
 test('an import interrupted by kill -9 is stored completely or not at all, and can be repeated', async (t) => {
   const { path, public_key, account } = await createShopFile(t)
-  const count = 30_000
+  const count = 12_000
   const rows = Array.from({ length: count }, (_, i) => `T-${i},gold,1709294400,Ä${i}\n`)
   const csv = `transaction_id,sku,purchased_at,user_id\n${rows.join('')}`
   const { child, closed, send } = await startProcess(t, path)
@@ -86,7 +92,7 @@ test('an import interrupted by kill -9 is stored completely or not at all, and c
   t.after(() => till.close())
   const kept = await countPurchases(till, account)
   assert.ok(status === 200 ? kept === count : [0, count].includes(kept), `${status}: ${kept} rows`)
-  const again = await startProcess(t, path)
+  const again = await startHere(t, path)
   const reply = await again.send('POST /api/v1/purchases/import', { token, body: importForm(csv) })
   assert.deepEqual([reply.status, reply.text], [200, '{"ok":true}'])
   assert.equal(await countPurchases(till, account), count)
@@ -127,7 +133,7 @@ test('SIGTERM finishes a request in flight, accepts no other, and exits with 0',
   assert.equal(reply.status, 200)
   assert.equal(await closed, 0)
   assert.equal(await client.ended, '')
-  const again = await startProcess(t, path)
+  const again = await startHere(t, path)
   const names = (await itemsOf(again.send, token)).map(({ name }) => name)
   assert.deepEqual(names, ['gold', 'late'])
   const logged = log.join('\n')

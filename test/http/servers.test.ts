@@ -87,7 +87,7 @@ async function namesOf(till: Till, account: Parameters<Till['items']['list']>[0]
 /** Between the requests of a client under load. */
 const PAUSE_MS = 10
 /** Between the requests of a client that waits for a change of several seconds. */
-const POLL_MS = 100
+const POLL_MS = 250
 
 const AUTH = '/api/v1/identity/auth'
 const LIST = 'GET /api/v1/items?store_id=main'
@@ -97,7 +97,7 @@ const IMPORT = 'POST /api/v1/purchases/import'
 test('all servers accept new credentials immediately', async () => {
   const { servers, till, account, account_key, project } = await openShop()
 
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < 3; round++) {
     const user_id = `user_${round}`
     const token = await openSession(at(servers, round), project.public_key, user_id)
     assert.deepEqual(statusesOf(await everywhere(servers, LIST, { token })), [200, 200, 200])
@@ -129,7 +129,7 @@ test('all servers accept new credentials immediately', async () => {
 test('an idempotency key used at one server creates no second record at another', async () => {
   const { servers, account_key, account, till } = await openShop()
 
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < 3; round++) {
     const parts = {
       account_key,
       headers: { 'idempotency-key': `once_${round}` },
@@ -141,13 +141,13 @@ test('an idempotency key used at one server creates no second record at another'
     const other = { ...parts, json: newItem(`other_${round}`) }
     assertProblem(await at(servers, round)(CREATE, other), 400, 'invalid_request')
   }
-  assert.equal((await namesOf(till, account)).length, 7)
+  assert.equal((await namesOf(till, account)).length, 4)
 })
 
 test('exactly one of simultaneous creates of one SKU at several servers succeeds', async () => {
   const { servers, account_key, token } = await openShop()
 
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 4; round++) {
     const parts = { account_key, json: newItem(`sku_${round}`) }
     const replies = (await Promise.all([0, 1].map(() => everywhere(servers, CREATE, parts)))).flat()
     const made = replies.filter(({ status }) => status === 200)
@@ -172,14 +172,14 @@ test('all servers see an import, and two imports into one store run one after an
     return Number(reply.headers.get('import-rows')) - Number(reply.headers.get('import-skipped'))
   }
 
-  assert.equal(await load(0, fileOf(2_000)), 2_000)
-  assert.equal(await load(1, fileOf(2_000)), 0)
+  assert.equal(await load(0, fileOf(500)), 500)
+  assert.equal(await load(1, fileOf(500)), 0)
   // Each import waits for the previous one and then sees its rows: one of them adds each row.
-  const sizes = [12_000, 6_000, 9_000]
+  const sizes = [12_000, 1_000, 2_000]
   const added = await Promise.all(sizes.map((size, server) => load(server, fileOf(size))))
   assert.equal(
     added.reduce((sum, each) => sum + each),
-    10_000,
+    11_500,
   )
   let count = 0
   for await (const _ of till.purchases.all(account, { store_id: 'main' })) count++
@@ -198,7 +198,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
       store_config: { currency: 'USD' },
     })
     const etags = new Map<number, string>()
-    for (let round = 1; round <= 30; round++) {
+    for (let round = 1; round <= 12; round++) {
       const json = newItem(`item_${round}`, store_id)
       const id = idOf(await at(servers, number + round)(CREATE, { account_key, json }))
       const one = number + round + 1
@@ -206,7 +206,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
       const headers = { 'if-none-match': etags.get(other % servers.length) ?? '"none"' }
       const [item, list] = await Promise.all([
         at(servers, one)(`GET /api/v1/items/${id}`, { token }),
-        round % 5 === 0
+        round % 3 === 0
           ? at(servers, other)(`GET /api/v1/items?store_id=${store_id}`, { token, headers })
           : undefined,
       ])
@@ -218,7 +218,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
     }
   }
   const rename = async () => {
-    for (let round = 1; round <= 30; round++) {
+    for (let round = 1; round <= 12; round++) {
       const name = `Game ${round}`
       const json = { id: project.id, name }
       const changed = await at(servers, round)('PUT /api/v1/projects', { token, json })
@@ -228,7 +228,7 @@ test('every read that starts after an acknowledged write shows it, at every serv
       assert.equal(opened.json<{ project: { name: string } }>().project.name, name)
     }
   }
-  await Promise.all([rename(), ...[0, 1, 2, 3].map(client)])
+  await Promise.all([rename(), ...[0, 1, 2].map(client)])
 })
 
 // Ends the tokens of the tests before it.
@@ -420,7 +420,7 @@ test('a rolling restart under load fails no request', async (t) => {
       created.push(name)
       const path = `/api/v1/items/${JSON.parse(made.text).id}`
       answers.push(await balancer.send('GET', path, { authorization: `Bearer ${token}` }))
-      await setTimeout(PAUSE_MS)
+      await setTimeout(3 * PAUSE_MS)
     }
   }
   const loads = Promise.all([0, 1, 2, 3].map(load))

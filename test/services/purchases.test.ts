@@ -55,6 +55,7 @@ describe('purchases', () => {
   describe('of a dry run', () => describeDryRuns(open))
   describe('and the caller', () => describeCallers(open))
   describe('in a list', () => describeLists(open))
+  describe('in any chunks', () => describeChunks(open))
   describeMany('memory', open)
 })
 
@@ -612,7 +613,7 @@ function describeCallers(open: OpenStorage): void {
   }
 }
 
-function describeStreams(open: OpenStorage): void {
+function describeChunks(open: OpenStorage): void {
   const file = Buffer.from(
     `\ufeff${HEADER},user_id\r\ntx_1,gold,${AT},"日本 ""\u{1F600}"""\r\n"t,x",gem,${AT},é\r\n`,
   )
@@ -651,7 +652,9 @@ function describeStreams(open: OpenStorage): void {
       users,
     )
   })
+}
 
+function describeStreams(open: OpenStorage): void {
   test('no purchase is visible before the last byte, and all are after it', async (t) => {
     const shop = await openShop(t, open)
     const rows = Array.from({ length: 2500 }, (_, index) => row(`tx_${index}`))

@@ -24,18 +24,18 @@ type Statement = { readonly sql: string; readonly values: readonly unknown[] }
 /** Other rows in every table, so that no table is small enough for a sequential scan. */
 const OTHERS = `
   INSERT INTO accounts (account_id, name, created_at)
-    SELECT 'acc_o' || n, '', '' FROM generate_series(1, 5000) n;
+    SELECT 'acc_o' || n, '', '' FROM generate_series(1, 2000) n;
   INSERT INTO account_keys (key_id, account_id, hash, created_at)
-    SELECT 'key_o' || n, 'acc_o' || n, 'hash_o' || n, '' FROM generate_series(1, 5000) n;
+    SELECT 'key_o' || n, 'acc_o' || n, 'hash_o' || n, '' FROM generate_series(1, 2000) n;
   INSERT INTO projects (id, account_id, name, bundle_id, platform, status, dlscheme, public_key,
     config, created_at) SELECT 'prj_o' || n, 'acc_o' || n, '', '', '', '', '', 'pk_o' || n, '{}', ''
-    FROM generate_series(1, 5000) n;
+    FROM generate_series(1, 2000) n;
   INSERT INTO former_public_keys (public_key, project_id, expires_at)
-    SELECT 'former_o' || n, 'prj_o' || n, '' FROM generate_series(1, 5000) n;
+    SELECT 'former_o' || n, 'prj_o' || n, '' FROM generate_series(1, 2000) n;
   INSERT INTO stores (account_id, project_id, store_id, store_type, is_sandbox, status,
     store_config, created_at, last_purchase)
     SELECT 'acc_o' || n, 'prj_o' || n, 'main', '', false, '', '{}', '', 10
-    FROM generate_series(1, 5000) n;
+    FROM generate_series(1, 2000) n;
   INSERT INTO items (id, store, name, display_name, description, price, type, metadata, created_at)
     SELECT 'itm_o' || seq || '_' || n, seq, 'sku_' || n, '', '', 1, '', '{}', ''
     FROM stores, generate_series(1, 4) n;
@@ -61,7 +61,7 @@ const OTHERS = `
     SELECT account_id, 'k', '', '', '', '3' FROM accounts;
   INSERT INTO audit (at, actor, action, subject, account_id, request_id)
     SELECT '', '', '', '', account_id, '' FROM accounts;
-  INSERT INTO rate_buckets (bucket, full_at) SELECT 'b' || n, n FROM generate_series(1, 5000) n;
+  INSERT INTO rate_buckets (bucket, full_at) SELECT 'b' || n, n FROM generate_series(1, 2000) n;
   ANALYZE;
 `
 

@@ -12,7 +12,7 @@ import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
 import { newPath } from './fixtures/sqlite.ts'
 
 const server = await startPostgres()
-const ROWS = 5_000
+const ROWS = 3_000
 const DETAILS: ImportDetails = {
   actor: 'operator',
   file_name: '',

@@ -17,11 +17,11 @@ export const SHARED_LIMIT = 2
  */
 export async function assertLimitShared(ask: () => Promise<Limited>): Promise<void> {
   for (let polls = 0; ; polls++) {
-    assert.ok(polls < 500, 'the processes do not share the limit')
+    assert.ok(polls < 200, 'the processes do not share the limit')
     const replies = await Promise.all(Array.from({ length: 40 }, ask))
     const isOwed = ({ status, headers }: Limited) =>
       status === 429 && Number(headers.get('retry-after')) > 30
     if (replies.every(isOwed)) return
-    await setTimeout(50)
+    await setTimeout(200)
   }
 }

@@ -5,7 +5,7 @@ import { Agent } from 'node:http'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { createTill } from '../../lib/index.ts'
-import { serveProcess } from './cli.ts'
+import { serveHere, serveProcess } from './cli.ts'
 import { temporaryFolder } from './folder.ts'
 import { ask, type ShownItem } from './load.ts'
 import { openSqlite } from './sqlite.ts'
@@ -20,6 +20,11 @@ export async function createServedShop(
   const till = createTill({ storage: await openSqlite(db) })
   const { account, project, token } = await createShop(till)
   await till.close()
+  const argsOf = (more: readonly string[]) => {
+    // The thread that sends takes a third of the CPU time of a start.
+    const silent = sendsWebhooks ? [] : ['--no-webhooks']
+    return ['--db', db, '--port', '0', '--log', 'errors', ...silent, ...more]
+  }
   return {
     db,
     token,
@@ -27,20 +32,25 @@ export async function createServedShop(
     account_id: account.account_id,
     account_key: account.account_key,
     async serve(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
-      // The thread that sends takes a third of the CPU time of a start.
-      const silent = sendsWebhooks ? [] : ['--no-webhooks']
-      const own = ['--db', db, '--port', '0', '--log', 'errors', ...silent]
-      const server = await serveProcess(t, [...own, ...args], env)
+      const server = await serveProcess(t, argsOf(args), env)
       // The workers share this output. When it closes, all of them have ended.
       const ended = once(server.child, 'close').then(([code, signal]) => ({ code, signal }))
       const api = `${server.url}/api/v1`
       return { ...server, api, ended, items: () => listItems(api, token) }
+    },
+    /** Serves in this process, which takes a tenth of the CPU time. */
+    async serveHere() {
+      const server = await serveHere(t, argsOf([]))
+      const api = `${server.url}/api/v1`
+      return { ...server, api, items: () => listItems(api, token) }
     },
   }
 }
 
 export type ServedShop = Awaited<ReturnType<typeof createServedShop>>
 export type ServedProcess = Awaited<ReturnType<ServedShop['serve']>>
+/** A server in a process of its own, or in this one. */
+export type ServedItems = Pick<ServedProcess, 'api' | 'items'>
 
 /** All items of the store `main` except the shop's own one. */
 async function listItems(api: string, token: string): Promise<ShownItem[]> {
