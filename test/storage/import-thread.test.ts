@@ -172,7 +172,7 @@ test('an import is not half visible after kill -9 while its thread stages rows',
   t.after(() => child.kill('SIGKILL'))
   const closed = once(child, 'close')
 
-  // The thread takes over after 20,000 rows, or up to twice as many.
+  // The thread takes over after 10,000 rows, or up to twice as many.
   await eventuallyHolds(() => assert.ok((count.get() as { rows: number }).rows > 45_000))
   child.kill('SIGKILL')
   const [code] = await closed
