@@ -149,7 +149,7 @@ function createUnsentAnswers() {
     add,
     /**
      * Disconnects the clients with the most unsent bytes first, until at most `bytes` are unsent.
-     * Among clients with equal amounts, begins with the one that has waited longest.
+     * Of clients with equally many bytes, disconnects first the one that has had any for longest.
      */
     disconnectUntil(bytes: number) {
       const sizes = Array.from(clients, ([reader, waiting]) => ({ reader, size: bytesOf(waiting) }))

@@ -180,8 +180,10 @@ export function createManagedSchemas() {
     WebhookPage: page('endpoints', 'WebhookEndpoint'),
     WebhookDelivery: record(
       {
-        ...{ endpoint_id: text, webhook_id: text, sequence: count, type: text, state: text },
-        ...{ attempts: count, at: time, next_at: time, status: count, error: text, answer: text },
+        ...{ endpoint_id: text, webhook_id: text, type: text, state: text },
+        sequence: { ...count, description: 'The number of the audit entry of the change.' },
+        next_at: { ...time, description: 'When the webhook is sent next.' },
+        ...{ attempts: count, at: time, status: count, error: text, answer: text },
         duration_ms: count,
       },
       ...['at', 'next_at', 'status', 'error', 'answer', 'duration_ms'],

@@ -87,10 +87,10 @@ const secret = text(1, 8192)
 
 const commonKeys = {
   currency,
-  webhook_enabled: boolean,
+  webhook_enabled: note('Whether `webhook_url` receives the changes of this store.', boolean),
   webhook_url: httpUrl,
   webhook_secret: secret,
-  test_mode: boolean,
+  test_mode: note('Is stored, and has no effect.', boolean),
 }
 
 const configKeys: Record<StoreType, { readonly [key: string]: Rule<unknown> }> = {

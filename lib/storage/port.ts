@@ -80,8 +80,8 @@ export interface Storage
 export type Together = <T>(work: () => T) => T
 
 /**
- * Tells whether a cached answer is still correct. It is if `current`, called after a `check`,
- * returns the same number as before the answer was read.
+ * Tells whether a cached answer is still correct: call `current` before you read the data of an
+ * answer. The answer is correct as long as `current` returns the same number after a `check`.
  */
 export interface Revision {
   /** A counter. After a change of data that can be cached, the next `check` increases it. */
@@ -115,8 +115,8 @@ export interface BucketMethods {
   /**
    * Consumes tokens from buckets for rate limits that servers share. Each cost is the time in which
    * a bucket regains the consumed tokens. `elapsed` is the time since the previous call of this
-   * server. Resolves to the time until each bucket is full, which is negative if the bucket is
-   * already full. All times are in milliseconds. A crash may lose the buckets.
+   * server. Resolves to the time, after this call, until each bucket is full again. The time is
+   * negative if a bucket is full. All times are in milliseconds. A crash may lose the buckets.
    */
   consumeBuckets(costs: BucketTimes, elapsed: number): Promise<BucketTimes>
 }

@@ -18,7 +18,7 @@ export function pseudonymOf({ project_id, user_id }: UserKey): string {
 
 type Names = Pick<AuditEntry, 'actor' | 'subject'>
 
-/** Returns functions that find and change the audit entries of a user. */
+/** Returns functions that find the audit entries of a user, and replace the user id in them. */
 export function entriesOf(user: UserKey) {
   const names = namesOf(user)
   const erased = namesOf({ ...user, user_id: pseudonymOf(user) })

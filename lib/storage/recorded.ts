@@ -12,7 +12,7 @@ export function isRecording(import_id: string): boolean {
   return import_id.startsWith('rec_')
 }
 
-/** The import details of a recorded purchase, which has no file. */
+/** The details of the import that holds one recorded purchase. Such an import has no file. */
 export function recordedDetails(
   { status, currency = '', price = 0 }: Pick<NewPurchase, 'status' | 'currency' | 'price'>,
   outcome: 'added' | 'updated',

@@ -59,9 +59,9 @@ export const MAX_LIFETIME = 86_400
 export const HANDOVER_MS = 5_000
 
 /**
- * The minimum number of milliseconds between two reloads that invalid tokens cause. A valid token
- * seems invalid if this process has not loaded its key yet. This happens if the clock of the
- * process that signed it is ahead.
+ * An invalid token causes a reload of the keys, but only this many milliseconds after the previous
+ * reload. The token may be valid: if the clock of its server is ahead, that server already signs
+ * with a key that this process has not loaded.
  */
 const RELOAD_MS = 1_000
 

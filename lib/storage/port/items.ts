@@ -69,7 +69,7 @@ export interface CatalogItemChange
     Partial<Pick<Item, 'display_name' | 'description' | 'price' | 'metadata'>> {
   /** The time since which the item is archived. Null makes the item active again. */
   readonly archived_at?: string | null
-  /** The fields in which this item's audit entry differs from the entry of the whole catalog. */
+  /** The fields of this item's audit entry that differ from those of the catalog's own entry. */
   readonly audit?: Partial<AuditEntry>
 }
 

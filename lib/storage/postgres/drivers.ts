@@ -73,8 +73,8 @@ export function translatePostgresError(error: unknown): unknown {
 }
 
 /**
- * The driver's message, even if the error is translated. Returns the error code if there is no
- * message, as for a refused connection.
+ * The message of the PostgreSQL driver, also for a `TillError` that was made from the driver's error.
+ * Returns the error code if there is no message, as for a refused connection.
  */
 export function reasonOf(error: unknown): string {
   const { message, code, cause } = error as { message: string; code: string; cause?: unknown }

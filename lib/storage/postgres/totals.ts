@@ -71,7 +71,7 @@ const PARTS: readonly Part[] = [
 
 const statementBy = (by: Period) => totalsStatement(TOTALS, by, storedTotals, PARTS)
 
-/** A slice takes some 0.2 s. Changes of purchase statuses wait for the end of a slice. */
+/** Adding this many purchases to the totals takes 0.2 s. Status changes wait until then. */
 const SLICE_ROWS = 20_000
 
 export function totalsWriter(db: Database): TotalsWriter {

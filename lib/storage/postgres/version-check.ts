@@ -106,8 +106,8 @@ function versionOf(row: Row): Version {
 const FIRST: Version = { snapshot: '1:1:', server: '', last: '9223372036854775807', at: 0 }
 
 /**
- * The maximum age of a version in seconds. For an older version, `audit archive` may already have
- * removed entries of later changes.
+ * The maximum age, in seconds, of the version with which a check compares. `audit archive` may have
+ * removed audit entries that are newer than an older version.
  */
 const MAX_AGE = 60
 

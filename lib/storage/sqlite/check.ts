@@ -55,7 +55,7 @@ const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [
 
 /** Checks the pages of the file, its foreign keys, and the references without one. */
 export function findProblems(db: Connection): string[] {
-  db.find('SELECT 1') // a closed storage throws here, because it is not damaged
+  db.find('SELECT 1') // throws for a closed storage, which must not be reported as damaged
   try {
     return checkAll(db)
   } catch (error) {

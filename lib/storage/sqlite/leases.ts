@@ -226,8 +226,8 @@ async function deleteImport(
 }
 
 /**
- * Deletes some status changes of an import. Returns 0 when none is left, or when another process
- * deletes the import.
+ * Deletes a batch of rows of `status_changes` that belong to an import. Returns their number: 0 when
+ * none is left, or when another process has begun to delete the import.
  */
 function deleteStatusChanges(db: Connection, seq: number): number {
   if (renewLease(db, seq, CLEARING) === 0) return 0

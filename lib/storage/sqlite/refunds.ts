@@ -3,8 +3,8 @@ import { EXAMINED_REFUNDS, IS_REFUND, refundOf, refundPage } from '../refunds.ts
 import type { Connection } from './connection.ts'
 
 /**
- * The next status changes of an import. Those that are not applied to `purchases` yet are in
- * `purchase_changes`.
+ * The statuses that an import gave to purchases, after the purchase with the given `seq`. The table
+ * `purchase_changes` has the statuses that `purchases` does not have yet.
  */
 const CHANGES = `
   SELECT purchase, after FROM status_changes WHERE import = ? AND purchase > ?
