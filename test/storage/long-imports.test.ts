@@ -214,7 +214,8 @@ function* cut(rows: readonly NewPurchase[]): Generator<NewPurchase[]> {
 
 async function openShop(t: TestContext, driver: SqliteDriverName) {
   const path = join(temporaryFolder(t), 'till.db')
-  const storage = await openSqliteStorage(path, { driver })
+  const importThreadRows = Number.POSITIVE_INFINITY // `import-thread.test.ts` tests the thread
+  const storage = await openSqliteStorage(path, { driver, importThreadRows })
   t.after(() => storage.close().catch(() => {}))
   await insertShops(storage)
   return { storage, path }
