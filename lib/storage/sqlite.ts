@@ -40,7 +40,8 @@ export async function openSqliteStorage(
   options: SqliteOptions = {},
 ): Promise<Storage> {
   const { importThreadRows = 0 } = options
-  if (!(importThreadRows >= 0)) throw new TypeError('importThreadRows must not be negative')
+  if (!(importThreadRows >= 0))
+    throw new TypeError('importThreadRows must be a number that is not negative')
   try {
     const db = await openFile(path, options)
     const storage = storageOn(db, options)

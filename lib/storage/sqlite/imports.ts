@@ -27,7 +27,7 @@ import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
 
-// Starting a thread takes as long as writing some 10,000 rows.
+// A smaller import ends before a thread would be ready.
 const THREAD_ROWS = availableParallelism() > 1 ? 10_000 : Number.POSITIVE_INFINITY
 
 /**
