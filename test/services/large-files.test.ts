@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { performance } from 'node:perf_hooks'
 import { test } from 'node:test'
 import { createMemoryStorage } from '../../lib/index.ts'
 import type { Storage } from '../../lib/storage/port.ts'
+import { newPath } from '../storage/fixtures/sqlite.ts'
+import { openSqlite } from '../support/sqlite.ts'
 import { createShop, failureOf, fileOf, memoryTill } from '../support/till.ts'
 
 const HEADER = 'transaction_id,sku,purchased_at,metadata\n'
@@ -45,6 +48,22 @@ test('rows with large metadata are staged a few at a time, small rows by hundred
   slices.length = 0
   assert.equal((await importRows(small)).added, 5_000)
   assert.ok(slices.length <= 11, String(slices))
+})
+
+test('an import yields to the event loop also while all SKUs are unknown', async (t) => {
+  const storage = await openSqlite(newPath(t))
+  const till = memoryTill({ storage })
+  t.after(() => till.close())
+  const { account } = await createShop(till)
+  const rows = Array.from({ length: 20_000 }, (_, i) => `T-${i},none,1700000000\n`)
+  const file = fileOf(`transaction_id,sku,purchased_at\n${rows.join('')}`)
+  const iterations = () => performance.nodeTiming.uvMetricsInfo.loopCount
+  const before = iterations()
+
+  const { code } = await failureOf(till.purchases.import(account, { store_id: 'main', file }))
+
+  assert.equal(code, 'invalid_purchases')
+  assert.ok(iterations() - before > 20, `${iterations() - before} iterations for 450 KB`)
 })
 
 test('after a bad header the rest of the file is not read', async () => {

@@ -61,6 +61,35 @@ test('imports into two stores share the thread, which ends with the later one', 
   assert.equal((await transactions(storage, SIDE)).length, 2_000)
 })
 
+test('the index of users is complete when imports take turns, with gaps between their rows', async (t) => {
+  const { storage } = await openShops(t, 0)
+  const imports = [
+    await openImport(storage, MAIN, 'imp_1'),
+    await openImport(storage, SIDE, 'imp_2'),
+  ] as const
+  const rows = idsOf(700).map((id, i) => ({ ...rowOf(id, i), user_id: `user_${i % 350}` }))
+  for (let turn = 0; turn < 8; turn++) {
+    for (const current of imports) {
+      await current.stage(
+        rows.map((row) => ({ ...row, transaction_id: `${turn}_${row.transaction_id}` })),
+      )
+      await current.stage(rows.slice(0, 3)) // repeats from the second turn on
+    }
+  }
+  for (const current of imports) {
+    await current.finish()
+    await current.commit()
+  }
+
+  assert.deepEqual(await storage.check(), [])
+  const { purchases } = await storage.listPurchases(SIDE, { user_id: 'user_349' }, { limit: 100 })
+  const expected = Array.from({ length: 16 }, (_, i) => `${i >> 1}_tx_${i % 2 ? 699 : 349}`)
+  assert.deepEqual(
+    purchases.map(({ transaction_id }) => transaction_id),
+    expected,
+  )
+})
+
 test('writes go on beside the thread, and its commits leave the read cache filled', async (t) => {
   const { storage } = await openShops(t, 0)
   const current = await openImport(storage, MAIN, 'imp_1')

@@ -13,9 +13,9 @@ import { temporaryFolder } from '../support/folder.ts'
 import { threadsOf } from '../support/threads.ts'
 import { insertShops, MAIN, newRow, SIDE } from './fixtures/records.ts'
 
-// 40 transactions make 5 checkpoints.
+// 160 transactions make 5 checkpoints.
 const ROWS = 20_000
-const SLICE = 500
+const SLICE = 125
 /** More rows than a block has, and those before it that are indexed at once. */
 const UNORDERED = 64_000
 
@@ -182,9 +182,12 @@ function describeRows(driver: SqliteDriverName): void {
   })
 }
 
-/** Ids with a common prefix and many lengths, some with characters of two to four bytes. */
+/**
+ * Ids with a common prefix and many lengths, some with characters of two to four bytes. They fill a
+ * block by their bytes.
+ */
 function awkwardId(number: number): string {
-  const kinds = ['T', 'T-', 'T-é', 'T-\u{1F600}', `T-${'long'.repeat(9)}`]
+  const kinds = ['T', 'T-', 'T-é', 'T-\u{1F600}', `T-${'long'.repeat(60)}`]
   return `${kinds[number % kinds.length]}${number}`
 }
 

@@ -1,98 +1,190 @@
+import { doubled, type Numbers, type PackedRows, textAt } from './packed-rows.ts'
 import type { Entry } from './repeats.ts'
 import { createSorting, type Sorting } from './sorting.ts'
 
 /**
- * Collects entries, and returns them nearly sorted by id. Entries with the same id keep their
- * order. After the first `take`, call `add` again only when all entries are taken.
+ * Collects the transaction ids of rows, and returns them nearly sorted. Entries with the same id
+ * keep their order. After the first `take`, call `add` again only when all entries are taken.
  *
- * Nearly sorted ids are enough to fill the pages of an index one after the other. A block stores
- * keys instead of ids: as strings, the ids took most of an import's memory, and writing and reading
- * their bytes took 0.1 of its time (bench/).
+ * Nearly sorted ids are enough to fill the pages of an index one after the other. A block keeps the
+ * ids as bytes: reading them again from `purchases` takes 1.4 times as long, and keeping them as
+ * strings takes 25 MiB more memory (docs/benchmarks.md).
  */
 export interface Block {
+  /** The number of entries that are not taken yet. */
   readonly size: number
-  add(transaction_id: string, line: number, purchase: number): void
-  /** Takes the next entries, `count` at most. */
-  take(count: number): Entry[]
+  /** The bytes of all ids, including those that are taken. 0 when all are taken. */
+  readonly bytes: number
+  /** Adds the ids of rows whose purchases are numbered from `first`. */
+  add(rows: PackedRows, first: number): void
+  /** Takes the next entries, `count` at most. The first call only sorts, and returns none. */
+  take(count: number): NewEntry[]
+}
+
+export interface NewEntry extends Entry {
+  readonly transaction_id: string
 }
 
 export function createBlock(): Block {
-  /** The common prefix of the transaction ids in this block. */
-  let prefix = ''
-  let keys = new Float64Array(2_000)
-  let lines = keys.slice()
-  let purchases = keys.slice()
+  let text = Buffer.alloc(40_000)
+  /** Where each id ends in `text`. */
+  let ends: Numbers = new Float64Array(2_000)
+  let lines = ends.slice()
+  let purchases = ends.slice()
   let size = 0
+  let bytes = 0
+  let isAscii = true
   let taken = 0
-  let sorting: Sorting | undefined
+  let sorted: Sorted | undefined
 
-  /** Shortens the prefix. Puts the characters that were cut off at the beginning of each key. */
-  const shorten = (length: number) => {
-    const cut = prefix.slice(length)
-    const removed = SYMBOLS ** cut.length
-    const first = keyOf(cut, 0)
-    for (let i = 0; i < size; i++) {
-      const key = Math.floor((keys[i] as number) / PLACES)
-      keys[i] = (first + Math.floor(key / removed)) * PLACES + i
+  const makeRoom = (rows: number, length: number) => {
+    while (size + rows > ends.length) {
+      ;[ends, lines, purchases] = [doubled(ends), doubled(lines), doubled(purchases)]
     }
-    prefix = prefix.slice(0, length)
+    while (bytes + length > text.length) text = Buffer.concat([text], 2 * text.length)
+  }
+
+  const sort = (): Sorted => {
+    const places = 2 ** Math.ceil(Math.log2(size))
+    const keys = sortKeys(text, ends.subarray(0, size), places)
+    // Decoding each id by itself takes 6 times as long as slices of one string (docs/benchmarks.md).
+    const ids = isAscii ? text.toString('latin1', 0, bytes) : undefined
+    return { places, keys, ids, sorting: createSorting(keys) }
+  }
+
+  const idAt = (i: number, ids: string | undefined) => {
+    const start = i === 0 ? 0 : ends[i - 1]
+    return ids === undefined ? text.toString('utf8', start, ends[i]) : ids.slice(start, ends[i])
   }
 
   return {
     get size() {
       return size - taken
     },
-    add(transaction_id, line, purchase) {
-      if (size === 0) prefix = transaction_id
-      if (!transaction_id.startsWith(prefix)) shorten(commonLength(prefix, transaction_id))
-      if (size === keys.length) {
-        ;[keys, lines, purchases] = [doubled(keys), doubled(lines), doubled(purchases)]
+    get bytes() {
+      return bytes
+    },
+    add(rows, first) {
+      const length = Buffer.byteLength(rows.ids)
+      makeRoom(rows.size, length)
+      isAscii &&= length === rows.ids.length
+      const idEnds = length === rows.ids.length ? rows.idEnds : byteEnds(rows)
+      for (let i = 0; i < rows.size; i++) {
+        ends[size + i] = bytes + (idEnds[i] as number)
+        purchases[size + i] = first + i
       }
-      keys[size] = keyOf(transaction_id, prefix.length) * PLACES + size
-      lines[size] = line
-      purchases[size] = purchase
-      size++
+      lines.set(rows.lines, size)
+      text.write(rows.ids, bytes)
+      bytes += length
+      size += rows.size
     },
     take(count) {
+      if (!sorted) {
+        sorted = sort()
+        return [] // this step has taken several ms already
+      }
+      const { places, keys, ids, sorting } = sorted
       const end = Math.min(taken + count, size)
-      sorting ??= createSorting(keys.subarray(0, size))
       while (sorting.sorted < end) sorting.advance()
-      const entries: Entry[] = []
+      const entries: NewEntry[] = []
       while (taken < end) {
-        const i = (keys[taken++] as number) % PLACES
-        entries.push({ line: lines[i] as number, purchase: purchases[i] as number })
+        const key = keys[taken++] as number
+        const i = key - Math.floor(key / places) * places // the same as %, which is slower
+        const [line, purchase] = [lines[i] as number, purchases[i] as number]
+        entries.push({ transaction_id: idAt(i, ids), line, purchase })
       }
       if (taken === size) {
-        size = taken = 0
-        sorting = undefined
+        size = taken = bytes = 0
+        isAscii = true
+        sorted = undefined
       }
       return entries
     },
   }
 }
 
-/** A double holds 52 bits exactly: 4 characters of 7 bits, then the 24-bit index of the entry. */
-const PLACES = 2 ** 24
-const SYMBOLS = 2 ** 7
-const CHARACTERS = 4
+/** Where each id ends in the bytes of `ids`. */
+function byteEnds({ ids, idEnds }: PackedRows): Numbers {
+  let end = 0
+  return idEnds.map((_, i) => {
+    end += Buffer.byteLength(textAt(ids, idEnds, i))
+    return end
+  })
+}
 
-/** Orders ids by 4 characters from `start` on. All characters beyond ASCII are equal. */
-function keyOf(id: string, start: number): number {
-  let key = 0
-  for (let at = start; at < start + CHARACTERS; at++) {
-    key = key * SYMBOLS + (at < id.length ? Math.min(id.charCodeAt(at), SYMBOLS - 1) : 0)
+interface Sorted {
+  readonly places: number
+  readonly keys: Numbers
+  /** The text of all ids, if it is ASCII. */
+  readonly ids: string | undefined
+  readonly sorting: Sorting
+}
+
+/**
+ * Computes a key for each id: a number for its first bytes, times `places`, plus the index of the id.
+ * Each position takes only the values that occur there, so a key covers more bytes.
+ */
+function sortKeys(text: Uint8Array, ends: Numbers, places: number): Numbers {
+  const keys = new Float64Array(ends.length)
+  const ranges = rangesOf(text, ends, Number.MAX_SAFE_INTEGER / places)
+  const positions = Int32Array.from(ranges, ({ position }) => position)
+  const lowest = Int32Array.from(ranges, ({ lowest }) => lowest)
+  const values = Int32Array.from(ranges, ({ values }) => values)
+  let start = 0
+  for (let i = 0; i < ends.length; i++) {
+    const end = ends[i] as number
+    let key = 0
+    for (let range = 0; range < positions.length; range++) {
+      const at = start + (positions[range] as number)
+      const count = values[range] as number
+      const value = at < end ? (text[at] as number) - (lowest[range] as number) : 0
+      key = key * count + Math.min(Math.max(value, 0), count - 1)
+    }
+    keys[i] = key * places + i
+    start = end
   }
-  return key
+  return keys
 }
 
-function commonLength(a: string, b: string): number {
-  let length = 0
-  while (length < a.length && a.charCodeAt(length) === b.charCodeAt(length)) length++
-  return length
+interface Range {
+  readonly position: number
+  /** The lowest byte, or 0 if an id has ended before. */
+  readonly lowest: number
+  readonly values: number
 }
 
-export function doubled(numbers: Float64Array<ArrayBuffer>): Float64Array<ArrayBuffer> {
-  const larger = new Float64Array(2 * numbers.length)
-  larger.set(numbers)
-  return larger
+/** Later bytes do not count. */
+const BYTES = 256
+/** More positions would take longer than they save. */
+const MAX_RANGES = 16
+/**
+ * Only each 17th id is examined, to save time. A prime number, because the rows of several sources
+ * may come in turn. Bytes outside the ranges count as the nearest value.
+ */
+const SAMPLE = 17
+
+/** The ranges of the bytes at the first positions where bytes differ. */
+function rangesOf(text: Uint8Array, ends: Numbers, maxCombinations: number): Range[] {
+  const lowest = new Uint8Array(BYTES).fill(255)
+  const highest = new Uint8Array(BYTES)
+  for (let i = 0; i < ends.length; i += SAMPLE) {
+    const start = i === 0 ? 0 : (ends[i - 1] as number)
+    const length = Math.min((ends[i] as number) - start, BYTES)
+    for (let at = 0; at < length; at++) {
+      const byte = text[start + at] as number
+      if (byte < (lowest[at] as number)) lowest[at] = byte
+      if (byte > (highest[at] as number)) highest[at] = byte
+    }
+    if (length < BYTES) lowest[length] = 0
+  }
+  const ranges: Range[] = []
+  let combinations = 1
+  for (let position = 0; position < BYTES && ranges.length < MAX_RANGES; position++) {
+    const low = lowest[position] as number
+    const values = (highest[position] as number) - low + 1
+    combinations *= Math.max(values, 1)
+    if (combinations > maxCombinations) break
+    if (values > 1) ranges.push({ position, lowest: low, values })
+  }
+  return ranges
 }

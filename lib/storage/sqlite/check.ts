@@ -1,7 +1,7 @@
 import { TillError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import { reasonOf } from './drivers.ts'
-import { userKey } from './users.ts'
+import { userKey } from './user-key.ts'
 
 /** Finds rows that break references without a foreign key (see the schema). */
 const REFERENCES: readonly (readonly [sentence: string, sql: string])[] = [

@@ -14,7 +14,7 @@ export interface Checkpoints {
 }
 
 /** The number of transactions between two checkpoints. A small import never starts the thread. */
-const TRANSACTIONS = 8
+const TRANSACTIONS = 32
 /** The length of the WAL, 64 MiB, at which an import waits for a checkpoint, some 30 ms. */
 const MAX_FRAMES = 16_000
 /** The number of frames at which SQLite itself makes a checkpoint; SQLite's default. */

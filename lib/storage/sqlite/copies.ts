@@ -8,6 +8,7 @@ import { unfinishedError } from '../unfinished.ts'
 import { applyChanges } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { createItemLookup } from './lookup.ts'
+import { packRows } from './packed-rows.ts'
 import { insertRows } from './rows.ts'
 import { seqOfStore } from './stores.ts'
 import { createUserBlock } from './users.ts'
@@ -75,14 +76,13 @@ function insertPurchases(
 ): void {
   const first = (db.find('SELECT max(seq) AS last FROM purchases')?.last as number) + 1
   const itemsOf = createItemLookup(db, store)
-  const users = createUserBlock(db, store)
+  const users = createUserBlock(db)
   let next = first
   for (const { import_id, rows } of byImport(purchases)) {
     const { seq } = db.find('SELECT seq FROM imports WHERE import_id = ?', import_id) as Numbered
-    const known = itemsOf(rows)
-    const items = rows.map(({ sku }) => known.get(sku) as number)
-    insertRows(db, seq, next, rows, items)
-    for (const [i, { user_id }] of rows.entries()) users.add(user_id, next + i)
+    const packed = packRows(store, rows, itemsOf(rows))
+    insertRows(db, seq, next, packed)
+    users.addRows(packed, next)
     const last = next + rows.length - 1
     db.run(EXTEND_IMPORT, next, last, last, seq)
     next = last + 1

@@ -8,7 +8,7 @@ import { connect } from './connection.ts'
 import { openSqliteDriver, type SqliteDriverName } from './drivers.ts'
 import { configure } from './file.ts'
 import { assertOwned } from './leases.ts'
-import { type PackedRows, unpackRows } from './packed-rows.ts'
+import type { PackedRows } from './packed-rows.ts'
 import { createStaging, type Staging } from './staging.ts'
 
 export interface ImportThreadData {
@@ -136,7 +136,7 @@ function stageRequests(seq: number, staging: Staging) {
       results.push(staging.indexSlice())
       continue
     }
-    if (request.rows) results.push(staging.append(unpackRows(request.rows)))
+    if (request.rows) results.push(staging.append(request.rows))
     queue.shift()
     requests++
   } while (Atomics.load(lockWanted, 0) === 0 && performance.now() < end)

@@ -1,5 +1,4 @@
 import type { Worker } from 'node:worker_threads'
-import type { NewPurchase } from '../../domain/purchase.ts'
 import { TillError } from '../../errors.ts'
 import { startThread } from '../../threads.ts'
 import type { StagedRows } from '../port.ts'
@@ -14,7 +13,7 @@ import type {
   ThreadFailure,
 } from './import-thread.ts'
 import { type ImportRow, OWNER } from './leases.ts'
-import { type PackedRows, packRows } from './packed-rows.ts'
+import type { PackedRows } from './packed-rows.ts'
 
 /** Stages the rows of one import in another thread, through a connection of its own. */
 export interface ImportWriter {
@@ -25,7 +24,7 @@ export interface ImportWriter {
   /** Call it once, when the thread is ready. The next row gets the `seq` `first_purchase`. */
   begin(first_purchase: number): void
   /** Sends rows to the thread. Waits if it is far behind. Resolves to earlier rows' outcome. */
-  stage(rows: readonly NewPurchase[]): Promise<StagedRows>
+  stage(rows: PackedRows): Promise<StagedRows>
   /** Resolves when all rows are staged, to the outcomes that `stage` did not report. */
   finish(): Promise<StagedRows>
   /**
@@ -39,7 +38,7 @@ export interface ImportWriter {
 const MAX_WAITING = 12
 /** Each message has several slices, because waking the other thread takes 0.2 ms. */
 const SLICES_A_MESSAGE = 4
-const YOUNG_MB = 8
+const YOUNG_MB = 2
 const MODULE = 'storage/sqlite/import-thread'
 
 /** The import threads that run. Imports on the same connection share one. */
@@ -60,7 +59,7 @@ interface ImportThread {
 export function createImportWriter(db: Connection, { seq, store }: ImportRow): ImportWriter {
   const thread = threads.get(db) ?? startImportThread(db)
   const results: StagedRows[] = []
-  const unsent: PackedRows[] = []
+  const pending: PackedRows[] = []
   let unanswered = 0
   let failure: Error | undefined
   let wakers: (() => void)[] = []
@@ -84,11 +83,11 @@ export function createImportWriter(db: Connection, { seq, store }: ImportRow): I
     thread.worker?.postMessage({ seq, ...step } satisfies ImportRequest, transfer)
 
   const sendRows = () => {
-    const slices = unsent.splice(0)
+    const slices = pending.splice(0)
     unanswered += slices.length
     send(
       { step: 'stage', slices },
-      slices.map(({ numbers }) => numbers.buffer),
+      slices.map(({ buffer }) => buffer),
     )
   }
 
@@ -108,8 +107,8 @@ export function createImportWriter(db: Connection, { seq, store }: ImportRow): I
     becomesReady: thread.becomesReady,
     begin: (first_purchase) => send({ step: 'begin', store, owner: OWNER, first_purchase }),
     stage(rows) {
-      unsent.push(packRows(rows))
-      if (unsent.length >= SLICES_A_MESSAGE) sendRows()
+      pending.push(rows)
+      if (pending.length >= SLICES_A_MESSAGE) sendRows()
       return waitFor(MAX_WAITING)
     },
     finish() {

@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
-import type { NewPurchase } from '../../domain/purchase.ts'
 import type { PurchaseImport, StagedRows } from '../port.ts'
 import { RECORDED_GAP } from '../recorded.ts'
 import { NOTHING_STAGED, sumStaged } from '../staged.ts'
@@ -23,6 +22,8 @@ import {
   renewLease,
   underWay,
 } from './leases.ts'
+import { createItemLookup } from './lookup.ts'
+import { type PackedRows, packRows } from './packed-rows.ts'
 import { createStaging } from './staging.ts'
 
 const HEARTBEAT_MS = 5_000
@@ -130,6 +131,7 @@ export function createSlices(db: Connection, row: ImportRow) {
 
 function createImport(db: Connection, row: ImportRow, threadRows: number): PurchaseImport {
   const { seq } = row
+  const itemsOf = createItemLookup(db, row.store)
   const staging = createStaging(db, row.store, seq, row.first_purchase)
   const slices = createSlices(db, row)
   const index = () => slices.run(() => staging.indexSlice())
@@ -139,8 +141,8 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
   /** The same as `writer`, once the thread writes all further rows. */
   let thread: ImportWriter | undefined
 
-  const stageHere = async (rows: readonly NewPurchase[]): Promise<StagedRows> => {
-    rowsHere += rows.length
+  const stageHere = async (rows: PackedRows): Promise<StagedRows> => {
+    rowsHere += rows.size
     const results = [await slices.run(() => staging.append(rows))]
     // Indexes no more than needed, because `rows` stay in memory until `stage` ends. Otherwise V8
     // would move them, and later rows with them, to its old generation (bench/: 25 MiB).
@@ -177,10 +179,16 @@ function createImport(db: Connection, row: ImportRow, threadRows: number): Purch
       }),
     async stage(rows) {
       isFinished = false
+      const items = itemsOf(rows)
+      const bad = rows.filter(({ sku }) => !items.has(sku))
+      const good = bad.length === 0 ? rows : rows.filter(({ sku }) => items.has(sku))
+      const unknown = bad.map(({ line }) => line)
+      if (good.length === 0) return slices.run(() => ({ ...NOTHING_STAGED, unknown }))
+      const packed = packRows(row.store, good, items)
       const earlier = thread ? NOTHING_STAGED : await changeToThread()
       const into = thread
-      const result = await (into ? slices.pace(() => into.stage(rows)) : stageHere(rows))
-      return sumStaged([earlier, result])
+      const result = await (into ? slices.pace(() => into.stage(packed)) : stageHere(packed))
+      return sumStaged([{ ...NOTHING_STAGED, unknown }, earlier, result])
     },
     async finish() {
       const into = thread

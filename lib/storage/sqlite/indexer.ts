@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Cleanup, type Pause, startCleanup } from '../cleanup.ts'
 import type { Connection } from './connection.ts'
+import { userKey } from './user-key.ts'
 import { createUserBlock } from './users.ts'
 
 /**
@@ -66,12 +67,14 @@ const FIND_UNINDEXED = `
  */
 async function indexBlock(db: Connection, row: Unindexed, pause: Pause): Promise<void> {
   const { seq, store, first, last } = row
-  const block = createUserBlock(db, store)
+  const block = createUserBlock(db)
   block.verify()
   let done = first - 1
   while (done < last && !block.isFull) {
     const rows = db.all(FIND_USERS, done, last, seq, SLICE_ROWS)
-    for (const { seq: purchase, user_id } of rows) block.add(user_id as string, purchase as number)
+    for (const { seq: purchase, user_id } of rows) {
+      block.add(userKey(store, user_id as string), purchase as number)
+    }
     done = rows.length < SLICE_ROWS ? last : (rows.at(-1)?.seq as number)
     await pause()
   }

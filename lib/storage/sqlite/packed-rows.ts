@@ -1,84 +1,110 @@
-import type { JsonObject } from '../../domain/fields.ts'
-import { type NewPurchase, PURCHASE_STATUSES, type PurchaseStatus } from '../../domain/purchase.ts'
+import { type NewPurchase, PURCHASE_STATUSES } from '../../domain/purchase.ts'
+import { userKey } from './user-key.ts'
+
+const COLUMNS = [
+  'lines',
+  /** The `seq` of each item. */
+  'items',
+  'times',
+  'quantities',
+  /** `NONE` if there is no price. */
+  'prices',
+  'statuses',
+  /** The index of each row's currency in `currencies`. */
+  'currencyIndexes',
+  /** The keys of the users in the table `purchase_users`; `NONE` if there is no user. */
+  'userKeys',
+  /** Where the text of each row ends in `ids`, `users` and `metadata`. */
+  'idEnds',
+  'userEnds',
+  'metadataEnds',
+] as const
 
 /**
- * Rows of an import in a form that threads exchange cheaply: the texts of all rows in one string,
- * and their lengths with the other values in one array. Sending row objects would copy each property
- * of each row.
+ * Rows of an import, by column. Threads exchange a few strings and one buffer cheaply. Sending row
+ * objects would copy each property of each row.
  */
-export interface PackedRows {
-  readonly text: string
-  /** `NUMBERS` numbers for each row. A text length of -1 means that the row lacks this text. */
-  readonly numbers: Float64Array<ArrayBuffer>
+export interface PackedRows extends Readonly<Record<(typeof COLUMNS)[number], Numbers>> {
+  readonly size: number
+  /** The memory of all columns. */
+  readonly buffer: ArrayBuffer
+  /** The transaction ids of all rows, one after the other. */
+  readonly ids: string
+  /** Whether each transaction id is higher than the one before. */
+  readonly isAscending: boolean
+  /** The user ids of all rows. */
+  readonly users: string
+  /** The metadata of all rows as JSON. A row without metadata has no text. */
+  readonly metadata: string
+  /** The different values of the field `currency`. */
+  readonly currencies: readonly (string | null)[]
 }
 
-const NUMBERS = 10
+export type Numbers = Float64Array<ArrayBuffer>
 
-/** Packs rows. `numbers.buffer` can be transferred. */
-export function packRows(rows: readonly NewPurchase[]): PackedRows {
-  const numbers = new Float64Array(rows.length * NUMBERS)
-  let text = ''
-  let at = 0
-  const add = (part: string | undefined) => {
-    numbers[at++] = part === undefined ? -1 : part.length
-    if (part !== undefined) text += part
+/** Stands for a missing value in a column. */
+export const NONE = Number.POSITIVE_INFINITY
+
+/** Packs rows of a store. `items` has the `seq` of each SKU. `buffer` can be transferred. */
+export function packRows(
+  store: number,
+  rows: readonly NewPurchase[],
+  items: ReadonlyMap<string, number>,
+): PackedRows {
+  const size = rows.length
+  const bytes = size * Float64Array.BYTES_PER_ELEMENT
+  const buffer = new ArrayBuffer(COLUMNS.length * bytes)
+  const columns = Object.fromEntries(
+    COLUMNS.map((name, i) => [name, new Float64Array(buffer, i * bytes, size)]),
+  ) as Record<(typeof COLUMNS)[number], Numbers>
+  const currencies = new Map<string | null, number>()
+  let [ids, users, metadata] = ['', '', '']
+  let isAscending = true
+  let earlier = ''
+  for (const [i, row] of rows.entries()) {
+    isAscending &&= row.transaction_id > earlier
+    earlier = row.transaction_id
+    ids += row.transaction_id
+    users += row.user_id ?? ''
+    if (!isEmpty(row.metadata)) metadata += JSON.stringify(row.metadata)
+    columns.lines[i] = row.line
+    columns.items[i] = items.get(row.sku) as number
+    columns.times[i] = row.purchased_at
+    columns.quantities[i] = row.quantity
+    columns.prices[i] = row.price ?? NONE
+    columns.statuses[i] = PURCHASE_STATUSES.indexOf(row.status)
+    columns.currencyIndexes[i] = indexIn(currencies, row.currency ?? null)
+    columns.userKeys[i] = row.user_id === undefined ? NONE : userKey(store, row.user_id)
+    columns.idEnds[i] = ids.length
+    columns.userEnds[i] = users.length
+    columns.metadataEnds[i] = metadata.length
   }
-  for (const row of rows) {
-    numbers[at++] = row.line
-    numbers[at++] = row.purchased_at
-    numbers[at++] = row.quantity
-    numbers[at++] = row.price ?? Number.NaN
-    numbers[at++] = PURCHASE_STATUSES.indexOf(row.status)
-    add(row.transaction_id)
-    add(row.sku)
-    add(row.user_id)
-    add(row.currency)
-    add(isEmpty(row.metadata) ? undefined : JSON.stringify(row.metadata))
+  return {
+    ...{ size, buffer, ids, isAscending, users, metadata },
+    currencies: [...currencies.keys()],
+    ...columns,
   }
-  return { text, numbers }
 }
 
-export function unpackRows({ text, numbers }: PackedRows): NewPurchase[] {
-  const rows: NewPurchase[] = []
-  let at = 0
-  let start = 0
-  const number = () => numbers[at++] as number
-  const take = () => {
-    const length = number()
-    if (length < 0) return undefined
-    start += length
-    return text.slice(start - length, start)
-  }
-  while (at < numbers.length) {
-    const line = number()
-    const purchased_at = number()
-    const quantity = number()
-    const price = number()
-    const status = PURCHASE_STATUSES[number()] as PurchaseStatus
-    const transaction_id = take() as string
-    const sku = take() as string
-    const user_id = take()
-    const currency = take()
-    const metadata = take()
-    rows.push({
-      line,
-      transaction_id,
-      sku,
-      purchased_at,
-      user_id,
-      quantity,
-      price: Number.isNaN(price) ? undefined : price,
-      currency,
-      status,
-      metadata: metadata === undefined ? EMPTY : JSON.parse(metadata),
-    })
-  }
-  return rows
+/** The part of a text that belongs to row `i`. */
+export function textAt(text: string, ends: Numbers, i: number): string {
+  return text.slice(i === 0 ? 0 : ends[i - 1], ends[i])
 }
 
-const EMPTY: JsonObject = {}
+/** The number of a value: how many other values were added before it. */
+function indexIn<T>(known: Map<T, number>, value: T): number {
+  const index = known.get(value) ?? known.size
+  known.set(value, index)
+  return index
+}
 
-export function isEmpty(object: object): boolean {
+function isEmpty(object: object): boolean {
   for (const _ in object) return false
   return true
+}
+
+export function doubled(numbers: Numbers): Numbers {
+  const larger = new Float64Array(2 * numbers.length)
+  larger.set(numbers)
+  return larger
 }

@@ -15,7 +15,7 @@ import { seqOfStore } from './stores.ts'
 import { countBuyers, summarizePurchases } from './summaries.ts'
 import { readTotals } from './totals.ts'
 import { undoImport } from './undo.ts'
-import { userKey } from './users.ts'
+import { userKey } from './user-key.ts'
 
 const COLUMNS = purchaseColumns(STATUS)
 

@@ -9,10 +9,11 @@ import { verifyAuthority } from './authority.ts'
 import { changeStatus } from './changes.ts'
 import type { Connection } from './connection.ts'
 import { clearImport, type ImportRow, isAlive } from './leases.ts'
+import { packRows } from './packed-rows.ts'
 import { statusCode } from './repeats.ts'
 import { insertRows } from './rows.ts'
 import { seqOfStore } from './stores.ts'
-import { userKey } from './users.ts'
+import { userKey } from './user-key.ts'
 
 /** If a committed import has changed a status, the new one may still be in `purchase_changes`. */
 export const STATUS = 'coalesce(c.status, p.status)'
@@ -140,7 +141,7 @@ function insertRow(
   row: NewPurchase,
   item: number,
 ): void {
-  insertRows(db, added, seq, [row], [item])
+  insertRows(db, added, seq, packRows(store, [row], new Map([[row.sku, item]])))
   db.run('INSERT INTO transactions VALUES (?, ?, ?)', store, row.transaction_id, seq)
   const { user_id } = row
   if (user_id !== undefined)

@@ -1,35 +1,27 @@
-import type { NewPurchase } from '../../domain/purchase.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
-import { isEmpty } from './packed-rows.ts'
-import { statusCode } from './repeats.ts'
+import { NONE, type Numbers, type PackedRows, textAt } from './packed-rows.ts'
 
 // Inserts many rows per statement, because each call of the driver takes 1.4 times as long as
 // writing a row (bench/).
 const ROWS_A_STATEMENT = 32
 
 /**
- * Inserts an import's rows with the `seq` of their items. The first row gets the `seq` `first`,
- * which must be higher than that of each stored row.
+ * Inserts an import's rows. The first row gets the `seq` `first`, which must be higher than that of
+ * each stored row.
  */
-export function insertRows(
-  db: Connection,
-  seq: number,
-  first: number,
-  rows: readonly NewPurchase[],
-  items: readonly number[],
-): void {
-  for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
-    const part = rows.slice(start, start + ROWS_A_STATEMENT)
-    const varying = part.length < ROWS_A_STATEMENT ? ALL : varyingColumns(part)
+export function insertRows(db: Connection, seq: number, first: number, rows: PackedRows): void {
+  for (let start = 0; start < rows.size; start += ROWS_A_STATEMENT) {
+    const end = Math.min(start + ROWS_A_STATEMENT, rows.size)
+    const varying = end - start < ROWS_A_STATEMENT ? ALL : varyingColumns(rows, start, end)
     const values: SqliteValue[] = [seq]
-    pushColumns(values, part[0] as NewPurchase, ALL & ~varying)
+    pushColumns(values, rows, start, ALL & ~varying)
     values.push(first + start)
-    part.forEach((row, i) => {
-      values.push(row.transaction_id, items[start + i] as number, row.purchased_at)
-      pushColumns(values, row, varying)
-    })
-    db.run(insertStatement(varying, part.length), ...values)
+    for (let i = start; i < end; i++) {
+      values.push(textAt(rows.ids, rows.idEnds, i), at(rows.items, i), at(rows.times, i))
+      pushColumns(values, rows, i, varying)
+    }
+    db.run(insertStatement(varying, end - start), ...values)
   }
 }
 
@@ -40,28 +32,32 @@ const COLUMNS = ['user_id', 'quantity', 'price', 'currency', 'status', 'metadata
 const [USER, QUANTITY, PRICE, CURRENCY, STATUS, METADATA, END] = [1, 2, 4, 8, 16, 32, 64] as const
 const ALL = END - 1
 
-function varyingColumns(rows: readonly NewPurchase[]): number {
-  const first = rows[0] as NewPurchase
+function varyingColumns(rows: PackedRows, start: number, end: number): number {
   let varying = 0
-  for (const row of rows) {
-    if (row.user_id !== first.user_id) varying |= USER
-    if (row.quantity !== first.quantity) varying |= QUANTITY
-    if (row.price !== first.price) varying |= PRICE
-    if (row.currency !== first.currency) varying |= CURRENCY
-    if (row.status !== first.status) varying |= STATUS
-    if (!isEmpty(row.metadata)) varying |= METADATA
+  const compare = (numbers: Numbers, column: number) => {
+    const first = numbers[start]
+    for (let i = start + 1; i < end; i++) if (numbers[i] !== first) varying |= column
   }
+  if (rows.users !== '') varying |= USER
+  compare(rows.quantities, QUANTITY)
+  compare(rows.prices, PRICE)
+  compare(rows.currencyIndexes, CURRENCY)
+  compare(rows.statuses, STATUS)
+  if (rows.metadataEnds[end - 1] !== (rows.metadataEnds[start - 1] ?? 0)) varying |= METADATA
   return varying
 }
 
-function pushColumns(values: SqliteValue[], row: NewPurchase, columns: number): void {
-  if (columns & USER) values.push(row.user_id ?? null)
-  if (columns & QUANTITY) values.push(row.quantity)
-  if (columns & PRICE) values.push(row.price ?? null)
-  if (columns & CURRENCY) values.push(row.currency ?? null)
-  if (columns & STATUS) values.push(statusCode(row.status))
-  if (columns & METADATA) values.push(isEmpty(row.metadata) ? null : JSON.stringify(row.metadata))
+function pushColumns(values: SqliteValue[], rows: PackedRows, i: number, columns: number): void {
+  if (columns & USER)
+    values.push(rows.userKeys[i] === NONE ? null : textAt(rows.users, rows.userEnds, i))
+  if (columns & QUANTITY) values.push(at(rows.quantities, i))
+  if (columns & PRICE) values.push(rows.prices[i] === NONE ? null : at(rows.prices, i))
+  if (columns & CURRENCY) values.push(rows.currencies[at(rows.currencyIndexes, i)] as string | null)
+  if (columns & STATUS) values.push(at(rows.statuses, i))
+  if (columns & METADATA) values.push(textAt(rows.metadata, rows.metadataEnds, i) || null)
 }
+
+const at = (numbers: Numbers, i: number) => numbers[i] as number
 
 const statements = new Map<number, string>()
 

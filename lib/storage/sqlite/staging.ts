@@ -1,9 +1,9 @@
-import type { NewPurchase } from '../../domain/purchase.ts'
 import type { StagedRows } from '../port.ts'
-import { NOTHING_STAGED, sumStaged } from '../staged.ts'
-import { createBlock } from './block.ts'
+import { NOTHING_STAGED } from '../staged.ts'
+import { createBlock, type NewEntry } from './block.ts'
 import type { Connection } from './connection.ts'
-import { createItemLookup } from './lookup.ts'
+import type { SqliteValue } from './drivers.ts'
+import { type PackedRows, textAt } from './packed-rows.ts'
 import { compareEntries, type Entry } from './repeats.ts'
 import { insertRows } from './rows.ts'
 import { createUserBlock } from './users.ts'
@@ -15,8 +15,8 @@ import { createUserBlock } from './users.ts'
  * has 0.4 of the speed of the sqlite3 shell's `.import`; blocks have 1.1 (bench/).
  */
 export interface Staging {
-  /** Appends rows. Returns the outcome of the rows whose ids it indexes immediately. */
-  append(rows: readonly NewPurchase[]): StagedRows
+  /** Appends at least one row. Returns the outcome of the rows whose ids it indexes immediately. */
+  append(rows: PackedRows): StagedRows
   /** Whether there are enough pending ids for a full block. */
   readonly isBlockFull: boolean
   /** Whether ids wait to be indexed. Duplicates among them are not detected yet. */
@@ -28,6 +28,8 @@ export interface Staging {
 }
 
 const BLOCK_ROWS = 40_000
+/** Limits the memory that long ids take. */
+const BLOCK_BYTES = 2 ** 21
 const INDEXED_A_SLICE = 1_000
 
 export function createStaging(
@@ -36,64 +38,42 @@ export function createStaging(
   seq: number,
   first_purchase: number,
 ): Staging {
-  const itemsOf = createItemLookup(db, store)
   let waiting = createBlock()
   let ordered = createBlock()
-  const users = createUserBlock(db, store)
+  const users = createUserBlock(db)
   let next = first_purchase
   let lastId = ''
 
   const waitingIds = () => waiting.size + ordered.size
 
-  const ascend = (rows: readonly NewPurchase[]) => {
-    let ascends = true
-    for (const { transaction_id } of rows) {
-      ascends &&= transaction_id > lastId
-      lastId = transaction_id
-    }
-    return ascends
-  }
-
-  const addUsers = (rows: readonly NewPurchase[], first: number, areNew: boolean) => {
-    let purchase = first
-    for (const { user_id } of rows) users.add(user_id, purchase++)
-    if (!areNew) users.verify()
-  }
-
   return {
     append(rows) {
-      const known = itemsOf(rows)
-      const found = rows.map(({ sku }) => known.get(sku))
-      const items = found.filter((item) => item !== undefined)
-      const isWhole = items.length === rows.length
-      const good = isWhole ? rows : rows.filter((_, i) => found[i] !== undefined)
-      const bad = isWhole ? [] : rows.filter((_, i) => found[i] === undefined)
-      const unknown = bad.map(({ line }) => line)
       // Chooses each `seq` here: SQLite would reuse those of rows that another import deleted.
       const { last } = db.find('SELECT max(seq) AS last FROM purchases') as { last: number | null }
       const first = Math.max(next, (last ?? 0) + 1)
-      next = first + good.length
-      insertRows(db, seq, first, good, items)
-      let purchase = first
-      if (ascend(good) && waitingIds() === 0) {
-        const added = db.run(INDEX_APPENDED, store, first, first + good.length - 1)
-        const entries = () => good.map(({ line }): Entry => ({ line, purchase: purchase++ }))
-        const isNew = added === good.length
-        const outcome = isNew
-          ? { ...NOTHING_STAGED, added }
-          : compareEntries(db, store, seq, entries(), added)
-        if (added > 0) addUsers(good, first, isNew)
-        return { ...outcome, unknown }
+      next = first + rows.size
+      insertRows(db, seq, first, rows)
+      const isAscending = rows.isAscending && textAt(rows.ids, rows.idEnds, 0) > lastId
+      lastId = textAt(rows.ids, rows.idEnds, rows.size - 1)
+      if (!isAscending || waitingIds() > 0) {
+        waiting.add(rows, first)
+        users.addRows(rows, first)
+        return NOTHING_STAGED
       }
-      for (const { transaction_id, line } of good) waiting.add(transaction_id, line, purchase++)
-      addUsers(good, first, true)
-      return { ...NOTHING_STAGED, unknown }
+      const added = db.run(INDEX_APPENDED, store, first, next - 1)
+      if (added > 0) users.addRows(rows, first)
+      if (added === rows.size) return { ...NOTHING_STAGED, added }
+      if (added > 0) users.verify()
+      const entries = Array.from(rows.lines, (line, i): Entry => ({ line, purchase: first + i }))
+      return compareEntries(db, store, seq, entries, added)
     },
     get next() {
       return next
     },
     get isBlockFull() {
-      return users.isFull || waitingIds() >= BLOCK_ROWS
+      return (
+        users.isFull || waitingIds() >= BLOCK_ROWS || waiting.bytes + ordered.bytes >= BLOCK_BYTES
+      )
     },
     get isWaiting() {
       return waitingIds() > 0 || users.size > 0
@@ -118,28 +98,34 @@ const INDEX_APPENDED = `
   INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
   SELECT ?, transaction_id, seq FROM purchases WHERE seq BETWEEN ? AND ? ON CONFLICT DO NOTHING`
 
-const ENTRIES_A_STATEMENT = 500
+const ENTRIES_A_STATEMENT = 50
 
-/** Indexes rows that were appended earlier, in the order of the entries. */
+/** Indexes rows that were appended earlier. Of two rows with the same id, indexes the first one. */
 function indexEntries(
   db: Connection,
   store: number,
   seq: number,
-  entries: readonly Entry[],
+  entries: readonly NewEntry[],
 ): StagedRows {
-  const results: StagedRows[] = []
+  let added = 0
   for (let start = 0; start < entries.length; start += ENTRIES_A_STATEMENT) {
     const part = entries.slice(start, start + ENTRIES_A_STATEMENT)
-    const purchases = part.map(({ purchase }) => purchase)
-    const added = db.run(INDEX_ENTRIES, store, `[${purchases.join()}]`)
-    results.push(compareEntries(db, store, seq, part, added))
+    const values: SqliteValue[] = [store]
+    for (const { transaction_id, purchase } of part) values.push(transaction_id, purchase)
+    added += db.run(insertion(part.length), ...values)
   }
-  return sumStaged(results)
+  return compareEntries(db, store, seq, entries, added)
 }
 
-// Reads the ids from `purchases`, because binding them takes longer. Of two rows with the same id,
-// the first one is indexed.
-const INDEX_ENTRIES = `
-  INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
-  SELECT ?, p.transaction_id, p.seq FROM json_each(?) e CROSS JOIN purchases p
-  WHERE p.seq = e.value ORDER BY p.transaction_id, p.seq ON CONFLICT DO NOTHING`
+const insertions = new Map<number, string>()
+
+function insertion(entries: number): string {
+  const known = insertions.get(entries)
+  if (known) return known
+  const sql = `
+    INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
+    SELECT ?, column1, column2 FROM (VALUES ${Array(entries).fill('(?, ?)').join()})
+    WHERE true ON CONFLICT DO NOTHING`
+  insertions.set(entries, sql)
+  return sql
+}

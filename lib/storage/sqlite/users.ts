@@ -1,30 +1,20 @@
-import { doubled } from './block.ts'
 import type { Connection } from './connection.ts'
+import { doubled, NONE, type Numbers, type PackedRows } from './packed-rows.ts'
 import { createSorting, type Sorting } from './sorting.ts'
-
-/**
- * The key of a user's purchases in the index `purchase_users`: a hash of 31 bits. Users may share a
- * key, so each read compares the user id of the purchase too. Compared with an index of user ids,
- * this index takes half of the space, and two thirds of the time to write.
- */
-export function userKey(store: number, user_id: string): number {
-  let hash = store
-  for (let i = 0; i < user_id.length; i++) {
-    hash = Math.imul(hash ^ user_id.charCodeAt(i), 0x01000193) // FNV-1a
-  }
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b) // MurmurHash3's finalizer
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 1
-}
+import { userKey } from './user-key.ts'
 
 /** Collects the users of purchases, and writes them into the index in sorted blocks. */
 export interface UserBlock {
   readonly size: number
   /**
-   * Whether the block must be written before the next `add`. Stays true until all is written.
+   * Whether the block must be written before further calls of `add` and `addRows`. A full block still
+   * has room for 2,000 purchases. Stays true until all is written.
    */
   readonly isFull: boolean
-  add(user_id: string | undefined, purchase: number): void
+  /** Adds a purchase, whose `seq` must be higher than that of the one before. */
+  add(user_key: number, purchase: number): void
+  /** Adds the users of rows whose purchases are numbered from `first`. */
+  addRows(rows: PackedRows, first: number): void
   /**
    * Call it when a purchase in this block may have been deleted. The block then leaves out
    * purchases that no longer exist or have no user.
@@ -35,26 +25,66 @@ export interface UserBlock {
 }
 
 // Writing a block changes most pages of the index, whatever the block's size. Large blocks are
-// therefore cheaper. A full one takes 16 MiB of memory.
+// therefore cheaper. A full one takes 8 MiB of memory.
 const BLOCK_ROWS = 1_000_000
 const ROWS_A_STATEMENT = 64
+const ENTRIES_A_SLICE = 1_024
 
-/** A double holds 53 bits exactly: 31 of the user's key, then the 22-bit index of the entry. */
+/** A double holds 53 bits exactly: 31 of the user's key, then the 22 bits of the place. */
 const PLACES = 2 ** 22
+/** The number of used places at which a block is full. */
+const FULL_PLACES = 2 ** 21
+/** The longest gap between two purchases for which places stay empty. */
+const MAX_GAP = 1_000
 
-export function createUserBlock(db: Connection, store: number): UserBlock {
-  let keys = new Float64Array(2_000)
-  let purchases = new Float64Array(2_000)
+/**
+ * A place is a small number for a purchase in a block: its `seq` less the offset of its run. Each
+ * long gap between purchases begins a run.
+ */
+interface Run {
+  /** The place of its first purchase. */
+  readonly place: number
+  readonly offset: number
+}
+
+export function createUserBlock(db: Connection): UserBlock {
+  let keys: Numbers = new Float64Array(2_000)
   let size = 0
   let written = 0
+  let lastPlace = -1
+  let runs: Run[] = []
   let needsVerification = false
   let sorting: Sorting | undefined
+
+  const placeOf = (purchase: number) => {
+    const run = runs.at(-1)
+    const place = run && purchase - run.offset
+    if (place !== undefined && place - lastPlace <= MAX_GAP) return place
+    runs.push({ place: lastPlace + 1, offset: purchase - lastPlace - 1 })
+    return lastPlace + 1
+  }
+
+  const purchaseAt = (place: number) => {
+    let [low, high] = [0, runs.length - 1]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if ((runs[middle] as Run).place <= place) low = middle
+      else high = middle - 1
+    }
+    return place + (runs[low] as Run).offset
+  }
+
+  const add = (user_key: number, purchase: number) => {
+    if (size === keys.length) keys = doubled(keys)
+    lastPlace = placeOf(purchase)
+    keys[size++] = user_key * PLACES + lastPlace
+  }
 
   const write = (end: number) => {
     const values: number[] = []
     for (const key of keys.subarray(written, end)) {
       const user = Math.floor(key / PLACES)
-      values.push(user, purchases[key - user * PLACES] as number)
+      values.push(user, purchaseAt(key - user * PLACES))
     }
     db.run(insertion(end - written, needsVerification), ...values)
     written = end
@@ -65,13 +95,14 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
       return size - written
     },
     get isFull() {
-      return size >= BLOCK_ROWS || sorting !== undefined
+      return size >= BLOCK_ROWS || lastPlace >= FULL_PLACES || sorting !== undefined
     },
-    add(user_id, purchase) {
-      if (user_id === undefined) return
-      if (size === keys.length) [keys, purchases] = [doubled(keys), doubled(purchases)]
-      keys[size] = userKey(store, user_id) * PLACES + size
-      purchases[size++] = purchase
+    add,
+    addRows({ userKeys }, first) {
+      for (let i = 0; i < userKeys.length; i++) {
+        const key = userKeys[i] as number
+        if (key !== NONE) add(key, first + i)
+      }
     },
     verify() {
       needsVerification = true
@@ -79,9 +110,12 @@ export function createUserBlock(db: Connection, store: number): UserBlock {
     writeSlice() {
       sorting ??= createSorting(keys.subarray(0, size))
       if (sorting.sorted === written) sorting.advance()
-      while (written < sorting.sorted) write(Math.min(written + ROWS_A_STATEMENT, sorting.sorted))
+      const end = Math.min(written + ENTRIES_A_SLICE, sorting.sorted)
+      while (written < end) write(Math.min(written + ROWS_A_STATEMENT, end))
       if (written < size) return
       size = written = 0
+      lastPlace = -1
+      runs = []
       needsVerification = false
       sorting = undefined
     },
