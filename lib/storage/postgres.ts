@@ -149,8 +149,8 @@ function storageOn(db: Database): Storage {
     },
     poolState: () => db.poolState(),
     async close() {
-      await Promise.all([cleanup.stop(), totalizer.stop()])
-      await db.close()
+      // Closes the database at once: the cleanup and the totalizer may wait for a connection too.
+      await Promise.all([cleanup.stop(), totalizer.stop(), db.close()])
     },
   }
 }

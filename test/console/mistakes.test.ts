@@ -61,6 +61,7 @@ test('mistakes and accidents cost nobody money or work', { skip }, async (t) => 
 
   await t.test('a save shows what another tab has changed, and keeps both', async () => {
     await goTo(page, '#/stores/a-usd', 'Store a-usd')
+    await page.getByLabel('Configuration', { exact: true }).waitFor() // the store is loaded
     await till.stores.update(account, { store_id: 'a-usd', status: 'disabled' })
     await fill('Configuration', '{"currency":"EUR"}')
     await press('Save')

@@ -440,14 +440,17 @@ describe('PostgreSQL connections', () => {
     const url = await server.createDatabase(t)
     const storage = await openPostgresStorage(url, { max: 2 })
     await insertProjects(storage)
-    const writes = Array.from({ length: 20 }, (_, i) => rename(storage, `Name ${i}`))
-    const settled = Promise.allSettled(writes)
-    await storage.close()
-    const refused = (await settled).filter(({ status }) => status === 'rejected')
-    assert.ok(refused.length > 0)
-    for (const { reason } of refused as PromiseRejectedResult[]) {
-      assert.equal(reason.code, UNAVAILABLE.code)
-    }
+    const unlock = await lockProject(t, url, 'prj_1')
+    const [first, ...others] = Array.from({ length: 20 }, (_, i) => rename(storage, `Name ${i}`))
+    const ended = Promise.allSettled([first])
+    const refused = Promise.all(others.map((write) => assert.rejects(write, UNAVAILABLE)))
+    await untilWaiting(t, url, 1)
+
+    const closed = storage.close()
+    await refused
+    await unlock()
+    await Promise.all([closed, ended])
+
     const sql = rawPostgres(t, url)
     const countOwn = async () => {
       const own = await sql`SELECT 1 FROM pg_stat_activity
