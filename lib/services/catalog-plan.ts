@@ -46,7 +46,7 @@ import {
 import type { Context } from './context.ts'
 import { endpointWrites } from './endpoints.ts'
 import { createId } from './ids.ts'
-import { changeSealed, sealSecrets } from './secrets.ts'
+import { changeSealed, type Sealer, sealSecrets } from './secrets.ts'
 
 /** A catalog as it was read from a file. */
 export interface CatalogFile {
@@ -70,6 +70,16 @@ export interface CatalogRequest extends CatalogFile {
   readonly type?: ItemType | undefined
   /** The environment variables that hold the secrets of the catalog. */
   readonly env?: { readonly [name: string]: string | undefined } | undefined
+}
+
+/** Keeps a digest from beginning with `-`, as a command-line option does. */
+const DIGEST_PREFIX = 'plan_'
+
+/** Whether `digest` is that of a plan which was made from this state of the catalog. */
+export function isPlanOf(sealer: Sealer, digest: string, state: string): boolean {
+  return (
+    digest.startsWith(DIGEST_PREFIX) && sealer.isDigest(digest.slice(DIGEST_PREFIX.length), state)
+  )
 }
 
 export interface CatalogPlan {
@@ -147,7 +157,7 @@ export async function preparePlan(
   const { counts, changes, changedStores, newStores, unset } = planner
   const plan = {
     project_id: project.id,
-    digest: sealer.digest(state),
+    digest: DIGEST_PREFIX + sealer.digest(state),
     ...counts,
     unset_variables: [...new Set(unset)],
     changes,

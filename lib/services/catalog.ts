@@ -8,7 +8,7 @@ import { catalogPages, recordsOf } from '../storage/pages.ts'
 import type { RecordPage } from '../storage/port.ts'
 import { assertAccount, getNamedProject } from './access.ts'
 import { auditedWrite, type CallOptions } from './audit.ts'
-import { type CatalogPlan, type CatalogRequest, preparePlan } from './catalog-plan.ts'
+import { type CatalogPlan, type CatalogRequest, isPlanOf, preparePlan } from './catalog-plan.ts'
 import type { Context } from './context.ts'
 
 export interface Catalogs {
@@ -69,7 +69,7 @@ export function createCatalog(context: Context): Catalogs {
     async apply(account, { digest, ...request }, options) {
       assertAccount(account)
       const { plan, writes, quota, endpoints } = await preparePlan(context, account, request)
-      if (digest !== undefined && !sealer.isDigest(digest, writes.state)) {
+      if (digest !== undefined && !isPlanOf(sealer, digest, writes.state)) {
         throw new TillError('catalog_changed', 'The catalog changed since the plan was made')
       }
       if (plan.changes.length === 0) return plan

@@ -41,10 +41,7 @@ export interface ItemsState {
   readonly latest: string | null
 }
 
-/**
- * A digest of a project with its stores and items. It is hexadecimal, because base64url may begin
- * with `-`, like a command-line option.
- */
+/** A digest of a project with its stores and items. */
 export function stateOf(
   project: Project,
   stores: readonly (readonly [Store, ItemsState])[],

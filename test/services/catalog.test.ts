@@ -131,6 +131,12 @@ test('a plan is refused when the catalog has changed since', async () => {
   await apply(main(GEM), { digest: again.digest } as never)
 })
 
+test('a digest does not begin with a hyphen, which would make it a command-line option', async () => {
+  const { plan } = await setup()
+  const { digest } = await plan(main(GEM))
+  assert.match(digest, /^plan_[\w.-]+$/) // after the prefix, 1 of 64 hashes begins with a hyphen
+})
+
 test('a new store is created only on demand, with its items', async () => {
   const { till, account, apply, plan } = await setup()
   const stores = [{ store_id: 'new', store_type: 'web' as const, items: [GEM] }]
