@@ -1,16 +1,11 @@
 import type { Table } from '../columns.ts'
-
-const known = new Map<string, string>()
+import { memoize } from '../memoize.ts'
 
 /** Replaces each `?` of a statement by `$1`, `$2` and so on, as PostgreSQL requires. */
-export function numbered(sql: string): string {
-  const found = known.get(sql)
-  if (found !== undefined) return found
+export const numbered = memoize((sql: string) => {
   let place = 0
-  const made = sql.replaceAll('?', () => `$${++place}`)
-  known.set(sql, made)
-  return made
-}
+  return sql.replaceAll('?', () => `$${++place}`)
+})
 
 /**
  * The SQL for a JSON value that is passed as text. Without the cast, the driver would encode the

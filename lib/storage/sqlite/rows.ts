@@ -1,3 +1,4 @@
+import { memoize } from '../memoize.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteValue } from './drivers.ts'
 import { NONE, type Numbers, type PackedRows, textAt } from './packed-rows.ts'
@@ -21,7 +22,7 @@ export function insertRows(db: Connection, seq: number, first: number, rows: Pac
       values.push(textAt(rows.ids, rows.idEnds, i), at(rows.items, i), at(rows.times, i))
       pushColumns(values, rows, i, varying)
     }
-    db.run(insertStatement(varying, end - start), ...values)
+    db.run(insertionOf((end - start) * END + varying), ...values)
   }
 }
 
@@ -59,18 +60,10 @@ function pushColumns(values: SqliteValue[], rows: PackedRows, i: number, columns
 
 const at = (numbers: Numbers, i: number) => numbers[i] as number
 
-const statements = new Map<number, string>()
-
-function insertStatement(varying: number, rows: number): string {
-  const key = rows * END + varying
-  const known = statements.get(key)
-  if (known) return known
-  const made = writeStatement(varying, rows)
-  statements.set(key, made)
-  return made
-}
-
-function writeStatement(varying: number, rows: number): string {
+/** The statement for the key `rows * END + varying`. */
+const insertionOf = memoize((key: number) => {
+  const varying = key % END
+  const rows = Math.floor(key / END)
   let place = 4
   const selected = COLUMNS.map((_, i) => (varying & (1 << i) ? `column${++place}` : '?'))
   const row = `${', ?'.repeat(place - 1)})`
@@ -78,4 +71,4 @@ function writeStatement(varying: number, rows: number): string {
   const values = [`(?${row}`, ...Array(rows - 1).fill(`(NULL${row}`)]
   return `INSERT OR FAIL INTO purchases (import, ${COLUMNS.join()}, seq, transaction_id, item, purchased_at)
     SELECT ?, ${selected.join()}, column1, column2, column3, column4 FROM (VALUES ${values.join()})`
-}
+})

@@ -1,3 +1,4 @@
+import { memoize } from '../memoize.ts'
 import type { StagedRows } from '../port.ts'
 import { NOTHING_STAGED } from '../staged.ts'
 import { createBlock, type NewEntry } from './block.ts'
@@ -112,20 +113,14 @@ function indexEntries(
     const part = entries.slice(start, start + ENTRIES_A_STATEMENT)
     const values: SqliteValue[] = [store]
     for (const { transaction_id, purchase } of part) values.push(transaction_id, purchase)
-    added += db.run(insertion(part.length), ...values)
+    added += db.run(insertionOf(part.length), ...values)
   }
   return compareEntries(db, store, seq, entries, added)
 }
 
-const insertions = new Map<number, string>()
-
-function insertion(entries: number): string {
-  const known = insertions.get(entries)
-  if (known) return known
-  const sql = `
+const insertionOf = memoize(
+  (entries: number) => `
     INSERT OR FAIL INTO transactions (store, transaction_id, purchase)
     SELECT ?, column1, column2 FROM (VALUES ${Array(entries).fill('(?, ?)').join()})
-    WHERE true ON CONFLICT DO NOTHING`
-  insertions.set(entries, sql)
-  return sql
-}
+    WHERE true ON CONFLICT DO NOTHING`,
+)

@@ -1,3 +1,4 @@
+import { memoize } from '../memoize.ts'
 import type { Connection } from './connection.ts'
 import { doubled, NONE, type Numbers, type PackedRows } from './packed-rows.ts'
 import { createSorting, type Sorting } from './sorting.ts'
@@ -86,7 +87,8 @@ export function createUserBlock(db: Connection): UserBlock {
       const user = Math.floor(key / PLACES)
       values.push(user, purchaseAt(key - user * PLACES))
     }
-    db.run(insertion(end - written, needsVerification), ...values)
+    const insertion = needsVerification ? verifiedInsertionOf : insertionOf
+    db.run(insertion(end - written), ...values)
     written = end
   }
 
@@ -122,20 +124,20 @@ export function createUserBlock(db: Connection): UserBlock {
   }
 }
 
-const insertions = new Map<number, string>()
+const HAS_USER = 'EXISTS (SELECT 1 FROM purchases WHERE seq = column2 AND user_id IS NOT NULL)'
 
-function insertion(rows: number, verifies: boolean): string {
-  const id = verifies ? -rows : rows
-  const known = insertions.get(id)
-  if (known) return known
-  const values = `VALUES ${Array(rows).fill('(?, ?)').join()}`
-  const source = verifies ? `SELECT * FROM (${values}) WHERE ${HAS_USER}` : values
-  const sql = `INSERT OR FAIL INTO purchase_users ${source} ON CONFLICT DO NOTHING`
-  insertions.set(id, sql)
-  return sql
+const insertionOf = memoize((rows: number) => insertionFrom(valuesOf(rows)))
+const verifiedInsertionOf = memoize((rows: number) =>
+  insertionFrom(`SELECT * FROM (${valuesOf(rows)}) WHERE ${HAS_USER}`),
+)
+
+function insertionFrom(source: string): string {
+  return `INSERT OR FAIL INTO purchase_users ${source} ON CONFLICT DO NOTHING`
 }
 
-const HAS_USER = 'EXISTS (SELECT 1 FROM purchases WHERE seq = column2 AND user_id IS NOT NULL)'
+function valuesOf(rows: number): string {
+  return `VALUES ${Array(rows).fill('(?, ?)').join()}`
+}
 
 /** Removes a purchase from the index, because it is deleted or loses its user. */
 export function deleteUserEntry(
