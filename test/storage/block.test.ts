@@ -33,6 +33,7 @@ const orders: Record<string, (i: number) => string> = {
   'like those of Google Play': (i) => `GPA.${digits(i, 4)}-${digits(i * 31, 4)}-${digits(i, 4)}`,
   'of different lengths': (i) => String((i * 7919) % 4_001),
   'with a long common beginning': (i) => `${'https://'.repeat(9)}${digits(i, 6)}`,
+  'that differ after 800 bytes': (i) => `${'\u{1F600}'.repeat(200)}${digits(i, 6)}`,
   'of sources in turn': (i) => `shop${i % 16}-${digits(i, 4)}`,
 }
 
@@ -47,6 +48,18 @@ for (const [name, idOf] of Object.entries(orders)) {
     assert.deepEqual(ids, ids.toSorted())
   })
 }
+
+test('long ids are taken in short steps, which insert few pages', () => {
+  const block = createBlock()
+  add(
+    block,
+    Array.from({ length: 1_000 }, (_, i) => digits(i, 6).repeat(40)),
+  )
+  block.take(1_000)
+  const first = block.take(1_000).length
+  assert.ok(first < 300)
+  assert.equal(first + takeAll(block).length, 1_000)
+})
 
 const digits = (i: number, count: number) => String((i * 7919) % 10 ** count).padStart(count, '0')
 

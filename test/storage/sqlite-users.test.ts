@@ -8,7 +8,7 @@ import { raw } from '../support/connections.ts'
 import { sqliteDrivers } from '../support/drivers.ts'
 import { eventuallyHolds } from '../support/eventually.ts'
 import { importRows, openImport } from './fixtures/imports.ts'
-import { insertShops, MAIN, newRow, stage } from './fixtures/records.ts'
+import { insertShops, MAIN, newRow, SIDE, stage } from './fixtures/records.ts'
 import { migrate, newPath, open } from './fixtures/sqlite.ts'
 
 for (const { driver, skip } of await sqliteDrivers()) {
@@ -119,6 +119,22 @@ function describeIndex(driver: SqliteDriverName): void {
     await current.abort()
 
     assert.equal(indexed(db, 'ann'), 6)
+    assert.deepEqual(await storage.check(), [])
+  })
+
+  test('a repeat is not in the index, even if another store has used its seq again', async (t) => {
+    const path = newPath(t)
+    const storage = await open(t, path, driver)
+    await insertShops(storage)
+    const rows = [5, 6, 7].map((line) => newRow(line, { user_id: 'ann' }))
+    await importRows(storage, MAIN, 'imp_1', rows)
+
+    const current = await openImport(storage, MAIN, 'imp_2')
+    await current.stage([newRow(4, { user_id: 'ann' }), ...rows])
+    await storage.recordPurchase(SIDE, 'imp_3', newRow(1, { user_id: 'bob' }))
+    await current.finish()
+    await current.commit()
+
     assert.deepEqual(await storage.check(), [])
   })
 

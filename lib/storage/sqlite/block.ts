@@ -17,9 +17,15 @@ export interface Block {
   readonly bytes: number
   /** Adds the ids of rows whose purchases are numbered from `first`. */
   add(rows: PackedRows, first: number): void
-  /** Takes the next entries, `count` at most. The first call only sorts, and returns none. */
+  /**
+   * Takes the next entries: `count` at most, and fewer if the ids are long. The first call only
+   * sorts, and returns none.
+   */
   take(count: number): NewEntry[]
 }
+
+/** A long id takes up to a quarter of a page in the index. 1,000 of them would take 100 ms. */
+const TAKEN_BYTES = 2 ** 16
 
 export interface NewEntry extends Entry {
   readonly transaction_id: string
@@ -52,8 +58,10 @@ export function createBlock(): Block {
     return { places, keys, ids, sorting: createSorting(keys) }
   }
 
+  const startOf = (i: number) => (i === 0 ? 0 : (ends[i - 1] as number))
+
   const idAt = (i: number, ids: string | undefined) => {
-    const start = i === 0 ? 0 : ends[i - 1]
+    const start = startOf(i)
     return ids === undefined ? text.toString('utf8', start, ends[i]) : ids.slice(start, ends[i])
   }
 
@@ -87,10 +95,12 @@ export function createBlock(): Block {
       const end = Math.min(taken + count, size)
       while (sorting.sorted < end) sorting.advance()
       const entries: NewEntry[] = []
-      while (taken < end) {
+      let length = 0
+      while (taken < end && length < TAKEN_BYTES) {
         const key = keys[taken++] as number
         const i = key - Math.floor(key / places) * places // the same as %, which is slower
         const [line, purchase] = [lines[i] as number, purchases[i] as number]
+        length += (ends[i] as number) - startOf(i)
         entries.push({ transaction_id: idAt(i, ids), line, purchase })
       }
       if (taken === size) {
@@ -153,8 +163,8 @@ interface Range {
   readonly values: number
 }
 
-/** Later bytes do not count. */
-const BYTES = 256
+/** The maximum bytes of an id: 255 characters of 4 bytes. */
+const BYTES = 1_020
 /** More positions would take longer than they save. */
 const MAX_RANGES = 16
 /**

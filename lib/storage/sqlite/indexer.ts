@@ -68,7 +68,7 @@ const FIND_UNINDEXED = `
 async function indexBlock(db: Connection, row: Unindexed, pause: Pause): Promise<void> {
   const { seq, store, first, last } = row
   const block = createUserBlock(db)
-  block.verify()
+  block.verify(seq)
   let done = first - 1
   while (done < last && !block.isFull) {
     const rows = db.all(FIND_USERS, done, last, seq, SLICE_ROWS)

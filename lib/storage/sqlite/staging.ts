@@ -64,7 +64,7 @@ export function createStaging(
       const added = db.run(INDEX_APPENDED, store, first, next - 1)
       if (added > 0) users.addRows(rows, first)
       if (added === rows.size) return { ...NOTHING_STAGED, added }
-      if (added > 0) users.verify()
+      if (added > 0) users.verify(seq)
       const entries = Array.from(rows.lines, (line, i): Entry => ({ line, purchase: first + i }))
       return compareEntries(db, store, seq, entries, added)
     },
@@ -87,7 +87,7 @@ export function createStaging(
       if (ordered.size === 0) [ordered, waiting] = [waiting, ordered]
       const entries = ordered.take(INDEXED_A_SLICE)
       const outcome = indexEntries(db, store, seq, entries)
-      if (outcome.added < entries.length) users.verify()
+      if (outcome.added < entries.length) users.verify(seq)
       return outcome
     },
   }

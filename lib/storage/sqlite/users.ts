@@ -17,10 +17,10 @@ export interface UserBlock {
   /** Adds the users of rows whose purchases are numbered from `first`. */
   addRows(rows: PackedRows, first: number): void
   /**
-   * Call it when a purchase in this block may have been deleted. The block then leaves out
-   * purchases that no longer exist or have no user.
+   * Call it when a purchase in this block may have been deleted. Another import may then have used
+   * its `seq` again. The block leaves out purchases that are not of this import or have no user.
    */
-  verify(): void
+  verify(importSeq: number): void
   /** Sorts or writes the next entries. Call it in a transaction. */
   writeSlice(): void
 }
@@ -54,7 +54,7 @@ export function createUserBlock(db: Connection): UserBlock {
   let written = 0
   let lastPlace = -1
   let runs: Run[] = []
-  let needsVerification = false
+  let verified: number | undefined
   let sorting: Sorting | undefined
 
   const placeOf = (purchase: number) => {
@@ -87,8 +87,8 @@ export function createUserBlock(db: Connection): UserBlock {
       const user = Math.floor(key / PLACES)
       values.push(user, purchaseAt(key - user * PLACES))
     }
-    const insertion = needsVerification ? verifiedInsertionOf : insertionOf
-    db.run(insertion(end - written), ...values)
+    if (verified === undefined) db.run(insertionOf(end - written), ...values)
+    else db.run(verifiedInsertionOf(end - written), ...values, verified)
     written = end
   }
 
@@ -106,8 +106,8 @@ export function createUserBlock(db: Connection): UserBlock {
         if (key !== NONE) add(key, first + i)
       }
     },
-    verify() {
-      needsVerification = true
+    verify(importSeq) {
+      verified = importSeq
     },
     writeSlice() {
       sorting ??= createSorting(keys.subarray(0, size))
@@ -118,13 +118,14 @@ export function createUserBlock(db: Connection): UserBlock {
       size = written = 0
       lastPlace = -1
       runs = []
-      needsVerification = false
+      verified = undefined
       sorting = undefined
     },
   }
 }
 
-const HAS_USER = 'EXISTS (SELECT 1 FROM purchases WHERE seq = column2 AND user_id IS NOT NULL)'
+const HAS_USER =
+  'EXISTS (SELECT 1 FROM purchases WHERE seq = column2 AND import = ? AND user_id IS NOT NULL)'
 
 const insertionOf = memoize((rows: number) => insertionFrom(valuesOf(rows)))
 const verifiedInsertionOf = memoize((rows: number) =>
