@@ -49,7 +49,7 @@ for (const [name, idOf] of Object.entries(orders)) {
   })
 }
 
-test('long ids are taken in short steps, which insert few pages', () => {
+test('fewer ids are taken at once if they are long', () => {
   const block = createBlock()
   add(
     block,
