@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { openSqliteStorage } from '../../lib/index.ts'
 import type { PurchaseImport, Storage, StoreKey } from '../../lib/storage/port.ts'
 import { sumStaged } from '../../lib/storage/staged.ts'
@@ -168,6 +171,14 @@ test('an import goes on in the main thread when its thread dies before it takes 
   await current.finish()
   await current.commit()
   assert.equal((await transactions(storage, MAIN)).length, 6_000)
+})
+
+test('a program goes on when its thread becomes ready at the end of the import', async (t) => {
+  const program = fileURLToPath(new URL('./fixtures/late-thread.ts', import.meta.url))
+
+  const { stdout } = await promisify(execFile)(process.execPath, [program, newPath(t)])
+
+  assert.equal(stdout, 'done\n')
 })
 
 test('the thread and writes that follow each other without pause both get the lock', async (t) => {

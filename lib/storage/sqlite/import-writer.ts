@@ -49,7 +49,7 @@ interface ImportThread {
   readonly worker: Worker | undefined
   isReady: boolean
   readonly becomesReady: Promise<boolean>
-  /** The number of promises that wait for an answer of the thread. */
+  /** The number of promises that wait for the thread. The process stays alive for them. */
   waits: number
   /** The functions that receive the answers to an import, by the `seq` of the import. */
   readonly listeners: Map<number, (answer: ImportAnswer) => void>
@@ -124,7 +124,7 @@ export function createImportWriter(db: Connection, { seq, store }: ImportRow): I
       thread.listeners.delete(seq)
       if (thread.listeners.size > 0 || threads.get(db) !== thread) return
       threads.delete(db)
-      await thread.worker?.terminate()
+      await terminate(thread)
     },
   }
 }
@@ -138,7 +138,13 @@ async function keepAlive(thread: ImportThread, waiting: Promise<void>): Promise<
 
 /** Ends the thread. Imports that use the thread fail. */
 export async function endImportThread(db: Connection): Promise<void> {
-  await threads.get(db)?.worker?.terminate()
+  const thread = threads.get(db)
+  if (thread) await terminate(thread)
+}
+
+async function terminate(thread: ImportThread): Promise<void> {
+  thread.waits++ // never ends: a late message must not let the process exit before the thread ends
+  await thread.worker?.terminate()
 }
 
 function startImportThread(db: Connection): ImportThread {
